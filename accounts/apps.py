@@ -1,0 +1,16 @@
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+class AccountsConfig(AppConfig):
+    name = "accounts"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self):
+        post_migrate.connect(load_countries, sender=self)
+
+
+def load_countries(*, using, **kwargs):
+    from accounts.models import Country
+
+    Country.objects.using(using).load_iso_3166()

@@ -1,0 +1,66 @@
+"""Who is asking, what the caller may ask for, and the two refusals."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from partnerapi.engine.errors import PartnerAPIError
+
+
+class Unauthenticated(PartnerAPIError):
+    code = "UNAUTHENTICATED"
+
+
+class Forbidden(PartnerAPIError):
+    code = "FORBIDDEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A partner integration account as one of its keys presents it.
+
+    `granted_issuers` holds issuer ids as text; None means every issuer.
+    """
+
+    partner_id: str
+    login: str
+    partner: str
+    scopes: frozenset[str]
+    granted_issuers: frozenset[str] | None
+    budget_points: int
+    budget_refill: int
+
+    def may_see(self, issuer_id: str) -> bool:
+        return self.granted_issuers is None or issuer_id in self.granted_issuers
+
+
+def requires(scope: str) -> Callable[..., Any]:
+    """Let a batch resolver run only for a caller whose key has the scope.
+
+    Raises:
+        Unauthenticated: nobody is asking.
+        Forbidden: the key lacks the scope; `requiredScope` names it.
+    """
+
+    def decorate(resolver: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(resolver)
+        def guarded(parents: list[Any], info: Any, **arguments: Any) -> list[Any]:
+            check_scope(info.context.caller, scope)
+            return resolver(parents, info, **arguments)
+
+        return guarded
+
+    return decorate
+
+
+def check_scope(caller: Caller | None, scope: str) -> None:
+    if caller is None:
+        raise Unauthenticated(
+            "This field needs an API key: send it in the X-Token-Auth header."
+        )
+    if scope not in caller.scopes:
+        raise Forbidden(
+            f"This field needs the scope {scope}, which your key does not have.",
+            requiredScope=scope,
+        )

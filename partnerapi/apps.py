@@ -1,0 +1,9 @@
+from django.apps import AppConfig
+
+
+class PartnerAPIConfig(AppConfig):
+    name = "partnerapi"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self):
+        from partnerapi import checks  # noqa: F401

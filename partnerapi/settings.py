@@ -1,0 +1,244 @@
+"""Every environment variable is in VARIABLES; below it, plain Django settings.
+
+A variable that does not parse or is missing where it is needed ends the process
+with its name, what was expected and an example. Any variable may be given as
+NAME_FILE instead, naming a file that holds the value (for secrets).
+"""
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+class Variable(NamedTuple):
+    """One row of the table: how to read it, its default, an example, its meaning."""
+
+    kind: str
+    default: Any
+    example: str
+    meaning: str
+
+
+VARIABLES = {
+    "DATABASE_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "PostgreSQL 15 or newer"),
+    "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache and request budgets"),
+    "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
+    "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; required with DATABASE_URL"),
+    "DEBUG": Variable("bool", False, "true", "Django's debug pages for staff; never changes the API"),
+    "ALLOWED_HOSTS": Variable("list", ["localhost", "127.0.0.1", "[::1]"], "api.example.com,admin.example.com", "host names that are answered"),
+    "LOG_LEVEL": Variable("level", "INFO", "WARNING", "lowest level that is logged"),
+    "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: seed_sandbox may write, GraphiQL is given a key"),
+    "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key GraphiQL is given in a sandbox"),
+    "PARTNER_API_BASE_URL": Variable("url", "https://api.example.com", "https://api.example.com", "production address, shown to partners"),
+    "PARTNER_API_SANDBOX_URL": Variable("url", "https://sandbox.example.com", "https://sandbox.example.com", "sandbox address, shown to partners"),
+    "PARTNER_API_LOCAL_URL": Variable("url", "http://localhost:8080", "http://localhost:8080", "local address, shown to developers"),
+    "PARTNER_API_TRUSTED_PROXIES": Variable("int", 0, "1", "proxies in front whose X-Forwarded-For and X-Forwarded-Proto are believed"),
+    "PARTNER_API_HTTPS": Variable("bool", True, "false", "redirect to HTTPS, secure cookies, HSTS (off in a sandbox's local run)"),
+    "PARTNER_API_BUDGET_POINTS": Variable("int", 20_000, "20000", "points a partner's budget holds"),
+    "PARTNER_API_BUDGET_REFILL": Variable("int", 1_000, "1000", "points a partner's budget regains per second"),
+    "PARTNER_API_ANONYMOUS_BUDGET_POINTS": Variable("int", 10_000, "10000", "points an address without a key holds"),
+    "PARTNER_API_ANONYMOUS_BUDGET_REFILL": Variable("int", 100, "100", "points an address without a key regains per second"),
+    "PARTNER_API_MAX_BODY_BYTES": Variable("int", 1_048_576, "1048576", "largest request body, bytes"),
+    "PARTNER_API_MAX_PAGE_SIZE": Variable("int", 100, "100", "largest first or last"),
+    "PARTNER_API_MAX_COST": Variable("int", 10_000, "10000", "highest price of one request, points"),
+    "PARTNER_API_MAX_DEPTH": Variable("int", 12, "12", "deepest nesting of fields, through fragments"),
+    "PARTNER_API_MAX_ALIASES": Variable("int", 100, "100", "aliases, or repetitions of one response name, in a document"),
+    "PARTNER_API_MAX_FRAGMENTS": Variable("int", 50, "50", "fragment spreads in a document"),
+    "PARTNER_API_MAX_DIRECTIVES": Variable("int", 10, "10", "directives on one node of a document"),
+    "PARTNER_API_MAX_TOKENS": Variable("int", 2_000, "2000", "tokens in a document"),
+    "PARTNER_API_MAX_SECONDS": Variable("int", 10, "10", "time a request may take before TIMEOUT, seconds"),
+}  # fmt: skip
+
+STATE_DIRECTORY = Path(os.environ.get("PARTNER_API_DIRECTORY") or BASE_DIR / ".local")
+"""Where `manage.py up` keeps its servers, and the file that names them."""
+
+
+def read_variables() -> dict[str, Any]:
+    """Read VARIABLES from the environment, or from the sandbox that `up` made.
+
+    Raises:
+        ImproperlyConfigured: naming the variable, what was expected, an example.
+    """
+    if "DATABASE_URL" not in os.environ and "DATABASE_URL_FILE" not in os.environ:
+        environ.Env.read_env(STATE_DIRECTORY / "environment", overwrite=False)
+    env = environ.FileAwareEnv()
+    values = {}
+    for name, variable in VARIABLES.items():
+        text = env.str(name, default=None)
+        values[name] = variable.default if not text else parse(name, variable, text)
+    return values
+
+
+def parse(name: str, variable: Variable, text: str) -> Any:
+    def refuse(expected: str) -> ImproperlyConfigured:
+        shown = "(hidden)" if name in SECRETS else repr(text)
+        return ImproperlyConfigured(
+            f"{name}={shown}: expected {expected}; example: {name}={variable.example}"
+        )
+
+    match variable.kind:
+        case "bool":
+            if text.lower() not in ("true", "false"):
+                raise refuse("true or false")
+            return text.lower() == "true"
+        case "int":
+            if not text.isdecimal():
+                raise refuse("a whole number, 0 or more")
+            return int(text)
+        case "list":
+            return [item.strip() for item in text.split(",") if item.strip()]
+        case "level":
+            levels = ("DEBUG", "INFO", "WARNING", "ERROR")
+            if text not in levels:
+                raise refuse("one of " + ", ".join(levels))
+            return text
+        case "url":
+            if text.partition("://")[0] not in URL_SCHEMES[name]:
+                raise refuse(
+                    "an address starting with "
+                    + " or ".join(f"{s}://" for s in URL_SCHEMES[name])
+                )
+            return text.rstrip("/")
+        case _:
+            return text
+
+
+SECRETS = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "SECRET_KEY",
+    "PARTNER_API_KEY_PEPPER",
+    "PARTNER_API_SANDBOX_KEY",
+)
+WEB = ("https", "http")
+URL_SCHEMES = {
+    "DATABASE_URL": ("postgres", "postgresql"),
+    "REDIS_URL": ("redis", "rediss", "unix"),
+    "PARTNER_API_BASE_URL": WEB,
+    "PARTNER_API_SANDBOX_URL": WEB,
+    "PARTNER_API_LOCAL_URL": WEB,
+}
+
+values = read_variables()
+DATABASE_URL = values["DATABASE_URL"]
+for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
+    if DATABASE_URL and not values[required]:
+        raise ImproperlyConfigured(
+            f"{required} is not set, and DATABASE_URL is; "
+            f"example: {required}={VARIABLES[required].example}"
+        )
+
+for name in VARIABLES:
+    if name.startswith("PARTNER_API_"):
+        globals()[name] = values[name]
+
+# Without a database only commands that need none can run, `up` first of all.
+SECRET_KEY = values["SECRET_KEY"] or secrets.token_urlsafe(50)
+DEBUG = values["DEBUG"]
+ALLOWED_HOSTS = values["ALLOWED_HOSTS"]
+
+INSTALLED_APPS = [
+    "partnerapi",
+    "accounts",
+    "issuers",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "django.contrib.staticfiles",
+]
+
+MIDDLEWARE = [
+    "partnerapi.gateway.middleware.answer_graphql_first",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "partnerapi.urls"
+WSGI_APPLICATION = "partnerapi.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL) if DATABASE_URL else {}}
+if DATABASE_URL:
+    DATABASES["default"] |= {
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            # A killed client's statement ends within half a second and frees its rows.
+            "options": "-c client_connection_check_interval=500 -c lock_timeout=2000"
+            " -c idle_in_transaction_session_timeout=60000",
+            "pool": {"min_size": 1, "max_size": 8, "timeout": 10},
+        },
+    }
+
+CACHES = {
+    "default": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": values["REDIS_URL"] or "redis://localhost:6379/0",
+        "OPTIONS": {"SOCKET_CONNECT_TIMEOUT": 0.1, "SOCKET_TIMEOUT": 0.1},
+    }
+}
+
+AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]  # fmt: skip
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "templates" / "static"]
+WHITENOISE_USE_FINDERS = PARTNER_API_SANDBOX = values["PARTNER_API_SANDBOX"]
+
+# A body over the API's limit is refused by the gateway, with its own error.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
+
+HTTPS = values["PARTNER_API_HTTPS"]
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+if values["PARTNER_API_TRUSTED_PROXIES"]:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": values["LOG_LEVEL"]},
+}
