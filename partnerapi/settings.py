@@ -189,7 +189,8 @@ DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL) if DATABASE_URL 
 if DATABASE_URL:
     DATABASES["default"] |= {
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {
+        "OPTIONS": DATABASES["default"].get("OPTIONS", {})
+        | {
             # A killed client's statement ends within half a second and frees its rows.
             "options": "-c client_connection_check_interval=500 -c lock_timeout=2000"
             " -c idle_in_transaction_session_timeout=60000",
