@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+from environ.fileaware_mapping import FileAwareMapping
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -59,6 +60,12 @@ STATE_DIRECTORY = Path(os.environ.get("PARTNER_API_DIRECTORY") or BASE_DIR / ".l
 """Where `manage.py up` keeps its servers, and the file that names them."""
 
 
+class Environment(environ.FileAwareEnv):
+    # A copy: what `up` wrote must not look like a setting of the operator's own,
+    # neither to `up` itself nor to a child.
+    ENVIRON = FileAwareMapping(env=dict(os.environ))
+
+
 def read_variables() -> dict[str, Any]:
     """Read VARIABLES from the environment, or from the sandbox that `up` made.
 
@@ -66,8 +73,8 @@ def read_variables() -> dict[str, Any]:
         ImproperlyConfigured: naming the variable, what was expected, an example.
     """
     if "DATABASE_URL" not in os.environ and "DATABASE_URL_FILE" not in os.environ:
-        environ.Env.read_env(STATE_DIRECTORY / "environment", overwrite=False)
-    env = environ.FileAwareEnv()
+        Environment.read_env(STATE_DIRECTORY / "environment", overwrite=False)
+    env = Environment()
     values = {}
     for name, variable in VARIABLES.items():
         text = env.str(name, default=None)

@@ -1,0 +1,96 @@
+"""Supplies PostgreSQL and Valkey for a test run where no address of one is set.
+
+Loaded with `-p tests.servers`, before pytest-django reads the settings. One set
+of throw-away servers serves all of xdist's workers: the database is made per
+worker by pytest-django, and each worker has a Redis database of its own.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import signal
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from partnerapi.embedded import supply
+from partnerapi.processes import Processes, RunError, take_lock
+
+PREFIX = "partnerapi-tests-"
+SETTINGS = {
+    "PARTNER_API_SANDBOX": "true",
+    "PARTNER_API_HTTPS": "false",
+    "LOG_LEVEL": "WARNING",
+}
+
+
+def worker_number() -> int:
+    """0 for the only process or the one that leads; 1 and up for xdist's workers."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    return int(worker.removeprefix("gw")) + 1 if worker else 0
+
+
+def redis_database(url: str, number: int) -> str:
+    """The address of the database `number` places after the one that is named."""
+    if url.startswith("unix:"):
+        base, _, named = url.partition("?db=")
+        return f"{base}?db={int(named or 0) + number}"
+    match = re.fullmatch(r"(\w+://[^/]+)(?:/(\d*))?", url)
+    if match is None:
+        raise pytest.UsageError(
+            f"REDIS_URL={url}: expected redis://host:port/number; tests choose the "
+            "databases that follow it"
+        )
+    return f"{match[1]}/{int(match[2] or 0) + number}"
+
+
+def remove_leftovers() -> None:
+    """End the servers of test runs that were killed, and delete their directories."""
+    for directory in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        if directory.stat().st_uid != os.geteuid():
+            continue
+        # A lock that somebody holds is a run that still goes on.
+        with contextlib.suppress(RunError), take_lock(directory):
+            Processes(directory / "processes", lambda name, line: None).end_leftovers()
+            shutil.rmtree(directory)
+
+
+@contextlib.contextmanager
+def throw_away_servers() -> Iterator[dict[str, str]]:
+    remove_leftovers()
+    directory = Path(tempfile.mkdtemp(prefix=PREFIX))
+    directory.chmod(0o755)
+    processes = Processes(directory / "processes", lambda name, line: None)
+    with take_lock(directory):
+        try:
+            yield supply(directory, processes, os.environ, durable=False)
+        finally:
+            processes.stop()
+            shutil.rmtree(directory.joinpath("servers").resolve(), ignore_errors=True)
+            shutil.rmtree(directory)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config,
+) -> Generator[None, object, object]:
+    servers = contextlib.ExitStack()
+    early_config.add_cleanup(servers.close)
+    if number := worker_number():
+        os.environ["REDIS_URL"] = redis_database(os.environ["REDIS_URL"], number)
+    else:
+        # So that a run which is told to end still stops its servers.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for name, value in SETTINGS.items():
+            os.environ.setdefault(name, value)
+        for name in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
+            os.environ.setdefault(name, secrets.token_urlsafe(50))
+        try:
+            os.environ |= servers.enter_context(throw_away_servers())
+        except RunError as error:
+            raise pytest.UsageError(str(error)) from None
+    return (yield)
