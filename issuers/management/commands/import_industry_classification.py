@@ -1,0 +1,53 @@
+from argparse import RawDescriptionHelpFormatter
+from pathlib import Path
+
+from django.core.management.base import BaseCommand
+
+from issuers.imports.classification import FIELDS, PACKAGED_FILE, import_classification
+from issuers.management.import_file import importing
+
+
+class Command(BaseCommand):
+    help = """Import the 173 subsectors of the Industry Classification Benchmark.
+
+The file is the project's own or another with the same columns. Safe to run again: an
+entry is found by its subsector code. A wrong file changes nothing.
+
+examples:
+  manage.py import_industry_classification
+  manage.py import_industry_classification icb.csv --dry-run
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "file",
+            nargs="?",
+            type=Path,
+            default=PACKAGED_FILE,
+            help=f"UTF-8 CSV with the columns {', '.join(FIELDS)}; "
+            "left out: the project's own",
+        )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="say what would change, change nothing",
+        )
+
+    def handle(self, *, file, dry_run, **options):
+        with importing(file, self.stderr):
+            changes = import_classification(file.read_bytes(), dry_run=dry_run)
+        if changes.ignored_columns:
+            self.stderr.write(f"Columns ignored: {', '.join(changes.ignored_columns)}")
+        if changes.not_in_file:
+            self.stderr.write(
+                f"{changes.not_in_file} stored subsectors, not in the file, stay."
+            )
+        return (
+            f"Subsectors: {changes.created} created, {changes.updated} updated, "
+            f"{changes.unchanged} unchanged"
+            + (" (dry run: nothing was written)" if dry_run else "")
+        )
