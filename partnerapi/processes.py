@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 POLL_SECONDS = 0.05
 STOP_SECONDS = 10
@@ -249,17 +249,19 @@ class Processes:
             raise RunError(process.ended())
         return process.output
 
-    def watch(self) -> None:
-        """Return when somebody asks for the end.
+    def watch(self) -> NoReturn:
+        """Wait for the end.
 
         Raises:
             RunError: a process ended that should not have.
+            Interrupted: somebody asked for the end.
         """
         while not self.interrupted:
             for process in self.running:
                 if process.popen.poll() is not None:
                     raise RunError(process.ended())
             time.sleep(POLL_SECONDS)
+        raise Interrupted
 
     def stop(self) -> None:
         """End everything, the last started first, each with its whole group."""

@@ -227,9 +227,10 @@ USE_I18N = False
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "templates" / "static"]
 WHITENOISE_USE_FINDERS = PARTNER_API_SANDBOX = values["PARTNER_API_SANDBOX"]
+# A sandbox serves files from where they are written; production collects them.
+STATIC_ROOT = None if PARTNER_API_SANDBOX else BASE_DIR / "staticfiles"
 
 # A body over the API's limit is refused by the gateway, with its own error.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024

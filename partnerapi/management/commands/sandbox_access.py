@@ -1,0 +1,72 @@
+import json
+import secrets
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from accounts.callers import Unauthenticated
+from accounts.models import ApiKey, Partner, Scope, User
+
+STAFF = "staff@sandbox.example"
+PARTNER = "demo"
+
+
+class Command(BaseCommand):
+    help = (
+        "Show the sandbox's staff login and its key; make them where they are missing. "
+        "Example: manage.py sandbox_access"
+    )
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="one line of JSON"
+        )
+
+    def handle(self, *, as_json, **options):
+        if not settings.PARTNER_API_SANDBOX:
+            raise CommandError(
+                "This installation is not a sandbox; use createsuperuser and "
+                "issue_api_key, or set PARTNER_API_SANDBOX=true."
+            )
+        password, key = self.staff_password(), self.live_key()
+        if as_json:
+            staff = {"login": STAFF, "password": password}
+            return json.dumps({"key": key, "staff": staff})
+        return f"login     {STAFF}\npassword  {password}\nkey       {key}"
+
+    def staff_password(self):
+        """The password that is kept in the state directory; the user is given it."""
+        kept = settings.STATE_DIRECTORY / "staff-password"
+        if not kept.exists():
+            kept.touch(mode=0o600)
+            kept.write_text(secrets.token_urlsafe(12))
+        password = kept.read_text()
+        staff = User.objects.filter(email=STAFF).first()
+        if staff is None:
+            User.objects.create_superuser(
+                STAFF,
+                password,
+                type=User.Type.INDIVIDUAL,
+                first_name="Sandbox",
+                last_name="Staff",
+            )
+        elif not staff.check_password(password):
+            staff.set_password(password)
+            staff.save(update_fields=["password"])
+        return password
+
+    def live_key(self):
+        """The key that is kept, or a new one where it is refused by now."""
+        token = settings.PARTNER_API_SANDBOX_KEY
+        try:
+            ApiKey.objects.authenticate(token, timezone.now())
+        except Unauthenticated:
+            try:
+                partner = Partner.objects.get(login=PARTNER)
+            except Partner.DoesNotExist:
+                raise CommandError(
+                    f"There is no partner {PARTNER}; run manage.py seed_sandbox first."
+                ) from None
+            _, token = ApiKey.objects.issue(partner, Scope.values)
+        return token

@@ -1,0 +1,315 @@
+import json
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+from argparse import RawDescriptionHelpFormatter
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils.termcolors import colorize
+from environ.fileaware_mapping import FileAwareMapping
+
+from partnerapi.embedded import supply
+from partnerapi.processes import Interrupted, Process, Processes, RunError, take_lock
+
+COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
+WEB_SECONDS = 60
+MOST_WORKERS = 8
+
+ISSUERS = (
+    "{ issuers(first: 3) { nodes { tradingName"
+    " industryClassificationBenchmark { industry subsector }"
+    " financialData(first: 4) { nodes { year periodType revenue netIncome } }"
+    " articles(first: 2) { nodes { title publishedAt } }"
+    " tokens(first: 5) { nodes { symbol name visibility } }"
+    " legacyShareholders(first: 3)"
+    " { totalCount nodes { status numberOfShares price } } } } }"
+)
+CLASSIFICATION = (
+    "{ industryClassificationBenchmarks(first: 3)"
+    " { totalCount nodes { industry sector subsector subsectorCode } } }"
+)
+VIEWER = "{ viewer { login partner scopes rateLimit { limit remaining } } }"
+
+
+class Command(BaseCommand):
+    help = "Run the whole system here: database, cache, sandbox data, web server"
+    # It makes the database that the checks ask for.
+    requires_system_checks = []
+
+    def create_parser(self, *args, **kwargs):
+        return super().create_parser(
+            *args,
+            formatter_class=RawDescriptionHelpFormatter,
+            epilog="Examples:\n"
+            "  manage.py up\n"
+            "  manage.py up --port 9000 --directory /tmp/second\n"
+            "  manage.py up --json | head -1\n\n"
+            "DATABASE_URL and REDIS_URL, where set, are used instead of servers of "
+            "its own.\nCtrl-C ends everything; the next start finds the data again.",
+            **kwargs,
+        )
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--port", type=int, default=8080, help="web server's port (8080)"
+        )
+        parser.add_argument(
+            "--directory",
+            type=Path,
+            default=settings.STATE_DIRECTORY,
+            help="where its data and secrets are kept (.local in the project)",
+        )
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            dest="as_json",
+            help="when everything answers, describe it in one line of JSON",
+        )
+
+    def handle(self, *, port, directory, as_json, **options):
+        if not 0 < port < 65536:
+            raise CommandError(f"--port {port}: expected a number from 1 to 65535.")
+        self.coloured = options["force_color"] or (
+            self.stderr.isatty()
+            and not options["no_color"]
+            and "NO_COLOR" not in os.environ
+        )
+        self.names = []
+        self.directory = directory.expanduser().absolute()
+        try:
+            self.run(port, as_json)
+        except RunError as error:
+            raise CommandError(str(error)) from None
+        except OSError as error:
+            where = error.filename or self.directory
+            raise CommandError(
+                f"{where}: {error.strerror}; mend that, or choose another directory "
+                "with --directory"
+            ) from None
+
+    def run(self, port, as_json):
+        began = time.monotonic()
+        self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with take_lock(self.directory):
+            self.processes = Processes(self.directory / "processes", self.say)
+            # Before the first process, so that none is left when the end comes early.
+            self.end_on_signals()
+            for name in self.processes.end_leftovers():
+                self.say("up", f"ended {name}, left over from a run that was killed")
+            listeners = listen(port)
+            try:
+                access = self.start(listeners, port)
+                self.announce(port, access, as_json, time.monotonic() - began)
+                self.processes.watch()
+            except Interrupted:
+                self.say("up", "stopping")
+            finally:
+                for listener in listeners:
+                    listener.close()
+                self.processes.stop()
+
+    def end_on_signals(self):
+        def end(number, frame):
+            self.processes.interrupted = True
+
+        signal.signal(signal.SIGINT, end)
+        signal.signal(signal.SIGTERM, end)
+        # Under nohup the end of the terminal is not the end of the system.
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, end)
+
+    def say(self, name, line):
+        if name not in self.names:
+            self.names.append(name)
+        prefix = f"{name:<8} |"
+        if self.coloured:
+            colour = COLOURS[self.names.index(name) % len(COLOURS)]
+            prefix = colorize(prefix, fg=colour)
+        try:
+            self.stderr.write(f"{prefix} {line}", lambda text: text)
+        except BrokenPipeError:
+            # Whoever read the log has gone: as if the terminal had been closed.
+            self.processes.interrupted = True
+
+    def start(self, listeners, port):
+        environment = self.read_environment(port)
+        environment |= supply(self.directory, self.processes, environment)
+        self.write_environment(environment)
+        self.manage("migrate", environment)
+        self.manage("import_industry_classification", environment)
+        seeded = self.manage("seed_sandbox", environment, "--json", "--no-color")
+        keys = json.loads(seeded[-1])["keys"]
+        environment["PARTNER_API_SANDBOX_KEY"] = keys.get(
+            "demo", environment.get("PARTNER_API_SANDBOX_KEY", "")
+        )
+        access = json.loads(self.manage("sandbox_access", environment, "--json")[-1])
+        environment["PARTNER_API_SANDBOX_KEY"] = access["key"]
+        self.write_environment(environment)
+        self.serve(listeners, port, environment)
+        return access
+
+    def read_environment(self, port):
+        """The operator's variables, and what an earlier run has kept beside them."""
+        given = FileAwareMapping(env=dict(os.environ))
+        configured = os.environ | {
+            n: given[n] for n in settings.VARIABLES if n in given
+        }
+        if (
+            configured.get("DATABASE_URL")
+            and configured.get("PARTNER_API_SANDBOX", "").lower() != "true"
+        ):
+            raise RunError(
+                "DATABASE_URL names a database of your own, and `up` fills it with "
+                "sandbox data; set PARTNER_API_SANDBOX=true to allow that"
+            )
+        kept = {}
+        if self.environment_file.exists():
+            for line in self.environment_file.read_text().splitlines():
+                name, _, value = line.partition("=")
+                kept[name] = value
+        # The servers of an earlier run are not an address that anybody configured.
+        for name in ("DATABASE_URL", "REDIS_URL"):
+            kept.pop(name, None)
+        made = {
+            "SECRET_KEY": secrets.token_urlsafe(50),
+            "PARTNER_API_KEY_PEPPER": secrets.token_urlsafe(50),
+            "PARTNER_API_SANDBOX": "true",
+            "PARTNER_API_HTTPS": "false",
+        }
+        self.ours = {*made, *kept, "PARTNER_API_LOCAL_URL", "PARTNER_API_SANDBOX_KEY"}
+        return (
+            made
+            | kept
+            | configured
+            | {
+                "PARTNER_API_LOCAL_URL": f"http://localhost:{port}",
+                "PARTNER_API_DIRECTORY": str(self.directory),
+                "PYTHONUNBUFFERED": "1",
+            }
+        )
+
+    @property
+    def environment_file(self):
+        return self.directory / "environment"
+
+    def write_environment(self, environment):
+        """Let manage.py in another terminal work here: settings.py reads this file."""
+        ours = sorted({*self.ours, "DATABASE_URL", "REDIS_URL"} & set(environment))
+        unfinished = self.environment_file.with_suffix(".unfinished")
+        unfinished.touch(mode=0o600)
+        unfinished.write_text("".join(f"{n}={environment[n]}\n" for n in ours))
+        unfinished.rename(self.environment_file)
+
+    def manage(self, command, environment, *arguments):
+        """Run a command of manage.py to its end; the lines of its output."""
+        self.say("up", command)
+        process = self.processes.start(
+            command,
+            [sys.executable, settings.BASE_DIR / "manage.py", command, *arguments],
+            environment=environment,
+            cwd=settings.BASE_DIR,
+            quiet=True,
+        )
+        return self.processes.finish(process)
+
+    def serve(self, listeners, port, environment):
+        descriptors = [listener.fileno() for listener in listeners]
+        workers = min(MOST_WORKERS, max(2, os.cpu_count() or 1))
+        web = self.processes.start(
+            "web",
+            [
+                *(sys.executable, "-m", "gunicorn", "partnerapi.wsgi"),
+                *("--worker-class", "gthread", "--threads", "2"),
+                *("--workers", str(workers), "--graceful-timeout", "5"),
+                "--no-control-socket",
+                *(f"--bind=fd://{number}" for number in descriptors),
+            ],
+            environment=environment,
+            cwd=settings.BASE_DIR,
+            pass_fds=descriptors,
+        )
+        self.wait_for(web, port)
+
+    def wait_for(self, web: Process, port):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/graphql",
+            data=b'{"query": "{ __typename }"}',
+            headers={"Content-Type": "application/json"},
+        )
+
+        def answers():
+            try:
+                with urllib.request.urlopen(request, timeout=2) as response:
+                    return response.status == 200
+            except (urllib.error.URLError, TimeoutError, ConnectionError):
+                return False
+
+        self.processes.wait_until(answers, web, WEB_SECONDS)
+
+    def announce(self, port, access, as_json, seconds):
+        address = f"http://localhost:{port}"
+        if as_json:
+            described = {
+                "graphql": f"{address}/graphql",
+                "graphiql": f"{address}/graphiql",
+                "admin": f"{address}/admin/",
+                **access,
+            }
+            self.stdout.write(json.dumps(described))
+            self.stdout.flush()
+            return
+        curl = f"curl -s {address}/graphql -H 'Content-Type: application/json'"
+        key = f"-H 'X-Token-Auth: {access['key']}'"
+        staff = access["staff"]
+        self.stdout.write(
+            f"\nEverything answers, after {seconds:.0f} s.\n\n"
+            f"  Start page   {address}/\n"
+            f"  GraphQL      {address}/graphql\n"
+            f"  GraphiQL     {address}/graphiql\n"
+            f"  Reference    {address}/docs/schema\n"
+            f"  Back office  {address}/admin/\n"
+            f"    login      {staff['login']}\n"
+            f"    password   {staff['password']}\n"
+            f"  Key          {access['key']}\n\n"
+            "Paste one of these into another terminal:\n\n"
+            f"{curl} -d '{json.dumps({'query': CLASSIFICATION})}'\n\n"
+            f"{curl} {key} -d '{json.dumps({'query': ISSUERS})}'\n\n"
+            f"{curl} {key} -d '{json.dumps({'query': VIEWER})}'\n\n"
+            f"Ctrl-C ends everything. The data stay in {self.directory}.\n"
+        )
+        self.stdout.flush()
+
+
+def listen(port):
+    """Take the port on this machine's own addresses, before anything else is begun.
+
+    Raises:
+        RunError: the port is not to be had.
+    """
+    try:
+        listeners = [socket.create_server(("127.0.0.1", port))]
+        if has_ipv6_loopback():
+            listeners.append(
+                socket.create_server(("::1", port), family=socket.AF_INET6)
+            )
+    except OSError as error:
+        raise RunError(
+            f"port {port} can not be used: {error.strerror}; stop what listens there, "
+            "or choose another with --port"
+        ) from None
+    return listeners
+
+
+def has_ipv6_loopback():
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
