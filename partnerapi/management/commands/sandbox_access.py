@@ -5,8 +5,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from accounts.callers import Unauthenticated
-from accounts.models import ApiKey, Partner, Scope, User
+from accounts.callers import Scope, Unauthenticated
+from accounts.models import ApiKey, Partner, User
 
 STAFF = "staff@sandbox.example"
 PARTNER = "demo"
