@@ -15,11 +15,12 @@ from django.contrib.auth.models import (
     PermissionsMixin,
 )
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import OpClass
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Lower
+from django.db.models.functions import Lower, Upper
 from stdnum import lei as stdnum_lei
 
 from accounts.callers import Unauthenticated
@@ -209,6 +210,13 @@ class User(AbstractBaseUser, PermissionsMixin):
                 condition=Q(lei__isnull=True) | LEIIsValid("lei"),
                 name="user_lei_follows_iso_17442",
             ),
+        ]
+        # Staff search these by how they begin, in any case.
+        indexes = [
+            models.Index(
+                OpClass(Upper(field), "text_pattern_ops"), name=f"user_{field}_prefix"
+            )
+            for field in ("first_name", "last_name", "company_name")
         ]
 
     def __str__(self):

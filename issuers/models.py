@@ -98,8 +98,8 @@ class DocumentQuerySet(models.QuerySet):
             )
         )
 
-    def store(self, name: str, content: bytes) -> "Document":
-        """Keep a file under the type that its bytes show.
+    def unsaved(self, name: str, content: bytes) -> "Document":
+        """A file under the type that its bytes show, not stored yet.
 
         Raises:
             ValidationError: not a PNG, JPEG, WebP or PDF, or over the size limit.
@@ -113,13 +113,19 @@ class DocumentQuerySet(models.QuerySet):
             raise ValidationError(
                 f"{name} has {len(content)} bytes; at most {Document.MAX_BYTES} are stored."
             )
-        return self.create(
+        return Document(
             name=name,
             content_type=content_type,
             content=content,
             size_bytes=len(content),
             checksum_sha256=hashlib.sha256(content).hexdigest(),
         )
+
+    def store(self, name: str, content: bytes) -> "Document":
+        """Keep a file; `unsaved` says what is refused."""
+        document = self.unsaved(name, content)
+        document.save(using=self.db, force_insert=True)
+        return document
 
 
 class Document(models.Model):

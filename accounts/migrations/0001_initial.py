@@ -2,6 +2,7 @@
 
 import accounts.models
 import django.contrib.postgres.fields
+import django.contrib.postgres.indexes
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.datetime
@@ -135,6 +136,18 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='user',
             constraint=models.CheckConstraint(condition=models.Q(('lei__isnull', True), accounts.models.LEIIsValid('lei'), _connector='OR'), name='user_lei_follows_iso_17442'),
+        ),
+        migrations.AddIndex(
+            model_name='user',
+            index=models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('first_name'), 'text_pattern_ops'), name='user_first_name_prefix'),
+        ),
+        migrations.AddIndex(
+            model_name='user',
+            index=models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('last_name'), 'text_pattern_ops'), name='user_last_name_prefix'),
+        ),
+        migrations.AddIndex(
+            model_name='user',
+            index=models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('company_name'), 'text_pattern_ops'), name='user_company_name_prefix'),
         ),
         migrations.AddConstraint(
             model_name='apikey',
