@@ -5,7 +5,18 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+from django.db.models import TextChoices
+
 from partnerapi.engine.errors import PartnerAPIError
+
+
+class Scope(TextChoices):
+    ISSUERS_READ = "issuers:read", "Issuers: owner, financial data, prices"
+    CAPTABLE_READ = "captable:read", "Capitalization tables"
+    SHAREHOLDERS_READ = "shareholders:read", "Legacy shareholders"
+    ACCOUNTS_READ = "accounts:read", "Accounts"
+    ACCOUNTS_WRITE = "accounts:write", "Accounts: change status"
+    MARKETDATA_READ = "marketdata:read", "Order books"
 
 
 class Unauthenticated(PartnerAPIError):
@@ -32,10 +43,11 @@ class Caller:
     budget_refill: int
 
     def may_see(self, issuer_id: str) -> bool:
+        """Whether the account has a grant for the issuer."""
         return self.granted_issuers is None or issuer_id in self.granted_issuers
 
 
-def requires(scope: str) -> Callable[..., Any]:
+def requires(scope: Scope) -> Callable[..., Any]:
     """Let a batch resolver run only for a caller whose key has the scope.
 
     Raises:
@@ -54,7 +66,7 @@ def requires(scope: str) -> Callable[..., Any]:
     return decorate
 
 
-def check_scope(caller: Caller | None, scope: str) -> None:
+def check_scope(caller: Caller | None, scope: Scope) -> None:
     if caller is None:
         raise Unauthenticated(
             "This field needs an API key: send it in the X-Token-Auth header."

@@ -23,7 +23,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Lower, Upper
 from stdnum import lei as stdnum_lei
 
-from accounts.callers import Unauthenticated
+from accounts.callers import Scope, Unauthenticated
 
 
 class CountryQuerySet(models.QuerySet):
@@ -146,7 +146,10 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     type = models.CharField(max_length=10, choices=Type)
-    email = models.EmailField(null=True, blank=True, unique=True,
+    email = models.EmailField(
+        null=True,
+        blank=True,
+        unique=True,
         help_text="Signs staff in; how imports recognise a holder.",
     )
     first_name = models.CharField(max_length=100, blank=True)
@@ -299,15 +302,6 @@ class Partner(models.Model):
 
     def __str__(self):
         return f"{self.name} ({self.login})"
-
-
-class Scope(models.TextChoices):
-    ISSUERS_READ = "issuers:read", "Issuers: owner, financial data, prices"
-    CAPTABLE_READ = "captable:read", "Capitalization tables"
-    SHAREHOLDERS_READ = "shareholders:read", "Legacy shareholders"
-    ACCOUNTS_READ = "accounts:read", "Accounts"
-    ACCOUNTS_WRITE = "accounts:write", "Accounts: change status"
-    MARKETDATA_READ = "marketdata:read", "Order books"
 
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase

@@ -5,12 +5,12 @@ import uuid_utils.compat as uuid
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import F, Func, Q, Value
+from django.db.models import Exists, F, Func, OuterRef, Q, Value
 from django.db.models.functions import Collate, Length, Lower, Now
 from stdnum import isin as stdnum_isin
 
-from accounts.callers import Caller
-from accounts.models import Country, Partner, User
+from accounts.callers import Caller, Scope
+from accounts.models import Country, Partner, User, UserHolder
 
 SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 MAX_EXACT_INTEGER = 2**53 - 1
@@ -92,10 +92,8 @@ class DocumentQuerySet(models.QuerySet):
     def public(self):
         """What anybody may fetch: logos, and covers of published articles."""
         return self.filter(
-            models.Exists(Issuer.objects.filter(company_logo=models.OuterRef("pk")))
-            | models.Exists(
-                Article.objects.published().filter(cover_image=models.OuterRef("pk"))
-            )
+            Exists(Issuer.objects.filter(company_logo=OuterRef("pk")))
+            | Exists(Article.objects.published().filter(cover_image=OuterRef("pk")))
         )
 
     def unsaved(self, name: str, content: bytes) -> "Document":
@@ -315,6 +313,13 @@ class IssuerGrant(models.Model):
         return f"{self.partner.login} → {self.issuer or 'every issuer'}"
 
 
+class IssuerFinancialDataQuerySet(models.QuerySet):
+    def visible_to(self, caller: Caller | None):
+        if caller is None or Scope.ISSUERS_READ not in caller.scopes:
+            return self.none()
+        return self
+
+
 class IssuerFinancialData(models.Model):
     """Key figures of one period, euro cents; empty means not published."""
 
@@ -331,6 +336,8 @@ class IssuerFinancialData(models.Model):
     ebit_cents = models.BigIntegerField(null=True, blank=True)
     net_income_cents = models.BigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = IssuerFinancialDataQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "issuer financial data"
@@ -372,6 +379,16 @@ class IssuerFinancialData(models.Model):
         return f"{self.issuer} {self.year} {self.get_period_type_display()}"
 
 
+class LegacyShareholderQuerySet(models.QuerySet):
+    def visible_to(self, caller: Caller | None):
+        """With the scope: the rows of issuers that the caller has a grant for."""
+        if caller is None or Scope.SHAREHOLDERS_READ not in caller.scopes:
+            return self.none()
+        if caller.granted_issuers is None:
+            return self
+        return self.filter(issuer_id__in=caller.granted_issuers)
+
+
 class LegacyShareholder(models.Model):
     """A line of a capitalization table from before the platform."""
 
@@ -390,6 +407,8 @@ class LegacyShareholder(models.Model):
         help_text="Price of one share at import time, euro cents."
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = LegacyShareholderQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -575,3 +594,19 @@ class Article(models.Model):
 
     def __str__(self):
         return self.title
+
+
+def users_visible_to(caller: Caller | None) -> models.QuerySet[User]:
+    """Users whom some field shows the caller: owners, and shareholders granted."""
+    if caller is None:
+        return User.objects.none()
+    shareholdings = LegacyShareholder.objects.visible_to(caller)
+    reached = Q(Exists(shareholdings.filter(user=OuterRef("pk"))))
+    if Scope.ISSUERS_READ in caller.scopes:
+        reached |= Q(Exists(Issuer.objects.filter(owner=OuterRef("pk"))))
+    return User.objects.filter(reached)
+
+
+def holders_visible_to(caller: Caller | None) -> models.QuerySet[UserHolder]:
+    """The holder profiles of the users whom the caller may see."""
+    return UserHolder.objects.filter(user__in=users_visible_to(caller))

@@ -1,1 +1,187 @@
-def graphql(request): ...
+"""`POST /graphql`: one request, from its headers to its answer."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from graphql import GraphQLError
+
+from accounts.callers import Caller, Unauthenticated
+from partnerapi.engine.documents import Prepared, Refused, prepare
+from partnerapi.engine.errors import INTERNAL_SERVER_ERROR
+from partnerapi.engine.execution import execute
+from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
+from partnerapi.gateway.authentication import authenticate
+from partnerapi.gateway.refusals import BadRequest, InvalidKey, Refusal, Throttled
+from partnerapi.gateway.requests import (
+    GRAPHQL_RESPONSE,
+    JSON,
+    address_of,
+    check_accept,
+    check_content_type,
+    check_method,
+    negotiate,
+    read_body,
+    request_id_of,
+)
+from partnerapi.gateway.throttling import Budget, take
+from partnerapi.schema import schema
+
+logger = logging.getLogger(__name__)
+
+REFUSED_PRICE = 10
+"""Points that a refused document or key costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What resolvers know of the request."""
+
+    caller: Caller | None
+    budget: Budget
+    absolute_url: Callable[[str], str]
+
+
+@csrf_exempt
+def graphql(request: HttpRequest) -> HttpResponse:
+    """Answer one GraphQL request; refusals and crashes are JSON with a code, too."""
+    request_id = request_id_of(request)
+    media_type = negotiate(request)
+    try:
+        response = answer(request, request_id, media_type)
+    except Refusal as refusal:
+        entry = refusal_entry(refusal.code, str(refusal), request_id)
+        response = respond({"errors": [entry]}, media_type or JSON, refusal.status)
+        response.headers.update(refusal.headers)  # type: ignore[attr-defined]
+    except Exception:
+        logger.exception("request %s failed", request_id)
+        entry = refusal_entry(INTERNAL_SERVER_ERROR, MASKED, request_id)
+        response = respond({"errors": [entry]}, media_type or JSON, 500)
+    response["X-Request-Id"] = request_id
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def answer(
+    request: HttpRequest, request_id: str, media_type: str | None
+) -> HttpResponse:
+    deadline = monotonic() + settings.PARTNER_API_MAX_SECONDS
+    check_method(request)
+    check_content_type(request)
+    check_accept(media_type)
+    check_host(request)
+    body = read_body(request)
+    caller = identify(request)
+    errors: list[GraphQLError] = []
+    prepared: Prepared | None = None
+    try:
+        prepared = prepare(schema, body.query, body.operation_name, body.variables)
+    except Refused as refused:
+        errors = refused.errors
+    price = prepared.price if prepared else REFUSED_PRICE
+    budget = charge(request, caller, price)
+    if prepared is None:
+        result: dict[str, Any] = {"errors": error_entries(errors, request_id)}
+    else:
+        context = Context(caller, budget, request.build_absolute_uri)
+        executed = execute(prepared, context, deadline)
+        result = {"data": executed.data}
+        if executed.errors:
+            result["errors"] = error_entries(executed.errors, request_id)
+    if request.headers.get("X-Cost-Debug") == "1":
+        result["extensions"] = {"cost": cost_of(price, budget)}
+    refused_as_400 = prepared is None and media_type == GRAPHQL_RESPONSE
+    response = respond(result, media_type or JSON, 400 if refused_as_400 else 200)
+    response.headers.update(budget_headers(budget) | {"X-Query-Cost": str(price)})  # type: ignore[attr-defined]
+    return response
+
+
+def check_host(request: HttpRequest) -> None:
+    try:
+        request.get_host()
+    except DisallowedHost as error:
+        raise BadRequest("The Host header names no host of this service.") from error
+
+
+def identify(request: HttpRequest) -> Caller | None:
+    """The caller whose key is in the headers; None without a key.
+
+    Raises:
+        InvalidKey: the key is refused, at the expense of the address's budget.
+        Throttled: that budget, too, is spent.
+    """
+    token = request.META.get("HTTP_X_TOKEN_AUTH")
+    if token is None:
+        return None
+    try:
+        return authenticate(token)
+    except Unauthenticated as error:
+        charge(request, None, REFUSED_PRICE)
+        raise InvalidKey(
+            "The API key is malformed, unknown, revoked or expired. Send a live key as "
+            "X-Token-Auth: service-apikey_<login>_<secret>.",
+            headers={"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'},
+        ) from error
+
+
+def charge(request: HttpRequest, caller: Caller | None, price: int) -> Budget:
+    """Take the price from the caller's budget, or from the address's.
+
+    Raises:
+        Throttled: the budget holds less; nothing is taken.
+    """
+    if caller:
+        name, limit = f"partner:{caller.partner_id}", caller.budget_points
+        refill = caller.budget_refill
+    else:
+        name, limit = (
+            f"address:{address_of(request)}",
+            settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS,
+        )
+        refill = settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL
+    budget = take(name, limit, refill, price)
+    if not budget.taken:
+        raise Throttled(
+            f"The request costs {price} points and the budget holds "
+            f"{budget.remaining}; try again in {budget.retry_after} seconds.",
+            headers={
+                "Retry-After": str(budget.retry_after),
+                "X-Query-Cost": str(price),
+                **budget_headers(budget),
+            },
+        )
+    return budget
+
+
+def budget_headers(budget: Budget) -> dict[str, str]:
+    return {
+        "X-RateLimit-Limit": str(budget.limit),
+        "X-RateLimit-Remaining": str(budget.remaining),
+        "X-RateLimit-Reset": str(budget.reset),
+    }
+
+
+def cost_of(price: int, budget: Budget) -> dict[str, int]:
+    return {
+        "price": price,
+        "limit": budget.limit,
+        "remaining": budget.remaining,
+        "refillPerSecond": budget.refill_per_second,
+    }
+
+
+def respond(content: dict[str, Any], media_type: str, status: int) -> HttpResponse:
+    body = orjson.dumps(content)
+    return HttpResponse(
+        body,
+        status=status,
+        content_type=f"{media_type}; charset=utf-8",
+        headers={"Content-Length": str(len(body))},
+    )

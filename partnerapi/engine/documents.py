@@ -1,0 +1,248 @@
+"""GraphQL text to a parsed, counted, validated and priced document; a bounded cache."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from graphql import (
+    DocumentNode,
+    FragmentDefinitionNode,
+    GraphQLError,
+    GraphQLSchema,
+    GraphQLSyntaxError,
+    MaxIntrospectionDepthRule,
+    OperationDefinitionNode,
+    OperationType,
+    VariableNode,
+    Visitor,
+    parse,
+    specified_rules,
+    validate,
+    visit,
+)
+from graphql.execution.values import get_variable_values
+
+from partnerapi.engine.errors import (
+    BadUserInput,
+    MaxDepthExceeded,
+    MaxTokensExceeded,
+    OperationResolutionFailure,
+    ParseFailed,
+    PartnerAPIError,
+    ValidationFailed,
+)
+from partnerapi.engine.limits import Price, Pricing, check_counts, too_dear
+from partnerapi.engine.selections import Selection, Source
+
+MAX_ERRORS = 20
+CACHED_DOCUMENTS = 1000
+CACHED_TEXT_LENGTH = 20_000
+CACHED_PLANS = 64
+RULES = [*specified_rules, MaxIntrospectionDepthRule]
+
+
+class Refused(Exception):
+    """A request that is not executed; `errors` say why."""
+
+    def __init__(self, errors: list[GraphQLError]) -> None:
+        super().__init__(errors[0].message)
+        self.errors = errors
+
+
+class Plan:
+    """One operation's selection and price, for one setting of its directives."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+        self.price: Price = Pricing().price(selection)
+
+
+class Operation:
+    """An operation of a document; its plans depend on the variables of directives."""
+
+    def __init__(
+        self, schema: GraphQLSchema, ast: DocumentNode, node: OperationDefinitionNode
+    ) -> None:
+        self.schema = schema
+        self.ast = ast
+        self.node = node
+        self.fragments = {
+            definition.name.value: definition
+            for definition in ast.definitions
+            if isinstance(definition, FragmentDefinitionNode)
+        }
+        self.directive_variables = variables_of_directives(ast)
+        self.plans: dict[tuple[Any, ...], Plan] = {}
+
+    @property
+    def is_mutation(self) -> bool:
+        return self.node.operation is OperationType.MUTATION
+
+    def plan(self, variables: Mapping[str, Any]) -> Plan:
+        """The plan for these coerced variables.
+
+        Raises:
+            MaxCostExceeded: too dear whatever the variables are.
+        """
+        decisive = tuple(variables.get(name) for name in self.directive_variables)
+        plan = self.plans.get(decisive)
+        if plan is None:
+            root = self.schema.get_root_type(self.node.operation)
+            source = Source(self.schema, self.fragments, dict(variables))
+            plan = Plan(source.select(root, [self.node]))  # type: ignore[list-item]
+            if len(self.plans) >= CACHED_PLANS:
+                self.plans.clear()
+            self.plans[decisive] = plan
+        return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request that may be executed: operation, plan, variables, price in points."""
+
+    operation: Operation
+    plan: Plan
+    inputs: dict[str, Any]
+    variables: dict[str, Any]
+    price: int
+
+
+class Document:
+    """A text's operations, or the errors for which it is refused."""
+
+    def __init__(
+        self,
+        ast: DocumentNode | None,
+        schema: GraphQLSchema,
+        errors: list[GraphQLError],
+    ) -> None:
+        self.errors = errors
+        self.operations = (
+            [
+                Operation(schema, ast, definition)
+                for definition in ast.definitions
+                if isinstance(definition, OperationDefinitionNode)
+            ]
+            if ast
+            else []
+        )
+
+    def operation(self, name: str | None) -> Operation:
+        """The operation of this name, or the only one.
+
+        Raises:
+            OperationResolutionFailure: no such operation, or several and no name.
+        """
+        names = [op.node.name.value if op.node.name else None for op in self.operations]
+        listed = (
+            ", ".join(f"`{known}`" for known in names if known) or "one without name"
+        )
+        if name is not None:
+            if name not in names:
+                raise OperationResolutionFailure(
+                    f"The document has no operation `{name}`; it holds {listed}."
+                )
+            return self.operations[names.index(name)]
+        if len(self.operations) > 1:
+            raise OperationResolutionFailure(
+                f"The document holds several operations ({listed}); name one of them "
+                "in `operationName`."
+            )
+        return self.operations[0]
+
+
+def prepare(
+    schema: GraphQLSchema, text: str, operation_name: str | None, inputs: dict[str, Any]
+) -> Prepared:
+    """Read a text, choose its operation, coerce its variables, price the request.
+
+    Raises:
+        Refused: with the errors of the first of these that fails.
+    """
+    document = read_document(schema, text)
+    if document.errors:
+        raise Refused(document.errors)
+    try:
+        operation = document.operation(operation_name)
+        variables = coerce(schema, operation, inputs)
+        plan = operation.plan(variables)
+        price = plan.price if isinstance(plan.price, int) else plan.price(variables)
+        if price > settings.PARTNER_API_MAX_COST:
+            raise too_dear(price)
+    except PartnerAPIError as error:
+        raise Refused([as_graphql_error(error)]) from error
+    return Prepared(operation, plan, inputs, variables, price)
+
+
+def coerce(
+    schema: GraphQLSchema, operation: Operation, inputs: dict[str, Any]
+) -> dict[str, Any]:
+    definitions = operation.node.variable_definitions
+    values = get_variable_values(schema, definitions, inputs, max_errors=MAX_ERRORS)
+    if isinstance(values, list):
+        for error in values:
+            error.extensions = {"code": BadUserInput.code}
+        raise Refused(values)
+    return values
+
+
+def read_document(schema: GraphQLSchema, text: str) -> Document:
+    """Parse, count, validate; documents of ordinary length are kept for next time."""
+    read = read_once if len(text) <= CACHED_TEXT_LENGTH else read_once.__wrapped__
+    return read(schema, text)
+
+
+@lru_cache(maxsize=CACHED_DOCUMENTS)
+def read_once(schema: GraphQLSchema, text: str) -> Document:
+    try:
+        ast = parse_text(text)
+        check_counts(ast)
+        errors = validate(schema, ast, RULES, max_errors=MAX_ERRORS)
+    except PartnerAPIError as error:
+        return Document(None, schema, [as_graphql_error(error)])
+    except GraphQLSyntaxError as error:
+        error.extensions = {"code": ParseFailed.code}
+        return Document(None, schema, [error])
+    except RecursionError:
+        deep = MaxDepthExceeded("The document nests values or fields far too deeply.")
+        return Document(None, schema, [as_graphql_error(deep)])
+    for error in errors:
+        error.extensions = {"code": ValidationFailed.code}
+    return Document(None if errors else ast, schema, errors)
+
+
+def parse_text(text: str) -> DocumentNode:
+    maximum = settings.PARTNER_API_MAX_TOKENS
+    try:
+        return parse(text, max_lexical_tokens=maximum, max_comments=maximum)
+    except GraphQLSyntaxError as error:
+        if f"more than {maximum} " not in error.message:
+            raise
+        raise MaxTokensExceeded(
+            f"The document has more than {maximum} tokens; send several requests, or "
+            "pass long lists as variables.",
+            maximum=maximum,
+        ) from error
+
+
+def as_graphql_error(error: PartnerAPIError) -> GraphQLError:
+    return GraphQLError(str(error), extensions={"code": error.code, **error.details})
+
+
+class DirectiveVariables(Visitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def enter_directive(self, node: Any, *_: Any) -> None:
+        for argument in node.arguments:
+            if isinstance(argument.value, VariableNode):
+                self.names.add(argument.value.name.value)
+
+
+def variables_of_directives(ast: DocumentNode) -> list[str]:
+    visitor = DirectiveVariables()
+    visit(ast, visitor)
+    return sorted(visitor.names)

@@ -1,0 +1,48 @@
+"""Error entries as partners see them (api reference, errors)."""
+
+import logging
+from typing import Any
+
+from graphql import GraphQLError
+
+from partnerapi.engine.errors import (
+    INTERNAL_SERVER_ERROR,
+    BadUserInput,
+    PartnerAPIError,
+)
+
+logger = logging.getLogger(__name__)
+
+MAX_ERRORS = 20
+MASKED = "Something went wrong on our side. Quote the requestId if you report it."
+
+
+def error_entries(errors: list[GraphQLError], request_id: str) -> list[dict[str, Any]]:
+    """The first twenty errors, and one entry that counts the others."""
+    entries = [error_entry(error, request_id) for error in errors[:MAX_ERRORS]]
+    if len(errors) > MAX_ERRORS:
+        rest = len(errors) - MAX_ERRORS
+        extensions = {**entries[-1]["extensions"], "omittedErrors": rest}
+        entries.append({"message": f"{rest} more errors.", "extensions": extensions})
+    return entries
+
+
+def error_entry(error: GraphQLError, request_id: str) -> dict[str, Any]:
+    entry = error.formatted
+    cause = error.original_error
+    if isinstance(cause, PartnerAPIError):
+        extensions = {"code": cause.code, **cause.details}
+    elif error.extensions:
+        extensions = dict(error.extensions)
+    elif cause is None or isinstance(cause, GraphQLError):
+        # graphql-core's own: an argument whose variable does not fit.
+        extensions = {"code": BadUserInput.code}
+    else:
+        logger.error("request %s failed at %s", request_id, error.path, exc_info=cause)
+        entry["message"] = MASKED
+        extensions = {"code": INTERNAL_SERVER_ERROR}
+    return {**entry, "extensions": {**extensions, "requestId": request_id}}  # type: ignore[dict-item]
+
+
+def refusal_entry(code: str, message: str, request_id: str) -> dict[str, Any]:
+    return {"message": message, "extensions": {"code": code, "requestId": request_id}}

@@ -1,0 +1,160 @@
+"""What the headers and the body of a request say, or why they are refused."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import uuid_utils
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.request import UnreadablePostError
+
+from partnerapi.gateway.refusals import (
+    BadRequest,
+    MethodNotAllowed,
+    NotAcceptable,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+)
+
+JSON = "application/json"
+GRAPHQL_RESPONSE = "application/graphql-response+json"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphQLRequest:
+    """The body of a request: text, raw variables, name of the operation."""
+
+    query: str
+    variables: dict[str, Any]
+    operation_name: str | None
+
+
+def check_method(request: HttpRequest) -> None:
+    if request.method != "POST":
+        raise MethodNotAllowed(
+            "Send a POST request with a JSON body. (In urql, set `preferGetMethod: "
+            "false`.)",
+            headers={"Allow": "POST"},
+        )
+
+
+def check_content_type(request: HttpRequest) -> None:
+    media_type, *parameters = request.META.get("CONTENT_TYPE", "").lower().split(";")
+    charset = "utf-8"
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "charset":
+            charset = value.strip().strip('"')
+    if media_type.strip() != JSON or charset not in ("utf-8", "utf8"):
+        raise UnsupportedMediaType(
+            "Send the body as JSON in UTF-8, with the header `Content-Type: "
+            "application/json`."
+        )
+
+
+def negotiate(request: HttpRequest) -> str | None:
+    """The answer's media type: JSON wherever `Accept` admits it, at any weight.
+
+    Only a client that excludes JSON gets application/graphql-response+json; None: it
+    admits neither.
+    """
+    header = request.META.get("HTTP_ACCEPT", "").strip()
+    if not header or admits(header, JSON):
+        return JSON
+    return GRAPHQL_RESPONSE if admits(header, GRAPHQL_RESPONSE) else None
+
+
+def check_accept(media_type: str | None) -> None:
+    if media_type is None:
+        raise NotAcceptable(
+            "Answers are application/json; admit it in the `Accept` header."
+        )
+
+
+def admits(header: str, media_type: str) -> bool:
+    """Whether an Accept header gives a type a weight above 0 (RFC 9110, 12.5.1).
+
+    The most specific range that matches decides.
+    """
+    kind = media_type.partition("/")[0]
+    ranges = {"*/*": 1, f"{kind}/*": 2, media_type: 3}
+    best, weight = 0, 0.0
+    for item in header.lower().split(","):
+        name, *parameters = (part.strip() for part in item.split(";"))
+        if ranges.get(name, 0) > best:
+            best, weight = ranges[name], quality(parameters)
+    return weight > 0
+
+
+def quality(parameters: list[str]) -> float:
+    for parameter in parameters:
+        if match := re.fullmatch(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)", parameter):
+            return float(match[1])
+    return 1.0
+
+
+def read_body(request: HttpRequest) -> GraphQLRequest:
+    """Read and check the JSON object; null members count as absent.
+
+    Raises:
+        PayloadTooLarge: over the limit, chunked bodies included.
+        BadRequest: not JSON, not an object, or a member of the wrong type.
+    """
+    try:
+        body = orjson.loads(read_bytes(request))
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"The body is not JSON: {error}.") from error
+    if isinstance(body, list):
+        raise BadRequest("The body is an array; send one operation a request.")
+    if not isinstance(body, dict):
+        raise BadRequest("The body is not a JSON object with a member `query`.")
+    query = body.get("query")
+    if not isinstance(query, str):
+        raise BadRequest("The member `query` is missing or not a string.")
+    for name, kind, article in (
+        ("variables", dict, "an object"),
+        ("operationName", str, "a string"),
+        ("extensions", dict, "an object"),
+    ):
+        if body.get(name) is not None and not isinstance(body[name], kind):
+            raise BadRequest(f"The member `{name}` is not {article}.")
+    return GraphQLRequest(query, body.get("variables") or {}, body.get("operationName"))
+
+
+def read_bytes(request: HttpRequest) -> bytes:
+    maximum = settings.PARTNER_API_MAX_BODY_BYTES
+    environ = request.META
+    try:
+        if environ.get("wsgi.input_terminated") and not environ.get("CONTENT_LENGTH"):
+            # A chunked body has no length, and Django would read nothing of it.
+            body: bytes = environ["wsgi.input"].read(maximum + 1)
+        elif int(environ.get("CONTENT_LENGTH") or 0) <= maximum:
+            body = request.body
+        else:
+            body = b""
+    except (UnreadablePostError, OSError, ValueError) as error:
+        raise BadRequest("The body could not be read to its end.") from error
+    if len(body) > maximum or int(environ.get("CONTENT_LENGTH") or 0) > maximum:
+        raise PayloadTooLarge(f"The body has more than {maximum} bytes.")
+    return body
+
+
+SAFE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def request_id_of(request: HttpRequest) -> str:
+    """The client's own request id where it is short and safe to log, else a new one."""
+    own: str = request.META.get("HTTP_X_REQUEST_ID", "")
+    return own if SAFE_ID.fullmatch(own) else str(uuid_utils.uuid7())
+
+
+def address_of(request: HttpRequest) -> str:
+    """The client's address, as the trusted proxy farthest from us saw it."""
+    proxies = settings.PARTNER_API_TRUSTED_PROXIES
+    if proxies:
+        seen = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+        if len(seen) >= proxies:
+            return str(seen[-proxies].strip())
+    return str(request.META.get("REMOTE_ADDR", ""))
