@@ -1,13 +1,13 @@
-import json
 import os
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+
+pytest_plugins = ["tests.characters"]
+
+from tests.system import free_port, remove_servers, system
 
 
 @pytest.fixture(scope="session")
@@ -20,31 +20,13 @@ def test_data() -> Path:
     return directory
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 @pytest.fixture(scope="session")
 def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
-    """The real system as `manage.py up --json` starts it and describes it."""
+    """The real system, seeded, as `manage.py up --json` describes it."""
     directory = tmp_path_factory.mktemp("up") / "state"
-    configured = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER")
-    environment = {k: v for k, v in os.environ.items() if k not in configured}
-    command = [sys.executable, "manage.py", "up", "--json"]
-    command += ["--port", str(free_port()), "--directory", str(directory)]
-    up = subprocess.Popen(
-        command, cwd=settings.BASE_DIR, env=environment, stdout=subprocess.PIPE
-    )
-    try:
-        assert up.stdout is not None
-        line = up.stdout.readline()
-        assert line, "`up` ended before it was ready; its reason stands above"
-        yield json.loads(line)
-    finally:
-        up.terminate()
-        assert up.wait(timeout=60) == 0
-        up.stdout.close()
+    with system(directory, free_port()) as running:
+        yield running.described
+    remove_servers(directory)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

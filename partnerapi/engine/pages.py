@@ -169,7 +169,7 @@ def read_rows(
         distinct = []
     if not distinct:
         return [None] * len(ids)
-    columns = info.selection.columns(graphql_type) | {"id", by}
+    columns = info.selection.columns(graphql_type) | {rows.model._meta.pk.name, by}
     found = fetch(
         rows_statement(rows.model, columns, by, condition),
         [distinct, *values],
@@ -298,9 +298,7 @@ class Columns:
                 sql.SQL("{}.{}").format(table, sql.Identifier(field.column)),
             )
             table = sql.Identifier(alias)
-        field = next(
-            f for f in model._meta.concrete_fields if name in (f.name, f.attname)
-        )
+        field = model._meta.get_field(name)
         column = sql.SQL("{}.{}").format(table, sql.Identifier(field.column))
         stored = getattr(field, "target_field", field)
         # Answers carry their text; Python's values would cost more than the query.
@@ -385,11 +383,14 @@ def page_statement(shape: Shape) -> str:
 def count_statement(of: List, condition: str) -> str:
     """Per parent, in order: how many rows its list has."""
     return (
-        sql.SQL("SELECT p.n, (SELECT count(*) FROM {} WHERE {}) FROM {} ORDER BY p.n")
+        sql.SQL(
+            "SELECT p.n, counted.* FROM {} CROSS JOIN LATERAL"
+            " (SELECT count(*) FROM {} WHERE {}) AS counted ORDER BY p.n"
+        )
         .format(
+            parents_of(of),
             sql.Identifier(of.model._meta.db_table),
             list_condition(of, condition),
-            parents_of(of),
         )
         .as_string()
     )

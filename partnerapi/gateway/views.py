@@ -1,7 +1,7 @@
 """`POST /graphql`: one request, from its headers to its answer."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -58,8 +58,9 @@ def graphql(request: HttpRequest) -> HttpResponse:
         response = answer(request, request_id, media_type)
     except Refusal as refusal:
         entry = refusal_entry(refusal.code, str(refusal), request_id)
-        response = respond({"errors": [entry]}, media_type or JSON, refusal.status)
-        response.headers.update(refusal.headers)  # type: ignore[attr-defined]
+        response = respond(
+            {"errors": [entry]}, media_type or JSON, refusal.status, refusal.headers
+        )
     except Exception:
         logger.exception("request %s failed", request_id)
         entry = refusal_entry(INTERNAL_SERVER_ERROR, MASKED, request_id)
@@ -98,9 +99,12 @@ def answer(
     if request.headers.get("X-Cost-Debug") == "1":
         result["extensions"] = {"cost": cost_of(price, budget)}
     refused_as_400 = prepared is None and media_type == GRAPHQL_RESPONSE
-    response = respond(result, media_type or JSON, 400 if refused_as_400 else 200)
-    response.headers.update(budget_headers(budget) | {"X-Query-Cost": str(price)})  # type: ignore[attr-defined]
-    return response
+    return respond(
+        result,
+        media_type or JSON,
+        400 if refused_as_400 else 200,
+        budget_headers(budget) | {"X-Query-Cost": str(price)},
+    )
 
 
 def check_host(request: HttpRequest) -> None:
@@ -177,11 +181,16 @@ def cost_of(price: int, budget: Budget) -> dict[str, int]:
     }
 
 
-def respond(content: dict[str, Any], media_type: str, status: int) -> HttpResponse:
+def respond(
+    content: dict[str, Any],
+    media_type: str,
+    status: int,
+    headers: Mapping[str, str] | None = None,
+) -> HttpResponse:
     body = orjson.dumps(content)
     return HttpResponse(
         body,
         status=status,
         content_type=f"{media_type}; charset=utf-8",
-        headers={"Content-Length": str(len(body))},
+        headers={"Content-Length": str(len(body)), **(headers or {})},
     )

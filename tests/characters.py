@@ -1,0 +1,202 @@
+"""The people and companies that tests speak of, and a client for each of them.
+
+`owner` issues; `partner` has a key with every scope and a grant for one issuer;
+`observer` has a key for issuers only and no grant; `stranger` has no key.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+import pytest
+from django.core.cache import caches
+from django.test import Client
+
+from accounts.callers import Scope
+from accounts.models import ApiKey, Country, Partner, User
+from issuers.models import (
+    Article,
+    Issuer,
+    IssuerFinancialData,
+    IssuerGrant,
+    LegacyShareholder,
+    Token,
+)
+
+START = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+@dataclass
+class Answer:
+    """A response: status, headers, and the body's two members."""
+
+    status: int
+    headers: Any
+    body: dict[str, Any]
+
+    @property
+    def data(self) -> Any:
+        assert "errors" not in self.body, self.body["errors"]
+        return self.body["data"]
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        return self.body["errors"]
+
+    @property
+    def code(self) -> str:
+        """The code of the only error."""
+        [error] = self.errors
+        return error["extensions"]["code"]
+
+
+class Ask:
+    """Posts documents as a client does, with one caller's key or none."""
+
+    def __init__(self, key: str | None = None) -> None:
+        self.key = key
+        self.client = Client(raise_request_exception=False)
+
+    def __call__(
+        self, query: str, variables: dict[str, Any] | None = None, **headers: str
+    ) -> Answer:
+        body = {"query": query, "variables": variables}
+        return self.post(orjson.dumps(body), **headers)
+
+    def post(
+        self, body: bytes, content_type: str = "application/json", **headers: str
+    ) -> Answer:
+        if self.key:
+            headers.setdefault("X-Token-Auth", self.key)
+        response = self.client.generic(
+            "POST", "/graphql", body, content_type, headers=headers
+        )
+        return Answer(
+            response.status_code, response.headers, orjson.loads(response.content)
+        )
+
+
+@dataclass
+class World:
+    """Two issuers: `listed` has everything, `quiet` has little."""
+
+    owner: User
+    listed: Issuer
+    quiet: Issuer
+    public_token: Token
+    private_token: Token
+    article: Article
+    draft: Article
+    figures: list[IssuerFinancialData]
+    shareholders: list[LegacyShareholder]
+    partner: Partner
+    observer: Partner
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    france = Country.objects.get(code="FR")
+    owner = User.objects.create(
+        type=User.Type.COMPANY,
+        company_name="Lumen Optique SA",
+        legal_form=User.LegalForm.SA,
+        lei="529900T8BM49AURSDO55",
+        country=france,
+        address="3 rue des Lentilles",
+        postal_code="21000",
+        city="Dijon",
+    )
+    person = User.objects.create(
+        type=User.Type.INDIVIDUAL, first_name="Ines", last_name="Roca"
+    )
+    listed = Issuer.objects.create(
+        trading_name="Lumen",
+        slug="lumen",
+        trading_location="Dijon",
+        owner=owner,
+        country=france,
+        initial_number_of_shares=5_000_000_000,
+    )
+    quiet = Issuer.objects.create(
+        trading_name="Arbor", slug="arbor", trading_location="Porto", owner=person
+    )
+    public_token, private_token = (
+        Token.objects.create(
+            issuer=listed,
+            name=name,
+            symbol=symbol,
+            visibility=visibility,
+            created_at=START + timedelta(days=day),
+        )
+        for day, (name, symbol, visibility) in enumerate(
+            [
+                ("Ordinary", "LUM", Token.Visibility.PUBLIC),
+                ("Founders", "LUMF", Token.Visibility.PRIVATE),
+            ]
+        )
+    )
+    article = Article.objects.create(
+        issuer=listed, title="Hello", slug="hello", body="…", published_at=START
+    )
+    draft = Article.objects.create(issuer=listed, title="Soon", slug="soon", body="…")
+    period = IssuerFinancialData.PeriodType
+    figures = [
+        IssuerFinancialData.objects.create(
+            issuer=listed, year=year, period_type=period_type, revenue_cents=revenue
+        )
+        for year, period_type, revenue in [
+            (2025, period.FIRST_SEMESTER, -5),
+            (2024, period.YEAR, 9_000_000_000_000),
+            (2024, period.FIRST_SEMESTER, None),
+        ]
+    ]
+    shareholders = [
+        LegacyShareholder.objects.create(
+            issuer=listed,
+            user=person,
+            number_of_shares=number,
+            price_cents=125,
+            created_at=START + timedelta(seconds=number),
+        )
+        for number in range(1, 8)
+    ]
+    partner = Partner.objects.create(login="broker_one", name="Broker One")
+    IssuerGrant.objects.create(partner=partner, issuer=listed)
+    observer = Partner.objects.create(login="reader", name="Reader")
+    return World(
+        owner,
+        listed,
+        quiet,
+        public_token,
+        private_token,
+        article,
+        draft,
+        figures,
+        shareholders,
+        partner,
+        observer,
+    )
+
+
+@pytest.fixture(autouse=True)
+def full_budgets(request: pytest.FixtureRequest) -> None:
+    """Every test that reaches Redis begins with budgets that nobody has drawn on."""
+    if "db" in request.fixturenames or "transactional_db" in request.fixturenames:
+        caches["default"].clear()
+        caches["default"].client.get_client().flushdb()
+
+
+@pytest.fixture
+def stranger(db: None) -> Ask:
+    return Ask()
+
+
+@pytest.fixture
+def partner(world: World) -> Ask:
+    return Ask(ApiKey.objects.issue(world.partner, list(Scope))[1])
+
+
+@pytest.fixture
+def observer(world: World) -> Ask:
+    return Ask(ApiKey.objects.issue(world.observer, [Scope.ISSUERS_READ])[1])
