@@ -20,10 +20,14 @@ class Scope(TextChoices):
 
 
 class Unauthenticated(PartnerAPIError):
+    """A field needs a key and none was sent."""
+
     code = "UNAUTHENTICATED"
 
 
 class Forbidden(PartnerAPIError):
+    """The key lacks the scope (`requiredScope`) or the grant (`requiredGrant`)."""
+
     code = "FORBIDDEN"
 
 

@@ -95,7 +95,8 @@ def document(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
         "X-Content-Type-Options": "nosniff",
     }
     response = HttpResponse(content_type=found.content_type, headers=headers)
-    answer = get_conditional_response(request, headers["ETag"], response=response)
+    etag = headers["ETag"]
+    answer = get_conditional_response(request, etag, response=response) or response
     if answer is response:
         response["Content-Length"] = found.size_bytes
         if request.method == "GET":
@@ -117,7 +118,7 @@ def cacheable(request: HttpRequest, content: str, content_type: str) -> HttpResp
     etag = f'"{hashlib.sha256(body).hexdigest()}"'
     headers = {"Cache-Control": "public, no-cache", "ETag": etag}
     response = HttpResponse(body, content_type=content_type, headers=headers)
-    return get_conditional_response(request, etag, response=response)
+    return get_conditional_response(request, etag, response=response) or response
 
 
 def sandbox_key() -> str:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import cleandoc
+from operator import attrgetter
 from typing import Any
 
 from django.conf import settings
-from django.utils.html import escape
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from graphql import (
     GraphQLArgument,
@@ -26,9 +27,11 @@ from graphql import (
     print_ast,
 )
 
-from partnerapi.engine.errors import PartnerAPIError
+from partnerapi.engine.errors import INTERNAL_SERVER_ERROR, PartnerAPIError
+from partnerapi.gateway.answers import MASKED
 from partnerapi.settings import VARIABLES
 
+EXECUTED = 200
 LIMITS = ("PARTNER_API_MAX_", "PARTNER_API_BUDGET_", "PARTNER_API_ANONYMOUS_BUDGET_")
 
 
@@ -74,6 +77,15 @@ class Section:
     title: str
     anchor: str
     entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class PublishedError:
+    """A code with the HTTP statuses it comes with."""
+
+    code: str
+    statuses: tuple[int, ...]
+    meaning: SafeString
 
 
 def addresses() -> list[tuple[str, str]]:
@@ -136,7 +148,7 @@ def operations(root: GraphQLObjectType | None) -> tuple[Entry, ...]:
         Entry(
             anchor=f"{root.name}.{name}",
             name=name,
-            description=text(field),
+            description=text(field.description),
             type=reference(field.type),
             deprecated=field.deprecation_reason,
             members=arguments(f"{root.name}.{name}", field),
@@ -153,7 +165,7 @@ def entry(schema: GraphQLSchema, type_: Any) -> Entry:
     return Entry(
         anchor=type_.name,
         name=type_.name,
-        description=text(type_),
+        description=text(type_.description),
         members=tuple(members(type_)),
         implements=tuple(
             interface.name for interface in getattr(type_, "interfaces", ())
@@ -167,7 +179,9 @@ def members(type_: GraphQLNamedType) -> Iterator[Member]:
     if isinstance(type_, GraphQLEnumType):
         for name, value in type_.values.items():
             anchor = f"{type_.name}.{name}"
-            yield Member(anchor, name, text(value), value.deprecation_reason)
+            yield Member(
+                anchor, name, text(value.description), value.deprecation_reason
+            )
     elif isinstance(type_, GraphQLInputObjectType):
         for name, field in type_.fields.items():
             yield input_value(f"{type_.name}.{name}", name, field)
@@ -177,7 +191,7 @@ def members(type_: GraphQLNamedType) -> Iterator[Member]:
             yield Member(
                 anchor,
                 name,
-                text(output),
+                text(output.description),
                 output.deprecation_reason,
                 reference(output.type),
                 arguments=arguments(anchor, output),
@@ -201,7 +215,7 @@ def input_value(
     return Member(
         anchor,
         name,
-        text(value),
+        text(value.description),
         value.deprecation_reason,
         reference(value.type),
         default,
@@ -214,18 +228,33 @@ def reference(type_: Any) -> TypeReference:
     return TypeReference(before, name, after)
 
 
-def text(described: Any) -> SafeString:
+def text(description: str | None) -> SafeString:
     """A description as HTML, `such words` set as code."""
-    escaped = escape(cleandoc(described.description or ""))
+    escaped = escape(cleandoc(description or ""))
     return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped))
 
 
-def errors() -> list[tuple[str, str]]:
-    """Every published code with its meaning, from the classes that carry them."""
-    published = {
-        kind.code: cleandoc(kind.__doc__ or "") for kind in subclasses(PartnerAPIError)
+def errors() -> list[PublishedError]:
+    """Every code that is published, from the classes that carry them, by code.
+
+    All of them are loaded once the routes are, which lead to all code that raises.
+    """
+    found = {
+        INTERNAL_SERVER_ERROR: PublishedError(
+            INTERNAL_SERVER_ERROR, (EXECUTED, 500), text(MASKED)
+        )
     }
-    return sorted(published.items())
+    for kind in subclasses(PartnerAPIError):
+        # A class without a code of its own only groups others.
+        if "code" not in vars(kind):
+            continue
+        known = found.get(kind.code, PublishedError(kind.code, (), text("")))
+        found[kind.code] = PublishedError(
+            kind.code,
+            tuple(sorted({*known.statuses, getattr(kind, "status", EXECUTED)})),
+            format_html("{} {}", known.meaning, text(kind.__doc__)),
+        )
+    return sorted(found.values(), key=attrgetter("code"))
 
 
 def subclasses(kind: type[PartnerAPIError]) -> Iterator[type[PartnerAPIError]]:

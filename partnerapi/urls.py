@@ -1,9 +1,15 @@
 from django.contrib import admin
 from django.urls import path
 
+from partnerapi import pages
 from partnerapi.gateway.views import graphql
 
 urlpatterns = [
+    path("", pages.landing, name="landing"),
     path("graphql", graphql, name="graphql"),
+    path("graphiql", pages.graphiql, name="graphiql"),
+    path("schema.graphql", pages.schema_sdl, name="schema_sdl"),
+    path("docs/schema", pages.schema_reference, name="schema_reference"),
+    path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("admin/", admin.site.urls),
 ]

@@ -18,46 +18,68 @@ class PartnerAPIError(Exception):
 
 
 class ParseFailed(PartnerAPIError):
+    """The text is not GraphQL; `locations` tell where it stops being so."""
+
     code = "GRAPHQL_PARSE_FAILED"
 
 
 class ValidationFailed(PartnerAPIError):
+    """The document does not fit the schema: a field, an argument, a literal."""
+
     code = "GRAPHQL_VALIDATION_FAILED"
 
 
 class OperationResolutionFailure(PartnerAPIError):
+    """`operationName` names none or is missing where there are several."""
+
     code = "OPERATION_RESOLUTION_FAILURE"
 
 
 class BadUserInput(PartnerAPIError):
+    """A variable or an argument has a refused value; `argument` names which."""
+
     code = "BAD_USER_INPUT"
 
 
 class InvalidCursor(PartnerAPIError):
+    """A cursor is damaged or comes from another list."""
+
     code = "INVALID_CURSOR"
 
 
 class MaxDepthExceeded(PartnerAPIError):
+    """Fields are nested too deep."""
+
     code = "MAX_DEPTH_EXCEEDED"
 
 
 class MaxCostExceeded(PartnerAPIError):
+    """The price of the request is above what one request may cost."""
+
     code = "MAX_COST_EXCEEDED"
 
 
 class MaxAliasesExceeded(PartnerAPIError):
+    """Too many aliases, or one response name too often."""
+
     code = "MAX_ALIASES_EXCEEDED"
 
 
 class MaxFragmentsExceeded(PartnerAPIError):
+    """Too many fragment spreads."""
+
     code = "MAX_FRAGMENTS_EXCEEDED"
 
 
 class MaxTokensExceeded(PartnerAPIError):
+    """The document is too long."""
+
     code = "MAX_TOKENS_EXCEEDED"
 
 
 class RequestTimeout(PartnerAPIError):
+    """The request took too long and was ended."""
+
     code = "TIMEOUT"
 
 

@@ -14,28 +14,43 @@ class Refusal(PartnerAPIError):
 
 
 class BadRequest(Refusal):
+    """The body is not a JSON object of `query`, `variables` and `operationName`."""
+
     code = "BAD_REQUEST"
 
 
 class MethodNotAllowed(Refusal):
+    """Operations are sent by POST."""
+
     code, status = "METHOD_NOT_ALLOWED", 405
 
 
 class NotAcceptable(Refusal):
+    """`Accept` admits no type that is answered."""
+
     code, status = "NOT_ACCEPTABLE", 406
 
 
 class PayloadTooLarge(Refusal):
+    """The body has too many bytes."""
+
     code, status = "PAYLOAD_TOO_LARGE", 413
 
 
 class UnsupportedMediaType(Refusal):
+    """The content type is not `application/json` in UTF-8."""
+
     code, status = "UNSUPPORTED_MEDIA_TYPE", 415
 
 
 class Throttled(Refusal):
+    """The price is above what the budget holds now; nothing was charged. `Retry-After`
+    tells when to send it again."""
+
     code, status = "THROTTLED", 429
 
 
 class InvalidKey(Refusal):
+    """The key is malformed, unknown, wrong, revoked or expired."""
+
     code, status = "UNAUTHENTICATED", 401

@@ -1,0 +1,113 @@
+"""GraphiQL in a real browser against the real system."""
+
+import shutil
+from urllib.parse import urlsplit
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip(
+            f"no browser: put one of {', '.join(NAMES)} on PATH, "
+            "such as with `apt install chromium`"
+        )
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser, running_server):
+    """A fresh page that must ask this host only and have nothing to complain about."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    hosts, complaints = set(), []
+    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "console",
+        lambda message: (
+            complaints.append(message.text) if message.type == "error" else None
+        ),
+    )
+    yield page
+    page.close()
+    assert hosts - {""} == {urlsplit(running_server["graphiql"]).netloc}
+    assert complaints == []
+
+
+def test_runs_the_first_example_with_the_prefilled_key(page, running_server):
+    page.goto(running_server["graphiql"])
+    page.get_by_label("Execute query").click()
+
+    answer = page.locator(".result-window")
+    answer.get_by_text('"financialData"').first.wait_for()
+    assert "Almendra Solar" in answer.inner_text()
+    assert "errors" not in answer.inner_text()
+
+
+def test_opens_an_example_in_a_tab_of_its_own_and_keeps_it(page, running_server):
+    page.goto(running_server["graphiql"])
+    page.get_by_text("Examples", exact=True).click()
+    page.get_by_role("link", name="Page by page").click()
+    tabs = page.locator(".graphiql-tab")
+    tabs.nth(1).wait_for()
+    assert tabs.all_inner_texts() == ["IssuersWithFinancialData", "PageByPage"]
+
+    page.get_by_label("Execute query").click()
+    page.locator(".result-window").get_by_text('"endCursor"').wait_for()
+    page.wait_for_timeout(700)  # GraphiQL stores its tabs half a second late.
+    page.reload()
+    tabs.nth(1).wait_for()
+    assert tabs.all_inner_texts() == ["IssuersWithFinancialData", "PageByPage"]
+
+
+def test_stores_no_key_in_the_browser(page, running_server):
+    page.goto(running_server["graphiql"])
+    page.get_by_label("Execute query").click()
+    page.locator(".result-window").get_by_text('"financialData"').first.wait_for()
+    page.wait_for_timeout(700)
+
+    stored = page.evaluate("JSON.stringify(Object.entries(localStorage))")
+    assert "IssuersWithFinancialData" in stored
+    assert running_server["key"] not in stored
+
+    page.reload()
+    page.get_by_label("Show History").click()
+    page.get_by_role("button", name="IssuersWithFinancialData").first.click()
+    page.locator(".graphiql-editor-tool").get_by_text(running_server["key"]).wait_for()
+
+
+def test_dialogs_and_the_documentation_open_under_the_policy(page, running_server):
+    page.goto(running_server["graphiql"])
+    page.get_by_label("Open settings dialog").click()
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_label("Show Documentation Explorer").click()
+    page.get_by_text("A GraphQL schema provides a root type").wait_for()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("path", ["/", "/docs/schema", "/graphiql"])
+def test_nothing_is_wider_than_the_window(page, running_server, path, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(running_server["graphiql"].replace("/graphiql", path))
+    page.wait_for_load_state("networkidle")
+
+    assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -1,0 +1,103 @@
+import uuid
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import User
+from issuers.models import Article, Document, Issuer
+
+PNG = b"\x89PNG\r\n\x1a\n and the rest of a picture"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def picture():
+    return Document.objects.store("logo.png", PNG)
+
+
+@pytest.fixture
+def issuer():
+    owner = User.objects.create(
+        type=User.Type.INDIVIDUAL, first_name="Ada", last_name="Owner"
+    )
+    return Issuer.objects.create(
+        trading_name="Lumen", slug="lumen", trading_location="Nantes", owner=owner
+    )
+
+
+@pytest.fixture
+def logo(picture, issuer):
+    issuer.company_logo = picture
+    issuer.save(update_fields=["company_logo"])
+    return picture
+
+
+def address(document):
+    return f"/documents/{document.pk}/{document.name}"
+
+
+def test_serves_a_logo_with_the_headers_that_keep_it_harmless(client, logo):
+    response = client.get(address(logo))
+
+    assert response.status_code == 200
+    assert response.content == PNG
+    assert response["Content-Type"] == "image/png"
+    assert response["Content-Length"] == str(len(PNG))
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert response["ETag"] == f'"{logo.checksum_sha256}"'
+    assert response["Content-Disposition"] == 'inline; filename="logo.png"'
+    assert response["Content-Security-Policy"] == (
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+    )
+
+
+def test_serves_the_cover_of_an_article_only_once_it_is_published(
+    client, picture, issuer
+):
+    article = Article.objects.create(
+        issuer=issuer, title="News", slug="news", body="…", cover_image=picture
+    )
+    assert client.get(address(picture)).status_code == 404
+
+    article.published_at = timezone.now()
+    article.save(update_fields=["published_at"])
+    assert client.get(address(picture)).status_code == 200
+
+
+def test_hides_what_nothing_public_refers_to(client, picture):
+    assert client.get(address(picture)).status_code == 404
+
+
+def test_hides_what_does_not_exist_in_the_same_words(client, picture):
+    hidden = client.get(address(picture))
+    absent = client.get(f"/documents/{uuid.uuid4()}/logo.png")
+
+    assert (hidden.status_code, hidden.content) == (404, absent.content)
+
+
+def test_refuses_another_name(client, logo):
+    assert client.get(f"/documents/{logo.pk}/other.png").status_code == 404
+
+
+def test_answers_head_without_reading_the_bytes(
+    client, logo, django_assert_num_queries
+):
+    with django_assert_num_queries(1):
+        response = client.head(address(logo))
+
+    assert response.status_code == 200
+    assert response["Content-Length"] == str(len(PNG))
+    assert response.content == b""
+
+
+def test_answers_304_to_its_own_etag(client, logo, django_assert_num_queries):
+    etag = f'"{logo.checksum_sha256}"'
+
+    with django_assert_num_queries(1):
+        response = client.get(address(logo), headers={"if-none-match": etag})
+
+    assert (response.status_code, response.content) == (304, b"")
+    assert response["ETag"] == etag
+    assert response["Cache-Control"] == "public, max-age=31536000, immutable"

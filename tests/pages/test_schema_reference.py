@@ -1,0 +1,102 @@
+import re
+
+import pytest
+from graphql import (
+    GraphQLEnumType,
+    GraphQLInputObjectType,
+    GraphQLInterfaceType,
+    GraphQLObjectType,
+    build_schema,
+)
+
+from partnerapi import reference
+from partnerapi.schema import schema
+
+
+@pytest.fixture
+def page(client):
+    return client.get("/docs/schema").content.decode()
+
+
+def test_describes_every_type_and_every_member_of_it(page):
+    anchors = set(re.findall(r' id="([^"]+)"', page))
+    expected = set()
+    for name, type_ in schema.type_map.items():
+        if name.startswith("__"):
+            continue
+        if type_ is not schema.query_type:
+            expected.add(name)
+        match type_:
+            case GraphQLEnumType():
+                members = type_.values
+            case (
+                GraphQLObjectType() | GraphQLInterfaceType() | GraphQLInputObjectType()
+            ):
+                members = type_.fields
+            case _:
+                members = {}
+        expected |= {f"{name}.{member}" for member in members}
+    assert expected - anchors == set()
+
+
+def test_every_link_within_the_page_has_its_target(page):
+    targets = set(re.findall(r' id="([^"]+)"', page))
+    links = set(re.findall(r'href="#([^"]+)"', page))
+    assert links - targets == set()
+    assert {"Issuer", "PageInfo", "Time", "Query.issuers", "errors"} <= links
+
+
+def test_an_anchor_names_one_place(page):
+    anchors = re.findall(r' id="([^"]+)"', page)
+    assert sorted(anchors) == sorted(set(anchors))
+
+
+def test_tells_limits_as_they_are_set(settings):
+    settings.PARTNER_API_MAX_PAGE_SIZE = 17
+    settings.PARTNER_API_MAX_BODY_BYTES = 2_000_000
+
+    limits = dict(reference.limits())
+
+    assert limits["largest first or last"] == "17"
+    assert limits["largest request body, bytes"] == "2,000,000"
+    assert len(limits) == 13
+
+
+def test_every_published_code_has_a_meaning(page):
+    errors = {error.code: error for error in reference.errors()}
+    assert [error.code for error in errors.values() if not error.meaning.strip()] == []
+    for code in errors:
+        assert f'<tr id="error.{code}">' in page
+    assert errors["THROTTLED"].statuses == (429,)
+    assert errors["INVALID_CURSOR"].statuses == (200,)
+    assert errors["UNAUTHENTICATED"].statuses == (200, 401)
+    assert errors["INTERNAL_SERVER_ERROR"].statuses == (200, 500)
+
+
+def test_marks_what_is_deprecated_and_shows_defaults():
+    small = build_schema(
+        """
+        type Query {
+          "Use `issuers`."
+          companies(first: Int = 10): [String!]! @deprecated(reason: "Use issuers.")
+        }
+        input Filter { name: String = "x" }
+        """
+    )
+    queries, inputs, _ = reference.sections(small)
+
+    (companies,) = queries.entries
+    assert companies.deprecated == "Use issuers."
+    assert companies.description == "Use <code>issuers</code>."
+    assert companies.type == reference.TypeReference("[", "String", "!]!")
+    assert [(m.name, m.default) for m in companies.members] == [("first", "10")]
+    assert inputs.entries[0].members[0].default == '"x"'
+
+
+def test_works_without_scripts_and_answers_304(client):
+    response = client.get("/docs/schema")
+    assert b"<script" not in response.content
+    assert "script-src" not in response["Content-Security-Policy"]
+
+    same = client.get("/docs/schema", headers={"if-none-match": response["ETag"]})
+    assert same.status_code == 304
