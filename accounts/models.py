@@ -306,6 +306,10 @@ class Partner(models.Model):
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH, CHECKSUM_LENGTH = 43, 6
+REFUSED_KEY = (
+    "This API key is refused: it is malformed, unknown, revoked or expired. "
+    "Send a live key in the X-Token-Auth header, or none."
+)
 TOKEN = re.compile(
     r"service-apikey_([A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?)_([0-9A-Za-z]{49})"
 )
@@ -364,10 +368,10 @@ class ApiKeyQuerySet(models.QuerySet):
         """
         match = TOKEN.fullmatch(token)
         if match is None:
-            raise Unauthenticated
+            raise Unauthenticated(REFUSED_KEY)
         login, secret = match.groups()
         if checksum(secret[:RANDOM_LENGTH]) != secret[RANDOM_LENGTH:]:
-            raise Unauthenticated
+            raise Unauthenticated(REFUSED_KEY)
         key = (
             self.live(at)
             .select_related("partner")
@@ -375,7 +379,7 @@ class ApiKeyQuerySet(models.QuerySet):
             .first()
         )
         if key is None:
-            raise Unauthenticated
+            raise Unauthenticated(REFUSED_KEY)
         self.filter(
             Q(last_used_at__isnull=True)
             | Q(last_used_at__lt=at - timedelta(minutes=1)),

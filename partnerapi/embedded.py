@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -68,7 +68,8 @@ def supply(
     account = server_account(directory / "servers")
     private = private_directory(directory, account)
     if "DATABASE_URL" not in urls:
-        start_postgres(private, account, processes, durable=durable)
+        postgres = find_postgres(private, [*machine_postgres(), *wheel_postgres()])
+        start_postgres(postgres, private, account, processes, durable=durable)
         host = quote(str(private), safe="")
         urls["DATABASE_URL"] = f"postgres://postgres@:{PORT}/{DATABASE}?host={host}"
     if "REDIS_URL" not in urls:
@@ -174,13 +175,12 @@ def wheel_postgres() -> Iterator[Postgres]:
         yield Postgres(package / "pginstall18" / "bin", 18, True)
 
 
-def find_postgres(private: Path) -> Postgres:
+def find_postgres(private: Path, installations: Sequence[Postgres]) -> Postgres:
     """The installation that has written the data here; without data, the best one.
 
     Raises:
         RunError: there is none, or none of the version that wrote the data.
     """
-    installations = [*machine_postgres(), *wheel_postgres()]
     usable = [one for one in installations if one.major >= OLDEST_MAJOR]
     written = sorted(
         int(path.name.removeprefix("postgresql-"))
@@ -240,9 +240,13 @@ def give(path: Path, account: Account) -> None:
 
 
 def start_postgres(
-    private: Path, account: Account | None, processes: Processes, *, durable: bool
+    postgres: Postgres,
+    private: Path,
+    account: Account | None,
+    processes: Processes,
+    *,
+    durable: bool,
 ) -> None:
-    postgres = find_postgres(private)
     programs = runnable_programs(postgres, private, account)
     data = private / f"postgresql-{postgres.major}"
     if not data.exists():

@@ -301,8 +301,8 @@ def listen(port):
             )
     except OSError as error:
         raise RunError(
-            f"port {port} can not be used: {error.strerror}; stop what listens there, "
-            "or choose another with --port"
+            f"port {port} can not be used: {os.strerror(error.errno)}; stop what "
+            "listens there, or choose another with --port"
         ) from None
     return listeners
 

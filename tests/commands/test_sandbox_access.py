@@ -1,0 +1,73 @@
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from accounts.callers import Scope
+from accounts.models import ApiKey, Partner, User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def demo(settings, tmp_path):
+    settings.PARTNER_API_SANDBOX = True
+    settings.STATE_DIRECTORY = tmp_path
+    return Partner.objects.create(login="demo", name="Demo")
+
+
+def access():
+    out = StringIO()
+    call_command("sandbox_access", "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def test_makes_a_login_and_a_key_once(settings, demo):
+    settings.PARTNER_API_SANDBOX_KEY = ""
+    first = access()
+    key = ApiKey.objects.authenticate(first["key"], timezone.now())
+    assert (key.partner, key.scopes) == (demo, sorted(Scope.values))
+    staff = User.objects.get(email="staff@sandbox.example")
+    assert (staff.is_staff, staff.is_superuser) == (True, True)
+    assert first["staff"]["login"] == staff.email
+    assert staff.check_password(first["staff"]["password"])
+
+    settings.PARTNER_API_SANDBOX_KEY = first["key"]
+    assert access() == first
+    assert ApiKey.objects.count() == 1
+
+
+def test_replaces_a_revoked_key(settings, demo):
+    key, token = ApiKey.objects.issue(demo, Scope.values)
+    settings.PARTNER_API_SANDBOX_KEY = token
+    key.revoke(timezone.now())
+    replaced = access()["key"]
+    assert replaced != token
+    assert ApiKey.objects.authenticate(replaced, timezone.now()).partner == demo
+
+
+def test_gives_the_kept_password_back_to_its_user(settings, demo):
+    settings.PARTNER_API_SANDBOX_KEY = ""
+    password = access()["staff"]["password"]
+    staff = User.objects.get(email="staff@sandbox.example")
+    staff.set_password("something else entirely")
+    staff.save()
+    assert access()["staff"]["password"] == password
+    staff.refresh_from_db()
+    assert staff.check_password(password)
+
+
+def test_asks_for_the_seed_first(settings, demo):
+    settings.PARTNER_API_SANDBOX_KEY = ""
+    demo.delete()
+    with pytest.raises(CommandError, match="no partner demo; run manage.py seed_sandb"):
+        access()
+
+
+def test_refuses_what_is_not_a_sandbox(settings, demo):
+    settings.PARTNER_API_SANDBOX = False
+    with pytest.raises(CommandError, match="This installation is not a sandbox"):
+        access()
+    assert not User.objects.exists()

@@ -1,0 +1,271 @@
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from partnerapi.processes import started_at
+from tests.system import free_port, refused, remove_servers, system
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Path]:
+    """A state directory below a directory of mode 0700, as pytest makes them."""
+    directory = tmp_path / "state"
+    yield directory
+    remove_servers(directory)
+
+
+@pytest.fixture
+def open_state() -> Iterator[Path]:
+    """A state directory that every user can reach."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory) / "state"
+
+
+def ask(described: dict, query: str) -> dict:
+    request = urllib.request.Request(
+        described["graphql"],
+        data=json.dumps({"query": query}).encode(),
+        headers={
+            "Content-Type": "application/json",
+            "X-Token-Auth": described["key"],
+        },
+    )
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
+
+
+def one_line(stderr: str) -> str:
+    assert stderr.count("\n") == 1, stderr
+    return stderr.strip()
+
+
+def test_the_first_start_serves_and_the_second_keeps_the_data(state):
+    port = free_port()
+    with system(state, port) as first:
+        assert first.described == {
+            "graphql": f"http://localhost:{port}/graphql",
+            "graphiql": f"http://localhost:{port}/graphiql",
+            "admin": f"http://localhost:{port}/admin/",
+            "key": first.variable("PARTNER_API_SANDBOX_KEY"),
+            "staff": {
+                "login": "staff@sandbox.example",
+                "password": (state / "staff-password").read_text(),
+            },
+        }
+        query = "{ viewer { login } }"
+        assert ask(first.described, query) == {"data": {"viewer": {"login": "demo"}}}
+        with psycopg.connect(first.variable("DATABASE_URL")) as connection:
+            connection.execute("UPDATE issuers_issuer SET tag_line = 'Kept'")
+        secrets = [first.variable(n) for n in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER")]
+    for name in ("environment", "staff-password"):
+        assert stat.S_IMODE((state / name).stat().st_mode) == 0o600
+
+    began = time.monotonic()
+    with system(state, port) as second:
+        assert time.monotonic() - began < 10
+        assert second.described == first.described
+        query = "{ issuers(first: 1) { nodes { tagLine } } }"
+        assert ask(second.described, query) == {
+            "data": {"issuers": {"nodes": [{"tagLine": "Kept"}]}}
+        }
+        assert secrets == [
+            second.variable(n) for n in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER")
+        ]
+
+
+def test_other_commands_work_on_the_running_sandbox(open_state):
+    with system(open_state, free_port()) as running:
+        shown = subprocess.run(
+            [*running.up.args[:2], "sandbox_access", "--json"],
+            env={"PATH": os.defpath, "PARTNER_API_DIRECTORY": str(open_state)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(shown.stdout) == {
+            name: running.described[name] for name in ("key", "staff")
+        }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_leaves_no_process(state, number):
+    with system(state, free_port()) as running:
+        children = running.children()
+        names = {child.name() for child in children}
+        assert "postgres" in names
+        assert len(children) > 6
+        running.up.send_signal(number)
+        assert running.up.wait(timeout=30) == 0
+    assert [child for child in children if child.is_running()] == []
+    assert not (state / "processes").exists()
+
+
+def test_the_start_after_a_kill_cleans_up(state):
+    port = free_port()
+    with system(state, port) as killed:
+        left = killed.children()
+        killed.up.kill()
+    with system(state, port) as running:
+        assert ask(running.described, "{ __typename }") == {
+            "data": {"__typename": "Query"}
+        }
+        log = running.log.read_text()
+        for name in ("web", "valkey", "postgres"):
+            assert f"ended {name}, left over from a run that was killed" in log
+    assert [child for child in left if child.is_running()] == []
+
+
+def test_a_stranger_with_a_recorded_id_is_left_alone(state):
+    stranger = subprocess.Popen(["sleep", "60"])
+    try:
+        state.mkdir()
+        assert started_at(stranger.pid) is not None
+        record = {"name": "web", "pid": stranger.pid, "started": "1", "signal": 15}
+        (state / "processes").write_text(json.dumps(record) + "\n")
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            refused(state, taken.getsockname()[1])
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+@pytest.mark.parametrize("name", ["postgres", "valkey", "web"])
+def test_the_end_of_one_process_ends_all(state, name):
+    with system(state, free_port()) as running:
+        children = running.children()
+        for line in (state / "processes").read_text().splitlines():
+            recorded = json.loads(line)
+            if recorded["name"] == name:
+                os.kill(recorded["pid"], signal.SIGKILL)
+        assert running.up.wait(timeout=30) == 1
+        last = running.log.read_text().splitlines()[-1]
+        assert last.startswith(f"CommandError: {name} ended with SIGKILL: ")
+    psutil.wait_procs(children, timeout=5)
+    assert [child for child in children if child.is_running()] == []
+
+
+def test_a_second_run_in_the_same_directory_is_refused(state):
+    with system(state, free_port()) as running:
+        assert one_line(refused(state, free_port())) == (
+            f"CommandError: {state} is in use by another run; stop that one, or choose "
+            "another directory with --directory"
+        )
+        assert running.up.poll() is None
+
+
+def test_a_port_in_use_is_named(state):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert one_line(refused(state, port)) == (
+            f"CommandError: port {port} can not be used: Address already in use; stop "
+            "what listens there, or choose another with --port"
+        )
+
+
+def test_an_unreadable_directory_is_named(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o000)
+    # Root passes by permissions, unless it gives its capabilities away.
+    without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    prefix = without if os.geteuid() == 0 else []
+    assert one_line(refused(closed / "state", free_port(), prefix)) == (
+        f"CommandError: {closed}/state: Permission denied; mend that, or choose "
+        "another directory with --directory"
+    )
+
+
+def test_a_file_in_place_of_the_directory_is_named(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    assert one_line(refused(file, free_port())) == (
+        f"CommandError: {file}: File exists; mend that, or choose another directory "
+        "with --directory"
+    )
+
+
+def small_disk(directory: Path) -> list[str]:
+    """A prefix that lets a command write little: 8 MB of disk, or files of 4 MB."""
+    mount = f"mount -t tmpfs -o size=8m,mode=755 none {directory}"
+    tried = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", mount], capture_output=True, check=False
+    )
+    if tried.returncode == 0:
+        return ["unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh"]
+    return ["sh", "-c", 'ulimit -f 8192 && exec "$@"', "sh"]
+
+
+def test_a_full_disk_is_named(open_state):
+    open_state.parent.chmod(0o755)
+    prefix = small_disk(open_state.parent)
+    line = one_line(refused(open_state, free_port(), prefix))
+    assert line.startswith("CommandError: initdb ended with exit code 1: ")
+    assert line.endswith(("No space left on device", "File too large"))
+
+
+def test_data_of_another_version_of_postgresql_are_not_touched(open_state):
+    (open_state / "servers" / "postgresql-99").mkdir(parents=True)
+    line = one_line(refused(open_state, free_port()))
+    assert line.startswith(
+        f"CommandError: the data in {open_state}/servers were written by PostgreSQL "
+        "99, and this machine has "
+    )
+    assert line.endswith(
+        "; install PostgreSQL 99, or choose another directory with --directory"
+    )
+
+
+def test_a_path_of_120_characters_works(open_state):
+    start = f"{open_state.parent}/"
+    state = Path(start + "d" * (120 - len(start)))
+    assert len(str(state)) == 120
+    try:
+        with system(state, free_port()) as running:
+            query = "{ viewer { login } }"
+            assert ask(running.described, query)["data"] == {
+                "viewer": {"login": "demo"}
+            }
+    finally:
+        remove_servers(state)
+
+
+def test_a_database_of_ones_own_is_filled_only_when_that_is_allowed(state):
+    configured = {
+        name: os.environ[name]
+        for name in (
+            "DATABASE_URL",
+            "REDIS_URL",
+            "SECRET_KEY",
+            "PARTNER_API_KEY_PEPPER",
+        )
+    }
+    assert one_line(refused(state, free_port(), **configured)) == (
+        "CommandError: DATABASE_URL names a database of your own, and `up` fills it "
+        "with sandbox data; set PARTNER_API_SANDBOX=true to allow that"
+    )
+
+
+def test_a_port_out_of_range_is_refused(state):
+    assert one_line(refused(state, 65536)) == (
+        "CommandError: --port 65536: expected a number from 1 to 65535."
+    )
+
+
+def test_runserver_listens_on_8080():
+    app = get_commands()["runserver"]
+    assert app == "partnerapi"
+    assert load_command_class(app, "runserver").default_port == "8080"

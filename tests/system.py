@@ -1,0 +1,95 @@
+"""Runs `manage.py up` the way an operator does, for tests."""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from django.conf import settings
+
+
+def bare_environment() -> dict[str, str]:
+    """The environment of somebody who has configured nothing."""
+    return {n: v for n, v in os.environ.items() if n not in settings.VARIABLES}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def up_command(directory: Path, port: int) -> list[str]:
+    manage = str(settings.BASE_DIR / "manage.py")
+    command = [sys.executable, manage, "up", "--json", "--port", str(port)]
+    return [*command, "--directory", str(directory)]
+
+
+def refused(
+    directory: Path, port: int, prefix: Sequence[str] = (), **environment: str
+) -> str:
+    """What `up` says on standard error when it ends with exit code 1."""
+    ended = subprocess.run(
+        [*prefix, *up_command(directory, port)],
+        env=bare_environment() | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    remove_servers(directory)
+    assert ended.returncode == 1, ended
+    assert ended.stdout == ""
+    return ended.stderr
+
+
+def remove_servers(directory: Path) -> None:
+    """Delete what lies outside the state directory, which pytest does not know."""
+    link = directory / "servers"
+    if link.is_symlink():
+        shutil.rmtree(link.resolve(), ignore_errors=True)
+
+
+@dataclass
+class System:
+    up: subprocess.Popen[str]
+    directory: Path
+    described: dict
+    log: Path
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.up.pid).children(recursive=True)
+
+    def variable(self, name: str) -> str:
+        lines = (self.directory / "environment").read_text().splitlines()
+        return dict(line.split("=", 1) for line in lines)[name]
+
+
+@contextlib.contextmanager
+def system(directory: Path, port: int) -> Iterator[System]:
+    """A system that answers; on leaving, it is told to end if it still runs."""
+    log = directory.parent / f"{directory.name}.log"
+    with log.open("w") as stderr:
+        up = subprocess.Popen(
+            up_command(directory, port),
+            env=bare_environment(),
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+    assert up.stdout is not None
+    with up.stdout:
+        try:
+            line = up.stdout.readline()
+            assert line, f"it ended before it was ready:\n{log.read_text()}"
+            yield System(up, directory, json.loads(line), log)
+        finally:
+            if up.poll() is None:
+                up.terminate()
+            up.wait(timeout=60)
