@@ -1,0 +1,212 @@
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import forms as auth_forms
+from django.contrib.auth.admin import UserAdmin as AuthUserAdmin
+from django.utils import timezone
+
+from accounts.models import ApiKey, Country, Partner, Scope, User, UserHolder
+
+admin.site.site_header = "Partner platform"
+admin.site.site_title = "Partner platform"
+admin.site.index_title = "Back office"
+
+
+@admin.register(Country)
+class CountryAdmin(admin.ModelAdmin):
+    """Countries come from ISO 3166 with each migration, so staff only read them."""
+
+    list_display = ["name", "code", "alpha3"]
+    search_fields = ["^name", "=code", "=alpha3"]
+    ordering = ["name"]
+
+    def has_add_permission(self, request):
+        return False
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+
+class UserAddForm(auth_forms.AdminUserCreationForm):
+    """With a password for staff; without one for a holder, who does not sign in."""
+
+    class Meta:
+        model = User
+        fields = ["type", "email", "first_name", "last_name", "company_name"]
+        field_classes = {}
+
+    def clean_email(self):
+        return lower(self.cleaned_data["email"])
+
+
+class UserChangeForm(auth_forms.UserChangeForm):
+    class Meta:
+        model = User
+        fields = [
+            "type", "email", "first_name", "last_name", "company_name", "legal_form",
+            "lei", "country", "address", "postal_code", "city",
+            "is_active", "is_staff", "is_superuser", "groups", "user_permissions",
+        ]  # fmt: skip
+        field_classes = {}
+
+    def clean_email(self):
+        return lower(self.cleaned_data["email"])
+
+
+def lower(email):
+    return email and email.lower()
+
+
+@admin.register(User)
+class UserAdmin(AuthUserAdmin):
+    form = UserChangeForm
+    add_form = UserAddForm
+    list_display = [
+        "display_name", "type", "email", "country", "is_staff", "created_at"
+    ]  # fmt: skip
+    list_select_related = ["country"]
+    list_filter = ["type", "legal_form", "is_staff", "is_active"]
+    # Prefixes that have an index each: there may be millions of holders. An email
+    # is stored in small letters, and an LEI in capitals.
+    search_fields = [
+        "email__startswith", "^first_name", "^last_name", "^company_name"
+    ]  # fmt: skip
+    search_help_text = "The beginning of an email address, a name or a company's name"
+    ordering = ["-id"]
+    show_full_result_count = False
+    autocomplete_fields = ["country"]
+    readonly_fields = ["id", "created_at", "last_login"]
+    fieldsets = [
+        (None, {"fields": ["id", "type", "email", "password", "created_at"]}),
+        ("Person", {"fields": ["first_name", "last_name"]}),
+        ("Company", {"fields": ["company_name", "legal_form", "lei"]}),
+        ("Address", {"fields": ["address", "postal_code", "city", "country"]}),
+        (
+            "Permissions",
+            {
+                "fields": [
+                    "is_active", "is_staff", "is_superuser", "groups",
+                    "user_permissions", "last_login",
+                ]
+            },
+        ),
+    ]  # fmt: skip
+    add_fieldsets = [
+        (None, {"fields": ["type", "email"]}),
+        ("Password", {"fields": ["usable_password", "password1", "password2"]}),
+        ("Person", {"fields": ["first_name", "last_name"]}),
+        ("Company", {"fields": ["company_name"]}),
+    ]  # fmt: skip
+
+    @admin.display(description="name")
+    def display_name(self, user):
+        return str(user)
+
+    def get_search_results(self, request, queryset, search_term):
+        return super().get_search_results(request, queryset, search_term.lower())
+
+    def get_readonly_fields(self, request, obj=None):
+        # Whoever may edit users must not thereby make themselves a superuser.
+        fields = super().get_readonly_fields(request, obj)
+        if request.user.is_superuser:
+            return fields
+        return [*fields, "is_staff", "is_superuser", "groups", "user_permissions"]
+
+    def has_change_permission(self, request, obj=None):
+        return may_touch(request, obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request, obj=None):
+        return may_touch(request, obj) and super().has_delete_permission(request, obj)
+
+
+def may_touch(request, user):
+    """Staff who can sign in are edited by superusers only, else by their password."""
+    return request.user.is_superuser or user is None or not user.is_staff
+
+
+@admin.register(UserHolder)
+class UserHolderAdmin(admin.ModelAdmin):
+    list_display = ["name", "user", "wallet_address"]
+    list_select_related = ["user"]
+    search_fields = [
+        "user__email__startswith", "^user__first_name", "^user__last_name",
+        "^user__company_name",
+    ]  # fmt: skip
+    search_help_text = "The beginning of the user's email address or name"
+    ordering = ["-id"]
+    show_full_result_count = False
+    autocomplete_fields = ["user"]
+    readonly_fields = ["id"]
+
+    def get_search_results(self, request, queryset, search_term):
+        return super().get_search_results(request, queryset, search_term.lower())
+
+
+@admin.register(Partner)
+class PartnerAdmin(admin.ModelAdmin):
+    list_display = ["login", "name", "is_active", "budget_points", "budget_refill"]
+    list_filter = ["is_active"]
+    search_fields = ["^login", "name"]
+    ordering = ["login"]
+
+    def get_readonly_fields(self, request, obj=None):
+        # The login is part of every key that was handed out.
+        return ["id", "created_at"] if obj is None else ["id", "login", "created_at"]
+
+
+class ApiKeyForm(forms.ModelForm):
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices, widget=forms.CheckboxSelectMultiple
+    )
+
+    def clean_expires_at(self):
+        expires_at = self.cleaned_data["expires_at"]
+        if expires_at and expires_at <= self.instance.created_at:
+            raise forms.ValidationError(
+                "A key expires after it was made. To end it now, revoke it."
+            )
+        return expires_at
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(admin.ModelAdmin):
+    """Keys are made by issue_api_key, which shows the token; no page could again."""
+
+    form = ApiKeyForm
+    list_display = [
+        "partner", "last_four", "scopes", "created_at", "expires_at", "last_used_at",
+        "revoked_at",
+    ]  # fmt: skip
+    list_select_related = ["partner"]
+    list_filter = [
+        ("revoked_at", admin.EmptyFieldListFilter),
+        ("expires_at", admin.EmptyFieldListFilter),
+        "partner",
+    ]
+    search_fields = ["^partner__login", "partner__name", "=last_four"]
+    ordering = ["-created_at", "-id"]
+    fields = [
+        "id", "partner", "last_four", "scopes", "created_at", "expires_at",
+        "last_used_at", "revoked_at",
+    ]  # fmt: skip
+    readonly_fields = [
+        "id", "partner", "last_four", "created_at", "last_used_at", "revoked_at"
+    ]  # fmt: skip
+    actions = ["revoke"]
+
+    def has_add_permission(self, request):
+        return False
+
+    @admin.action(description="Revoke selected keys", permissions=["change"])
+    def revoke(self, request, queryset):
+        at = timezone.now()
+        revoked = [key for key in queryset if key.revoke(at)]
+        for key in revoked:
+            self.log_change(request, key, "Revoked.")
+        self.message_user(
+            request,
+            f"{len(revoked)} keys revoked; they are refused within one second.",
+            messages.SUCCESS,
+        )

@@ -1,0 +1,106 @@
+import json
+from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import IntegrityError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+MOST = 10_000_000
+
+
+def register_size(text):
+    slug, _, total = text.partition("=")
+    if not slug or not total.isdecimal() or not 1 <= int(total) <= MOST:
+        raise ArgumentTypeError(f"{text!r} is not SLUG=NUMBER with 1 to {MOST}")
+    return slug, int(total)
+
+
+class Command(BaseCommand):
+    help = """Fill an empty sandbox with invented companies; again, it changes nothing.
+
+It writes 25 issuers with profiles, logos, figures, articles, tokens and legacy
+shareholders, and two partners: `demo`, which may see everything, and `observer`, with
+some grants and two scopes. Their keys are shown once. Rows and ids are the same in
+every sandbox. Runs only where PARTNER_API_SANDBOX=true.
+
+examples:
+  manage.py seed_sandbox
+  manage.py seed_sandbox --json
+  manage.py seed_sandbox --shareholders lumarelle-optics=1000000
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--shareholders",
+            metavar="SLUG=NUMBER",
+            type=register_size,
+            action="append",
+            default=[],
+            help="let a company's legacy shareholders grow to this number, for load; "
+            "may be given several times",
+        )
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            help="one line of JSON on standard output: new keys, and counts",
+        )
+
+    def handle(self, *, shareholders, **options):
+        if not settings.PARTNER_API_SANDBOX:
+            raise CommandError(
+                "This installation is not a sandbox: nothing was written. Set "
+                "PARTNER_API_SANDBOX=true if its database may hold invented companies."
+            )
+        try:
+            from partnerapi.sandbox.seed import SeedRefused, counts, seed
+        except ModuleNotFoundError as error:
+            raise CommandError(
+                f"{error}. The sandbox's pictures need the extra: "
+                "pip install -e '.[sandbox]'"
+            ) from None
+
+        with self.progress() as progress:
+
+            def follow(work, size):
+                task = progress.add_task(work, total=size)
+                return lambda done: progress.advance(task, done)
+
+            try:
+                seeded = seed(dict(shareholders), follow)
+            except SeedRefused as error:
+                raise CommandError(str(error)) from None
+            except IntegrityError as error:
+                raise CommandError(
+                    f"The sandbox's rows were changed by others, so no more fit in: "
+                    f"{str(error).splitlines()[0]}. Nothing was written; start with "
+                    "an empty database."
+                ) from None
+
+        numbers = counts()
+        summary = "Seeded: " if seeded.changed else "Nothing to do: "
+        summary += ", ".join(f"{number} {name}" for name, number in numbers.items())
+        if options["json"]:
+            self.stderr.write(summary, self.style.SUCCESS)
+            self.stdout.write(json.dumps({"keys": seeded.keys, **numbers}))
+            return
+        self.stdout.write(summary)
+        for login, token in seeded.keys.items():
+            self.stdout.write(f"Key of {login}, shown only now: {token}")
+        if seeded.keys:
+            self.stdout.write("Send a key in the header X-Token-Auth.")
+
+    def progress(self):
+        console = Console(stderr=True)
+        return Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
