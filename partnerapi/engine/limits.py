@@ -87,7 +87,8 @@ class Counts:
 
     def count_directives(self, node: Any) -> None:
         self.directives = max(self.directives, len(node.directives))
-        for variable in getattr(node, "variable_definitions", ()):
+        # graphql-core leaves None in a fragment, which can not have any.
+        for variable in getattr(node, "variable_definitions", None) or ():
             self.directives = max(self.directives, len(variable.directives))
 
     def check(self) -> None:
