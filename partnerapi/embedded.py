@@ -101,7 +101,7 @@ def reachable(path: Path, account: Account | None) -> bool:
     """Whether the account may enter a directory or run a program."""
     if account is None:
         return os.access(path, os.X_OK)
-    test = ["test", "-x", path]
+    test = ["test", "-x", str(path)]
     asked = subprocess.run(
         test, user=account.uid, group=account.gid, extra_groups=[], cwd="/", check=False
     )
