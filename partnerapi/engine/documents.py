@@ -57,6 +57,7 @@ class Plan:
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
         self.price: Price = Pricing().price(selection)
+        self.introspected: dict[tuple[str, str], Any] = {}
 
 
 class Operation:

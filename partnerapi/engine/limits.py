@@ -16,6 +16,7 @@ from graphql import (
     IntValueNode,
     ListValueNode,
     NullValueNode,
+    OperationDefinitionNode,
     SelectionSetNode,
     ValueNode,
     VariableNode,
@@ -57,8 +58,11 @@ def check_counts(document: DocumentNode) -> None:
     maximum = settings.PARTNER_API_MAX_DEPTH
     depths: dict[str, int] = {}
     for definition in document.definitions:
-        selection_set = getattr(definition, "selection_set", None)
-        if selection_set and depth(selection_set, fragments, depths) > maximum:
+        # Fragments count where operations spread them: below __schema they are free.
+        if (
+            isinstance(definition, OperationDefinitionNode)
+            and depth(definition.selection_set, fragments, depths) > maximum
+        ):
             raise MaxDepthExceeded(
                 f"The document nests fields deeper than {maximum} levels; ask for the "
                 "inner objects by their ids in a second request.",

@@ -250,7 +250,12 @@ def row_class(
     """
     names = (*before, *sorted(columns))
     getters = {name: property(itemgetter(n)) for n, name in enumerate(names, 1)}
-    fixed = {"__slots__": (), "graphql_type": graphql_type, "list_name": list_name}
+    fixed = {
+        "__slots__": (),
+        "graphql_type": graphql_type,
+        "list_name": list_name,
+        "positions": {name: n for n, name in enumerate(names, 1)},
+    }
     return type(graphql_type, (tuple,), fixed | getters)
 
 
@@ -364,7 +369,8 @@ def page_statement(shape: Shape) -> str:
             "SELECT p.n, beyond.*, page.* FROM {parents}"
             " CROSS JOIN LATERAL (SELECT {beyond}) AS beyond(at_after, at_before)"
             " LEFT JOIN LATERAL (SELECT {cursor_key} AS cursor_key, {listed}"
-            " FROM {source} WHERE {condition} ORDER BY {order} LIMIT %s) AS page ON TRUE"
+            " FROM {source} WHERE {condition} ORDER BY {order} LIMIT %s)"
+            " AS page ON TRUE"
         )
         .format(
             parents=parents_of(of),

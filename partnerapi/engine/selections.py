@@ -91,13 +91,15 @@ class SelectedField:
 class Selection:
     """The fields selected on a type; for an interface, on each type behind it."""
 
-    __slots__ = ("fields_by_type", "nodes", "source", "type")
+    __slots__ = ("fields_by_type", "nodes", "source", "steps", "type")
 
     def __init__(self, source: Source, type_: Any, nodes: list[FieldNode]) -> None:
         self.source = source
         self.type = type_
         self.nodes = nodes
         self.fields_by_type: dict[str, list[SelectedField]] = {}
+        # What the executor makes of the fields, by type.
+        self.steps: dict[str, Any] = {}
 
     @property
     def types(self) -> list[GraphQLObjectType]:
