@@ -1,0 +1,245 @@
+"""Generated requests: valid documents of every shape, with values that are there.
+
+hypothesis-graphql writes plain documents whose values are mostly out of range. Two
+passes over each follow: one brings its values into range, one turns parts of it into
+aliases, fragments, directives, variables and further operations. The same schema,
+samples and seed give the same requests.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from random import Random
+from typing import Any, NamedTuple
+
+from graphql import (
+    ArgumentNode,
+    DocumentNode,
+    FieldNode,
+    GraphQLField,
+    GraphQLSchema,
+    InlineFragmentNode,
+    NameNode,
+    SelectionSetNode,
+    ValueNode,
+    ast_from_value,
+    get_named_type,
+    is_enum_type,
+    is_required_argument,
+    parse,
+    print_ast,
+    validate,
+)
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis_graphql import queries
+
+from tests.generated.shapes import Shapes
+
+ROOTS = ("issuers", "issuers", "issuer", "industryClassificationBenchmarks", "nodes")
+"""Fields that get documents of their own, or most would hold no rows."""
+ROOM = 300
+"""Rows that the nested pages of one document may multiply to."""
+KEPT_AS_GENERATED = 0.01
+"""Share of values that stay out of range, as hypothesis-graphql made them."""
+UNKNOWN = "00000000-0000-7000-8000-000000000000"
+
+
+class Request(NamedTuple):
+    """What a client posts; `operation_name` where the text holds several."""
+
+    text: str
+    variables: dict[str, Any]
+    operation_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Values of the data that documents will be asked of.
+
+    `ids` by type name; `cursors` by the name of the list's field; `values` by
+    `field.argument`, such as `issuers.search`.
+    """
+
+    ids: Mapping[str, Sequence[str]]
+    cursors: Mapping[str, Sequence[str]]
+    values: Mapping[str, Sequence[str]]
+
+
+def requests(
+    schema: GraphQLSchema, samples: Samples, count: int, seed: int
+) -> Iterator[Request]:
+    """`count` requests; each is valid against the schema."""
+    texts = plain_documents(schema, count, seed)
+    for number, text in enumerate(texts):
+        random = Random(f"{seed}/{number}")
+        parts = [text]
+        while random.random() < 0.4:
+            parts.append(random.choice(texts))
+        yield request(schema, samples, parts, random)
+
+
+def request(
+    schema: GraphQLSchema, samples: Samples, texts: list[str], random: Random
+) -> Request:
+    document = joined(texts)
+    Values(schema, samples, random).fill(document)
+    for _ in range(5):
+        shapes = Shapes(schema, random)
+        shaped, variables, name = shapes.vary(deepcopy(document))
+        text = print_ast(shaped)
+        # Spread where other arguments stand, a fragment may conflict with them.
+        if not validate(schema, parse(text)):
+            return Request(text, variables, name)
+    return Request(print_ast(document), {}, None)
+
+
+def plain_documents(schema: GraphQLSchema, count: int, number: int) -> list[str]:
+    texts: list[str] = []
+    every = [queries(schema, allow_x00=False)]
+    single = [queries(schema, fields=[name], allow_x00=False) for name in ROOTS]
+
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.one_of(*every, *every, *single))
+    def collect(text: str) -> None:
+        texts.append(text)
+
+    while len(texts) < count:
+        seed(number + len(texts))(collect)()
+    return texts[:count]
+
+
+def joined(texts: list[str]) -> DocumentNode:
+    """One document with all root fields, the later ones under aliases."""
+    document, *others = [parse(text) for text in texts]
+    selections = list(document.definitions[0].selection_set.selections)
+    for number, other in enumerate(others, 1):
+        for field in other.definitions[0].selection_set.selections:
+            field.alias = NameNode(value=f"j{number}_{field.name.value}")
+            selections.append(field)
+    document.definitions[0].selection_set.selections = tuple(selections)
+    return document
+
+
+class Values:
+    """The first pass: arguments that name what is there, pages that are affordable."""
+
+    def __init__(self, schema: GraphQLSchema, samples: Samples, random: Random) -> None:
+        self.schema = schema
+        self.samples = samples
+        self.random = random
+
+    def fill(self, document: DocumentNode) -> None:
+        operation = document.definitions[0]
+        self.visit(operation.selection_set, self.schema.query_type, ROOM)
+
+    def visit(self, selections: SelectionSetNode, parent: Any, room: int) -> None:
+        for selection in selections.selections:
+            if isinstance(selection, InlineFragmentNode):
+                name = selection.type_condition.name.value
+                self.visit(selection.selection_set, self.schema.type_map[name], room)
+                continue
+            if selection.name.value == "__typename":
+                continue
+            definition = parent.fields[selection.name.value]
+            rows = 1
+            if definition.args:
+                default = 100 if parent is self.schema.query_type else 20
+                rows = self.fill_field(selection, definition, default, room)
+            if selection.selection_set:
+                named = get_named_type(definition.type)
+                self.visit(selection.selection_set, named, room // max(rows, 1))
+
+    def fill_field(
+        self, field: FieldNode, definition: GraphQLField, default: int, room: int
+    ) -> int:
+        """Set a field's arguments; the number of rows that it may answer."""
+        name, rows = field.name.value, 1
+        if self.random.random() < KEPT_AS_GENERATED:
+            return rows
+        given: dict[str, Any] = {}
+        if "first" in definition.args:
+            given, rows = self.page(name, default, room)
+        if name in ("node", "token"):
+            given["id"] = self.some_id(field)
+        if name == "nodes":
+            rows = self.random.randint(1, 6)
+            given["ids"] = [self.some_id(field) for _ in range(rows)]
+        if name == "issuer":
+            given = self.random.choice(
+                [
+                    {"id": self.random.choice(self.samples.ids["Issuer"])},
+                    {"slug": self.random.choice(self.samples.values["issuer.slug"])},
+                ]
+            )
+        for argument in definition.args:
+            known = self.samples.values.get(f"{name}.{argument}")
+            if known and name != "issuer" and self.random.random() < 0.15:
+                given[argument] = self.random.choice(known)
+        field.arguments = tuple(
+            self.argument(key, definition.args[key].type, value)
+            for key, value in given.items()
+        ) + tuple(
+            argument
+            for argument in field.arguments
+            if is_enum_type(get_named_type(definition.args[argument.name.value].type))
+            and self.random.random() < 0.5
+        )
+        missing = [
+            key
+            for key, argument in definition.args.items()
+            if is_required_argument(argument) and key not in given
+        ]
+        assert not missing, f"no sample for {name}({', '.join(missing)}:)"
+        return rows
+
+    def argument(self, name: str, type_: Any, value: Any) -> ArgumentNode:
+        node = ast_from_value(value, type_)
+        assert isinstance(node, ValueNode)
+        return ArgumentNode(name=NameNode(value=name), value=node)
+
+    def page(self, name: str, default: int, room: int) -> tuple[dict[str, Any], int]:
+        random = self.random
+        forms = ["first", "first", "last", "both", "zero"]
+        if default <= room:
+            forms += ["default"]
+        sizes = [random.randint(1, max(1, min(room, random.choice([3, 5, 30]))))]
+        given: dict[str, Any] = {}
+        match random.choice(forms):
+            case "first" | "last" as form:
+                given[form] = sizes[0]
+            case "both":
+                sizes.append(random.randint(1, sizes[0]))
+                given["first"], given["last"] = sizes
+            case "zero" if random.random() < 0.3:
+                given["first"] = sizes[0] = 0
+            case "zero":
+                given["first"] = sizes[0]
+            case "default":
+                sizes = [default]
+        cursors = self.samples.cursors.get(name, ())
+        for key in ("after", "before"):
+            if cursors and random.random() < 0.15:
+                given[key] = random.choice(cursors)
+        return given, sizes[0]
+
+    def some_id(self, field: FieldNode) -> str:
+        """An id of a type that the field selects something of, mostly."""
+        if field.name.value == "token":
+            types = ["Token"]
+        else:
+            types = [
+                selection.type_condition.name.value
+                for selection in field.selection_set.selections
+                if isinstance(selection, InlineFragmentNode)
+            ] or list(self.samples.ids)
+        name = self.random.choice(types)
+        if self.random.random() < 0.05:
+            return f"{name}|{UNKNOWN}"
+        return self.random.choice(self.samples.ids[name])
