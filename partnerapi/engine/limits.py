@@ -31,6 +31,7 @@ from partnerapi.engine.errors import (
     MaxFragmentsExceeded,
     ValidationFailed,
 )
+from partnerapi.engine.introspection import Introspection
 from partnerapi.engine.pages import NESTED_PAGE_SIZE, ROOT_PAGE_SIZE
 from partnerapi.engine.selections import SelectedField, Selection
 
@@ -168,6 +169,7 @@ class Pricing:
 
     def __init__(self) -> None:
         self.prices: dict[int, tuple[Price, int]] = {}
+        self.introspection = Introspection()
 
     def price(self, selection: Selection) -> Price:
         """The price of a root selection.
@@ -194,6 +196,7 @@ class Pricing:
         if field.selection is None:
             return 0, 0
         if field.name in ("__schema", "__type"):
+            self.introspection.add(field)
             return INTROSPECTION_PRICE, INTROSPECTION_PRICE
         if field.selection.type.name.endswith("Connection"):
             node = add(

@@ -1,0 +1,72 @@
+"""How much an introspection answers, counted on the schema before it is executed."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from graphql import get_nullable_type, is_list_type
+
+from partnerapi.engine.errors import MaxCostExceeded
+from partnerapi.engine.selections import SelectedField, Selection
+
+MAX_FIELDS = 10_000
+"""Some three times what the introspection query of GraphiQL and code generators
+answers."""
+
+
+class Introspection:
+    """Counts the fields that the introspections of one operation answer."""
+
+    def __init__(self) -> None:
+        self.fields = 0
+        self.counted: dict[tuple[int, int], int] = {}
+
+    def add(self, field: SelectedField) -> None:
+        """Count a `__schema` or `__type`; any type may turn out to be asked for.
+
+        Raises:
+            MaxCostExceeded: with those counted before, over MAX_FIELDS.
+        """
+        selection = field.selection
+        assert selection is not None
+        schema = selection.source.schema
+        if field.name == "__schema":
+            self.count(selection, schema)
+            return
+        before = most = self.fields
+        for type_ in schema.type_map.values():
+            self.fields = before
+            self.count(selection, type_)
+            most = max(most, self.fields)
+        self.fields = most
+
+    def count(self, selection: Selection, parent: Any) -> None:
+        # Fields and arguments come as pairs with their names, made anew each time.
+        key = id(selection), id(parent[1] if isinstance(parent, tuple) else parent)
+        if key in self.counted:
+            self.grow(self.counted[key])
+            return
+        before = self.fields
+        info = SimpleNamespace(schema=selection.source.schema)
+        for field in selection.fields(selection.type.name):
+            self.grow(1)
+            if field.selection is None:
+                continue
+            arguments = field.definition.args.keys() & {"includeDeprecated"}
+            value = field.definition.resolve(  # type: ignore[misc]
+                parent, info, **dict.fromkeys(arguments, True)
+            )
+            if value is None:
+                continue
+            many = is_list_type(get_nullable_type(field.definition.type))
+            for item in value if many else [value]:
+                self.count(field.selection, item)
+        self.counted[key] = self.fields - before
+
+    def grow(self, fields: int) -> None:
+        self.fields += fields
+        if self.fields > MAX_FIELDS:
+            raise MaxCostExceeded(
+                f"The introspection would answer more than {MAX_FIELDS} fields; select "
+                "less of the schema, or read it at /schema.graphql.",
+                maximum=MAX_FIELDS,
+            )
