@@ -144,6 +144,8 @@ def complete_objects(
     if steps is None:
         steps = [Step(field) for field in selection.fields(type_name)]
         selection.steps[type_name] = steps
+    if not steps:
+        return [{} for _ in parents]
     read = reader(parents)
     columns = [step.complete(step.resolve(parents, read, run), run) for step in steps]
     keys = [step.field.key for step in steps]

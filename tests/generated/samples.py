@@ -1,0 +1,72 @@
+"""What generated documents ask of the sandbox: ids, slugs, cursors that are there."""
+
+from accounts.models import User, UserHolder
+from issuers import models
+from tests.characters import Ask
+from tests.generated.documents import Samples
+
+MODELS = {
+    "Issuer": models.Issuer.objects.all(),
+    "Token": models.Token.objects.all(),
+    "Article": models.Article.objects.published(),
+    "Document": models.Document.objects.public(),
+    "IssuerFinancialData": models.IssuerFinancialData.objects.all(),
+    "IssuerLegacyShareholder": models.LegacyShareholder.objects.all(),
+    "IndustryClassificationBenchmark": (
+        models.IndustryClassificationBenchmark.objects.all()
+    ),
+    "User": User.objects.filter(issuers__isnull=False),
+    "UserHolder": UserHolder.objects.filter(user__issuers__isnull=False),
+}
+LISTS = """
+{
+  industryClassificationBenchmarks { edges { cursor } }
+  issuers(first: 30) {
+    edges {
+      cursor
+      node {
+        tokens { edges { cursor } }
+        articles { edges { cursor } }
+        financialData { edges { cursor } }
+        legacyShareholders { edges { cursor } }
+      }
+    }
+  }
+}
+"""
+
+
+def read_samples(ask: Ask) -> Samples:
+    """Samples of a seeded sandbox; `ask` has a key that sees everything."""
+    data = ask(LISTS).data
+    lists = {name: [page] for name, page in data.items()}
+    for edge in data["issuers"]["edges"]:
+        for name, page in edge["node"].items():
+            lists.setdefault(name, []).append(page)
+    issuers = models.Issuer.objects.order_by("slug")
+    names = issuers.values_list("trading_name", flat=True)
+    return Samples(
+        ids={
+            name: [f"{name}|{row.pk}" for row in rows.order_by("pk")[:200]]
+            for name, rows in MODELS.items()
+        },
+        cursors={
+            name: [edge["cursor"] for page in pages for edge in page["edges"]]
+            for name, pages in lists.items()
+        },
+        values={
+            "issuer.slug": [*issuers.values_list("slug", flat=True)],
+            "issuers.search": [name[: n % 3 + 1] for n, name in enumerate(names)],
+            "issuers.country": sorted(
+                set(issuers.exclude(country=None).values_list("country_id", flat=True))
+            ),
+            "issuers.industryCode": [
+                benchmark.subsector_code[: n % 4 * 2 + 2]
+                for n, benchmark in enumerate(
+                    models.IndustryClassificationBenchmark.objects.filter(
+                        issuers__isnull=False
+                    )
+                )
+            ],
+        },
+    )
