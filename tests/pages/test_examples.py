@@ -54,7 +54,7 @@ def test_one_issuer_shows_something_of_everything(running_server):
         "PUBLIC",
         "PRIVATE",
     }
-    assert issuer["legacyShareholders"]["totalCount"] == 5_000
+    assert issuer["legacyShareholders"]["totalCount"] == 2_875
     assert issuer["companyLogo"]["contentType"] == "image/png"
 
 

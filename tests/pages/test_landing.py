@@ -1,5 +1,8 @@
 import html
+import json
 import re
+import shlex
+import urllib.request
 
 import pytest
 
@@ -79,3 +82,24 @@ def test_sets_no_cookie_and_forbids_scripts(client):
 def test_refuses_other_methods(client):
     assert client.post("/").status_code == 405
     assert client.head("/").status_code == 200
+
+
+def test_curl_lines_answer_when_pasted(running_server):
+    with urllib.request.urlopen(
+        running_server["graphiql"].removesuffix("graphiql")
+    ) as response:
+        page = html.unescape(response.read().decode())
+
+    for command in re.findall(r"<pre><code>(curl .*?)</code></pre>", page, re.DOTALL):
+        words = shlex.split(command)
+        headers = [words[n + 1] for n, word in enumerate(words) if word == "-H"]
+        request = urllib.request.Request(
+            words[1],
+            words[words.index("-d") + 1].encode(),
+            dict(header.split(": ", 1) for header in headers),
+        )
+        with urllib.request.urlopen(request, timeout=30) as response:
+            answer = json.load(response)
+        assert set(answer) == {"data"}
+        (connection,) = answer["data"].values()
+        assert len(connection["nodes"]) == 3
