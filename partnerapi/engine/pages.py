@@ -15,7 +15,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 from psycopg import sql
 
-from partnerapi.engine.cursors import KeyType, decode_cursor, encode_cursor
+from partnerapi.engine.cursors import KeyType, decode_cursor
 from partnerapi.engine.errors import BadUserInput
 
 ROOT_PAGE_SIZE = 100
@@ -62,14 +62,6 @@ class Page:
     has_next_page: bool
     has_previous_page: bool
     total_count: int | None = None
-
-    @property
-    def start_cursor(self) -> str | None:
-        return encode_cursor(self.rows[0]) if self.rows else None
-
-    @property
-    def end_cursor(self) -> str | None:
-        return encode_cursor(self.rows[-1]) if self.rows else None
 
 
 class Window(NamedTuple):

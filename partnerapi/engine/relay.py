@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import graphene
 from django.db.models import Choices
+from graphene.relay.connection import ConnectionOptions
 from graphene_django import DjangoObjectType
 
-from partnerapi.engine.cursors import encode_cursor
+from partnerapi.engine.cursors import encode_cursors
 from partnerapi.engine.pages import Page
 
 GLOBAL_ID = re.compile(
@@ -66,6 +67,36 @@ def enumeration(
     )
 
 
+class PageInfo(graphene.ObjectType):
+    """Where a page lies in its list; both flags are true to the list as it is."""
+
+    has_next_page = graphene.Boolean(
+        required=True, description="Whether objects follow this page."
+    )
+    has_previous_page = graphene.Boolean(
+        required=True, description="Whether objects precede this page."
+    )
+    start_cursor = graphene.String(
+        description="Cursor of the first object: pass it as `before` for the page "
+        "before. Null for an empty page."
+    )
+    end_cursor = graphene.String(
+        description="Cursor of the last object: pass it as `after` for the next page. "
+        "Null for an empty page."
+    )
+
+    def resolve_start_cursor(pages, info):
+        return cursors_at(pages, 0)
+
+    def resolve_end_cursor(pages, info):
+        return cursors_at(pages, -1)
+
+
+def cursors_at(pages: list[Page], index: int) -> list[str | None]:
+    cursors = iter(encode_cursors([page.rows[index] for page in pages if page.rows]))
+    return [next(cursors) if page.rows else None for page in pages]
+
+
 class Connection(graphene.relay.Connection):
     """A connection with `nodes` and `totalCount`, its edges and nodes non-null.
 
@@ -83,16 +114,25 @@ class Connection(graphene.relay.Connection):
         name = cls.__name__.removesuffix("Connection")
         options.setdefault("description", f"A page of a list of {name}.")
         item = node if nullable_nodes else graphene.NonNull(node)
-        cls.nodes = graphene.Field(
-            graphene.NonNull(graphene.List(item)),
-            description="The objects of this page, without their cursors.",
+        meta = ConnectionOptions(cls)
+        meta.fields = {
+            "page_info": graphene.Field(
+                PageInfo, required=True, description="Where the page lies in its list."
+            ),
+            "nodes": graphene.Field(
+                graphene.NonNull(graphene.List(item)),
+                description="The objects of this page, without their cursors.",
+            ),
+            "total_count": graphene.Field(
+                graphene.Int,
+                required=True,
+                description="Exact number of objects in the whole list; counted only "
+                "when it is selected.",
+            ),
+        }
+        super().__init_subclass_with_meta__(
+            node=node, strict_types=True, _meta=meta, **options
         )
-        cls.total_count = graphene.Int(
-            required=True,
-            description="Exact number of objects in the whole list; counted only "
-            "when it is selected.",
-        )
-        super().__init_subclass_with_meta__(node=node, strict_types=True, **options)
         edge = cls._meta.fields["edges"].type.of_type.of_type.of_type
         edge.resolve_node = resolve_edge_node
         edge.resolve_cursor = resolve_edge_cursor
@@ -113,7 +153,7 @@ def resolve_edge_node(rows: list[Any], info: Any) -> list[Any]:
 
 
 def resolve_edge_cursor(rows: list[Any], info: Any) -> list[str]:
-    return [encode_cursor(row) for row in rows]
+    return encode_cursors(rows)
 
 
 def connection_field(
