@@ -1,4 +1,4 @@
-"""More fields for plain documents, so that rare types are reached and pages hold rows."""
+"""More fields for plain documents: rare types are reached, and pages hold rows."""
 
 from random import Random
 from typing import Any
@@ -72,12 +72,10 @@ class Fuller:
             if name not in there
             and (depth < DEEPEST or not is_composite_type(get_named_type(field.type)))
         ]
-        if parent.name.endswith("Connection") and depth < DEEPEST:
-            rows = random.choice(["nodes", "edges"])
-            if not there & {"nodes", "edges"} and random.random() < 0.85:
-                return [rows]
-        if parent.name.endswith("Edge") and "node" in names and random.random() < 0.8:
-            return ["node"]
-        if not there:
-            return random.sample(names, min(len(names), random.randint(1, 3)))
-        return random.sample(names, 1) if names and random.random() < 0.3 else []
+        rows = {"nodes", "edges", "node"} & {*names}
+        added = set()
+        if rows and not there & {"nodes", "edges", "node"} and random.random() < 0.85:
+            added.add(random.choice(sorted(rows)))
+        if not (there or added) or random.random() < 0.4:
+            added.update(random.sample(names, min(len(names), random.randint(1, 4))))
+        return sorted(added)

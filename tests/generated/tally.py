@@ -103,7 +103,7 @@ def storm(
     tally = Tally(schema)
     sent = requests(schema, samples, documents, seed)
     for number, request in enumerate(sent):
-        ask = asks[number // 10 % len(asks)] if number % 10 == 9 else asks[0]
+        ask = asks[number // 5 % len(asks)] if number % 5 == 4 else asks[0]
         body = {
             "query": request.text,
             "variables": request.variables,

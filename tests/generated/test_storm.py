@@ -1,0 +1,27 @@
+"""Generated documents against the seeded sandbox: no answer is an internal error."""
+
+import pytest
+
+from partnerapi.sandbox.seed import seed
+from partnerapi.schema import schema
+from tests.characters import Ask
+from tests.generated.samples import read_samples
+from tests.generated.tally import storm
+
+
+@pytest.fixture
+def unlimited(settings):
+    settings.PARTNER_API_BUDGET_POINTS = settings.PARTNER_API_BUDGET_REFILL = 10**9
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 10**9
+
+
+@pytest.mark.django_db
+def test_generated_documents_meet_no_internal_error(unlimited):
+    keys = seed({}, lambda work, size: lambda done: None).keys
+    asks = [Ask(keys["demo"]), Ask(keys["observer"]), Ask()]
+    tally = storm(schema, read_samples(asks[0]), asks, documents=300, seed=1)
+    assert tally.masked == []
+    assert tally.statuses == {200: 300}
+    assert tally.without_errors >= 240
+    assert tally.with_rows >= 150
+    assert min(tally.with_fragments, tally.with_variables) >= 150

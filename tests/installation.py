@@ -1,0 +1,42 @@
+"""An installation to throw away, for commands that measure outside pytest."""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+
+import django
+
+from tests.servers import SETTINGS, throw_away_servers
+
+UNLIMITED = str(10**9)
+BUDGETS = (
+    "PARTNER_API_BUDGET_POINTS",
+    "PARTNER_API_BUDGET_REFILL",
+    "PARTNER_API_ANONYMOUS_BUDGET_POINTS",
+    "PARTNER_API_ANONYMOUS_BUDGET_REFILL",
+)
+
+
+@contextlib.contextmanager
+def throw_away_installation() -> Iterator[None]:
+    """Servers, settings and an empty, migrated database; budgets never run out."""
+    os.environ |= SETTINGS | dict.fromkeys(BUDGETS, UNLIMITED)
+    os.environ |= {
+        "DJANGO_SETTINGS_MODULE": "partnerapi.settings",
+        "ALLOWED_HOSTS": "testserver,127.0.0.1",
+        "SECRET_KEY": secrets.token_urlsafe(50),
+        "PARTNER_API_KEY_PEPPER": secrets.token_urlsafe(50),
+    }
+    with throw_away_servers() as urls:
+        os.environ |= urls
+        django.setup()
+        from django.core.management import call_command
+        from django.db import connection
+
+        call_command("migrate", verbosity=0)
+        try:
+            yield
+        finally:
+            connection.close()
+            connection.close_pool()
