@@ -1,5 +1,6 @@
 from django import forms
 from django.contrib import admin
+from django.db import models
 from django.db.models.functions import Collate, Lower
 from django.utils.html import format_html
 
@@ -13,6 +14,9 @@ from issuers.models import (
     LegacyShareholder,
     Token,
 )
+
+# What staff type without a scheme is taken for HTTPS.
+SECURE_ADDRESSES = {models.URLField: {"assume_scheme": "https"}}
 
 
 @admin.register(IndustryClassificationBenchmark)
@@ -94,6 +98,7 @@ class DocumentAdmin(admin.ModelAdmin):
 
 @admin.register(Issuer)
 class IssuerAdmin(admin.ModelAdmin):
+    formfield_overrides = SECURE_ADDRESSES
     list_display = [
         "trading_name", "slug", "country", "trading_location", "owner",
         "industry_classification_benchmark", "created_at",
@@ -205,6 +210,7 @@ class TokenAdmin(admin.ModelAdmin):
 
 @admin.register(Article)
 class ArticleAdmin(admin.ModelAdmin):
+    formfield_overrides = SECURE_ADDRESSES
     list_display = ["title", "issuer", "published_at", "is_published"]
     list_select_related = ["issuer"]
     list_filter = [("published_at", admin.EmptyFieldListFilter)]

@@ -169,7 +169,7 @@ class Register:
         self.problems: list[Problem] = []
 
     def write(self, batch: list[Row], changes: CompanyChanges) -> None:
-        """Write a batch in as many statements as any other batch of its kind."""
+        """Write a batch in as many statements as any other; none after a problem."""
         isins = [row.values["isin"] for row in batch]
         stored = Token.objects.select_related("issuer__owner").in_bulk(
             isins, field_name="isin"
@@ -181,6 +181,8 @@ class Register:
                 new.append(self.new_token(row, changes))
             elif self.bring_up_to_date(token, row, changes):
                 changed.append(token)
+        if self.problems:
+            return
         issuers = [token.issuer for token in new]
         User.objects.bulk_create([issuer.owner for issuer in issuers])
         Issuer.objects.bulk_create(issuers)

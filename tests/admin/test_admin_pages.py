@@ -1,0 +1,361 @@
+import io
+
+import pytest
+from django.contrib import admin
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accounts.models import ApiKey, Partner, User
+from issuers.models import Document, Issuer, LegacyShareholder
+
+PASSWORD = "correct horse battery"
+MODELS = [
+    model
+    for model in admin.site._registry
+    if model._meta.app_label in ("accounts", "issuers")
+]
+EDITABLE = [
+    model
+    for model in MODELS
+    if model.__name__ not in ("Country", "IndustryClassificationBenchmark")
+]
+# Part of a row of the sandbox, by model.
+SEARCHES = {
+    "Country": ("Slov", 2),
+    "User": ("holder-0000020@VERGE", 1),
+    "UserHolder": ("holder-0000020@verge", 1),
+    "Partner": ("obs", 1),
+    "ApiKey": ("demo", 1),
+    "IndustryClassificationBenchmark": ("10101015", 1),
+    "Document": ("vergelune-logo", 1),
+    "Issuer": ("lumarelle", 1),
+    "IssuerGrant": ("demo", 1),
+    "IssuerFinancialData": ("vergelune", 8),
+    "LegacyShareholder": ("vergelune", 40),
+    "Token": ("VERGELUNE", 2),
+    "Article": ("vergelune joins", 1),
+}
+
+
+@pytest.fixture(scope="module")
+def sandbox(django_db_setup, django_db_blocker):
+    with django_db_blocker.unblock(), transaction.atomic():
+        call_command("seed_sandbox", "--json", stdout=io.StringIO())
+        yield
+        transaction.set_rollback(True)
+
+
+def signed_in(**rights):
+    user = User.objects.create_user(
+        "staff@example.com",
+        PASSWORD,
+        type=User.Type.INDIVIDUAL,
+        first_name="Sam",
+        last_name="Staff",
+        is_staff=True,
+        **rights,
+    )
+    client = Client()
+    client.force_login(user)
+    client.user = user
+    return client
+
+
+@pytest.fixture
+def staff(sandbox, db):
+    return signed_in(is_superuser=True)
+
+
+def page(model, name, *arguments):
+    meta = model._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=arguments)
+
+
+def listed(response):
+    return response.context["cl"].result_count
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_list_answers_filters_and_searches(staff, model):
+    assert staff.get(page(model, "changelist")).status_code == 200
+    term, count = SEARCHES[model.__name__]
+    response = staff.get(page(model, "changelist"), {"q": term})
+    assert response.status_code == 200
+    assert listed(response) == count
+    assert listed(staff.get(page(model, "changelist"), {"q": "zzzz"})) == 0
+    for spec in response.context["cl"].filter_specs:
+        for choice in spec.choices(response.context["cl"]):
+            address = page(model, "changelist") + choice["query_string"]
+            assert staff.get(address).status_code == 200
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_list_takes_as_many_queries_for_more_rows(staff, model):
+    def queries(rows):
+        model_admin = admin.site._registry[model]
+        before, model_admin.list_per_page = model_admin.list_per_page, rows
+        with CaptureQueriesContext(connection) as captured:
+            assert staff.get(page(model, "changelist")).status_code == 200
+        model_admin.list_per_page = before
+        return len(captured)
+
+    assert queries(40) == queries(2) <= 10
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_row_is_shown_without_its_secrets(staff, model):
+    row = model.objects.order_by("pk")[0]
+    response = staff.get(page(model, "change", row.pk))
+    assert response.status_code == 200
+    if model is ApiKey:
+        assert bytes(row.secret_digest).hex() not in response.content.decode()
+        assert "secret" not in response.content.decode()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_row_can_be_added_where_staff_may(staff, model):
+    may_add = model in EDITABLE and model is not ApiKey
+    expected = 200 if may_add else 403
+    assert staff.get(page(model, "add")).status_code == expected
+
+
+@pytest.mark.parametrize("model", [m for m in EDITABLE if m is not Document])
+def test_a_row_is_saved_as_it_is_shown(staff, model):
+    row = model.objects.order_by("pk")[0]
+    before = {f.attname: getattr(row, f.attname) for f in model._meta.concrete_fields}
+    form = staff.get(page(model, "change", row.pk)).context["adminform"].form
+    data = {}
+    for bound in form:
+        value = form.initial.get(bound.name, bound.initial)
+        for part, shown in parts(bound, value):
+            data[part] = shown
+    response = staff.post(page(model, "change", row.pk), data)
+    errors = response.context and response.context["adminform"].form.errors
+    assert response.status_code == 302, errors
+    row.refresh_from_db()
+    assert before == {
+        f.attname: getattr(row, f.attname) for f in row._meta.concrete_fields
+    }
+
+
+def parts(bound, value):
+    """What a browser would send for a field, split times in two."""
+    if value is None or bound.field.disabled:
+        return []
+    if hasattr(bound.field.widget, "widgets"):
+        shown = bound.field.widget.decompress(value)
+        return [(f"{bound.html_name}_{n}", one) for n, one in enumerate(shown)]
+    if value is False:
+        return []
+    if hasattr(value, "pk"):
+        value = value.pk
+    return [(bound.html_name, value)]
+
+
+def test_the_site_is_named(staff):
+    response = staff.get(reverse("admin:index"))
+    assert "Partner platform" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("User", "country"),
+        ("IssuerGrant", "issuer"),
+        ("Issuer", "owner"),
+        ("Issuer", "company_logo"),
+        ("Issuer", "industry_classification_benchmark"),
+        ("LegacyShareholder", "user"),
+        ("Article", "cover_image"),
+    ],
+)
+def test_choices_are_offered_as_they_are_typed(staff, name, field):
+    [model] = [model for model in MODELS if model.__name__ == name]
+    query = {
+        "app_label": model._meta.app_label,
+        "model_name": model._meta.model_name,
+        "field_name": field,
+        "term": "e",
+    }
+    response = staff.get(reverse("admin:autocomplete"), query)
+    assert response.status_code == 200
+    assert "results" in response.json()
+
+
+def test_shareholders_are_found_by_issuer_and_holder(staff):
+    def found(term):
+        response = staff.get(page(LegacyShareholder, "changelist"), {"q": term})
+        return set(response.context["cl"].queryset)
+
+    holders = LegacyShareholder.objects.filter(issuer__slug="brindavoine")
+    named = set(holders.filter(user__last_name="Silva"))
+    assert found("Brindavoine") == set(holders)
+    assert len(named) > 5
+    assert found("brindavoine silva") == named
+    assert found("holder-0000020@brindavoine.example") == set(
+        holders.filter(user__email="holder-0000020@brindavoine.example")
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "index"),
+    [
+        ("last_name", "user_last_name_prefix"),
+        ("company_name", "user_company_name_prefix"),
+        ("email", "accounts_user_email"),
+    ],
+)
+def test_users_are_searched_by_index(staff, field, index):
+    lookup = "startswith" if field == "email" else "istartswith"
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    plan = User.objects.filter(**{f"{field}__{lookup}": "holder-00000"}).explain()
+    assert index in plan
+
+
+def test_status_and_other_derived_values_can_not_be_posted(staff):
+    row = LegacyShareholder.objects.filter(status="PENDING")[0]
+    data = {
+        "issuer": row.issuer_id,
+        "user": row.user_id,
+        "number_of_shares": 7,
+        "price_cents": 5,
+        "status": "DELIVERED",
+    }
+    assert (
+        staff.post(page(LegacyShareholder, "change", row.pk), data).status_code == 302
+    )
+    row.refresh_from_db()
+    assert (row.status, row.number_of_shares) == ("PENDING", 7)
+
+
+def test_a_document_is_uploaded_under_the_type_of_its_bytes(staff):
+    content = bytes(Document.objects.filter(name="vergelune-logo.png")[0].content)
+    file = SimpleUploadedFile("New.pdf", content, content_type="application/pdf")
+    assert staff.post(page(Document, "add"), {"file": file}).status_code == 302
+    document = Document.objects.get(name="New.pdf")
+    assert (document.content_type, document.size_bytes) == ("image/png", len(content))
+    assert bytes(document.content) == content
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("page.png", b"<svg onload=alert(1)>", "is not a PNG, JPEG, WebP or PDF file"),
+        ("big.pdf", b"%PDF-" + b"0" * Document.MAX_BYTES, "at most 5242880 are stored"),
+        ("my logo.pdf", b"%PDF-1.7", "Rename the file"),
+        ("empty.pdf", b"", "The submitted file is empty"),
+    ],
+)
+def test_a_document_is_refused(staff, name, content, reason):
+    before = Document.objects.count()
+    file = SimpleUploadedFile(name, content)
+    response = staff.post(page(Document, "add"), {"file": file})
+    assert response.status_code == 200
+    [message] = response.context["adminform"].form.errors["file"]
+    assert reason in message
+    assert Document.objects.count() == before
+
+
+def test_keys_are_revoked_from_the_list(staff):
+    key = ApiKey.objects.get(partner__login="observer")
+    data = {"action": "revoke", "_selected_action": [key.pk]}
+    response = staff.post(page(ApiKey, "changelist"), data, follow=True)
+    assert "1 keys revoked" in response.content.decode()
+    key.refresh_from_db()
+    assert key.revoked_at is not None
+    assert ApiKey.objects.get(partner__login="demo").revoked_at is None
+
+
+def test_a_key_can_not_expire_before_it_was_made(staff):
+    key = ApiKey.objects.get(partner__login="observer")
+    data = {"scopes": key.scopes, "expires_at_0": "2020-01-01", "expires_at_1": "0:00"}
+    response = staff.post(page(ApiKey, "change", key.pk), data)
+    assert response.context["adminform"].form.errors["expires_at"] == [
+        "A key expires after it was made. To end it now, revoke it."
+    ]
+
+
+def test_a_colleague_is_added_signs_in_and_changes_the_password(staff):
+    data = {
+        "type": "INDIVIDUAL",
+        "email": "New.Colleague@example.com",
+        "first_name": "Nia",
+        "last_name": "Colleague",
+        "usable_password": "true",
+        "password1": PASSWORD,
+        "password2": PASSWORD,
+    }
+    assert staff.post(page(User, "add"), data).status_code == 302
+    colleague = User.objects.get(email="new.colleague@example.com")
+    assert colleague.check_password(PASSWORD)
+    User.objects.filter(pk=colleague.pk).update(is_staff=True)
+    client = Client()
+    login = {"username": "NEW.colleague@example.com", "password": PASSWORD}
+    assert client.post(reverse("admin:login"), login).status_code == 302
+    assert client.get(reverse("admin:index")).status_code == 200
+
+    new = "a different staple"
+    address = reverse("admin:auth_user_password_change", args=[colleague.pk])
+    passwords = {"password1": new, "password2": new, "usable_password": "true"}
+    assert staff.post(address, passwords).status_code == 302
+    colleague.refresh_from_db()
+    assert colleague.check_password(new)
+
+
+def test_staff_without_permissions_see_nothing(sandbox, db):
+    client = signed_in()
+    for model in MODELS:
+        assert client.get(page(model, "changelist")).status_code == 403
+
+
+def test_editing_users_makes_nobody_a_superuser(sandbox, db):
+    client = signed_in()
+    may_edit = User.user_permissions.field.remote_field.model.objects.filter(
+        codename__in=["change_user", "view_user"]
+    )
+    client.user.user_permissions.set(may_edit)
+    holder = User.objects.filter(last_name="Silva")[0]
+    data = {
+        "type": "INDIVIDUAL",
+        "email": holder.email,
+        "first_name": "Ana",
+        "last_name": "Silva",
+        "is_superuser": "on",
+        "is_staff": "on",
+        "is_active": "on",
+    }
+    assert client.post(page(User, "change", holder.pk), data).status_code == 302
+    holder.refresh_from_db()
+    assert (holder.first_name, holder.is_superuser, holder.is_staff) == (
+        "Ana",
+        False,
+        False,
+    )
+    assert client.post(page(User, "change", client.user.pk), data).status_code == 403
+    address = reverse("admin:auth_user_password_change", args=[client.user.pk])
+    assert client.post(address, {}).status_code == 403
+
+
+def test_the_login_of_a_partner_stays(staff):
+    partner = Partner.objects.get(login="observer")
+    data = {"login": "other", "name": "Renamed", "is_active": "on"}
+    assert staff.post(page(Partner, "change", partner.pk), data).status_code == 302
+    partner.refresh_from_db()
+    assert (partner.login, partner.name) == ("observer", "Renamed")
+
+
+def test_an_issuer_with_a_wrong_slug_is_refused(staff):
+    issuer = Issuer.objects.get(slug="vergelune")
+    data = {
+        "trading_name": "Vergelune",
+        "slug": "Vergelune!",
+        "trading_location": "Privas",
+        "owner": issuer.owner_id,
+    }
+    response = staff.post(page(Issuer, "change", issuer.pk), data)
+    assert "slug" in response.context["adminform"].form.errors

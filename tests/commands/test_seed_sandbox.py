@@ -1,0 +1,225 @@
+import io
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.db.models import Count
+from django.utils import timezone
+
+from accounts.models import ApiKey, Partner, Scope, User, UserHolder
+from issuers.models import (
+    Article,
+    Document,
+    Issuer,
+    IssuerFinancialData,
+    IssuerGrant,
+    LegacyShareholder,
+    Token,
+)
+
+SMALL, LARGE = "vergelune", "lumarelle-optics"
+
+
+def seed(*arguments):
+    output, log = io.StringIO(), io.StringIO()
+    call_command("seed_sandbox", "--json", *arguments, stdout=output, stderr=log)
+    [line] = output.getvalue().splitlines()
+    return json.loads(line)
+
+
+@pytest.fixture(scope="module")
+def first_answer(django_db_setup, django_db_blocker):
+    """A seeded database for the whole module, in a transaction that is undone."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield seed()
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def seeded(first_answer, db):
+    return first_answer
+
+
+def fingerprint():
+    """Everything the seed wrote, but for keys."""
+    models = [
+        User, UserHolder, Partner, IssuerGrant, Issuer, IssuerFinancialData, Article,
+        Document, LegacyShareholder, Token,
+    ]  # fmt: skip
+    fields = {
+        model: [field.attname for field in model._meta.concrete_fields]
+        for model in models
+    }
+    return hash(
+        tuple(
+            row
+            for model in models
+            for row in model.objects.order_by("pk").values_list(*fields[model])
+        )
+    )
+
+
+def test_writes_twenty_five_complete_companies(seeded):
+    assert {k: seeded[k] for k in ("issuers", "partners", "financialData")} == {
+        "issuers": 25,
+        "partners": 2,
+        "financialData": 200,
+    }
+    for issuer in Issuer.objects.select_related("owner", "company_logo"):
+        empty = [
+            f.attname for f in Issuer._meta.fields if not getattr(issuer, f.attname)
+        ]
+        assert empty == []
+        assert bytes(issuer.company_logo.content).startswith(b"\x89PNG")
+        periods = issuer.financial_data.values_list("year", "period_type")
+        assert len(set(periods)) == 8
+        assert issuer.articles.published().count() >= 1
+        assert 40 <= issuer.legacy_shareholders.count() <= 5000
+    counts = Issuer.objects.annotate(n=Count("legacy_shareholders"))
+    assert counts.get(slug=SMALL).n == 40
+    assert counts.get(slug=LARGE).n == 5000
+
+
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [
+        (User, "type"),
+        (User, "legal_form"),
+        (Token, "visibility"),
+        (Token, "market_type"),
+        (LegacyShareholder, "status"),
+        (IssuerFinancialData, "period_type"),
+    ],
+)
+def test_every_value_of_every_enumeration_occurs(seeded, model, field):
+    occurring = set(model.objects.values_list(field, flat=True)) - {None}
+    assert occurring == set(dict(model._meta.get_field(field).choices))
+
+
+def test_owners_have_every_legal_form_and_one_is_a_person(seeded):
+    owners = User.objects.filter(issuers__isnull=False)
+    assert set(owners.values_list("legal_form", flat=True)) == {
+        *User.LegalForm.values,
+        None,
+    }
+    assert owners.filter(type=User.Type.INDIVIDUAL, lei=None).count() == 1
+
+
+def test_figures_go_beyond_32_bits_below_zero_and_have_gaps(seeded):
+    data = IssuerFinancialData.objects
+    assert data.filter(revenue_cents__gt=2**31).count() > 50
+    assert data.filter(revenue_cents__lt=2**31).count() > 20
+    for field in ("revenue_cents", "ebitda_cents", "ebit_cents", "net_income_cents"):
+        assert data.filter(**{f"{field}__isnull": True}).count() >= 3
+    assert data.filter(net_income_cents__lt=0).count() >= 10
+
+
+def test_articles_have_drafts_and_covers_and_gaps(seeded):
+    assert Article.objects.filter(published_at=None).count() >= 5
+    assert Article.objects.filter(cover_image__isnull=False).count() >= 5
+    assert Article.objects.filter(published_at=None, cover_image__isnull=False).exists()
+    assert Article.objects.filter(summary=None).exists()
+    assert Article.objects.filter(url=None).exists()
+
+
+def test_shareholders_are_shared_between_issuers_and_have_profiles(seeded):
+    held = User.objects.annotate(n=Count("legacy_shareholdings__issuer", distinct=True))
+    assert held.filter(n__gt=1).count() >= 50
+    assert LegacyShareholder.objects.filter(user__holder=None).count() == 0
+    assert UserHolder.objects.filter(wallet_address=None).count() > 1000
+    assert LegacyShareholder.objects.filter(price_cents=0).exists()
+
+
+def test_everything_lies_in_the_past_and_ids_are_version_7_of_that_time(seeded):
+    for model in (Issuer, Token, Article, IssuerFinancialData, LegacyShareholder):
+        for id, created_at in model.objects.values_list("id", "created_at")[:2000]:
+            assert created_at < timezone.now()
+            assert id.version == 7
+            assert id.int >> 80 == int(created_at.timestamp() * 1000)
+
+
+def test_two_partners_may_see_different_things(seeded):
+    demo, observer = (
+        Partner.objects.get(login="demo"),
+        Partner.objects.get(login="observer"),
+    )
+    assert [grant.issuer for grant in demo.grants.all()] == [None]
+    assert observer.grants.filter(issuer__isnull=False).count() == 9
+    at = timezone.now()
+    assert seeded["keys"].keys() == {"demo", "observer"}
+    key = ApiKey.objects.authenticate(seeded["keys"]["demo"], at)
+    assert set(key.scopes) == set(Scope.values)
+    key = ApiKey.objects.authenticate(seeded["keys"]["observer"], at)
+    assert key.scopes == ["issuers:read", "shareholders:read"]
+
+
+def test_again_changes_nothing_and_shows_no_key(seeded):
+    before = fingerprint()
+    assert seed() == seeded | {"keys": {}}
+    assert fingerprint() == before
+    assert ApiKey.objects.count() == 2
+
+
+def test_is_the_same_in_every_sandbox(seeded):
+    before = fingerprint()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "TRUNCATE accounts_user, accounts_partner, issuers_document CASCADE"
+        )
+    again = seed()
+    assert fingerprint() == before
+    assert again["keys"] != seeded["keys"]
+
+
+def test_a_register_grows_in_steps_to_what_it_would_be_at_once(seeded):
+    issuer = Issuer.objects.get(slug=SMALL)
+    rows = issuer.legacy_shareholders.order_by("id").values_list(
+        "id", "user__email", "user__holder__name", "status", "number_of_shares"
+    )
+    answer = seed(f"--shareholders={SMALL}=300")
+    assert answer["legacyShareholders"] == seeded["legacyShareholders"] + 260
+    assert answer["users"] == seeded["users"] + 260
+    in_one_step = list(rows)
+    assert len(in_one_step) == 300
+    assert seed(f"--shareholders={SMALL}=300") == answer
+
+    added = issuer.legacy_shareholders.order_by("created_at")[100:]
+    users = [shareholder.user_id for shareholder in added]
+    LegacyShareholder.objects.filter(user__in=users).delete()
+    UserHolder.objects.filter(user__in=users).delete()
+    User.objects.filter(pk__in=users).delete()
+    assert len(rows.all()) == 100
+    seed(f"--shareholders={SMALL}=300")
+    assert list(rows.all()) == in_one_step
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("nobody=50", "nobody is not a company of the sandbox; choose of lumarelle-"),
+        (f"{SMALL}=39", "vergelune has 40 legacy shareholders; 39 are asked for"),
+        (SMALL, "'vergelune' is not SLUG=NUMBER"),
+        (f"{SMALL}=-1", "'vergelune=-1' is not SLUG=NUMBER"),
+        (f"{SMALL}=10000001", "is not SLUG=NUMBER with 1 to 10000000"),
+    ],
+)
+def test_refuses_what_no_register_can_become(seeded, value, reason):
+    with pytest.raises(CommandError, match=reason):
+        seed(f"--shareholders={value}")
+    assert LegacyShareholder.objects.count() == seeded["legacyShareholders"]
+
+
+@pytest.mark.django_db
+def test_refuses_an_installation_that_is_not_a_sandbox(settings):
+    settings.PARTNER_API_SANDBOX = False
+    with pytest.raises(CommandError, match="PARTNER_API_SANDBOX=true"):
+        seed()
+
+
+def test_keeps_other_issuers_in_a_seeded_sandbox(seeded):
+    owner = User.objects.filter(issuers__isnull=False)[0]
+    Issuer.objects.create(
+        trading_name="Other", slug="other", trading_location="Rome", owner=owner
+    )
+    assert seed() == seeded | {"keys": {}, "issuers": 26}
