@@ -41,19 +41,19 @@ VARIABLES = {
     "PARTNER_API_LOCAL_URL": Variable("url", "http://localhost:8080", "http://localhost:8080", "local address, shown to developers"),
     "PARTNER_API_TRUSTED_PROXIES": Variable("int", 0, "1", "proxies in front whose X-Forwarded-For and X-Forwarded-Proto are believed"),
     "PARTNER_API_HTTPS": Variable("bool", True, "false", "redirect to HTTPS, secure cookies, HSTS (off in a sandbox's local run)"),
-    "PARTNER_API_BUDGET_POINTS": Variable("int", 20_000, "20000", "points a partner's budget holds"),
-    "PARTNER_API_BUDGET_REFILL": Variable("int", 1_000, "1000", "points a partner's budget regains per second"),
-    "PARTNER_API_ANONYMOUS_BUDGET_POINTS": Variable("int", 10_000, "10000", "points an address without a key holds"),
-    "PARTNER_API_ANONYMOUS_BUDGET_REFILL": Variable("int", 100, "100", "points an address without a key regains per second"),
-    "PARTNER_API_MAX_BODY_BYTES": Variable("int", 1_048_576, "1048576", "largest request body, bytes"),
-    "PARTNER_API_MAX_PAGE_SIZE": Variable("int", 100, "100", "largest first or last"),
-    "PARTNER_API_MAX_COST": Variable("int", 10_000, "10000", "highest price of one request, points"),
-    "PARTNER_API_MAX_DEPTH": Variable("int", 12, "12", "deepest nesting of fields, through fragments"),
+    "PARTNER_API_BUDGET_POINTS": Variable("positive", 20_000, "20000", "points a partner's budget holds"),
+    "PARTNER_API_BUDGET_REFILL": Variable("positive", 1_000, "1000", "points a partner's budget regains per second"),
+    "PARTNER_API_ANONYMOUS_BUDGET_POINTS": Variable("positive", 10_000, "10000", "points an address without a key holds"),
+    "PARTNER_API_ANONYMOUS_BUDGET_REFILL": Variable("positive", 100, "100", "points an address without a key regains per second"),
+    "PARTNER_API_MAX_BODY_BYTES": Variable("positive", 1_048_576, "1048576", "largest request body, bytes"),
+    "PARTNER_API_MAX_PAGE_SIZE": Variable("positive", 100, "100", "largest first or last"),
+    "PARTNER_API_MAX_COST": Variable("positive", 10_000, "10000", "highest price of one request, points"),
+    "PARTNER_API_MAX_DEPTH": Variable("positive", 12, "12", "deepest nesting of fields, through fragments"),
     "PARTNER_API_MAX_ALIASES": Variable("int", 100, "100", "aliases, or repetitions of one response name, in a document"),
     "PARTNER_API_MAX_FRAGMENTS": Variable("int", 50, "50", "fragment spreads in a document"),
     "PARTNER_API_MAX_DIRECTIVES": Variable("int", 10, "10", "directives on one node of a document"),
-    "PARTNER_API_MAX_TOKENS": Variable("int", 2_000, "2000", "tokens in a document"),
-    "PARTNER_API_MAX_SECONDS": Variable("int", 10, "10", "time a request may take before TIMEOUT, seconds"),
+    "PARTNER_API_MAX_TOKENS": Variable("positive", 2_000, "2000", "tokens in a document"),
+    "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
 }  # fmt: skip
 
 STATE_DIRECTORY = Path(os.environ.get("PARTNER_API_DIRECTORY") or BASE_DIR / ".local")
@@ -97,6 +97,10 @@ def parse(name: str, variable: Variable, text: str) -> Any:
         case "int":
             if not text.isdecimal():
                 raise refuse("a whole number, 0 or more")
+            return int(text)
+        case "positive":
+            if not text.isdecimal() or int(text) == 0:
+                raise refuse("a whole number, 1 or more")
             return int(text)
         case "list":
             return [item.strip() for item in text.split(",") if item.strip()]
