@@ -15,6 +15,7 @@ from graphql import (
     MaxIntrospectionDepthRule,
     OperationDefinitionNode,
     OperationType,
+    OverlappingFieldsCanBeMergedRule,
     VariableNode,
     Visitor,
     parse,
@@ -34,13 +35,17 @@ from partnerapi.engine.errors import (
     ValidationFailed,
 )
 from partnerapi.engine.limits import Price, Pricing, check_counts, too_dear
+from partnerapi.engine.overlap import OverlappingFieldsRule
 from partnerapi.engine.selections import Selection, Source
 
 MAX_ERRORS = 20
 CACHED_DOCUMENTS = 1000
 CACHED_TEXT_LENGTH = 20_000
 CACHED_PLANS = 64
-RULES = [*specified_rules, MaxIntrospectionDepthRule]
+RULES = [
+    OverlappingFieldsRule if rule is OverlappingFieldsCanBeMergedRule else rule
+    for rule in (*specified_rules, MaxIntrospectionDepthRule)
+]
 
 
 class Refused(Exception):

@@ -57,7 +57,8 @@ class Introspection:
             )
             if value is None:
                 continue
-            many = is_list_type(get_nullable_type(field.definition.type))
+            type_: Any = field.definition.type
+            many = is_list_type(get_nullable_type(type_))
             for item in value if many else [value]:
                 self.count(field.selection, item)
         self.counted[key] = self.fields - before
