@@ -4,6 +4,7 @@ import re
 import secrets
 import string
 import zlib
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import pycountry
@@ -210,7 +211,7 @@ class User(AbstractBaseUser, PermissionsMixin):
                 name="user_individual_has_a_personal_name_only",
             ),
             models.CheckConstraint(
-                condition=Q(lei__isnull=True) | LEIIsValid("lei"),
+                condition=Q(lei__isnull=True) | Q(LEIIsValid("lei")),
                 name="user_lei_follows_iso_17442",
             ),
         ]
@@ -335,7 +336,7 @@ def secret_digest(secret: str) -> bytes:
     )
 
 
-class ApiKeyQuerySet(models.QuerySet):
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     def live(self, at: datetime):
         return self.filter(
             Q(expires_at__isnull=True) | Q(expires_at__gt=at),
@@ -344,7 +345,10 @@ class ApiKeyQuerySet(models.QuerySet):
         )
 
     def issue(
-        self, partner: Partner, scopes: list[str], expires_at: datetime | None = None
+        self,
+        partner: Partner,
+        scopes: Iterable[str],
+        expires_at: datetime | None = None,
     ) -> tuple["ApiKey", str]:
         """Make a key; return it with its token, which is stored nowhere and shown once."""
         secret = new_secret()

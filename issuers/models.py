@@ -507,7 +507,7 @@ class Token(models.Model):
                 name="token_symbol_is_upper_case",
             ),
             models.CheckConstraint(
-                condition=Q(isin__isnull=True) | ISINIsValid("isin"),
+                condition=Q(isin__isnull=True) | Q(ISINIsValid("isin")),
                 name="token_isin_follows_iso_6166",
             ),
             models.CheckConstraint(

@@ -196,7 +196,7 @@ class IssuerFinancialData(ModelType):
 
     class Meta:
         model = models.IssuerFinancialData
-        fields = []
+        fields = ()
         interfaces = [Node]
 
     created_at = Time(required=True, description="When the figures were recorded.")
@@ -240,7 +240,7 @@ class IssuerLegacyShareholder(ModelType):
 
     class Meta:
         model = models.LegacyShareholder
-        fields = []
+        fields = ()
         interfaces = [Node]
 
     issuer = graphene.Field(

@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 
-import accounts.schema
 import graphene
-import issuers.schema
 from django.conf import settings
 
+import accounts.schema
+import issuers.schema
 from partnerapi.engine.errors import BadUserInput
 from partnerapi.engine.execution import bind
 from partnerapi.engine.pages import read_rows

@@ -214,8 +214,8 @@ def read_once(schema: GraphQLSchema, text: str) -> Document:
     except RecursionError:
         deep = MaxDepthExceeded("The document nests values or fields far too deeply.")
         return Document(None, schema, [as_graphql_error(deep)])
-    for error in errors:
-        error.extensions = {"code": ValidationFailed.code}
+    for invalid in errors:
+        invalid.extensions = {"code": ValidationFailed.code}
     return Document(None if errors else ast, schema, errors)
 
 

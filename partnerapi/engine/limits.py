@@ -5,7 +5,7 @@ Every number is a setting, PARTNER_API_MAX_….
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from graphql import (
@@ -207,7 +207,7 @@ class Pricing:
             )
             return times(page_size(field), node) if node[1] else (1, 1)
         item = add([(1, 1), self.of_selection(field.selection)])
-        if is_list_type(get_nullable_type(field.definition.type)):
+        if is_list_type(get_nullable_type(cast(Any, field.definition.type))):
             return times(list_length(field), item)
         return item
 

@@ -146,7 +146,7 @@ def read_pages(
 def read_rows(
     graphql_type: str,
     info: Any,
-    rows: models.QuerySet[Any],
+    rows: Any,
     ids: Sequence[str | None],
     by: str = "id",
 ) -> list[Any]:
@@ -161,7 +161,7 @@ def read_rows(
         distinct = []
     if not distinct:
         return [None] * len(ids)
-    columns = info.selection.columns(graphql_type) | {rows.model._meta.pk.name, by}
+    columns = info.selection.columns(graphql_type) | {primary_key(rows.model).name, by}
     found = fetch(
         rows_statement(rows.model, columns, by, condition),
         [distinct, *values],
@@ -257,7 +257,8 @@ def fetch(
     with connection.cursor() as cursor:
         cursor.execute(statement, arguments)
         cursor.cursor.row_factory = lambda _: row
-        return cursor.fetchall()
+        rows: list[Any] = cursor.fetchall()
+        return rows
 
 
 def compile_condition(rows: models.QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
@@ -273,6 +274,15 @@ def compile_condition(rows: models.QuerySet[Any]) -> tuple[str, tuple[Any, ...]]
     return condition, tuple(values)
 
 
+def concrete_field(model: type[models.Model], name: str) -> Any:
+    """A field that is a column, by its name or, for a foreign key, its column's."""
+    return model._meta.get_field(name)
+
+
+def primary_key(model: type[models.Model]) -> Any:
+    return model._meta.pk
+
+
 class Columns:
     """Columns of a model as SQL; a path such as `owner__lei` joins what it passes."""
 
@@ -284,18 +294,18 @@ class Columns:
     def expression(self, path: str) -> sql.Composable:
         *relations, name = path.split("__")
         model, table = self.model, self.table
-        for n in range(len(relations)):
-            field = model._meta.get_field(relations[n])
-            alias = "__".join(relations[: n + 1])
+        for n, relation in enumerate(relations, 1):
+            field = concrete_field(model, relation)
+            alias = "__".join(relations[:n])
             model = field.related_model
             self.joins[alias] = sql.SQL(" LEFT JOIN {} AS {} ON {} = {}").format(
                 sql.Identifier(model._meta.db_table),
                 sql.Identifier(alias),
-                sql.Identifier(alias, model._meta.pk.column),
+                sql.Identifier(alias, primary_key(model).column),
                 sql.SQL("{}.{}").format(table, sql.Identifier(field.column)),
             )
             table = sql.Identifier(alias)
-        field = model._meta.get_field(name)
+        field = concrete_field(model, name)
         column = sql.SQL("{}.{}").format(table, sql.Identifier(field.column))
         stored = getattr(field, "target_field", field)
         # Answers carry their text; Python's values would cost more than the query.
@@ -395,9 +405,7 @@ def count_statement(of: List, condition: str) -> str:
 
 
 @lru_cache(maxsize=2000)
-def rows_statement(
-    model: type[models.Model], paths: frozenset[str], by: str, condition: str
-) -> str:
+def rows_statement(model: Any, paths: frozenset[str], by: str, condition: str) -> str:
     columns = Columns(model)
     listed = columns.listed(paths)
     is_uuid = isinstance(model._meta.get_field(by), models.UUIDField)

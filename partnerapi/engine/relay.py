@@ -85,10 +85,10 @@ class PageInfo(graphene.ObjectType):
         "Null for an empty page."
     )
 
-    def resolve_start_cursor(pages, info):
+    def resolve_start_cursor(pages: list[Page], info: Any) -> list[str | None]:
         return cursors_at(pages, 0)
 
-    def resolve_end_cursor(pages, info):
+    def resolve_end_cursor(pages: list[Page], info: Any) -> list[str | None]:
         return cursors_at(pages, -1)
 
 

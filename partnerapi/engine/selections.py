@@ -5,8 +5,7 @@ fragments are spread, duplicates merged and @skip/@include decided (GraphQL
 specification, section 6.3.2 and 6.4.3).
 """
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from graphql import (
     FieldNode,
@@ -42,7 +41,7 @@ class Source:
         self,
         schema: GraphQLSchema,
         fragments: dict[str, FragmentDefinitionNode],
-        variables: Mapping[str, Any],
+        variables: dict[str, Any],
     ) -> None:
         self.schema = schema
         self.fragments = fragments
@@ -112,7 +111,7 @@ class Selection:
         fields = self.fields_by_type.get(type_name)
         if fields is None:
             source = self.source
-            type_ = source.schema.type_map[type_name]
+            type_ = cast(GraphQLObjectType, source.schema.type_map[type_name])
             collected = collect_sub_fields(
                 source.schema, source.fragments, source.variables, type_, self.nodes
             )

@@ -1,7 +1,7 @@
 """From the X-Token-Auth header to the Caller that it stands for."""
 
-from time import monotonic
 from threading import Lock
+from time import monotonic
 
 from django.conf import settings
 from django.utils import timezone

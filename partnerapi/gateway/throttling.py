@@ -4,10 +4,10 @@ One call a request. Where Redis does not answer, a bucket of this process takes 
 callers are never unlimited, and the API is never down for want of Redis.
 """
 
+import functools
 import logging
 import math
 from dataclasses import dataclass
-from functools import cache
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -72,9 +72,10 @@ def take(name: str, limit: int, refill: int, points: int) -> Budget:
     return Budget(limit, int(left), refill, bool(taken), max(0.0, points - left))
 
 
-@cache
+@functools.cache
 def script() -> Any:
-    return caches["default"].client.get_client(write=True).register_script(TAKE)
+    cache: Any = caches["default"]
+    return cache.client.get_client(write=True).register_script(TAKE)
 
 
 local_buckets: dict[str, tuple[float, float]] = {}
