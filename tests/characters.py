@@ -188,6 +188,14 @@ def full_budgets(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
+def unlimited_budgets(settings: Any) -> None:
+    """For tests that ask far more than a client may in their time."""
+    settings.PARTNER_API_BUDGET_POINTS = settings.PARTNER_API_BUDGET_REFILL = 10**9
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 10**9
+    settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 10**9
+
+
+@pytest.fixture
 def stranger(db: None) -> Ask:
     return Ask()
 

@@ -9,14 +9,8 @@ from tests.generated.samples import read_samples
 from tests.generated.tally import storm
 
 
-@pytest.fixture
-def unlimited(settings):
-    settings.PARTNER_API_BUDGET_POINTS = settings.PARTNER_API_BUDGET_REFILL = 10**9
-    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 10**9
-
-
 @pytest.mark.django_db
-def test_generated_documents_meet_no_internal_error(unlimited):
+def test_generated_documents_meet_no_internal_error(unlimited_budgets):
     keys = seed({}, lambda work, size: lambda done: None).keys
     asks = [Ask(keys["demo"]), Ask(keys["observer"]), Ask()]
     tally = storm(schema, read_samples(asks[0]), asks, documents=300, seed=1)
