@@ -43,7 +43,6 @@ def refused(
         check=False,
         timeout=120,
     )
-    remove_servers(directory)
     assert ended.returncode == 1, ended
     assert ended.stdout == ""
     return ended.stderr

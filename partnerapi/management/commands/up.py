@@ -212,7 +212,10 @@ class Command(BaseCommand):
         self.say("up", command)
         process = self.processes.start(
             command,
-            [sys.executable, settings.BASE_DIR / "manage.py", command, *arguments],
+            [
+                *(sys.executable, settings.BASE_DIR / "manage.py", command),
+                *("--skip-checks", *arguments),
+            ],
             environment=environment,
             cwd=settings.BASE_DIR,
             quiet=True,
