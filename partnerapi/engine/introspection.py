@@ -11,12 +11,14 @@ from partnerapi.engine.selections import SelectedField, Selection
 MAX_FIELDS = 10_000
 """Some three times what the introspection query of GraphiQL and code generators
 answers."""
+MAX_INTROSPECTIONS = 10
 
 
 class Introspection:
     """Counts the fields that the introspections of one operation answer."""
 
     def __init__(self) -> None:
+        self.introspections = 0
         self.fields = 0
         self.counted: dict[tuple[int, int], int] = {}
 
@@ -24,8 +26,16 @@ class Introspection:
         """Count a `__schema` or `__type`; any type may turn out to be asked for.
 
         Raises:
-            MaxCostExceeded: with those counted before, over MAX_FIELDS.
+            MaxCostExceeded: with those counted before, over MAX_FIELDS or
+                MAX_INTROSPECTIONS.
         """
+        self.introspections += 1
+        if self.introspections > MAX_INTROSPECTIONS:
+            raise MaxCostExceeded(
+                "The operation selects `__schema` or `__type` more than "
+                f"{MAX_INTROSPECTIONS} times; select the types of one `__schema`.",
+                maximum=MAX_INTROSPECTIONS,
+            )
         selection = field.selection
         assert selection is not None
         schema = selection.source.schema

@@ -160,6 +160,10 @@ DOCUMENTS = {
         input_value_deprecation=True,
     ),
     "100 introspections": "{" + times(100, "a#: __schema { types { kind } }") + "}",
+    "10 types by name": "query ($n: String!) {"
+    + times(10, "a#: __type(name: $n) { ...F }")
+    + "} fragment F on __Type { fields { a: type { ...T } b: type { ...T } } } "
+    + "fragment T on __Type { kind name description ofType { kind name } }",
     "50 introspections by a fragment": "{"
     + times(50, "a#: __schema { ...F }")
     + "} fragment F on __Schema { types { fields { args { type { name } } } } }",
@@ -251,6 +255,7 @@ DOCUMENTS = {
 }
 
 VARIABLES = {
+    "10 types by name": {"n": "Issuer"},
     "98 types by name": {"n": "Issuer"},
     "2,900 null ids in a variable": {"ids": [None] * 2_900},
     "2,900 ids in a variable": {"ids": ["1"] * 2_900},
