@@ -4,7 +4,8 @@ from django.contrib.auth import forms as auth_forms
 from django.contrib.auth.admin import UserAdmin as AuthUserAdmin
 from django.utils import timezone
 
-from accounts.models import ApiKey, Country, Partner, Scope, User, UserHolder
+from accounts.callers import Scope
+from accounts.models import ApiKey, Country, Partner, User, UserHolder
 
 admin.site.site_header = "Partner platform"
 admin.site.site_title = "Partner platform"
@@ -105,7 +106,9 @@ class UserAdmin(AuthUserAdmin):
         return str(user)
 
     def get_search_results(self, request, queryset, search_term):
-        return super().get_search_results(request, queryset, search_term.lower())
+        term = search_term.lower()
+        found, has_duplicates = super().get_search_results(request, queryset, term)
+        return found | companies_called(term, queryset), has_duplicates
 
     def get_readonly_fields(self, request, obj=None):
         # Whoever may edit users must not thereby make themselves a superuser.
@@ -119,6 +122,16 @@ class UserAdmin(AuthUserAdmin):
 
     def has_delete_permission(self, request, obj=None):
         return may_touch(request, obj) and super().has_delete_permission(request, obj)
+
+
+def companies_called(term, queryset, user=""):
+    """Rows of companies whose name begins with the whole term.
+
+    The search takes a term word by word, and a name's second word begins no column.
+    """
+    if " " not in term.strip():
+        return queryset.none()
+    return queryset.filter(**{f"{user}company_name__istartswith": term.strip()})
 
 
 def may_touch(request, user):
@@ -141,7 +154,9 @@ class UserHolderAdmin(admin.ModelAdmin):
     readonly_fields = ["id"]
 
     def get_search_results(self, request, queryset, search_term):
-        return super().get_search_results(request, queryset, search_term.lower())
+        term = search_term.lower()
+        found, has_duplicates = super().get_search_results(request, queryset, term)
+        return found | companies_called(term, queryset, "user__"), has_duplicates
 
 
 @admin.register(Partner)

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models.functions import Collate, Lower
 from django.utils.html import format_html
 
+from accounts.admin import companies_called
 from issuers.models import (
     Article,
     Document,
@@ -194,7 +195,9 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
             queryset = queryset.filter(issuer__in=[pk for _, pk in issuers])
             slugs = {slug for slug, _ in issuers}
             words = [word for word in words if word not in slugs]
-        return super().get_search_results(request, queryset, " ".join(words))
+        term = " ".join(words)
+        found, has_duplicates = super().get_search_results(request, queryset, term)
+        return found | companies_called(term, queryset, "user__"), has_duplicates
 
 
 @admin.register(Token)

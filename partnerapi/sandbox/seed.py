@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from uuid import UUID
 
 from django.db import connection, transaction
 
-from accounts.models import ApiKey, Partner, Scope, User, UserHolder
+from accounts.callers import Scope
+from accounts.models import ApiKey, Partner, User, UserHolder
 from issuers.derived_ids import derived_uuid7
 from issuers.imports.classification import PACKAGED_FILE, import_classification
 from issuers.models import (
@@ -64,7 +66,7 @@ def joined_at(company: Company) -> datetime:
     return moment_after(OPENING, days, company.slug)
 
 
-def issuer_id(company: Company):
+def issuer_id(company: Company) -> UUID:
     return derived_uuid7(joined_at(company), f"issuer {company.slug}")
 
 

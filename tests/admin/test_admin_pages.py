@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import ApiKey, Partner, User
+from accounts.models import ApiKey, Partner, User, UserHolder
 from issuers.models import Document, Issuer, LegacyShareholder
 
 PASSWORD = "correct horse battery"
@@ -196,9 +196,25 @@ def test_shareholders_are_found_by_issuer_and_holder(staff):
     assert found("Brindavoine") == set(holders)
     assert len(named) > 5
     assert found("brindavoine silva") == named
+    company = holders.filter(user__type="COMPANY")[0]
+    name = company.user.company_name
+    assert found(f"brindavoine {name.lower()}") == set(
+        holders.filter(user__company_name=name)
+    )
     assert found("holder-0000020@brindavoine.example") == set(
         holders.filter(user__email="holder-0000020@brindavoine.example")
     )
+
+
+@pytest.mark.parametrize("model", [User, UserHolder])
+def test_holders_are_found_by_name_in_any_case(staff, model):
+    def found(term):
+        return listed(staff.get(page(model, "changelist"), {"q": term}))
+
+    people = User.objects.filter(first_name="Ana", last_name="Silva")
+    assert found("ana SILVA") == people.count() > 0
+    companies = User.objects.filter(company_name__startswith="Quiet Oak")
+    assert found("quiet oak") == companies.count() > 0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from django.db import connection, transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from accounts.models import ApiKey, Partner, Scope, User, UserHolder
+from accounts.callers import Scope
+from accounts.models import ApiKey, Partner, User, UserHolder
 from issuers.models import (
     Article,
     Document,

@@ -6,7 +6,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.models import ApiKey, Partner, Scope
+from accounts.callers import Scope
+from accounts.models import ApiKey, Partner
 
 MOST_DAYS = 3650
 
