@@ -532,7 +532,7 @@ NODES = {
     "Issuer": lambda caller: models.Issuer.objects.all(),
     "Token": models.Token.objects.visible_to,
     "Article": lambda caller: models.Article.objects.published(),
-    "Document": lambda caller: models.Document.objects.public(),
+    "Document": lambda caller: models.public_documents(),
     "IssuerFinancialData": models.IssuerFinancialData.objects.visible_to,
     "IssuerLegacyShareholder": models.LegacyShareholder.objects.visible_to,
     "IndustryClassificationBenchmark": lambda caller: (

@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
-from issuers.models import Document
+from issuers.models import public_documents
 from partnerapi import reference
 from partnerapi.schema import schema
 
@@ -85,7 +85,7 @@ def schema_reference(request: HttpRequest) -> HttpResponse:
 @require_safe
 def document(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
     """A public document's bytes, which never change once they are stored."""
-    documents = Document.objects.public().defer("content")
+    documents = public_documents().defer("content")
     found = get_object_or_404(documents, pk=pk, name=name)
     headers = {
         "Cache-Control": "public, max-age=31536000, immutable",

@@ -9,7 +9,7 @@ MODELS = {
     "Issuer": models.Issuer.objects.all(),
     "Token": models.Token.objects.all(),
     "Article": models.Article.objects.published(),
-    "Document": models.Document.objects.public(),
+    "Document": models.public_documents(),
     "IssuerFinancialData": models.IssuerFinancialData.objects.all(),
     "IssuerLegacyShareholder": models.LegacyShareholder.objects.all(),
     "IndustryClassificationBenchmark": (

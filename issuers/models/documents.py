@@ -1,0 +1,123 @@
+"""Files kept with their bytes."""
+
+import hashlib
+
+import uuid_utils.compat as uuid
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import F, Func, Q, Value
+from django.db.models.functions import Length, Now
+
+
+def sniff_content_type(content: bytes) -> str | None:
+    """The media type that the bytes show; None for what is not stored here."""
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if content.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    if content.startswith(b"%PDF-"):
+        return "application/pdf"
+    return None
+
+
+class DocumentQuerySet(models.QuerySet):
+    def unsaved(self, name: str, content: bytes) -> "Document":
+        """A file under the type that its bytes show, not stored yet.
+
+        Raises:
+            ValidationError: not a PNG, JPEG, WebP or PDF, or over the size limit.
+        """
+        content_type = sniff_content_type(content)
+        if content_type is None:
+            raise ValidationError(
+                f"{name} is not a PNG, JPEG, WebP or PDF file; convert it first."
+            )
+        if len(content) > Document.MAX_BYTES:
+            raise ValidationError(
+                f"{name} has {len(content)} bytes; at most {Document.MAX_BYTES} are "
+                "stored."
+            )
+        return Document(
+            name=name,
+            content_type=content_type,
+            content=content,
+            size_bytes=len(content),
+            checksum_sha256=hashlib.sha256(content).hexdigest(),
+        )
+
+    def store(self, name: str, content: bytes) -> "Document":
+        """Keep a file; `unsaved` says what is refused."""
+        document = self.unsaved(name, content)
+        document.save(using=self.db, force_insert=True)
+        return document
+
+
+class Document(models.Model):
+    """A file kept with its bytes; served at /documents/<uuid>/<name>, never changed."""
+
+    MAX_BYTES = 5 * 1024 * 1024
+    CONTENT_TYPES = ("image/png", "image/jpeg", "image/webp", "application/pdf")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    name = models.CharField(
+        max_length=100,
+        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")],
+        help_text="File name.",
+    )
+    content_type = models.CharField(
+        max_length=50, help_text="Media type, checked against the bytes when stored."
+    )
+    content = models.BinaryField()
+    size_bytes = models.PositiveBigIntegerField()
+    checksum_sha256 = models.CharField(
+        max_length=64, help_text="SHA-256 of the bytes, lower-case hexadecimal."
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = DocumentQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(name__regex=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"),
+                name="document_name_is_safe_in_an_address",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    content_type__in=[
+                        "image/png",
+                        "image/jpeg",
+                        "image/webp",
+                        "application/pdf",
+                    ]
+                ),
+                name="document_type_is_served",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    size_bytes=Length("content"), size_bytes__lte=5 * 1024 * 1024
+                ),
+                name="document_size_is_its_bytes",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    checksum_sha256=Func(
+                        Func(
+                            F("content"),
+                            function="sha256",
+                            output_field=models.BinaryField(),
+                        ),
+                        Value("hex"),
+                        function="encode",
+                        output_field=models.CharField(),
+                    )
+                ),
+                name="document_checksum_is_its_bytes",
+            ),
+        ]
+
+    def __str__(self):
+        return self.name

@@ -1,0 +1,208 @@
+"""Shares: tokens, and legacy shareholders from before them."""
+
+import re
+
+import uuid_utils.compat as uuid
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Exists, Func, OuterRef, Q
+from django.db.models.functions import Now
+from stdnum import isin as stdnum_isin
+
+from accounts.callers import Caller, Scope
+from accounts.models import User, UserHolder
+from issuers.models.companies import Issuer
+
+MAX_INT = 2**31 - 1
+
+
+def validate_isin(value: str) -> None:
+    """ISO 6166: country prefix, nine characters, a check digit."""
+    if not re.fullmatch(r"[A-Z]{2}[A-Z0-9]{9}[0-9]", value):
+        raise ValidationError(
+            "An ISIN has 2 letters, 9 capital letters or digits and a check digit."
+        )
+    if not stdnum_isin.is_valid(value):
+        raise ValidationError(
+            "The check digit or the country prefix of this ISIN is wrong; read it "
+            "again at its source."
+        )
+
+
+class ISINIsValid(Func):
+    """The database's own test of an ISIN's check digit, made in the first migration."""
+
+    function = "isin_is_valid"
+    output_field = models.BooleanField()
+
+
+class TokenQuerySet(models.QuerySet):
+    def visible_to(self, caller: Caller | None):
+        """PUBLIC tokens for everybody; PRIVATE ones with a grant for their issuer."""
+        if caller is not None and caller.granted_issuers is None:
+            return self
+        public = Q(visibility=Token.Visibility.PUBLIC)
+        if caller is None or not caller.granted_issuers:
+            return self.filter(public)
+        return self.filter(public | Q(issuer_id__in=caller.granted_issuers))
+
+
+class Token(models.Model):
+    """A tokenised share class of an issuer."""
+
+    class MarketType(models.TextChoices):
+        PRIMARY_MARKET = "PRIMARY_MARKET", "Primary market"
+        SECONDARY_MARKET = "SECONDARY_MARKET", "Secondary market"
+
+    class Visibility(models.TextChoices):
+        PUBLIC = "PUBLIC", "Public"
+        PRIVATE = "PRIVATE", "Private"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    issuer = models.ForeignKey(
+        Issuer, models.PROTECT, related_name="tokens", db_index=False
+    )
+    name = models.CharField(max_length=200, help_text="Name of the share class.")
+    symbol = models.CharField(
+        max_length=20,
+        unique=True,
+        help_text="Unique upper-case symbol, as on the FIX feed.",
+    )
+    isin = models.CharField(
+        "ISIN",
+        max_length=12,
+        null=True,
+        blank=True,
+        unique=True,
+        validators=[validate_isin],
+        help_text="ISIN (ISO 6166).",
+    )
+    market_type = models.CharField(
+        max_length=16, choices=MarketType, default=MarketType.PRIMARY_MARKET
+    )
+    visibility = models.CharField(
+        max_length=7, choices=Visibility, default=Visibility.PUBLIC
+    )
+    contract_address = models.CharField(
+        max_length=42,
+        null=True,
+        blank=True,
+        help_text="Address of the token's contract.",
+    )
+    network = models.CharField(
+        max_length=50,
+        null=True,
+        blank=True,
+        help_text="Network that the contract is deployed on.",
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = TokenQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=~Q(name=""), name="token_has_a_name"),
+            models.CheckConstraint(
+                condition=Q(symbol__regex=r"^[A-Z0-9][A-Z0-9.-]*$"),
+                name="token_symbol_is_upper_case",
+            ),
+            models.CheckConstraint(
+                condition=Q(isin__isnull=True) | Q(ISINIsValid("isin")),
+                name="token_isin_follows_iso_6166",
+            ),
+            models.CheckConstraint(
+                condition=Q(market_type__in=["PRIMARY_MARKET", "SECONDARY_MARKET"]),
+                name="token_market_type_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(visibility__in=["PUBLIC", "PRIVATE"]),
+                name="token_visibility_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(contract_address__isnull=True, network__isnull=True)
+                | Q(
+                    contract_address__regex=r"^0x[0-9a-fA-F]{40}$",
+                    network__isnull=False,
+                ),
+                name="token_contract_address_has_a_network",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["issuer", "created_at", "id"], name="token_list_order")
+        ]
+
+    def __str__(self):
+        return self.symbol
+
+
+class LegacyShareholderQuerySet(models.QuerySet):
+    def visible_to(self, caller: Caller | None):
+        """With the scope: the rows of issuers that the caller has a grant for."""
+        if caller is None or Scope.SHAREHOLDERS_READ not in caller.scopes:
+            return self.none()
+        if caller.granted_issuers is None:
+            return self
+        return self.filter(issuer_id__in=caller.granted_issuers)
+
+
+class LegacyShareholder(models.Model):
+    """A line of a capitalization table from before the platform."""
+
+    class Status(models.TextChoices):
+        PENDING = "PENDING", "Pending"
+        DELIVERED = "DELIVERED", "Delivered"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    issuer = models.ForeignKey(
+        Issuer, models.PROTECT, related_name="legacy_shareholders", db_index=False
+    )
+    user = models.ForeignKey(User, models.PROTECT, related_name="legacy_shareholdings")
+    status = models.CharField(max_length=9, choices=Status, default=Status.PENDING)
+    number_of_shares = models.BigIntegerField()
+    price_cents = models.BigIntegerField(
+        help_text="Price of one share at import time, euro cents."
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = LegacyShareholderQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=["PENDING", "DELIVERED"]),
+                name="legacy_shareholder_status_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(number_of_shares__gte=1, number_of_shares__lte=MAX_INT),
+                name="legacy_shares_positive_and_int",
+            ),
+            models.CheckConstraint(
+                condition=Q(price_cents__gte=0, price_cents__lte=MAX_INT),
+                name="legacy_price_not_negative_and_int",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["issuer", "created_at", "id"],
+                name="legacy_shareholder_list_order",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.user}: {self.number_of_shares} shares of {self.issuer}"
+
+
+def users_visible_to(caller: Caller | None) -> models.QuerySet[User]:
+    """Users whom some field shows the caller: owners, and shareholders granted."""
+    if caller is None:
+        return User.objects.none()
+    shareholdings = LegacyShareholder.objects.visible_to(caller)
+    reached = Q(Exists(shareholdings.filter(user=OuterRef("pk"))))
+    if Scope.ISSUERS_READ in caller.scopes:
+        reached |= Q(Exists(Issuer.objects.filter(owner=OuterRef("pk"))))
+    return User.objects.filter(reached)
+
+
+def holders_visible_to(caller: Caller | None) -> models.QuerySet[UserHolder]:
+    """The holder profiles of the users whom the caller may see."""
+    return UserHolder.objects.filter(user__in=users_visible_to(caller))
