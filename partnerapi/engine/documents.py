@@ -56,6 +56,22 @@ class Refused(Exception):
         self.errors = errors
 
 
+class CheckEnded(GraphQLError):
+    """The entry after the last error that is told: how many follow is not known."""
+
+    def __init__(self) -> None:
+        super().__init__(f"There are more errors; the check ends after {MAX_ERRORS}.")
+
+
+def coded(errors: list[GraphQLError], code: str) -> list[GraphQLError]:
+    """The errors with their code; graphql-core tells by one more that it gave up."""
+    if len(errors) > MAX_ERRORS:
+        errors = [*errors[:MAX_ERRORS], CheckEnded()]
+    for error in errors:
+        error.extensions = {"code": code}
+    return errors
+
+
 class Plan:
     """One operation's selection and price, for one setting of its directives."""
 
@@ -188,9 +204,7 @@ def coerce(
     definitions = operation.node.variable_definitions
     values = get_variable_values(schema, definitions, inputs, max_errors=MAX_ERRORS)
     if isinstance(values, list):
-        for error in values:
-            error.extensions = {"code": BadUserInput.code}
-        raise Refused(values)
+        raise Refused(coded(values, BadUserInput.code))
     return values
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from graphql import GraphQLError
 
+from partnerapi.engine.documents import CheckEnded
 from partnerapi.engine.errors import (
     INTERNAL_SERVER_ERROR,
     BadUserInput,
@@ -18,12 +19,18 @@ MASKED = "Something went wrong on our side. Quote the requestId if you report it
 
 
 def error_entries(errors: list[GraphQLError], request_id: str) -> list[dict[str, Any]]:
-    """The first twenty errors, and one entry that counts the others."""
+    """The first twenty errors, and one entry that counts the others.
+
+    A check that ended early could not count them: its own last entry says so.
+    """
+    if errors and isinstance(errors[-1], CheckEnded):
+        return [error_entry(error, request_id) for error in errors]
     entries = [error_entry(error, request_id) for error in errors[:MAX_ERRORS]]
     if len(errors) > MAX_ERRORS:
         rest = len(errors) - MAX_ERRORS
         extensions = {**entries[-1]["extensions"], "omittedErrors": rest}
-        entries.append({"message": f"{rest} more errors.", "extensions": extensions})
+        message = f"{rest} more error{'s' if rest > 1 else ''}."
+        entries.append({"message": message, "extensions": extensions})
     return entries
 
 

@@ -154,7 +154,8 @@ def address_of(request: HttpRequest) -> str:
     """The client's address, as the trusted proxy farthest from us saw it."""
     proxies = settings.PARTNER_API_TRUSTED_PROXIES
     if proxies:
-        seen = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+        header = request.META.get("HTTP_X_FORWARDED_FOR", "")
+        seen = [part.strip() for part in header.split(",") if part.strip()]
         if len(seen) >= proxies:
-            return str(seen[-proxies].strip())
+            return str(seen[-proxies])
     return str(request.META.get("REMOTE_ADDR", ""))

@@ -86,10 +86,13 @@ LOCAL_BUCKETS = 10_000
 def take_here(name: str, limit: int, refill: int, points: int) -> tuple[bool, float]:
     now = monotonic()
     with local_lock:
-        if len(local_buckets) >= LOCAL_BUCKETS:
-            local_buckets.pop(next(iter(local_buckets)))
-        level, at = local_buckets.get(name, (float(limit), now))
+        level, at = local_buckets.pop(name, (float(limit), now))
         level = min(limit, level + (now - at) * refill)
         taken = points <= level
-        local_buckets[name] = (level - points if taken else level, now)
-    return taken, local_buckets[name][0]
+        if taken:
+            level -= points
+        if len(local_buckets) >= LOCAL_BUCKETS:
+            # The one that has not been drawn on for longest.
+            local_buckets.pop(next(iter(local_buckets)))
+        local_buckets[name] = level, now
+    return taken, level

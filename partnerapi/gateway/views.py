@@ -152,9 +152,14 @@ def charge(request: HttpRequest, caller: Caller | None, price: int) -> Budget:
         refill = settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL
     budget = take(name, limit, refill, price)
     if not budget.taken:
+        advice = (
+            f"try again in {budget.retry_after} seconds"
+            if price <= limit
+            else f"it never holds more than {limit}, so ask for less at once"
+        )
         raise Throttled(
             f"The request costs {price} points and the budget holds "
-            f"{budget.remaining}; try again in {budget.retry_after} seconds.",
+            f"{budget.remaining}; {advice}.",
             headers={
                 "Retry-After": str(budget.retry_after),
                 "X-Query-Cost": str(price),

@@ -58,7 +58,7 @@ DOCUMENTS = {
     + times(100, "a#: issuers(first: 100) { nodes { id } }")
     + "}",
     "100 aliases of an object": "{"
-    + times(100, 'a#: issuer(slug: "lumen") { id tradingName country { code } }')
+    + times(100, 'a#: issuer(slug: "lumen") { id tradingName }')
     + "}",
     "600 aliases": "{" + times(600, "a#: __typename") + "}",
     "1,990 times one field": "{" + " id" * 1_990 + "}",
@@ -136,7 +136,7 @@ DOCUMENTS = {
     "90 inline fragments, side by side": on_issuers("... on Issuer { id } " * 90),
     "600 inline fragments, nested": "{" + nest(600, "... {", "__typename") + "}",
     # Depth
-    "13 levels": on_issuers(nest(3, "tokens { nodes { issuer {", "id") + " slug"),
+    "three lists in each other, deep": on_issuers(nest(3, "tokens { nodes { issuer {", "id") + " slug"),
     "900 levels": "{" + nest(900, "issuer {", "id") + "}",
     "14,000 opening braces": "{" * 14_000,
     "14,000 opening brackets": "{ nodes(ids: " + "[" * 14_000,
