@@ -228,8 +228,7 @@ def read_once(schema: GraphQLSchema, text: str) -> Document:
     except RecursionError:
         deep = MaxDepthExceeded("The document nests values or fields far too deeply.")
         return Document(None, schema, [as_graphql_error(deep)])
-    for invalid in errors:
-        invalid.extensions = {"code": ValidationFailed.code}
+    errors = coded(errors, ValidationFailed.code)
     return Document(None if errors else ast, schema, errors)
 
 

@@ -127,17 +127,20 @@ def read_bytes(request: HttpRequest) -> bytes:
     maximum = settings.PARTNER_API_MAX_BODY_BYTES
     environ = request.META
     try:
-        if environ.get("wsgi.input_terminated") and not environ.get("CONTENT_LENGTH"):
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        if length > maximum:
+            raise PayloadTooLarge(f"The body has more than {maximum} bytes.")
+        if environ.get("wsgi.input_terminated") and not length:
             # A chunked body has no length, and Django would read nothing of it.
             body: bytes = environ["wsgi.input"].read(maximum + 1)
-        elif int(environ.get("CONTENT_LENGTH") or 0) <= maximum:
-            body = request.body
         else:
-            body = b""
+            body = request.body
     except (UnreadablePostError, OSError, ValueError) as error:
         raise BadRequest("The body could not be read to its end.") from error
-    if len(body) > maximum or int(environ.get("CONTENT_LENGTH") or 0) > maximum:
+    if len(body) > maximum:
         raise PayloadTooLarge(f"The body has more than {maximum} bytes.")
+    if len(body) < length:
+        raise BadRequest(f"The body ends after {len(body)} of its {length} bytes.")
     return body
 
 

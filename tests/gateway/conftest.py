@@ -1,0 +1,81 @@
+import http.client
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orjson
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from tests.system import free_port
+
+WORKERS = 3
+START_SECONDS = 30
+
+
+@dataclass
+class WebServer:
+    """gunicorn with several workers, on the test's own database and cache."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    log: Path
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/graphql"
+
+    def post(self, body: bytes, **headers: str) -> tuple[int, dict]:
+        """Send a request on a connection of its own, so that any worker answers it."""
+        headers = {"Content-Type": "application/json", "Connection": "close"} | headers
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            client.request("POST", "/graphql", body, headers)
+            response = client.getresponse()
+            return response.status, orjson.loads(response.read())
+        finally:
+            client.close()
+
+    def answers(self) -> bool:
+        try:
+            return self.post(b'{"query":"{ __typename }"}')[0] == 200
+        except (ConnectionError, TimeoutError):
+            return False
+
+
+@pytest.fixture(scope="module")
+def web_server(
+    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WebServer]:
+    port = free_port()
+    log = tmp_path_factory.mktemp("web") / "log"
+    database = connection.settings_dict["NAME"]
+    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{database}").geturl()
+    command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi"]
+    command += ["--worker-class", "gthread", "--threads", "2", "--no-control-socket"]
+    command += ["--workers", str(WORKERS), "--bind", f"127.0.0.1:{port}"]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=settings.BASE_DIR,
+            env=os.environ | {"DATABASE_URL": url},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    server = WebServer(process, port, log)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not server.answers():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        yield server
+    finally:
+        process.terminate()
+        process.wait(timeout=START_SECONDS)
