@@ -34,6 +34,7 @@ CLASSIFICATION = List(
     "IndustryClassificationBenchmark",
     models.IndustryClassificationBenchmark,
     (Key("issuers_industryclassificationbenchmark.subsector_code", "text"),),
+    unique=True,
 )
 TOKENS = List(
     "tokens",
@@ -67,6 +68,7 @@ FINANCIAL_DATA = List(
         Key("issuers_issuerfinancialdata.period_type", "text"),
     ),
     descending=True,
+    unique=True,
     parent="issuer_id",
 )
 

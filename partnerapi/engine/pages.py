@@ -38,7 +38,9 @@ class List:
     """What a connection lists: rows, their GraphQL type, their order.
 
     `name` binds cursors to the list. Rows are ordered by `keys`, then by id, all in
-    one direction, so that a single row comparison finds where a page begins.
+    one direction, so that a single row comparison finds where a page begins. Where
+    no two rows of a list share their keys, `unique` says so, and an index without
+    the id is enough.
     `parent` is the column that holds the parent's id; None: the list is at the root.
     """
 
@@ -47,6 +49,7 @@ class List:
     model: type[models.Model]
     keys: tuple[Key, ...]
     descending: bool = False
+    unique: bool = False
     parent: str | None = None
 
     @property
@@ -203,7 +206,7 @@ def place_of(cursor: str | None, of: List) -> list[str] | None:
     if cursor is None:
         return None
     key, *others = decode_cursor(cursor, of.name, of.key_types)
-    return [*others, key]
+    return others if of.unique else [*others, key]
 
 
 def split(found: list[Any], window: Window, count: int) -> list[Page]:
@@ -339,12 +342,12 @@ def page_statement(shape: Shape) -> str:
     cursor_key = sql.SQL(" || '|' || ").join(
         sql.SQL("({})::text").format(key) for key in (identity, *keys)
     )
-    place = sql.SQL("({})").format(sql.SQL(", ").join([*keys, identity]))
+    placed = [*zip(keys, (key.type for key in of.keys), strict=True)]
+    if not of.unique:
+        placed.append((identity, "uuid"))
+    place = sql.SQL("({})").format(sql.SQL(", ").join([key for key, _ in placed]))
     cursor = sql.SQL("({})").format(
-        sql.SQL(", ").join(
-            sql.SQL("%s::" + type_)
-            for type_ in (*(key.type for key in of.keys), "uuid")
-        )
+        sql.SQL(", ").join([sql.SQL("%s::" + type_) for _, type_ in placed])
     )
     later, earlier = ("<", ">") if of.descending else (">", "<")
 
@@ -354,18 +357,27 @@ def page_statement(shape: Shape) -> str:
     condition = list_condition(of, shape.condition)
     cursors = ((shape.after, later, earlier), (shape.before, earlier, later))
     cuts = [compare(inside) for given, inside, _ in cursors if given]
+
+    def order(direction: str) -> sql.Composable:
+        return sql.SQL(", ").join(
+            [sql.SQL("{} " + direction).format(key) for key, _ in placed]
+        )
+
+    # EXISTS would drop the order, and a planner that expects many rows might read the
+    # whole table to meet the first one.
     beyond = [
-        sql.SQL("EXISTS (SELECT FROM {} WHERE {} AND {})").format(
-            columns.table, condition, compare(f"{outside}=")
+        sql.SQL(
+            "(SELECT TRUE FROM {} WHERE {} AND {} ORDER BY {} LIMIT 1) IS TRUE"
+        ).format(
+            columns.table,
+            condition,
+            compare(f"{outside}="),
+            order("DESC" if outside == "<" else "ASC"),
         )
         if given
         else sql.SQL("FALSE")
         for given, _, outside in cursors
     ]
-    direction = "DESC" if of.descending != shape.backward else "ASC"
-    order = sql.SQL(", ").join(
-        sql.SQL("{} " + direction).format(key) for key in [*keys, identity]
-    )
     return (
         sql.SQL(
             "SELECT p.n, beyond.*, page.* FROM {parents}"
@@ -381,7 +393,7 @@ def page_statement(shape: Shape) -> str:
             listed=listed,
             source=columns.source(),
             condition=sql.SQL(" AND ").join([condition, *cuts]),
-            order=order,
+            order=order("DESC" if of.descending != shape.backward else "ASC"),
         )
         .as_string()
     )

@@ -1,0 +1,161 @@
+"""PostgreSQL's plans of pages: an index in the list's order, read where a page begins.
+
+What page 10,000 of a million rows costs is measured by tests.benchmarks.pages.
+"""
+
+from collections.abc import Iterator
+from string import Template
+from typing import Any
+
+import orjson
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.characters import Ask, World
+
+pytestmark = pytest.mark.usefixtures("unlimited_budgets")
+FILL = {
+    "issuers": """
+        INSERT INTO issuers_issuer (id, trading_name, slug, trading_location, owner_id)
+        SELECT gen_random_uuid(), 'Company ' || mod(n, 1000), 'c-' || n, 'Lyon', %s
+        FROM generate_series(1, 4000) AS n
+    """,
+    "industryClassificationBenchmarks": """
+        INSERT INTO issuers_industryclassificationbenchmark (id, industry_code,
+            industry, supersector_code, supersector, sector_code, sector,
+            subsector_code, subsector, description)
+        SELECT gen_random_uuid(), left(code, 2), '', left(code, 4), '', left(code, 6),
+            '', code, '', ''
+        FROM (SELECT (n + 10000000)::text AS code FROM generate_series(1, 4000) AS n) s
+    """,
+    "tokens": """
+        INSERT INTO issuers_token (id, issuer_id, name, symbol, market_type, visibility,
+            created_at)
+        SELECT gen_random_uuid(), %s, 'Class', 'S' || n, 'PRIMARY_MARKET', 'PUBLIC',
+            '2024-05-01'::timestamptz + mod(n, 1000) * interval '1 minute'
+        FROM generate_series(1, 4000) AS n
+    """,
+    "articles": """
+        INSERT INTO issuers_article (id, issuer_id, title, slug, body, published_at)
+        SELECT gen_random_uuid(), %s, 'News', 'news-' || n, '',
+            '2024-05-01'::timestamptz + mod(n, 1000) * interval '1 minute'
+        FROM generate_series(1, 4000) AS n
+    """,
+    "legacyShareholders": """
+        INSERT INTO issuers_legacyshareholder (id, issuer_id, user_id, status,
+            number_of_shares, price_cents, created_at)
+        SELECT gen_random_uuid(), issuer.id, owner_id, 'PENDING', 1, 1,
+            '2024-05-01'::timestamptz + mod(n, 1000) * interval '1 minute'
+        FROM generate_series(1, 4000) AS n, issuers_issuer AS issuer
+        WHERE issuer.id = %s
+    """,
+    # Years beyond those that it may have would be needed for as many rows of one
+    # issuer, so here are several issuers.
+    "financialData": """
+        WITH made AS (
+            INSERT INTO issuers_issuer (id, trading_name, slug, trading_location,
+                owner_id)
+            SELECT gen_random_uuid(), 'Company ' || n, 'company-' || n, 'Lyon', owner_id
+            FROM generate_series(1, 20) AS n, issuers_issuer AS issuer
+            WHERE issuer.id = %s
+            RETURNING id
+        )
+        INSERT INTO issuers_issuerfinancialdata (id, issuer_id, year, period_type)
+        SELECT gen_random_uuid(), issuer_id, year, period_type
+        FROM (SELECT id FROM made UNION SELECT id FROM issuers_issuer) AS i(issuer_id),
+            generate_series(1900, 2020) AS year,
+            unnest(array['YEAR', 'FIRST_SEMESTER']) AS period_type
+    """,
+}
+NODE = {
+    "issuers": "tradingName lei headquartersAddress",
+    "industryClassificationBenchmarks": "subsector",
+    "tokens": "symbol",
+    "articles": "title",
+    "legacyShareholders": "numberOfShares",
+    "financialData": "revenue",
+}
+AT_ROOT = ("issuers", "industryClassificationBenchmarks")
+WHERE = {
+    "from the start": "first: 10",
+    "after a cursor": "first: 10, after: $middle",
+    "from the end": "last: 10",
+    "before a cursor": "last: 10, before: $middle",
+    "backwards after a cursor": "last: 10, after: $middle",
+    "between cursors": "first: 10, after: $middle, before: $far",
+}
+
+
+def document(name: str, arguments: str) -> str:
+    field = f"""{name}({arguments}) {{
+        nodes {{ {NODE[name]} }} pageInfo {{ hasNextPage startCursor endCursor }}
+    }}"""
+    if name not in AT_ROOT:
+        field = f'issuers(search: "lumen") {{ nodes {{ {field} }} }}'
+    return f"{{ {field} }}"
+
+
+def page_info(name: str, data: dict[str, Any]) -> dict[str, Any]:
+    if name not in AT_ROOT:
+        [data] = data["issuers"]["nodes"]
+    return data[name]["pageInfo"]
+
+
+def nodes_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes_of(inner)
+
+
+@pytest.fixture(params=NODE)
+def name(request: pytest.FixtureRequest, world: World) -> str:
+    """A list that has become long."""
+    parent = world.owner.pk if request.param == "issuers" else world.listed.pk
+    fill = FILL[request.param]
+    with connection.cursor() as cursor:
+        cursor.execute(fill, [parent] if "%s" in fill else None)
+        cursor.execute(
+            "ANALYZE issuers_issuer, issuers_industryclassificationbenchmark"
+        )
+        cursor.execute("ANALYZE issuers_token, issuers_article, accounts_user")
+        cursor.execute("ANALYZE issuers_legacyshareholder, issuers_issuerfinancialdata")
+    return request.param
+
+
+def test_a_page_reads_an_index_from_where_it_begins(name: str, partner: Ask):
+    middle = page_info(name, partner(document(name, "first: 90")).data)["endCursor"]
+    far = page_info(name, partner(document(name, "last: 1")).data)["endCursor"]
+    for where, arguments in WHERE.items():
+        given = Template(arguments).substitute(middle=f'"{middle}"', far=f'"{far}"')
+        with CaptureQueriesContext(connection) as queries:
+            data = partner(document(name, given))
+        assert page_info(name, data.data)
+        statement = queries[-1]["sql"]
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
+            [[plan]] = cursor.fetchall()
+        if isinstance(plan, str):
+            plan = orjson.loads(plan)
+        nodes = [*nodes_of(plan[0]["Plan"])]
+        table = f"issuers_{NAMES[name]}"
+        scans = [node for node in nodes if node.get("Relation Name") == table]
+        case = f"{name} {where}"
+        assert scans, case
+        assert not [n for n in nodes if "Sort" in n["Node Type"]], case
+        for scan in scans:
+            assert scan["Node Type"] in ("Index Scan", "Index Only Scan"), case
+            assert scan["Actual Rows"] <= 11, case
+            assert scan.get("Rows Removed by Filter", 0) == 0, case
+            compares = bool({*"<>"} & {*scan.get("Index Cond", "")})
+            assert compares == ("$" in arguments), (case, scan)
+
+
+NAMES = {
+    "issuers": "issuer",
+    "industryClassificationBenchmarks": "industryclassificationbenchmark",
+    "tokens": "token",
+    "articles": "article",
+    "legacyShareholders": "legacyshareholder",
+    "financialData": "issuerfinancialdata",
+}
