@@ -39,8 +39,12 @@ def main() -> int:
         console.print("Generating and asking …")
         tally = storm(schema, samples, asks, arguments.documents, arguments.seed)
         report(tally, console)
-        for request in tally.masked[:3]:
-            console.print(f"INTERNAL ERROR\n{request.text}\n{request.variables}")
+        for title, met in (
+            ("internal error", tally.masked),
+            ("timed out", tally.timed_out),
+        ):
+            for request in met[:3]:
+                console.print(f"# {title}\n{request.text}\n# {request.variables}")
     return bool(tally.masked)
 
 

@@ -31,6 +31,7 @@ class Tally:
         self.codes: Counter[str] = Counter()
         self.fields: Counter[str] = Counter()
         self.masked: list[Request] = []
+        self.timed_out: list[Request] = []
 
     def count(self, request: Request, answer: Answer) -> None:
         self.documents += 1
@@ -43,6 +44,8 @@ class Tally:
         self.without_errors += not codes
         if answer.status >= 500 or "INTERNAL_SERVER_ERROR" in codes:
             self.masked.append(request)
+        if "TIMEOUT" in codes:
+            self.timed_out.append(request)
         if answer.body.get("data"):
             reached = set(self.reached(request, answer.body["data"]))
             self.fields.update(name for name in reached if name)
