@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-pytest_plugins = ["tests.characters"]
-
 from tests.system import free_port, remove_servers, system
+
+pytest_plugins = ["tests.characters"]
 
 
 @pytest.fixture(scope="session")
