@@ -4,15 +4,20 @@ from collections import defaultdict
 
 import graphene
 from django.conf import settings
+from django.utils import timezone
 
+import accounts.account_schema
 import accounts.schema
 import issuers.schema
+from accounts.callers import Unauthenticated
 from partnerapi.engine.errors import BadUserInput
 from partnerapi.engine.execution import bind
 from partnerapi.engine.pages import read_rows
 from partnerapi.engine.relay import Node, parse_id
+from partnerapi.engine.scalars import Time
+from partnerapi.gateway.idempotency import completed
 
-NODES = issuers.schema.NODES
+NODES = accounts.account_schema.NODES | issuers.schema.NODES
 
 
 def read_nodes(ids, info):
@@ -31,7 +36,26 @@ def read_nodes(ids, info):
     return [found.get(node) for node in parsed]
 
 
-class Query(accounts.schema.Query, issuers.schema.Query, graphene.ObjectType):
+class IdempotentRequest(graphene.ObjectType):
+    """A mutation that has happened, and until when its answer is kept."""
+
+    key = graphene.String(required=True, description="The Idempotency-Key.")
+    operation_name = graphene.String(
+        description="Name of the operation, if it had one."
+    )
+    created_at = Time(required=True, description="When the request was first tried.")
+    expires_at = Time(
+        required=True,
+        description="Until when the same request is only answered again.",
+    )
+
+
+class Query(
+    accounts.schema.Query,
+    accounts.account_schema.Query,
+    issuers.schema.Query,
+    graphene.ObjectType,
+):
     """Everything that can be read."""
 
     node = graphene.Field(
@@ -51,6 +75,21 @@ class Query(accounts.schema.Query, issuers.schema.Query, graphene.ObjectType):
         "place of each that does not exist or that you may not see.",
     )
 
+    idempotent_request = graphene.Field(
+        IdempotentRequest,
+        key=graphene.String(
+            required=True, description="The Idempotency-Key of the mutation."
+        ),
+        description="Whether a mutation of yours has happened, without sending it "
+        "again; null: it has not, or its answer is no longer kept. Needs a key.",
+    )
+
+    def resolve_idempotent_request(roots, info, key):
+        caller = info.context.caller
+        if caller is None:
+            raise Unauthenticated("This field needs an API key.")
+        return [completed(caller, key, timezone.now()) for _ in roots]
+
     def resolve_node(roots, info, id):
         return read_nodes([id], info)
 
@@ -66,5 +105,9 @@ class Query(accounts.schema.Query, issuers.schema.Query, graphene.ObjectType):
 
 
 schema = bind(
-    graphene.Schema(query=Query, types=[accounts.schema.UserHolder]).graphql_schema
+    graphene.Schema(
+        query=Query,
+        mutation=accounts.account_schema.Mutation,
+        types=[accounts.schema.UserHolder],
+    ).graphql_schema
 )

@@ -1,12 +1,26 @@
+from accounts.models.accounts import (
+    Account,
+    AccountStatusChange,
+    Actor,
+    InvalidStatusTransition,
+    Right,
+    allowed_statuses,
+)
 from accounts.models.partners import ApiKey, Partner
 from accounts.models.users import Country, LEIIsValid, User, UserHolder, validate_lei
 
 __all__ = [
+    "Account",
+    "AccountStatusChange",
+    "Actor",
     "ApiKey",
     "Country",
+    "InvalidStatusTransition",
     "LEIIsValid",
     "Partner",
+    "Right",
     "User",
     "UserHolder",
+    "allowed_statuses",
     "validate_lei",
 ]

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from stdnum import isin as stdnum_isin
 
 from accounts.callers import Caller, Scope
-from accounts.models import User, UserHolder
+from accounts.models import Account, User, UserHolder
 from issuers.models.companies import Issuer
 
 MAX_INT = 2**31 - 1
@@ -193,11 +193,13 @@ class LegacyShareholder(models.Model):
 
 
 def users_visible_to(caller: Caller | None) -> models.QuerySet[User]:
-    """Users whom some field shows the caller: owners, and shareholders granted."""
+    """Users whom some field shows the caller: owners, shareholders, own clients."""
     if caller is None:
         return User.objects.none()
     shareholdings = LegacyShareholder.objects.visible_to(caller)
+    accounts = Account.objects.visible_to(caller)
     reached = Q(Exists(shareholdings.filter(user=OuterRef("pk"))))
+    reached |= Q(Exists(accounts.filter(user=OuterRef("pk"))))
     if Scope.ISSUERS_READ in caller.scopes:
         reached |= Q(Exists(Issuer.objects.filter(owner=OuterRef("pk"))))
     return User.objects.filter(reached)

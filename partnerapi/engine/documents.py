@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -19,6 +19,7 @@ from graphql import (
     VariableNode,
     Visitor,
     parse,
+    print_ast,
     specified_rules,
     validate,
     visit,
@@ -34,7 +35,13 @@ from partnerapi.engine.errors import (
     PartnerAPIError,
     ValidationFailed,
 )
-from partnerapi.engine.limits import Price, Pricing, check_counts, too_dear
+from partnerapi.engine.limits import (
+    Price,
+    Pricing,
+    check_counts,
+    check_mutations,
+    too_dear,
+)
 from partnerapi.engine.overlap import OverlappingFieldsRule
 from partnerapi.engine.selections import Selection, Source
 
@@ -98,6 +105,11 @@ class Operation:
         self.directive_variables = variables_of_directives(ast)
         self.plans: dict[tuple[Any, ...], Plan] = {}
 
+    @cached_property
+    def printed(self) -> str:
+        """The whole document as graphql-core prints it, whatever its white space."""
+        return print_ast(self.ast)
+
     @property
     def is_mutation(self) -> bool:
         return self.node.operation is OperationType.MUTATION
@@ -107,13 +119,17 @@ class Operation:
 
         Raises:
             MaxCostExceeded: too dear whatever the variables are.
+            MaxMutationsExceeded: more than one root field in a mutation.
         """
         decisive = tuple(variables.get(name) for name in self.directive_variables)
         plan = self.plans.get(decisive)
         if plan is None:
             root = self.schema.get_root_type(self.node.operation)
             source = Source(self.schema, self.fragments, dict(variables))
-            plan = Plan(source.select(root, [self.node]))  # type: ignore[list-item]
+            selection = source.select(root, [self.node])  # type: ignore[list-item]
+            if self.is_mutation:
+                check_mutations(selection)
+            plan = Plan(selection)
             if len(self.plans) >= CACHED_PLANS:
                 self.plans.clear()
             self.plans[decisive] = plan

@@ -77,6 +77,18 @@ class MaxTokensExceeded(PartnerAPIError):
     code = "MAX_TOKENS_EXCEEDED"
 
 
+class MaxMutationsExceeded(PartnerAPIError):
+    """The operation has more than one root mutation field."""
+
+    code = "MAX_MUTATIONS_EXCEEDED"
+
+
+class NotFound(PartnerAPIError):
+    """A mutation names an object that does not exist, or that is not the caller's."""
+
+    code = "NOT_FOUND"
+
+
 class RequestTimeout(PartnerAPIError):
     """The request took too long and was ended."""
 

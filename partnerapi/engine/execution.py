@@ -9,7 +9,7 @@ depth-first executor would have met, in its order.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from itertools import chain, islice
 from operator import attrgetter
 from time import monotonic
@@ -37,7 +37,7 @@ from graphql.execution.values import get_argument_values
 from graphql.pyutils import Path
 
 from partnerapi.engine.documents import CACHED_PLANS, Prepared
-from partnerapi.engine.errors import RequestTimeout
+from partnerapi.engine.errors import PartnerAPIError, RequestTimeout
 from partnerapi.engine.leaves import column_serializer
 from partnerapi.engine.selections import SelectedField, Selection
 
@@ -66,6 +66,42 @@ def needs(*columns: str) -> Callable[[BatchResolver], BatchResolver]:
         return resolver
 
     return note
+
+
+def checked(check: Callable[..., None]) -> Callable[[BatchResolver], BatchResolver]:
+    """Let a mutation's resolver run only after `check(context, **arguments)`.
+
+    A check that raises a PartnerAPIError refuses the request before any of it
+    counts as tried: before its idempotency key is claimed.
+    """
+
+    def guard(resolver: BatchResolver) -> BatchResolver:
+        @wraps(resolver)
+        def guarded(parents: list[Any], info: Info, **arguments: Any) -> list[Any]:
+            check(info.context, **arguments)
+            return resolver(parents, info, **arguments)
+
+        guarded.check = check  # type: ignore[attr-defined]
+        return guarded
+
+    return guard
+
+
+def passes_checks(prepared: Prepared, context: Any) -> bool:
+    """Whether the checks of all root fields let the operation run."""
+    selection = prepared.plan.selection
+    for field in selection.fields(selection.type.name):
+        check = getattr(field.definition.extensions.get("batch"), "check", None)
+        if check is None:
+            continue
+        try:
+            arguments = get_argument_values(
+                field.definition, field.nodes[0], prepared.variables
+            )
+            check(context, **arguments)
+        except (PartnerAPIError, GraphQLError):
+            return False
+    return True
 
 
 def column(path: str) -> Callable[..., Any]:

@@ -29,6 +29,7 @@ from partnerapi.engine.errors import (
     MaxCostExceeded,
     MaxDepthExceeded,
     MaxFragmentsExceeded,
+    MaxMutationsExceeded,
     ValidationFailed,
 )
 from partnerapi.engine.introspection import Introspection
@@ -36,6 +37,7 @@ from partnerapi.engine.pages import NESTED_PAGE_SIZE, ROOT_PAGE_SIZE
 from partnerapi.engine.selections import SelectedField, Selection
 
 INTROSPECTION_PRICE = 100
+MUTATION_PRICE = 10
 
 
 def check_counts(document: DocumentNode) -> None:
@@ -69,6 +71,22 @@ def check_counts(document: DocumentNode) -> None:
                 "inner objects by their ids in a second request.",
                 maximum=maximum,
             )
+
+
+def check_mutations(selection: Selection) -> None:
+    """Refuse a mutation of several root fields: an idempotency key answers for one.
+
+    Raises:
+        MaxMutationsExceeded
+    """
+    fields = [f for f in selection.fields(selection.type.name) if f.selection]
+    maximum = settings.PARTNER_API_MAX_MUTATIONS
+    if len(fields) > maximum:
+        raise MaxMutationsExceeded(
+            f"The operation has {len(fields)} mutations; send each in a request of its "
+            "own, with its own Idempotency-Key.",
+            maximum=maximum,
+        )
 
 
 class Counts:
@@ -163,8 +181,9 @@ Price = int | Callable[[Variables], int]
 class Pricing:
     """Points for what an operation selects, as a function of its variables.
 
-    A scalar costs 0, an object 1, a connection its page size times its node, a list
-    its length times its item; of an interface's types the dearest counts.
+    A scalar costs 0, an object 1, a mutation 10 besides what it answers, a connection
+    its page size times its node, a list its length times its item; of an
+    interface's types the dearest counts.
     """
 
     def __init__(self) -> None:
@@ -198,6 +217,9 @@ class Pricing:
         if field.name in ("__schema", "__type"):
             self.introspection.add(field)
             return INTROSPECTION_PRICE, INTROSPECTION_PRICE
+        if field.parent.name == "Mutation":
+            below = self.of_selection(field.selection)
+            return add([(MUTATION_PRICE, MUTATION_PRICE), below])
         if field.selection.type.name.endswith("Connection"):
             node = add(
                 [

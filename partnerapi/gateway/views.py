@@ -5,20 +5,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
+from uuid import UUID
 
 import orjson
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
-from graphql import GraphQLError
+from graphql import ExecutionResult, GraphQLError
 
 from accounts.callers import Caller, Unauthenticated
 from partnerapi.engine.documents import Prepared, Refused, prepare
 from partnerapi.engine.errors import INTERNAL_SERVER_ERROR
-from partnerapi.engine.execution import execute
+from partnerapi.engine.execution import execute, passes_checks
+from partnerapi.engine.scalars import time_to_wire
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.authentication import authenticate
+from partnerapi.gateway.idempotency import NotKept, once, parse_key
 from partnerapi.gateway.refusals import BadRequest, InvalidKey, Refusal, Throttled
 from partnerapi.gateway.requests import (
     GRAPHQL_RESPONSE,
@@ -36,6 +39,7 @@ from partnerapi.schema import schema
 
 logger = logging.getLogger(__name__)
 
+CHALLENGE = {"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'}
 REFUSED_PRICE = 10
 """Points that a refused document or key costs."""
 
@@ -58,13 +62,12 @@ def graphql(request: HttpRequest) -> HttpResponse:
         response = answer(request, request_id, media_type)
     except Refusal as refusal:
         entry = refusal_entry(refusal.code, str(refusal), request_id)
-        response = respond(
-            {"errors": [entry]}, media_type or JSON, refusal.status, refusal.headers
-        )
+        body = to_json({"errors": [entry]})
+        response = respond(body, media_type or JSON, refusal.status, refusal.headers)
     except Exception:
         logger.exception("request %s failed", request_id)
         entry = refusal_entry(INTERNAL_SERVER_ERROR, MASKED, request_id)
-        response = respond({"errors": [entry]}, media_type or JSON, 500)
+        response = respond(to_json({"errors": [entry]}), media_type or JSON, 500, {})
     response["X-Request-Id"] = request_id
     response["Cache-Control"] = "no-store"
     return response
@@ -88,23 +91,53 @@ def answer(
         errors = refused.errors
     price = prepared.price if prepared else REFUSED_PRICE
     budget = charge(request, caller, price)
-    if prepared is None:
-        result: dict[str, Any] = {"errors": error_entries(errors, request_id)}
-    else:
-        context = Context(caller, budget, request.build_absolute_uri)
-        executed = execute(prepared, context, deadline)
-        result = {"data": executed.data}
-        if executed.errors:
-            result["errors"] = error_entries(executed.errors, request_id)
+    headers = budget_headers(budget) | {"X-Query-Cost": str(price)}
+    extensions = None
     if request.headers.get("X-Cost-Debug") == "1":
-        result["extensions"] = {"cost": cost_of(price, budget)}
-    refused_as_400 = prepared is None and media_type == GRAPHQL_RESPONSE
-    return respond(
-        result,
-        media_type or JSON,
-        400 if refused_as_400 else 200,
-        budget_headers(budget) | {"X-Query-Cost": str(price)},
-    )
+        extensions = {"cost": cost_of(price, budget)}
+    if prepared is None:
+        refused_as_400 = media_type == GRAPHQL_RESPONSE
+        result = {"errors": error_entries(errors, request_id), "extensions": extensions}
+        status = 400 if refused_as_400 else 200
+        return respond(to_json(result), media_type or JSON, status, headers)
+    context = Context(caller, budget, request.build_absolute_uri)
+
+    def run() -> ExecutionResult:
+        return execute(prepared, context, deadline)
+
+    def write(executed: ExecutionResult) -> bytes:
+        errors = error_entries(executed.errors or [], request_id)
+        result = {"data": executed.data, "errors": errors, "extensions": extensions}
+        return to_json(result)
+
+    if not prepared.operation.is_mutation:
+        return respond(write(run()), media_type or JSON, 200, headers)
+    caller, key = check_mutation(request, caller)
+    if not passes_checks(prepared, context):
+        return respond(write(run()), media_type or JSON, 200, headers)
+    try:
+        kept = once(caller, key, prepared, run, write)
+    except NotKept as failed:
+        return respond(failed.body, media_type or JSON, 200, headers)
+    headers["Idempotency-Key-Expires"] = time_to_wire(kept.expires_at)
+    if kept.replayed:
+        headers["Idempotent-Replayed"] = "true"
+    return respond(kept.body, media_type or JSON, 200, headers)
+
+
+def check_mutation(request: HttpRequest, caller: Caller | None) -> tuple[Caller, UUID]:
+    """Who mutates, and under which idempotency key.
+
+    Raises:
+        InvalidKey: a mutation without an API key.
+        KeyRequired, KeyInvalid: the header Idempotency-Key.
+    """
+    if caller is None:
+        raise InvalidKey(
+            "A mutation needs an API key: send it in the X-Token-Auth header.",
+            headers=CHALLENGE,
+        )
+    return caller, parse_key(request.META.get("HTTP_IDEMPOTENCY_KEY"))
 
 
 def check_host(request: HttpRequest) -> None:
@@ -131,7 +164,7 @@ def identify(request: HttpRequest) -> Caller | None:
         raise InvalidKey(
             "The API key is malformed, unknown, revoked or expired. Send a live key as "
             "X-Token-Auth: service-apikey_<login>_<secret>.",
-            headers={"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'},
+            headers=CHALLENGE,
         ) from error
 
 
@@ -186,16 +219,17 @@ def cost_of(price: int, budget: Budget) -> dict[str, int]:
     }
 
 
+def to_json(result: dict[str, Any]) -> bytes:
+    """The body of an answer: `data` always where it is given, the rest if not empty."""
+    return orjson.dumps({k: v for k, v in result.items() if v or k == "data"})
+
+
 def respond(
-    content: dict[str, Any],
-    media_type: str,
-    status: int,
-    headers: Mapping[str, str] | None = None,
+    body: bytes, media_type: str, status: int, headers: Mapping[str, str]
 ) -> HttpResponse:
-    body = orjson.dumps(content)
     return HttpResponse(
         body,
         status=status,
         content_type=f"{media_type}; charset=utf-8",
-        headers={"Content-Length": str(len(body)), **(headers or {})},
+        headers={"Content-Length": str(len(body)), **headers},
     )

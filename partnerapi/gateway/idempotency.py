@@ -1,0 +1,212 @@
+"""Mutations that happen exactly once (api reference, idempotency).
+
+One transaction holds the claim of a key, the effect and the stored answer: whatever
+crashes, and whenever, leaves either all of them or none.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+from graphql import ExecutionResult
+from psycopg.errors import LockNotAvailable
+
+from accounts.callers import Caller
+from partnerapi.engine.documents import Prepared
+from partnerapi.engine.errors import PartnerAPIError
+from partnerapi.gateway.refusals import Refusal
+from partnerapi.models import RETENTION, IdempotencyRecord
+
+
+class KeyRequired(Refusal):
+    """A mutation came without `Idempotency-Key`."""
+
+    code, status = "IDEMPOTENCY_KEY_REQUIRED", 400
+
+
+class KeyInvalid(Refusal):
+    """`Idempotency-Key` is not a UUID v4, bare or in double quotes."""
+
+    code, status = "IDEMPOTENCY_KEY_INVALID", 400
+
+
+class KeyParameterMismatch(Refusal):
+    """The key was used for another request; a new mutation needs a new key."""
+
+    code, status = "IDEMPOTENCY_KEY_PARAMETER_MISMATCH", 422
+
+
+class ConcurrentRequest(Refusal):
+    """The first request with this key still runs; send it again a little later."""
+
+    code, status = "IDEMPOTENCY_CONCURRENT_REQUEST", 409
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A mutation's answer: its bytes, until when they are kept, whether they were."""
+
+    body: bytes
+    expires_at: datetime
+    replayed: bool
+
+
+class NotKept(Exception):
+    """An answer with an internal error: nothing happened and nothing is stored."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__()
+        self.body = body
+
+
+def parse_key(header: str | None) -> UUID:
+    """The key in an `Idempotency-Key` header.
+
+    Raises:
+        KeyRequired, KeyInvalid
+    """
+    if header is None:
+        raise KeyRequired(
+            "A mutation needs the header Idempotency-Key: a new UUID v4 for each "
+            "mutation, the same one when it is sent again."
+        )
+    text = header.strip()
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        text = text[1:-1]
+    try:
+        key = UUID(text)
+    except ValueError:
+        key = UUID(int=0)
+    if str(key) != text.lower() or key.version != 4:
+        raise KeyInvalid(f"Idempotency-Key is {header[:100]!r}; send one UUID v4.")
+    return key
+
+
+def fingerprint(prepared: Prepared) -> bytes:
+    """SHA-256 of what is asked; white space and the order of members do not count."""
+    operation = prepared.operation
+    name = operation.node.name.value if operation.node.name else ""
+    variables = orjson.dumps(prepared.inputs, option=orjson.OPT_SORT_KEYS)
+    asked = b"\0".join([operation.printed.encode(), name.encode(), variables])
+    return hashlib.sha256(asked).digest()
+
+
+def once(
+    caller: Caller,
+    key: UUID,
+    prepared: Prepared,
+    run: Callable[[], ExecutionResult],
+    write: Callable[[ExecutionResult], bytes],
+) -> Kept:
+    """Run a mutation, or give the answer that its key has got already.
+
+    `run` executes it; a business error rolls its effect back and is the answer that
+    is kept. `write` makes the answer's bytes.
+
+    Raises:
+        KeyParameterMismatch: the key is another request's.
+        ConcurrentRequest: the first request did not end while this one waited.
+        NotKept: an internal error; the same key may be tried again.
+    """
+    asked = fingerprint(prepared)
+    try:
+        with transaction.atomic():
+            claimed = None
+            while claimed is None:
+                claimed = claim(caller, key, prepared, asked)
+                known = None if claimed else recorded(caller, key)
+                if known:
+                    return replay(known, asked)
+            result = run_in_savepoint(run)
+            body = write(result)
+            if has_internal_error(result):
+                raise NotKept(body)
+            expires_at = timezone.now() + RETENTION
+            IdempotencyRecord.objects.filter(pk=claimed).update(
+                body=body, expires_at=expires_at
+            )
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            raise ConcurrentRequest(
+                "The first request with this Idempotency-Key is still running.",
+                headers={"Retry-After": "1"},
+            ) from error
+        raise
+    return Kept(body, expires_at, replayed=False)
+
+
+# A key whose record has expired is new. Where another transaction holds the key, the
+# statement waits for its end, at most lock_timeout.
+CLAIM = """
+INSERT INTO partnerapi_idempotencyrecord AS record
+    (partner_id, key, fingerprint, operation_name, created_at)
+VALUES (%(partner)s, %(key)s, %(asked)s, %(name)s, clock_timestamp())
+ON CONFLICT ON CONSTRAINT one_answer_per_partner_and_key DO UPDATE
+SET fingerprint = EXCLUDED.fingerprint, operation_name = EXCLUDED.operation_name,
+    created_at = EXCLUDED.created_at, body = NULL, expires_at = NULL
+WHERE record.expires_at <= clock_timestamp()
+RETURNING id
+"""
+
+
+def claim(caller: Caller, key: UUID, prepared: Prepared, asked: bytes) -> int | None:
+    """Take the key for this transaction; None where an answer is recorded."""
+    node = prepared.operation.node
+    values: dict[str, Any] = {
+        "partner": caller.partner_id,
+        "key": key,
+        "asked": asked,
+        "name": node.name.value if node.name else None,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(CLAIM, values)
+        row = cursor.fetchone()
+    return row[0] if row else None
+
+
+def recorded(caller: Caller, key: UUID) -> IdempotencyRecord | None:
+    """The record that stood in the way; None if it was pruned since."""
+    records = IdempotencyRecord.objects.filter(partner_id=caller.partner_id, key=key)
+    return records.first()
+
+
+def replay(record: IdempotencyRecord, asked: bytes) -> Kept:
+    if bytes(record.fingerprint) != asked:
+        raise KeyParameterMismatch(
+            "This Idempotency-Key was used for another request; use a new key."
+        )
+    assert record.body is not None
+    assert record.expires_at is not None
+    return Kept(bytes(record.body), record.expires_at, replayed=True)
+
+
+def run_in_savepoint(run: Callable[[], ExecutionResult]) -> ExecutionResult:
+    with transaction.atomic():
+        result = run()
+        if result.errors:
+            transaction.set_rollback(True)
+    return result
+
+
+def has_internal_error(result: ExecutionResult) -> bool:
+    return any(
+        not isinstance(error.original_error, PartnerAPIError)
+        for error in result.errors or ()
+    )
+
+
+def completed(caller: Caller, key: str, at: datetime) -> Any:
+    """The record of a key that was answered and is still kept, or None."""
+    try:
+        parsed = parse_key(key)
+    except KeyInvalid:
+        return None
+    return IdempotencyRecord.objects.filter(
+        partner_id=caller.partner_id, key=parsed, expires_at__gt=at
+    ).first()

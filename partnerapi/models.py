@@ -1,0 +1,59 @@
+"""What the gateway keeps: the answers of mutations, for their repetitions."""
+
+from datetime import datetime, timedelta
+
+from django.db import models
+from django.db.models import Q
+
+from accounts.models import Partner
+
+RETENTION = timedelta(hours=24)
+PRUNED_AT_ONCE = 1000
+
+
+class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
+    def expired(self, at: datetime) -> "IdempotencyRecordQuerySet":
+        return self.filter(expires_at__lte=at)
+
+    def prune(self) -> int:
+        """Delete these records in batches, each committed; return how many."""
+        deleted = 0
+        while batch := list(self.values_list("pk", flat=True)[:PRUNED_AT_ONCE]):
+            # A key that is claimed anew meanwhile has a new time, and stays.
+            deleted += self.filter(pk__in=batch).delete()[0]
+        return deleted
+
+
+class IdempotencyRecord(models.Model):
+    """A mutation's key with the answer that was given, kept for 24 hours.
+
+    Claim, effect and answer are written in one transaction: a record that anybody
+    else sees is complete.
+    """
+
+    partner = models.ForeignKey(
+        Partner, models.CASCADE, related_name="+", db_index=False
+    )
+    key = models.UUIDField()
+    fingerprint = models.BinaryField(max_length=32)
+    operation_name = models.CharField(max_length=200, null=True)
+    body = models.BinaryField(null=True)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, db_index=True)
+
+    objects = IdempotencyRecordQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["partner", "key"], name="one_answer_per_partner_and_key"
+            ),
+            models.CheckConstraint(
+                condition=Q(body__isnull=True, expires_at__isnull=True)
+                | Q(body__isnull=False, expires_at__isnull=False),
+                name="idempotency_record_expires_when_it_is_answered",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.key} of {self.partner_id}"

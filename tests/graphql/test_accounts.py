@@ -1,0 +1,139 @@
+import uuid
+
+import pytest
+
+from accounts.models import Account, Actor, User
+from partnerapi.models import IdempotencyRecord
+from tests.characters import START, Ask, World
+
+STAFF = Actor("ana@staff.example", is_staff=True)
+CHANGE = """
+mutation ($input: UpdateAccountStatusInput!) {
+  updateAccountStatus(input: $input) {
+    previousStatus changedAt
+    account { id status statusReason allowedStatuses
+      statusHistory { nodes { previousStatus status actor reason } } }
+  }
+}
+"""
+
+
+@pytest.fixture
+def account(world: World) -> Account:
+    client = User.objects.create(
+        type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
+    )
+    opened = Account.objects.open(world.partner, client, STAFF, START)
+    opened.change_status("ACTIVE", STAFF, "checked", START)
+    return opened
+
+
+def change(ask: Ask, account_id: str, status: str, key: str | None = None, **more: str):
+    headers = {"Idempotency-Key": key or str(uuid.uuid4())}
+    values = {"accountID": account_id, "status": status, **more}
+    return ask(CHANGE, {"input": values}, **headers)
+
+
+def test_suspends_an_active_account(account: Account, partner: Ask):
+    answer = change(partner, f"Account|{account.pk}", "SUSPENDED", reason="lost phone")
+    payload = answer.data["updateAccountStatus"]
+    account.refresh_from_db()
+    assert payload.pop("changedAt").endswith("Z")
+    assert payload == {
+        "previousStatus": "ACTIVE",
+        "account": {
+            "id": f"Account|{account.pk}",
+            "status": "SUSPENDED",
+            "statusReason": "lost phone",
+            "allowedStatuses": ["ACTIVE", "CLOSED"],
+            "statusHistory": {
+                "nodes": [
+                    {
+                        "previousStatus": None,
+                        "status": "PENDING",
+                        "actor": "staff",
+                        "reason": None,
+                    },
+                    {
+                        "previousStatus": "PENDING",
+                        "status": "ACTIVE",
+                        "actor": "staff",
+                        "reason": "checked",
+                    },
+                    {
+                        "previousStatus": "ACTIVE",
+                        "status": "SUSPENDED",
+                        "actor": "broker_one",
+                        "reason": "lost phone",
+                    },
+                ]
+            },
+        },
+    }
+    assert account.status == "SUSPENDED"
+
+
+def test_replays_the_first_answer(account: Account, partner: Ask):
+    key = str(uuid.uuid4())
+    first = change(partner, f"Account|{account.pk}", "SUSPENDED", key)
+    again = change(partner, f"Account|{account.pk}", "SUSPENDED", key)
+    assert again.body == first.body
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert "Idempotent-Replayed" not in first.headers
+    assert (
+        again.headers["Idempotency-Key-Expires"]
+        == first.headers["Idempotency-Key-Expires"]
+    )
+    assert account.history.count() == 3
+
+
+def test_refuses_to_reopen_a_closed_account(account: Account, partner: Ask):
+    change(partner, f"Account|{account.pk}", "CLOSED")
+    answer = change(partner, f"Account|{account.pk}", "ACTIVE")
+    assert answer.status == 200
+    assert answer.body["data"] == {"updateAccountStatus": None}
+    assert answer.code == "INVALID_STATUS_TRANSITION"
+    assert answer.errors[0]["extensions"]["allowedStatuses"] == []
+    account.refresh_from_db()
+    assert account.status == "CLOSED"
+    assert IdempotencyRecord.objects.count() == 2
+
+
+@pytest.mark.parametrize("wrong", ["Account|0", "nonsense", "", "Issuer|{id}"])
+def test_answers_nothing_for_what_is_not_an_account(
+    wrong: str, account: Account, partner: Ask
+):
+    wrong = wrong.format(id=account.pk)
+    query = "query ($id: String!) { account(id: $id) { id } }"
+    assert partner(query, {"id": wrong}).data == {"account": None}
+    refused = change(partner, wrong, "SUSPENDED")
+    assert refused.code == "NOT_FOUND"
+    assert refused.errors[0]["message"] == "You have no account of this id."
+
+
+def test_lists_accounts_of_a_status(account: Account, partner: Ask, observer: Ask):
+    query = """
+    query ($status: AccountStatus) {
+      accounts(status: $status) { totalCount nodes { id user { displayName } } }
+    }
+    """
+    listed = {
+        "totalCount": 1,
+        "nodes": [{"id": f"Account|{account.pk}", "user": {"displayName": "Otto Lund"}}],
+    }
+    assert partner(query).data == {"accounts": listed}
+    assert partner(query, {"status": "ACTIVE"}).data == {"accounts": listed}
+    nothing = {"totalCount": 0, "nodes": []}
+    assert partner(query, {"status": "CLOSED"}).data == {"accounts": nothing}
+    refused = observer(query)
+    assert refused.code == "FORBIDDEN"
+    assert refused.body["data"] is None
+
+
+def test_tells_whether_a_mutation_happened(account: Account, partner: Ask):
+    query = "query ($k: String!) { idempotentRequest(key: $k) { key operationName } }"
+    key = str(uuid.uuid4())
+    assert partner(query, {"k": key}).data == {"idempotentRequest": None}
+    change(partner, f"Account|{account.pk}", "SUSPENDED", key)
+    told = {"idempotentRequest": {"key": key, "operationName": None}}
+    assert partner(query, {"k": key}).data == told
