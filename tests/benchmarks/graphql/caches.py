@@ -1,0 +1,142 @@
+"""Many different documents: caches stay within their bounds, memory stays flat."""
+
+import functools
+import gc
+import os
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+from rich.progress import track
+from rich.table import Table
+
+from tests.benchmarks.graphql.answers import FIGURES, OWN, WrongAnswer
+from tests.benchmarks.graphql.inside import Application
+
+FIELDS = OWN.split()
+FIGURE_FIELDS = FIGURES.split()
+PROJECT = ("partnerapi", "accounts", "issuers", "marketdata")
+# More than the largest cache holds: from then on memory has to stay what it is.
+WARM_DOCUMENTS = 3000
+GROWTH_BYTES = 32 * 1024 * 1024
+
+
+def document(number: int) -> tuple[str, dict[str, bool]]:
+    """The document of this number and its variables; no two are alike."""
+    chance = random.Random(number)
+    own = " ".join(chance.sample(FIELDS, chance.randint(1, 6)))
+    figures = " ".join(chance.sample(FIGURE_FIELDS, chance.randint(1, 4)))
+    directive = "@include(if: $with)" if number % 3 else "@skip(if: $with)"
+    return (
+        f"query Number{number}($with: Boolean!) {{ list{number}: issuers(first: 1)"
+        f" {{ nodes {{ {own} financialData(first: 1) {directive}"
+        f" {{ nodes {{ {figures} }} }} }} }} }}",
+        {"with": chance.random() < 0.5},
+    )
+
+
+def all_different(count: int) -> Iterator[int]:
+    yield from range(count)
+
+
+def mostly_the_same(count: int) -> Iterator[int]:
+    """Numbers as programs ask: the n-th most frequent is asked 1/n as often."""
+    chance = random.Random(count)
+    for _ in range(count):
+        # The inverse of the distribution's (approximate) cumulative function.
+        yield count + int(count ** chance.random())
+
+
+@dataclass
+class Caches:
+    """The functools caches of the project, and their counters at one time."""
+
+    counters: dict[str, Any]
+
+    @classmethod
+    def now(cls) -> "Caches":
+        found = [
+            one
+            for one in gc.get_objects()
+            if isinstance(one, functools._lru_cache_wrapper)
+            and one.__module__.partition(".")[0] in PROJECT
+        ]
+        return cls({f"{c.__module__}.{c.__qualname__}": c.cache_info() for c in found})
+
+
+def storm(key: str, count: int) -> Table:
+    """Ask `count` different documents, then as many that are mostly the same.
+
+    Raises:
+        WrongAnswer: an answer is not 200, a cache has outgrown its bound or has none,
+            or memory has grown.
+    """
+    application = Application(key)
+    table = Table(
+        title=f"Caches under {count:,} documents, all different, and {count:,} more, "
+        "the n-th most frequent 1/n as often",
+        title_justify="left",
+    )
+    table.add_column("cache")
+    for heading in (
+        "holds at most",
+        "holds",
+        "hit rate, all different",
+        "hit rate, mostly the same",
+    ):
+        table.add_column(heading, justify="right")
+    for number in range(-min(WARM_DOCUMENTS, count), 0):
+        ask(application, number)
+    start, memory = Caches.now(), resident_bytes()
+    began = time.perf_counter()
+    for number in track(all_different(count), "all different", count, transient=True):
+        ask(application, number)
+    middle, grown = Caches.now(), resident_bytes() - memory
+    for number in track(mostly_the_same(count), "mostly", count, transient=True):
+        ask(application, number)
+    end = Caches.now()
+    for name, info in sorted(end.counters.items()):
+        check_bound(name, info)
+        table.add_row(
+            name,
+            "one" if info.maxsize is None else f"{info.maxsize:,}",
+            f"{info.currsize:,}",
+            hit_rate(middle.counters[name], start.counters.get(name)),
+            hit_rate(info, middle.counters[name]),
+        )
+    seconds = time.perf_counter() - began
+    table.caption = (
+        f"{2 * count / seconds:,.0f} documents/s; memory grew by "
+        f"{grown / 2**20:.1f} MiB after the first {WARM_DOCUMENTS:,}"
+    )
+    if grown > GROWTH_BYTES:
+        raise WrongAnswer(f"memory grew by {grown:,} bytes under different documents")
+    return table
+
+
+def ask(application: Application, number: int) -> None:
+    text, variables = document(abs(number))
+    # Below zero the texts are others than those that will be counted.
+    body = application(text if number >= 0 else f"{text} # again", variables)
+    if b'"errors"' in body:
+        raise WrongAnswer(f"{text} {variables} was answered {body[:300].decode()}")
+
+
+def check_bound(name: str, now: Any) -> None:
+    if now.maxsize is None and now.currsize > 1:
+        raise WrongAnswer(f"the cache of {name} has no bound and holds {now.currsize}")
+    if now.maxsize is not None and now.currsize > now.maxsize:
+        raise WrongAnswer(f"the cache of {name} holds {now.currsize}: beyond its bound")
+
+
+def hit_rate(now: Any, before: Any) -> str:
+    hits = now.hits - (before.hits if before else 0)
+    asked = hits + now.misses - (before.misses if before else 0)
+    return f"{hits / asked:.1%}" if asked else "not asked"
+
+
+def resident_bytes() -> int:
+    return psutil.Process(os.getpid()).memory_info().rss

@@ -1,0 +1,147 @@
+"""Where the time of one answer goes, measured inside a process that answers."""
+
+import contextlib
+import io
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from statistics import median
+from typing import Any
+
+import orjson
+from django.core.wsgi import get_wsgi_application
+from django.db import connection
+from rich.table import Table
+
+from partnerapi.gateway import views
+from tests.benchmarks.graphql.answers import PRODUCT, WrongAnswer
+
+STAGES = {
+    "read_body": "read the body",
+    "identify": "check the key",
+    "prepare": "document, variables, price",
+    "charge": "draw on the budget (Redis)",
+    "execute": "execute",
+    "respond": "write JSON",
+}
+
+
+class Application:
+    """The product in this process, asked without a socket."""
+
+    def __init__(self, key: str) -> None:
+        self.application = get_wsgi_application()
+        self.key = key
+
+    def __call__(self, document: str, variables: Any = None) -> bytes:
+        """The body of an answer.
+
+        Raises:
+            WrongAnswer: the status is not 200.
+        """
+        content = orjson.dumps({"query": document, "variables": variables})
+        statuses: list[str] = []
+        response = self.application(
+            {
+                "REQUEST_METHOD": "POST",
+                "PATH_INFO": "/graphql",
+                "SERVER_NAME": "127.0.0.1",
+                "SERVER_PORT": "80",
+                "HTTP_HOST": "127.0.0.1",
+                "REMOTE_ADDR": "127.0.0.1",
+                "CONTENT_TYPE": "application/json",
+                "CONTENT_LENGTH": str(len(content)),
+                "HTTP_X_TOKEN_AUTH": self.key,
+                "wsgi.input": io.BytesIO(content),
+                "wsgi.url_scheme": "http",
+            },
+            lambda status, headers: statuses.append(status),
+        )
+        body = b"".join(response)
+        response.close()
+        if statuses != ["200 OK"]:
+            raise WrongAnswer(f"{statuses} {body[:300].decode()}")
+        return body
+
+
+@contextlib.contextmanager
+def timed(spent: dict[str, float]) -> Iterator[None]:
+    """Add up the seconds of the gateway's stages and of the statements."""
+
+    def clock(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def clocked(*arguments: Any, **named: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return call(*arguments, **named)
+            finally:
+                spent[name] += time.perf_counter() - began
+
+        return clocked
+
+    whole = {name: getattr(views, name) for name in STAGES}
+    for name, call in whole.items():
+        setattr(views, name, clock(name, call))
+    try:
+        with connection.execute_wrapper(
+            lambda execute, *arguments: clock("statements", execute)(*arguments)
+        ):
+            yield
+    finally:
+        for name, call in whole.items():
+            setattr(views, name, call)
+
+
+def stages(key: str, first: int, nested: int, answers: int, over_http: float) -> Table:
+    """Median times of an answer's stages; `over_http` is its time over a socket, s."""
+    application = Application(key)
+    document = PRODUCT.document(first, nested)
+    application(document)
+    times: dict[str, list[float]] = defaultdict(list)
+    for _ in range(answers):
+        spent: dict[str, float] = defaultdict(float)
+        with timed(spent):
+            began = time.perf_counter()
+            application(document)
+            spent["whole"] = time.perf_counter() - began
+        for name, seconds in spent.items():
+            times[name].append(seconds)
+    middle = {name: median(seconds) for name, seconds in times.items()}
+    whole = middle["whole"]
+    statements = middle["statements"]
+    rows = [(label, middle[name]) for name, label in STAGES.items()]
+    inner = rows.index((STAGES["execute"], middle["execute"])) + 1
+    rows[inner:inner] = [
+        ("  of that, statements: sent, run, received", statements),
+        ("  of that, rows to response objects", middle["execute"] - statements),
+    ]
+    rows += [
+        ("Django and the rest", whole - sum(middle[name] for name in STAGES)),
+        ("in the process, together", whole),
+        ("server and socket", over_http - whole),
+        ("over HTTP, one connection", over_http),
+        ("besides: first sight of the document", first_sight(document)),
+    ]
+    table = Table(
+        title=f"Where the time goes: first: {first} × first: {nested}, "
+        f"{answers} answers",
+        title_justify="left",
+    )
+    table.add_column("stage")
+    table.add_column("median ms", justify="right")
+    table.add_column("of HTTP", justify="right")
+    for label, seconds in rows:
+        table.add_row(label, f"{seconds * 1000:.3f}", f"{seconds / over_http:.0%}")
+    return table
+
+
+def first_sight(document: str) -> float:
+    """Median seconds to parse, count, validate and plan a text never seen before."""
+    from partnerapi.schema import schema
+
+    times = []
+    for n in range(20):
+        text = f"{document} # {n}"
+        began = time.perf_counter()
+        views.prepare(schema, text, None, {})
+        times.append(time.perf_counter() - began)
+    return median(times)
