@@ -13,7 +13,12 @@ def main() -> None:
             "python3 -m venv .venv && .venv/bin/pip install -e '.[sandbox]', "
             "then .venv/bin/python manage.py"
         )
-    execute_from_command_line(sys.argv)
+    from django.core.exceptions import ImproperlyConfigured
+
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

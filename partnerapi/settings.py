@@ -9,6 +9,7 @@ import os
 import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -78,7 +79,7 @@ def read_variables() -> dict[str, Any]:
     env = Environment()
     values = {}
     for name, variable in VARIABLES.items():
-        text = env.str(name, default=None)
+        text = env.str(name, default="").strip()
         values[name] = variable.default if not text else parse(name, variable, text)
     return values
 
@@ -116,6 +117,10 @@ def parse(name: str, variable: Variable, text: str) -> Any:
                     "an address starting with "
                     + " or ".join(f"{s}://" for s in URL_SCHEMES[name])
                 )
+            try:
+                urlsplit(text).port  # noqa: B018
+            except ValueError:
+                raise refuse("a port number after the host") from None
             return text.rstrip("/")
         case _:
             return text

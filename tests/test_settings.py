@@ -1,0 +1,88 @@
+"""Nonsense in the environment ends a command with one line that names the remedy."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from tests.system import bare_environment
+
+
+def check(directory: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=settings.BASE_DIR,
+        env=bare_environment() | {"PARTNER_API_DIRECTORY": str(directory)} | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+COMPLETE = {
+    "DATABASE_URL": "postgres://api:s3cret@db.invalid:5432/partnerapi",
+    "REDIS_URL": "redis://cache.invalid:6379/0",
+    "SECRET_KEY": "x" * 50,
+    "PARTNER_API_KEY_PEPPER": "y" * 50,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("DEBUG", "perhaps", "true or false"),
+        ("PARTNER_API_MAX_DEPTH", "twelve", "a whole number, 1 or more"),
+        ("PARTNER_API_BUDGET_REFILL", "0", "a whole number, 1 or more"),
+        ("PARTNER_API_TRUSTED_PROXIES", "-1", "a whole number, 0 or more"),
+        ("LOG_LEVEL", "LOUD", "one of DEBUG, INFO, WARNING, ERROR"),
+        ("REDIS_URL", "cache:6379", "an address starting with redis://"),
+        ("DATABASE_URL", "mysql://db/x", "an address starting with postgres://"),
+        ("DATABASE_URL", "postgres://api:s3cret@db:port/x", "a port number"),
+        ("PARTNER_API_BASE_URL", "api.example.com", "an address starting with https"),
+    ],
+)
+def test_refuses_nonsense_with_an_example(
+    name: str, value: str, expected: str, tmp_path: Path
+):
+    refused = check(tmp_path, **COMPLETE | {name: value})
+    assert refused.returncode == 1
+    [line] = refused.stderr.splitlines()
+    assert line.startswith(f"{name}=")
+    assert f"expected {expected}" in line
+    assert f"example: {name}=" in line
+    assert "s3cret" not in line
+
+
+@pytest.mark.parametrize("name", ["REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"])
+def test_asks_for_what_a_database_needs(name: str, tmp_path: Path):
+    refused = check(tmp_path, **COMPLETE | {name: ""})
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"{name} is not set, and DATABASE_URL is")
+
+
+def test_reads_secrets_from_files(tmp_path: Path):
+    given = dict(COMPLETE)
+    pepper = tmp_path / "pepper"
+    pepper.write_text(given.pop("PARTNER_API_KEY_PEPPER") + "\n")
+    variables = given | {"PARTNER_API_KEY_PEPPER_FILE": str(pepper)}
+    code = "from django.conf import settings; print(settings.PARTNER_API_KEY_PEPPER)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=settings.BASE_DIR,
+        env=bare_environment()
+        | {"DJANGO_SETTINGS_MODULE": "partnerapi.settings"}
+        | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "y" * 50 + "\n"
+
+
+def test_names_the_remedy_where_there_is_no_database(tmp_path: Path):
+    refused = check(tmp_path)
+    assert refused.returncode == 1
+    assert "partnerapi.E001" in refused.stderr
+    assert "python manage.py up" in refused.stderr
