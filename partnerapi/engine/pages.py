@@ -355,40 +355,45 @@ def page_statement(shape: Shape) -> str:
         return sql.SQL("{} " + operator + " {}").format(place, cursor)
 
     condition = list_condition(of, shape.condition)
-    cursors = ((shape.after, later, earlier), (shape.before, earlier, later))
-    cuts = [compare(inside) for given, inside, _ in cursors if given]
+    cursors = (
+        ("beyond_after", shape.after, later, earlier),
+        ("beyond_before", shape.before, earlier, later),
+    )
+    cuts = [compare(inside) for _, given, inside, _ in cursors if given]
 
     def order(direction: str) -> sql.Composable:
         return sql.SQL(", ").join(
             [sql.SQL("{} " + direction).format(key) for key, _ in placed]
         )
 
-    # EXISTS would drop the order, and a planner that expects many rows might read the
-    # whole table to meet the first one.
+    # A join, or it would be asked again for each row of the page; in order, or a
+    # planner that expects many rows might read the whole table to meet the first.
     beyond = [
         sql.SQL(
-            "(SELECT TRUE FROM {} WHERE {} AND {} ORDER BY {} LIMIT 1) IS TRUE"
+            " LEFT JOIN LATERAL (SELECT TRUE FROM {} WHERE {} AND {} ORDER BY {}"
+            " LIMIT 1) AS {}(there) ON TRUE"
         ).format(
             columns.table,
             condition,
             compare(f"{outside}="),
             order("DESC" if outside == "<" else "ASC"),
+            sql.Identifier(name),
         )
+        for name, given, _, outside in cursors
         if given
-        else sql.SQL("FALSE")
-        for given, _, outside in cursors
     ]
     return (
         sql.SQL(
-            "SELECT p.n, beyond.*, page.* FROM {parents}"
-            " CROSS JOIN LATERAL (SELECT {beyond}) AS beyond(at_after, at_before)"
+            "SELECT p.n, {after}, {before}, page.* FROM {parents}{beyond}"
             " LEFT JOIN LATERAL (SELECT {cursor_key} AS cursor_key, {listed}"
             " FROM {source} WHERE {condition} ORDER BY {order} LIMIT %s)"
             " AS page ON TRUE"
         )
         .format(
+            after=sql.SQL("beyond_after.there IS TRUE" if shape.after else "FALSE"),
+            before=sql.SQL("beyond_before.there IS TRUE" if shape.before else "FALSE"),
             parents=parents_of(of),
-            beyond=sql.SQL(", ").join(beyond),
+            beyond=sql.SQL("").join(beyond),
             cursor_key=cursor_key,
             listed=listed,
             source=columns.source(),

@@ -145,6 +145,7 @@ def test_a_page_reads_an_index_from_where_it_begins(name: str, partner: Ask):
         assert not [n for n in nodes if "Sort" in n["Node Type"]], case
         for scan in scans:
             assert scan["Node Type"] in ("Index Scan", "Index Only Scan"), case
+            assert scan["Actual Loops"] == 1, case
             assert scan["Actual Rows"] <= 11, case
             assert scan.get("Rows Removed by Filter", 0) == 0, case
             compares = bool({*"<>"} & {*scan.get("Index Cond", "")})
