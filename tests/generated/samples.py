@@ -1,11 +1,12 @@
 """What generated documents ask of the sandbox: ids, slugs, cursors that are there."""
 
-from accounts.models import User, UserHolder
+from accounts.models import Account, User, UserHolder
 from issuers import models
 from tests.characters import Ask
 from tests.generated.documents import Samples
 
 MODELS = {
+    "Account": Account.objects.filter(partner__login="demo"),
     "Issuer": models.Issuer.objects.all(),
     "Token": models.Token.objects.all(),
     "Article": models.Article.objects.published(),
