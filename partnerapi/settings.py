@@ -230,6 +230,7 @@ if DATABASE_URL:
             # A killed client's statement ends within half a second and frees its rows.
             "options": "-c client_connection_check_interval=500 -c lock_timeout=2000"
             " -c idle_in_transaction_session_timeout=60000",
+            "prepare_threshold": 5,
             "pool": {"min_size": 1, "max_size": 8, "timeout": 10},
         },
     }

@@ -9,7 +9,7 @@ depth-first executor would have met, in its order.
 """
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from itertools import chain, islice
 from operator import attrgetter
 from time import monotonic
@@ -184,10 +184,22 @@ def complete_objects(
         return [{} for _ in parents]
     read = reader(parents)
     columns = [step.complete(step.resolve(parents, read, run), run) for step in steps]
-    keys = [step.field.key for step in steps]
-    return [
-        dict(zip(keys, values, strict=True)) for values in zip(*columns, strict=True)
-    ]
+    return builder(tuple(step.field.key for step in steps))(columns)
+
+
+@lru_cache(maxsize=2000)
+def builder(keys: tuple[str, ...]) -> Callable[[list[list[Any]]], list[Any]]:
+    """A function from columns to objects with these keys.
+
+    The text `lambda columns: [{'id': v0, 'name': v1} for v0, v1, in zip(*columns)]` is
+    twice as fast as dict(zip(keys, values)). Response keys are GraphQL names.
+    """
+    names = "".join(f"v{n}, " for n in range(len(keys)))
+    pairs = ", ".join(f"{key!r}: v{n}" for n, key in enumerate(keys))
+    build: Callable[[list[list[Any]]], list[Any]] = eval(
+        f"lambda columns: [{{{pairs}}} for {names} in zip(*columns)]"
+    )
+    return build
 
 
 def reader(parents: list[Any]) -> Callable[[str], list[Any]]:
@@ -196,7 +208,7 @@ def reader(parents: list[Any]) -> Callable[[str], list[Any]]:
     positions = getattr(parents[0], "positions", None) if len(classes) == 1 else None
     if positions is None:
         return lambda name: list(map(attrgetter(name), parents))
-    columns = list(zip(*parents, strict=True))
+    columns = list(zip(*parents))  # noqa: B905
     return lambda name: columns[positions[name]]  # type: ignore[return-value]
 
 

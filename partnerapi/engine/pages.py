@@ -10,6 +10,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import psycopg
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
@@ -257,7 +258,10 @@ def row_class(
 def fetch(
     statement: str, arguments: list[Any], row: Callable[[Sequence[Any]], Any]
 ) -> list[Any]:
-    with connection.cursor() as cursor:
+    connection.ensure_connection()
+    # Bound by the server, a statement is planned once and then only executed; Django's
+    # own cursors, which it still wraps and counts, bind on the client.
+    with connection._prepare_cursor(psycopg.Cursor(connection.connection)) as cursor:
         cursor.execute(statement, arguments)
         cursor.cursor.row_factory = lambda _: row
         rows: list[Any] = cursor.fetchall()

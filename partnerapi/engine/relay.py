@@ -42,7 +42,8 @@ class Node(graphene.Interface):
     )
 
     def resolve_id(rows: list[Any], info: Any) -> list[str]:
-        return [f"{row.graphql_type}|{row.id}" for row in rows]
+        label = f"{rows[0].graphql_type}|"
+        return [label + row.id for row in rows]
 
 
 class ModelType(DjangoObjectType):

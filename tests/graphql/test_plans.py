@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from tests.characters import Ask, World
 
@@ -128,12 +127,18 @@ def test_a_page_reads_an_index_from_where_it_begins(name: str, partner: Ask):
     far = page_info(name, partner(document(name, "last: 1")).data)["endCursor"]
     for where, arguments in WHERE.items():
         given = Template(arguments).substitute(middle=f'"{middle}"', far=f'"{far}"')
-        with CaptureQueriesContext(connection) as queries:
+        asked: list[tuple[str, Any]] = []
+
+        def note(execute: Any, sql: str, values: Any, many: bool, context: Any) -> Any:
+            asked.append((sql, values))  # noqa: B023
+            return execute(sql, values, many, context)
+
+        with connection.execute_wrapper(note):
             data = partner(document(name, given))
         assert page_info(name, data.data)
-        statement = queries[-1]["sql"]
+        statement, values = asked[-1]
         with connection.cursor() as cursor:
-            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
+            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)
             [[plan]] = cursor.fetchall()
         if isinstance(plan, str):
             plan = orjson.loads(plan)
