@@ -19,7 +19,7 @@ from psycopg.errors import LockNotAvailable
 
 from accounts.callers import Caller
 from partnerapi.engine.documents import Prepared
-from partnerapi.engine.errors import PartnerAPIError
+from partnerapi.engine.errors import PartnerAPIError, RequestTimeout
 from partnerapi.gateway.refusals import Refusal
 from partnerapi.models import RETENTION, IdempotencyRecord
 
@@ -58,7 +58,7 @@ class Kept:
 
 
 class NotKept(Exception):
-    """An answer with an internal error: nothing happened and nothing is stored."""
+    """An internal error, or no time left: nothing happened and nothing is stored."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ def once(
     Raises:
         KeyParameterMismatch: the key is another request's.
         ConcurrentRequest: the first request did not end while this one waited.
-        NotKept: an internal error; the same key may be tried again.
+        NotKept: an internal error or TIMEOUT; the same key may be tried again.
     """
     asked = fingerprint(prepared)
     try:
@@ -125,7 +125,7 @@ def once(
                     return replay(known, asked)
             result = run_in_savepoint(run)
             body = write(result)
-            if has_internal_error(result):
+            if may_be_tried_again(result):
                 raise NotKept(body)
             expires_at = timezone.now() + RETENTION
             IdempotencyRecord.objects.filter(pk=claimed).update(
@@ -187,16 +187,19 @@ def replay(record: IdempotencyRecord, asked: bytes) -> Kept:
 
 
 def run_in_savepoint(run: Callable[[], ExecutionResult]) -> ExecutionResult:
+    """Run it; with any error nothing has happened, and no field says otherwise."""
     with transaction.atomic():
         result = run()
         if result.errors:
             transaction.set_rollback(True)
+            result.data = result.data and dict.fromkeys(result.data)
     return result
 
 
-def has_internal_error(result: ExecutionResult) -> bool:
+def may_be_tried_again(result: ExecutionResult) -> bool:
     return any(
         not isinstance(error.original_error, PartnerAPIError)
+        or isinstance(error.original_error, RequestTimeout)
         for error in result.errors or ()
     )
 
