@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median, quantiles
 
-from django.core.cache import caches
-from rich.progress import track
+from django_redis import get_redis_connection
 from rich.table import Table
 
 from tests.benchmarks.graphql import load
 from tests.benchmarks.graphql.answers import PRODUCT, WrongAnswer
+from tests.benchmarks.graphql.progress import shown
 from tests.benchmarks.graphql.rows import changed_row
 from tests.benchmarks.graphql.servers import Server, postgres_cpu_seconds
 
@@ -54,7 +54,7 @@ def measure(
     measured = {server.port: Measured(server) for server in servers}
     bodies = {server.port: server.checked(first, nested) for server in servers}
     turns = [server for _ in range(effort.rounds) for server in servers]
-    for server in track(turns, title, transient=True):
+    for server in shown(turns, title, len(turns)):
         one = measured[server.port]
         spent, queried = server.cpu_seconds(), postgres_cpu_seconds()
         calls = budget_calls()
@@ -78,7 +78,7 @@ def measure(
 
 def budget_calls() -> int:
     """How many scripts Redis has run: the product's budgets run one a request."""
-    stats = caches["default"].client.get_client().info("commandstats")
+    stats = get_redis_connection("default").info("commandstats")
     names = ("cmdstat_eval", "cmdstat_evalsha", "cmdstat_fcall")
     return sum(stats[name]["calls"] for name in names if name in stats)
 
@@ -100,8 +100,8 @@ def check_no_answer_is_kept(servers: Sequence[Server], first: int, nested: int) 
 def table(measured: Sequence[Measured], title: str) -> Table:
     by_name = {one.server.name: one for one in measured}
     baselines = [by_name[name] for name in BASELINES if name in by_name]
-    shown = Table(title=title, title_justify="left")
-    shown.add_column("server")
+    printed = Table(title=title, title_justify="left")
+    printed.add_column("server")
     for heading in (
         "answers/s",
         "lowest–highest",
@@ -112,10 +112,10 @@ def table(measured: Sequence[Measured], title: str) -> Table:
         "PostgreSQL",
         "generator",
     ):
-        shown.add_column(heading, justify="right")
+        printed.add_column(heading, justify="right")
     for one in measured:
         rates = [each.rate for each in one.rounds]
-        shown.add_row(
+        printed.add_row(
             one.server.name,
             f"{one.rate:,.1f}",
             f"{min(rates):,.1f}–{max(rates):,.1f}",
@@ -126,4 +126,4 @@ def table(measured: Sequence[Measured], title: str) -> Table:
             f"{median(one.postgres_cpu) * 1000:.2f}",
             f"{median(each.generator_share for each in one.rounds):.0%}",
         )
-    return shown
+    return printed

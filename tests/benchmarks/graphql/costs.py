@@ -36,7 +36,11 @@ def page_sizes(servers: Sequence[Server], nested: int, effort: Effort) -> Table:
         f"Page size: first: n × first: {nested}, one connection, median ms an answer",
         "issuers",
         "rows",
-        *(f"{server.name}{unit}" for server in servers for unit in ("", ", µs a row")),
+        *(
+            heading
+            for server in servers
+            for heading in (f"{server.name}\nms", "\nµs a row")
+        ),
     )
     for first in PAGE_SIZES:
         rows = first * (1 + nested)
@@ -63,6 +67,7 @@ def list_lengths(
     for length in lengths:
         if length > count:
             add_issuers(count + 1, length)
+            analyze()
             count = length
         at_the_start = seconds_alone(server, first, nested, effort)
         at_the_end = last_page_seconds(server, first, nested, effort)

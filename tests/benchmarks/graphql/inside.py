@@ -2,6 +2,9 @@
 
 import contextlib
 import io
+import json
+import subprocess
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -9,13 +12,17 @@ from statistics import median
 from typing import Any
 
 import orjson
-from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from rich.table import Table
 
+# First of the project's: it sets up Django in a process that has not yet.
+from partnerapi.wsgi import application as product  # isort: skip
+from partnerapi.engine.documents import prepare
 from partnerapi.gateway import views
+from partnerapi.schema import schema
 from tests.benchmarks.graphql.answers import PRODUCT, WrongAnswer
 
+WARM_ANSWERS = 50
 STAGES = {
     "read_body": "read the body",
     "identify": "check the key",
@@ -30,7 +37,6 @@ class Application:
     """The product in this process, asked without a socket."""
 
     def __init__(self, key: str) -> None:
-        self.application = get_wsgi_application()
         self.key = key
 
     def __call__(self, document: str, variables: Any = None) -> bytes:
@@ -41,7 +47,14 @@ class Application:
         """
         content = orjson.dumps({"query": document, "variables": variables})
         statuses: list[str] = []
-        response = self.application(
+
+        def start(
+            status: str, headers: Any, error: Any = None, /
+        ) -> Callable[[bytes], object]:
+            statuses.append(status)
+            return io.BytesIO().write
+
+        response = product(
             {
                 "REQUEST_METHOD": "POST",
                 "PATH_INFO": "/graphql",
@@ -55,7 +68,7 @@ class Application:
                 "wsgi.input": io.BytesIO(content),
                 "wsgi.url_scheme": "http",
             },
-            lambda status, headers: statuses.append(status),
+            start,
         )
         body = b"".join(response)
         response.close()
@@ -91,12 +104,13 @@ def timed(spent: dict[str, float]) -> Iterator[None]:
             setattr(views, name, call)
 
 
-def stages(key: str, first: int, nested: int, answers: int, over_http: float) -> Table:
-    """Median times of an answer's stages; `over_http` is its time over a socket, s."""
+def measure(key: str, first: int, nested: int, answers: int) -> dict[str, float]:
+    """Median seconds of each stage, of the whole, and of reading a new document."""
     application = Application(key)
     document = PRODUCT.document(first, nested)
-    application(document)
     times: dict[str, list[float]] = defaultdict(list)
+    for _ in range(WARM_ANSWERS):
+        application(document)
     for _ in range(answers):
         spent: dict[str, float] = defaultdict(float)
         with timed(spent):
@@ -106,10 +120,29 @@ def stages(key: str, first: int, nested: int, answers: int, over_http: float) ->
         for name, seconds in spent.items():
             times[name].append(seconds)
     middle = {name: median(seconds) for name, seconds in times.items()}
-    whole = middle["whole"]
-    statements = middle["statements"]
+    return middle | {"first_sight": first_sight(document)}
+
+
+def first_sight(document: str) -> float:
+    """Median seconds to parse, count, validate and plan a text never seen before."""
+    times = []
+    for n in range(20):
+        text = f"{document} # {n}"
+        began = time.perf_counter()
+        prepare(schema, text, None, {})
+        times.append(time.perf_counter() - began)
+    return median(times)
+
+
+def stages(key: str, first: int, nested: int, answers: int, over_http: float) -> Table:
+    """Where an answer's time goes; `over_http` is all of it over a socket, seconds."""
+    # A process of its own, as much like a server's as can be.
+    command = [sys.executable, "-m", __name__, key, str(first), str(nested)]
+    ended = subprocess.run([*command, str(answers)], stdout=subprocess.PIPE, check=True)
+    middle = json.loads(ended.stdout)
+    whole, statements = middle["whole"], middle["statements"]
     rows = [(label, middle[name]) for name, label in STAGES.items()]
-    inner = rows.index((STAGES["execute"], middle["execute"])) + 1
+    inner = list(STAGES).index("execute") + 1
     rows[inner:inner] = [
         ("  of that, statements: sent, run, received", statements),
         ("  of that, rows to response objects", middle["execute"] - statements),
@@ -119,11 +152,11 @@ def stages(key: str, first: int, nested: int, answers: int, over_http: float) ->
         ("in the process, together", whole),
         ("server and socket", over_http - whole),
         ("over HTTP, one connection", over_http),
-        ("besides: first sight of the document", first_sight(document)),
+        ("besides: first sight of the document", middle["first_sight"]),
     ]
     table = Table(
         title=f"Where the time goes: first: {first} × first: {nested}, "
-        f"{answers} answers",
+        f"{answers} answers, one at a time",
         title_justify="left",
     )
     table.add_column("stage")
@@ -134,14 +167,6 @@ def stages(key: str, first: int, nested: int, answers: int, over_http: float) ->
     return table
 
 
-def first_sight(document: str) -> float:
-    """Median seconds to parse, count, validate and plan a text never seen before."""
-    from partnerapi.schema import schema
-
-    times = []
-    for n in range(20):
-        text = f"{document} # {n}"
-        began = time.perf_counter()
-        views.prepare(schema, text, None, {})
-        times.append(time.perf_counter() - began)
-    return median(times)
+if __name__ == "__main__":
+    key, *numbers = sys.argv[1:]
+    json.dump(measure(key, *map(int, numbers)), sys.stdout)

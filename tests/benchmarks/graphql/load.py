@@ -5,6 +5,7 @@ checked before. The share of a core that this took is part of the result, so tha
 reader can see that it was not the generator that was measured.
 """
 
+import contextlib
 import re
 import selectors
 import socket
@@ -151,8 +152,9 @@ def load(request: Request, body: bytes, connections: int, seconds: float) -> Rou
     """
     clients = [Client(request) for _ in range(connections)]
     latencies: list[float] = []
-    with selectors.DefaultSelector() as selector:
+    with selectors.DefaultSelector() as selector, contextlib.ExitStack() as stack:
         for client in clients:
+            stack.enter_context(client.connection)
             selector.register(client.connection, selectors.EVENT_READ, client)
             client.send()
         began = time.perf_counter() + WARM_SECONDS
@@ -174,7 +176,5 @@ def load(request: Request, body: bytes, connections: int, seconds: float) -> Rou
                 if worked is not None:
                     latencies.append(answered - client.sent_at)
                 client.send()
-    for client in clients:
-        client.connection.close()
     spent = time.process_time() - (worked or 0)
     return Round(now - began, latencies, spent, total)

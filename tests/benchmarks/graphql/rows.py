@@ -53,7 +53,6 @@ def add_issuers(first: int, last: int, figures: int = 4) -> None:
     User.objects.bulk_create(owners, batch_size=1000)
     Issuer.objects.bulk_create(issuers, batch_size=1000)
     add_figures(issuers, LATEST_YEAR, figures)
-    analyze()
 
 
 def add_figures(issuers: list[Issuer], latest: int, years: int) -> None:
@@ -71,6 +70,7 @@ def add_figures(issuers: list[Issuer], latest: int, years: int) -> None:
 
 
 def analyze() -> None:
+    """Tell PostgreSQL what the tables hold, as its autovacuum would in a minute."""
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
 

@@ -62,7 +62,8 @@ class Benchmark:
         partner = Partner.objects.create(login="benchmark", name="Benchmark")
         self.key = ApiKey.objects.issue(partner, list(Scope))[1]
         self.console.print(f"making {self.options.issuers:,} issuers")
-        self.lengthen()
+        rows.add_issuers(1, self.options.issuers, self.options.nested)
+        rows.analyze()
         self.describe()
         tables = self.options.tables
         if {"compare", "sizes", "inside"} & set(tables):
@@ -76,9 +77,6 @@ class Benchmark:
             self.nesting()
         if "caches" in tables:
             self.console.print(caches.storm(self.key, self.options.documents))
-
-    def lengthen(self) -> None:
-        rows.add_issuers(1, self.options.issuers, self.options.nested)
 
     def with_everybody(self) -> None:
         threads, installed = self.options.threads, self.installed

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import orjson
@@ -61,7 +61,7 @@ def gunicorn(python: Path | str, site: str, workers: int, threads: int) -> tuple
 
 def product_on_gunicorn(key: str, threads: int, workers: int = 1) -> Plan:
     return Plan(
-        name="partnerapi, gunicorn",
+        name=f"partnerapi, gunicorn{f' × {workers}' if workers > 1 else ''}",
         dialect=PRODUCT,
         command=gunicorn(sys.executable, "partnerapi.wsgi", workers, threads),
         environment={},
@@ -158,11 +158,11 @@ class Server:
         leader = psutil.Process(self.process.popen.pid)
         return [leader, *leader.children(recursive=True)]
 
-    def cpu_seconds(processes: list[psutil.Process]) -> float:
-    return sum(used_by(process) for process in processes)
+    def cpu_seconds(self) -> float:
+        return sum(map(cpu_seconds, self.processes))
 
 
-def used_by(process: psutil.Process) -> float:
+def cpu_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return times.user + times.system
 
@@ -176,7 +176,7 @@ def postgres_cpu_seconds() -> dict[int, float]:
             "SELECT pid FROM pg_stat_activity"
             " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
         )
-        return {pid: used_by(psutil.Process(pid)) for (pid,) in cursor.fetchall()}
+        return {pid: cpu_seconds(psutil.Process(pid)) for (pid,) in cursor.fetchall()}
 
 
 @contextlib.contextmanager
@@ -200,9 +200,7 @@ def running(directory: Path, *plans: Plan) -> Iterator[list[Server]]:
             )
             server = Server(plan, port, process)
             try:
-                processes.wait_until(
-                    lambda s=server: listens(s), process, START_SECONDS
-                )
+                processes.wait_until(partial(listens, server), process, START_SECONDS)
                 server.checked(1, 1)
             except WrongAnswer as error:
                 said = "\n".join(process.errors)
