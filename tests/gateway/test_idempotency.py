@@ -59,9 +59,10 @@ def send(account: Account, partner: Ask) -> Send:
         body = orjson.dumps({"query": query, "variables": variables})
         sent = {"X-Token-Auth": token, "Idempotency-Key": key} | (headers or {})
         given = {name: value for name, value in sent.items() if value is not None}
-        return partner.client.generic(
+        response: Any = partner.client.generic(
             "POST", "/graphql", body, "application/json", headers=given
         )
+        return response
 
     return post
 
@@ -203,6 +204,7 @@ def expire(by: timedelta) -> None:
 
 def test_an_expired_key_is_new(send: Send, account: Account):
     send()
+    began = datetime.now(UTC)
     expire(timedelta(seconds=-30))
     assert send()["Idempotent-Replayed"] == "true"
     expire(timedelta(0))
@@ -212,7 +214,7 @@ def test_an_expired_key_is_new(send: Send, account: Account):
     assert rows(account) == ("ACTIVE", 4, 1)
     assert send(status="ACTIVE").content == fresh.content
     record = IdempotencyRecord.objects.get()
-    assert record.expires_at - record.created_at >= timedelta(hours=24)
+    assert record.created_at > began
 
 
 def test_replays_after_the_api_key_was_rotated(

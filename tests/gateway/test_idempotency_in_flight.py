@@ -1,0 +1,220 @@
+"""Keys whose first request still runs, or whose connection broke: a live server."""
+
+import http.client
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pytest
+from django.db import connection
+from pytest_django import DjangoDbBlocker
+
+from accounts.callers import Scope
+from accounts.models import Account, AccountStatusChange, Actor, ApiKey, Partner, User
+from partnerapi.models import IdempotencyRecord
+from tests.characters import START
+from tests.gateway.conftest import WebServer
+
+STAFF = Actor("ana@staff.example", is_staff=True)
+CHANGE = """
+mutation ($input: UpdateAccountStatusInput!) {
+  updateAccountStatus(input: $input) { previousStatus changedAt }
+}
+"""
+
+
+@dataclass
+class Sent:
+    status: int
+    headers: http.client.HTTPMessage
+    content: bytes
+    seconds: float
+
+    @property
+    def code(self) -> str:
+        [error] = orjson.loads(self.content)["errors"]
+        return error["extensions"]["code"]
+
+
+@dataclass
+class Client:
+    """A partner with one active account, and a connection for each request."""
+
+    port: int
+    token: str
+    account: Account
+
+    def send(self, key: str, *more_keys: str) -> Sent:
+        fields = {"accountID": f"Account|{self.account.pk}", "status": "SUSPENDED"}
+        body = orjson.dumps({"query": CHANGE, "variables": {"input": fields}})
+        began = time.monotonic()
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        client.putrequest("POST", "/graphql")
+        client.putheader("Content-Type", "application/json")
+        client.putheader("Content-Length", str(len(body)))
+        client.putheader("X-Token-Auth", self.token)
+        for each in (key, *more_keys):
+            client.putheader("Idempotency-Key", each)
+        client.endheaders(body)
+        response = client.getresponse()
+        content = response.read()
+        client.close()
+        taken = time.monotonic() - began
+        return Sent(response.status, response.headers, content, taken)
+
+    def rows(self) -> tuple[str, int, int]:
+        self.account.refresh_from_db()
+        kept = IdempotencyRecord.objects.filter(partner_id=self.account.partner_id)
+        return self.account.status, self.account.history.count(), kept.count()
+
+
+@pytest.fixture
+def client(
+    web_server: WebServer, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Client]:
+    with django_db_blocker.unblock():
+        partner = Partner.objects.create(login="impatient", name="Impatient")
+        user = User.objects.create(
+            type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
+        )
+        account = Account.objects.open(partner, user, STAFF, START)
+        account.change_status("ACTIVE", STAFF, None, START)
+        token = ApiKey.objects.issue(partner, list(Scope))[1]
+        try:
+            yield Client(web_server.port, token, account)
+        finally:
+            AccountStatusChange.objects.filter(account=account).delete()
+            account.delete()
+            ApiKey.objects.filter(partner=partner).delete()
+            partner.delete()
+            user.delete()
+
+
+@pytest.fixture
+def before_each_entry(client: Client) -> Iterator[Callable[[str], None]]:
+    """Lets the database do something before an entry of a history is written."""
+    with connection.cursor() as cursor:
+
+        def do(statement: str) -> None:
+            cursor.execute(
+                "CREATE OR REPLACE FUNCTION disturb() RETURNS trigger"
+                f" LANGUAGE plpgsql AS $$ BEGIN {statement} RETURN NEW; END $$"
+            )
+
+        do("")
+        cursor.execute(
+            "CREATE TRIGGER disturbed BEFORE INSERT ON accounts_accountstatuschange"
+            " FOR EACH ROW EXECUTE FUNCTION disturb()"
+        )
+        try:
+            yield do
+        finally:
+            cursor.execute("DROP TRIGGER disturbed ON accounts_accountstatuschange")
+            cursor.execute("DROP FUNCTION disturb()")
+
+
+def wait_for_sleeper() -> None:
+    with connection.cursor() as cursor:
+        deadline = time.monotonic() + 10
+        asleep: Any = None
+        while not asleep:
+            assert time.monotonic() < deadline
+            cursor.execute(
+                "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+                " AND datname = current_database()"
+            )
+            asleep = cursor.rowcount
+
+
+def test_a_key_whose_first_request_runs_on_is_409_after_two_seconds(
+    client: Client, before_each_entry: Callable[[str], None]
+):
+    before_each_entry("PERFORM pg_sleep(3.5);")
+    key = str(uuid.uuid4())
+    with ThreadPoolExecutor() as threads:
+        running = threads.submit(client.send, key)
+        wait_for_sleeper()
+        early = client.send(key)
+        first = running.result()
+    assert (early.status, early.code) == (409, "IDEMPOTENCY_CONCURRENT_REQUEST")
+    assert early.headers["Retry-After"] == "1"
+    assert "Idempotent-Replayed" not in early.headers
+    assert 2 <= early.seconds < 2.8
+    assert first.status == 200
+    assert client.rows() == ("SUSPENDED", 3, 1)
+    later = client.send(key)
+    assert later.content == first.content
+    assert later.headers["Idempotent-Replayed"] == "true"
+
+
+def test_a_key_whose_first_request_ends_soon_is_waited_for(
+    client: Client, before_each_entry: Callable[[str], None]
+):
+    before_each_entry("PERFORM pg_sleep(1);")
+    key = str(uuid.uuid4())
+    with ThreadPoolExecutor() as threads:
+        running = threads.submit(client.send, key)
+        wait_for_sleeper()
+        # Four wait at once; the first has a thread of a worker, too.
+        waiting = [threads.submit(client.send, key) for _ in range(4)]
+        answers = [running.result(), *(each.result() for each in waiting)]
+    assert {answer.status for answer in answers} == {200}
+    assert len({answer.content for answer in answers}) == 1
+    replayed = [answer.headers["Idempotent-Replayed"] for answer in answers]
+    assert replayed == [None, *["true"] * 4]
+    assert client.rows() == ("SUSPENDED", 3, 1)
+
+
+def test_one_of_those_who_wait_takes_over_when_the_first_fails(
+    client: Client, before_each_entry: Callable[[str], None]
+):
+    # Sequences do not roll back: only the first to come meets the error.
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE SEQUENCE entries")
+    try:
+        before_each_entry(
+            "IF nextval('entries') = 1 THEN PERFORM pg_sleep(1); RAISE 'no'; END IF;"
+        )
+        key = str(uuid.uuid4())
+        with ThreadPoolExecutor() as threads:
+            running = threads.submit(client.send, key)
+            wait_for_sleeper()
+            waiting = [threads.submit(client.send, key) for _ in range(4)]
+            answers = [each.result() for each in waiting]
+            failed = running.result()
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP SEQUENCE entries")
+    assert (failed.status, failed.code) == (200, "INTERNAL_SERVER_ERROR")
+    assert len({answer.content for answer in answers}) == 1
+    replayed = [answer.headers["Idempotent-Replayed"] for answer in answers]
+    assert sorted(replayed, key=str) == [None, *["true"] * 3]
+    assert client.rows() == ("SUSPENDED", 3, 1)
+
+
+def test_a_lost_connection_undoes_everything_and_may_be_tried_again(
+    client: Client, before_each_entry: Callable[[str], None]
+):
+    before_each_entry("PERFORM pg_terminate_backend(pg_backend_pid());")
+    key = str(uuid.uuid4())
+    failed = client.send(key)
+    assert failed.code == "INTERNAL_SERVER_ERROR"
+    assert "Idempotency-Key-Expires" not in failed.headers
+    assert client.rows() == ("ACTIVE", 2, 0)
+    before_each_entry("")
+    again = client.send(key)
+    assert again.status == 200
+    assert orjson.loads(again.content)["data"]["updateAccountStatus"]
+    assert client.rows() == ("SUSPENDED", 3, 1)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_refuses_two_keys_in_one_request(same: bool, client: Client):
+    key = str(uuid.uuid4())
+    refused = client.send(key, key if same else str(uuid.uuid4()))
+    assert (refused.status, refused.code) == (400, "IDEMPOTENCY_KEY_INVALID")
+    assert client.rows() == ("ACTIVE", 2, 0)
