@@ -440,6 +440,7 @@ def exchange(server: WebServer, *parts: bytes) -> tuple[bytes, bytes]:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
         for part in parts:
             client.sendall(part)
+        client.shutdown(socket.SHUT_WR)
         received = b""
         while part := client.recv(65_536):
             received += part
@@ -472,12 +473,11 @@ def test_reads_a_chunked_body(size: int, status: int, web_server: WebServer):
 
 
 def test_refuses_a_body_that_breaks_off(web_server: WebServer):
-    with socket.create_connection(("127.0.0.1", web_server.port), timeout=10) as client:
-        client.sendall(HEAD + b"Content-Length: 100\r\n\r\n" + TYPENAME)
-        client.shutdown(socket.SHUT_WR)
-        received = client.recv(65_536)
-    assert received.startswith(b"HTTP/1.1 400 ")
-    assert b"BAD_REQUEST" in received
+    head, body = exchange(web_server, HEAD, b"Content-Length: 100\r\n\r\n", TYPENAME)
+    assert head.startswith(b"HTTP/1.1 400 ")
+    [error] = orjson.loads(body)["errors"]
+    assert error["extensions"]["code"] == "BAD_REQUEST"
+    assert error["message"] == "The body ends after 26 of its 100 bytes."
 
 
 def test_answers_head_without_a_body(web_server: WebServer):
