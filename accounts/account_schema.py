@@ -7,8 +7,7 @@ from accounts import models
 from accounts.callers import Scope, check_scope, requires
 from accounts.schema import User
 from partnerapi.engine.errors import BadUserInput, NotFound
-from partnerapi.engine.execution import checked, needs
-from partnerapi.engine.pages import Key, List, read_pages, read_rows
+from partnerapi.engine.pages import read_pages, read_rows
 from partnerapi.engine.relay import (
     Connection,
     ModelType,
@@ -17,7 +16,9 @@ from partnerapi.engine.relay import (
     enumeration,
     key_of,
 )
+from partnerapi.engine.resolvers import checked, needs
 from partnerapi.engine.scalars import Time
+from partnerapi.engine.statements import Key, List
 
 ACCOUNTS = List(
     "accounts",

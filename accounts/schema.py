@@ -3,9 +3,9 @@
 import graphene
 
 from accounts import models
-from partnerapi.engine.execution import column, needs
 from partnerapi.engine.pages import read_rows
 from partnerapi.engine.relay import ModelType, Node, enumeration
+from partnerapi.engine.resolvers import column, needs
 from partnerapi.engine.scalars import Time
 
 Type = models.User.Type

@@ -11,8 +11,7 @@ from issuers import models
 from issuers.filters import IssuerFilter
 from issuers.grants import requires_grant
 from partnerapi.engine.errors import BadUserInput
-from partnerapi.engine.execution import column, needs
-from partnerapi.engine.pages import Key, List, read_pages, read_rows
+from partnerapi.engine.pages import read_pages, read_rows
 from partnerapi.engine.relay import (
     Connection,
     ModelType,
@@ -21,7 +20,9 @@ from partnerapi.engine.relay import (
     enumeration,
     key_of,
 )
+from partnerapi.engine.resolvers import column, needs
 from partnerapi.engine.scalars import Time, Uint64
+from partnerapi.engine.statements import Key, List
 
 ISSUERS = List(
     "issuers",

@@ -11,9 +11,9 @@ import accounts.schema
 import issuers.schema
 from accounts.callers import Unauthenticated
 from partnerapi.engine.errors import BadUserInput
-from partnerapi.engine.execution import bind
 from partnerapi.engine.pages import read_rows
 from partnerapi.engine.relay import Node, parse_id
+from partnerapi.engine.resolvers import bind
 from partnerapi.engine.scalars import Time
 from partnerapi.gateway.idempotency import completed
 

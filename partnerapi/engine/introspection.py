@@ -1,13 +1,25 @@
-"""How much an introspection answers, counted on the schema before it is executed."""
+"""Introspection: counted on the schema first, then answered by graphql-core."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphql import get_nullable_type, is_list_type
+from graphql import (
+    DocumentNode,
+    OperationDefinitionNode,
+    SelectionSetNode,
+    execute_sync,
+    get_nullable_type,
+    is_list_type,
+)
 
 from partnerapi.engine.errors import MaxCostExceeded
 from partnerapi.engine.selections import SelectedField, Selection
 
+if TYPE_CHECKING:
+    from partnerapi.engine.documents import Prepared
+
+INTROSPECTION = ("__schema", "__type")
+MAX_KEPT = 64
 MAX_FIELDS = 10_000
 """Some three times what the introspection query of GraphiQL and code generators
 answers."""
@@ -81,3 +93,25 @@ class Introspection:
                 "less of the schema, or read it at /schema.graphql.",
                 maximum=MAX_FIELDS,
             )
+
+
+def introspect(field: SelectedField, prepared: "Prepared") -> Any:
+    """What graphql-core answers to an introspection field; kept with the plan."""
+    known = prepared.plan.introspected
+    key = (field.key, repr(prepared.variables))
+    if key not in known:
+        operation = prepared.operation
+        alone = OperationDefinitionNode(
+            operation=operation.node.operation,
+            variable_definitions=operation.node.variable_definitions,
+            directives=[],
+            selection_set=SelectionSetNode(selections=field.nodes),
+        )
+        document = DocumentNode(definitions=[alone, *operation.fragments.values()])
+        answered = execute_sync(
+            operation.schema, document, variable_values=prepared.inputs
+        )
+        if len(known) >= MAX_KEPT:
+            known.clear()
+        known[key] = (answered.data or {})[field.key]
+    return known[key]

@@ -17,7 +17,8 @@ from graphql import ExecutionResult, GraphQLError
 from accounts.callers import Caller, Unauthenticated
 from partnerapi.engine.documents import Prepared, Refused, prepare
 from partnerapi.engine.errors import INTERNAL_SERVER_ERROR
-from partnerapi.engine.execution import execute, passes_checks
+from partnerapi.engine.execution import execute
+from partnerapi.engine.resolvers import passes_checks
 from partnerapi.engine.scalars import time_to_wire
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.authentication import authenticate

@@ -6,7 +6,7 @@ from graphql import ExecutionResult, GraphQLResolveInfo, execute_sync, get_named
 from graphql.type import is_composite_type
 
 from partnerapi.engine.documents import Prepared
-from partnerapi.engine.execution import Info
+from partnerapi.engine.resolvers import Info
 
 
 def execute_by_graphql_core(prepared: Prepared, context: Any) -> ExecutionResult:

@@ -119,7 +119,9 @@ def test_lists_accounts_of_a_status(account: Account, partner: Ask, observer: As
     """
     listed = {
         "totalCount": 1,
-        "nodes": [{"id": f"Account|{account.pk}", "user": {"displayName": "Otto Lund"}}],
+        "nodes": [
+            {"id": f"Account|{account.pk}", "user": {"displayName": "Otto Lund"}}
+        ],
     }
     assert partner(query).data == {"accounts": listed}
     assert partner(query, {"status": "ACTIVE"}).data == {"accounts": listed}

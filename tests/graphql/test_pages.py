@@ -21,8 +21,9 @@ from issuers.models import (
 )
 from partnerapi.engine.cursors import encode_cursors
 from partnerapi.engine.documents import prepare
-from partnerapi.engine.execution import Info
-from partnerapi.engine.pages import Key, List, read_pages
+from partnerapi.engine.pages import read_pages
+from partnerapi.engine.resolvers import Info
+from partnerapi.engine.statements import Key, List
 from partnerapi.schema import schema
 from tests.characters import Ask, World
 
