@@ -1,8 +1,9 @@
 """What the gateway keeps: the answers of mutations, for their repetitions."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 
 from accounts.models import Partner
@@ -15,13 +16,22 @@ class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
     def expired(self, at: datetime) -> "IdempotencyRecordQuerySet":
         return self.filter(expires_at__lte=at)
 
-    def prune(self) -> int:
-        """Delete these records in batches, each committed; return how many."""
+    def prune(self, advance: Callable[[int], object] = lambda done: None) -> int:
+        """Delete these records in batches, each committed; return how many.
+
+        A key that is being claimed anew stays, and nobody waits for anybody.
+        `advance` is told the size of each batch.
+        """
         deleted = 0
-        while batch := list(self.values_list("pk", flat=True)[:PRUNED_AT_ONCE]):
-            # A key that is claimed anew meanwhile has a new time, and stays.
-            deleted += self.filter(pk__in=batch).delete()[0]
-        return deleted
+        while True:
+            with transaction.atomic():
+                free = self.select_for_update(skip_locked=True)
+                batch = list(free.values_list("pk", flat=True)[:PRUNED_AT_ONCE])
+                if not batch:
+                    return deleted
+                self.model.objects.filter(pk__in=batch).delete()
+            deleted += len(batch)
+            advance(len(batch))
 
 
 class IdempotencyRecord(models.Model):

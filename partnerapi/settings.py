@@ -29,7 +29,7 @@ class Variable(NamedTuple):
 
 VARIABLES = {
     "DATABASE_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "PostgreSQL 15 or newer"),
-    "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache and request budgets"),
+    "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache, request budgets, Celery's messages"),
     "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
     "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; required with DATABASE_URL"),
     "DEBUG": Variable("bool", False, "true", "Django's debug pages for staff; never changes the API"),
@@ -235,10 +235,11 @@ if DATABASE_URL:
         },
     }
 
+REDIS_URL: str = values["REDIS_URL"] or "redis://localhost:6379/0"
 CACHES = {
     "default": {
         "BACKEND": "django_redis.cache.RedisCache",
-        "LOCATION": values["REDIS_URL"] or "redis://localhost:6379/0",
+        "LOCATION": REDIS_URL,
         "OPTIONS": {"SOCKET_CONNECT_TIMEOUT": 0.1, "SOCKET_TIMEOUT": 0.1},
     }
 }

@@ -9,13 +9,16 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import psutil
 import psycopg
 import pytest
+from celery.beat import PersistentScheduler
 from django.core.management import get_commands, load_command_class
 
+from partnerapi.celery import app
 from partnerapi.processes import started_at
 from tests.system import System, free_port, refused, remove_servers, system
 
@@ -137,7 +140,7 @@ def test_ctrl_c_leaves_no_process(state, number):
         children = running.children()
         names = {child.name() for child in children}
         assert "postgres" in names
-        assert len(children) > 6
+        assert len(children) > 9
         running.up.send_signal(number)
         assert running.up.wait(timeout=30) == 0
     assert [child for child in children if child.is_running()] == []
@@ -154,9 +157,44 @@ def test_the_start_after_a_kill_cleans_up(state):
             "data": {"__typename": "Query"}
         }
         log = running.log.read_text()
-        for name in ("web", "valkey", "postgres"):
+        for name in ("web", "worker", "beat", "valkey", "postgres"):
             assert f"ended {name}, left over from a run that was killed" in log
     assert [child for child in left if child.is_running()] == []
+
+
+EXPIRED = """
+INSERT INTO partnerapi_idempotencyrecord
+    (partner_id, key, fingerprint, body, created_at, expires_at)
+SELECT id, gen_random_uuid(), '', '{}', now() - interval '25 hours',
+    now() - interval '1 hour'
+FROM accounts_partner
+"""
+
+
+def test_beat_asks_for_what_was_missed_and_the_worker_does_it(state):
+    port = free_port()
+    with (
+        system(state, port) as first,
+        psycopg.connect(first.variable("DATABASE_URL")) as connection,
+    ):
+        assert connection.execute(EXPIRED).rowcount == 2
+    scheduler = PersistentScheduler(
+        app=app, schedule_filename=str(state / "beat-schedule")
+    )
+    for entry in scheduler.schedule.values():
+        entry.last_run_at -= timedelta(days=1)
+    scheduler.close()
+
+    with (
+        system(state, port) as second,
+        psycopg.connect(second.variable("DATABASE_URL"), autocommit=True) as connection,
+    ):
+        deadline = time.monotonic() + 20
+        left = "SELECT FROM partnerapi_idempotencyrecord"
+        while connection.execute(left).rowcount and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert connection.execute(left).rowcount == 0
+        assert " ERROR " not in second.log.read_text()
 
 
 def test_a_stranger_with_a_recorded_id_is_left_alone(fresh):
@@ -174,7 +212,7 @@ def test_a_stranger_with_a_recorded_id_is_left_alone(fresh):
         stranger.wait()
 
 
-@pytest.mark.parametrize("name", ["postgres", "valkey", "web"])
+@pytest.mark.parametrize("name", ["postgres", "valkey", "web", "worker", "beat"])
 def test_the_end_of_one_process_ends_all(state, name):
     with system(state, free_port()) as running:
         children = running.children()

@@ -39,7 +39,7 @@ VIEWER = "{ viewer { login partner scopes rateLimit { limit remaining } } }"
 
 
 class Command(BaseCommand):
-    help = "Run the whole system here: database, cache, sandbox data, web server"
+    help = "Run the whole system here: servers, sandbox data, web, worker and beat"
     # It makes the database that the checks ask for.
     requires_system_checks = []
 
@@ -152,6 +152,8 @@ class Command(BaseCommand):
         access = json.loads(self.manage("sandbox_access", environment, "--json")[-1])
         environment["PARTNER_API_SANDBOX_KEY"] = access["key"]
         self.write_environment(environment)
+        self.work("worker", environment, "--concurrency=1", "--without-mingle")
+        self.work("beat", environment)
         self.serve(listeners, port, environment)
         return access
 
@@ -221,6 +223,19 @@ class Command(BaseCommand):
             quiet=True,
         )
         return self.processes.finish(process)
+
+    def work(self, part, environment, *arguments):
+        """Start a part of Celery; it takes up its work when it is ready."""
+        self.processes.start(
+            part,
+            [
+                # Where this is run by root there is nobody else to run it.
+                *(sys.executable, "-W", "ignore:You're running the worker with"),
+                *("-m", "celery", "--app=partnerapi", "--quiet", part, *arguments),
+            ],
+            environment=environment,
+            cwd=settings.BASE_DIR,
+        )
 
     def serve(self, listeners, port, environment):
         descriptors = [listener.fileno() for listener in listeners]

@@ -1,0 +1,80 @@
+"""Work in the background: `celery -A partnerapi worker` and `beat`.
+
+Messages only say when to look. What is to be done stands in the database, so that a
+lost message costs time and a repeated one costs nothing, and no result is kept.
+"""
+
+import os
+from datetime import timedelta
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
+
+from celery import Celery
+from celery.signals import setup_logging, worker_init
+from django.conf import settings
+
+TASK_SECONDS = 540
+VISIBILITY_SECONDS = 600
+
+
+def broker_url(redis_url: str) -> str:
+    """A REDIS_URL as Celery reads it, which has its own form for unix sockets."""
+    parts = urlsplit(redis_url)
+    options = dict(parse_qsl(parts.query))
+    database = options.pop("db", "")
+    if parts.scheme == "unix":
+        server = parts.netloc
+        if password := options.get("password"):
+            server = f"{parts.username or ''}:{quote(password, safe='')}@"
+        return f"redis+socket://{server}{parts.path}?virtual_host={database or 0}"
+    if parts.scheme == "rediss":
+        # Else Celery would believe any certificate.
+        options.setdefault("ssl_cert_reqs", "required")
+    path = f"/{database}" if database else parts.path
+    return parts._replace(path=path, query=urlencode(options)).geturl()
+
+
+app = Celery(
+    "partnerapi",
+    broker=broker_url(settings.REDIS_URL),
+    include=["partnerapi.tasks"],
+)
+app.conf.update(
+    broker_connection_retry_on_startup=True,
+    broker_transport_options={
+        "global_keyprefix": "celery:",
+        "socket_connect_timeout": 5,
+        "socket_timeout": 30,
+        # A message that a killed worker held goes to another one after this time, and
+        # is looked for every second. A task has ended by then.
+        "visibility_timeout": VISIBILITY_SECONDS,
+        "unacked_restore_interval": 1,
+        "unacked_restore_throttle": 1,
+    },
+    task_acks_late=True,
+    task_ignore_result=True,
+    task_reject_on_worker_lost=True,
+    task_time_limit=TASK_SECONDS,
+    worker_prefetch_multiplier=1,
+    beat_schedule_filename=str(settings.STATE_DIRECTORY / "beat-schedule"),
+    beat_schedule={
+        "prune idempotency records": {
+            "task": "partnerapi.tasks.prune_idempotency_records",
+            "schedule": timedelta(minutes=10),
+            # Where no worker has come for it, the next message says the same.
+            "options": {"expires": 600},
+        },
+    },
+)
+
+
+@setup_logging.connect
+def keep_the_logging_of_settings(**kwargs: object) -> None:
+    """Celery sets up logging of its own unless somebody listens to this signal."""
+
+
+@worker_init.connect
+def connect_without_a_pool(**kwargs: object) -> None:
+    # The threads of a pool do not live on in the processes that a worker forks.
+    settings.DATABASES["default"].get("OPTIONS", {}).pop("pool", None)

@@ -1,0 +1,55 @@
+from argparse import RawDescriptionHelpFormatter
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from partnerapi.models import IdempotencyRecord
+
+
+class Command(BaseCommand):
+    help = """Delete the answers of mutations that are no longer kept for repetitions.
+
+An answer is kept for 24 hours. Celery's beat has this done every ten minutes; by hand
+it may run at any time, beside the API and beside itself. What it has deleted stays
+deleted when it is ended early.
+
+examples:
+  manage.py prune_idempotency_records
+  manage.py prune_idempotency_records --dry-run
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--dry-run", action="store_true", help="count, and delete nothing"
+        )
+
+    def handle(self, *, dry_run, **options):
+        expired = IdempotencyRecord.objects.expired(timezone.now())
+        if dry_run:
+            return (
+                f"{expired.count()} expired idempotency records would be deleted "
+                "(dry run: nothing was written)"
+            )
+        with self.progress() as progress:
+            task = progress.add_task("Expired records", total=expired.count())
+            deleted = expired.prune(lambda done: progress.advance(task, done))
+        return (
+            f"Deleted {deleted} expired idempotency records; "
+            f"{IdempotencyRecord.objects.count()} are kept."
+        )
+
+    def progress(self):
+        console = Console(stderr=True)
+        return Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )

@@ -1,0 +1,11 @@
+"""What workers do; each task calls what a command or a page calls, too."""
+
+from django.utils import timezone
+
+from partnerapi.celery import app
+from partnerapi.models import IdempotencyRecord
+
+
+@app.task
+def prune_idempotency_records() -> None:
+    IdempotencyRecord.objects.expired(timezone.now()).prune()
