@@ -7,6 +7,7 @@ from uuid import UUID
 
 import orjson
 import pytest
+from django.core.cache import caches
 from django.db import connection
 from django.test import Client
 
@@ -69,6 +70,39 @@ def test_refuses_by_the_first_rule_that_is_broken(
     if status != 200:
         assert error.keys() == {"message", "extensions"}
         assert orjson.loads(response.content).keys() == {"errors"}
+
+
+MUTATION = """
+    mutation {
+      updateAccountStatus(input: {accountID: "Account|none", status: ACTIVE}) {
+        changedAt
+      }
+    }
+"""
+
+
+def test_the_rules_of_mutations_follow_in_their_order(
+    partner: Ask, stranger: Ask, settings: Any
+):
+    no_uuid = {"Idempotency-Key": "none"}
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 10
+    settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
+    answers = [
+        stranger(MUTATION.replace("changedAt", "nothing"), **no_uuid),
+        stranger(MUTATION, **no_uuid),
+        partner(MUTATION, **no_uuid),
+        partner(MUTATION),
+    ]
+    assert [(answer.status, answer.code) for answer in answers] == [
+        (200, "GRAPHQL_VALIDATION_FAILED"),
+        (429, "THROTTLED"),
+        (400, "IDEMPOTENCY_KEY_INVALID"),
+        (400, "IDEMPOTENCY_KEY_REQUIRED"),
+    ]
+    caches["default"].client.get_client().flushdb()
+    answer = stranger(MUTATION, **no_uuid)
+    assert (answer.status, answer.code) == (401, "UNAUTHENTICATED")
+    assert answer.headers["WWW-Authenticate"] == 'X-Token-Auth realm="Partner API"'
 
 
 @pytest.mark.parametrize(
