@@ -3,7 +3,9 @@
 `pytest tests/engine/test_hostile_documents.py -rP` prints a table.
 """
 
+import gc
 import time
+from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -136,7 +138,9 @@ DOCUMENTS = {
     "90 inline fragments, side by side": on_issuers("... on Issuer { id } " * 90),
     "600 inline fragments, nested": "{" + nest(600, "... {", "__typename") + "}",
     # Depth
-    "three lists in each other, deep": on_issuers(nest(3, "tokens { nodes { issuer {", "id") + " slug"),
+    "three lists in each other, deep": on_issuers(
+        nest(3, "tokens { nodes { issuer {", "id") + " slug"
+    ),
     "900 levels": "{" + nest(900, "issuer {", "id") + "}",
     "14,000 opening braces": "{" * 14_000,
     "14,000 opening brackets": "{ nodes(ids: " + "[" * 14_000,
@@ -279,6 +283,15 @@ BODIES = {
     "2,000 members of one name": b"{" + b'"query":"",' * 1_300 + b'"query":"{ id }"}',
     "an exponent": b'{"query":"{ __typename }","variables":{"v":1e999999999}}',
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_heap() -> Iterator[None]:
+    """Keep the collector from visiting what only a test process holds."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize("name", BODIES)
