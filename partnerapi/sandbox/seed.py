@@ -8,7 +8,14 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from accounts.callers import Scope
-from accounts.models import ApiKey, Partner, User, UserHolder
+from accounts.models import (
+    Account,
+    AccountStatusChange,
+    ApiKey,
+    Partner,
+    User,
+    UserHolder,
+)
 from issuers.derived_ids import derived_uuid7
 from issuers.imports.classification import PACKAGED_FILE, import_classification
 from issuers.models import (
@@ -29,6 +36,7 @@ from partnerapi.sandbox.chance import (
     invented_lei,
     moment_after,
 )
+from partnerapi.sandbox.clients import write_accounts
 from partnerapi.sandbox.companies import COMPANIES, Company
 from partnerapi.sandbox.figures import financial_data
 from partnerapi.sandbox.holders import write_investors, write_shareholders
@@ -45,6 +53,8 @@ COUNTED = {
     "legacyShareholders": LegacyShareholder,
     "users": User,
     "partners": Partner,
+    "accounts": Account,
+    "statusChanges": AccountStatusChange,
 }
 BY_SLUG = {company.slug: company for company in COMPANIES}
 
@@ -93,6 +103,8 @@ def seed(
             seed_companies(follow("Companies", len(COMPANIES)))
             seeded.keys = seed_partners()
             seeded.changed = True
+        ids_by_slug = {company.slug: issuer_id(company) for company in COMPANIES}
+        seeded.changed |= write_accounts(ids_by_slug)
         for slug, total in totals.items():
             seeded.changed |= extend_register(slug, total, follow)
         if seeded.changed:

@@ -8,7 +8,16 @@ from django.db.models import Count
 from django.utils import timezone
 
 from accounts.callers import Scope
-from accounts.models import ApiKey, Partner, User, UserHolder
+from accounts.models import (
+    Account,
+    AccountStatusChange,
+    ApiKey,
+    Partner,
+    Right,
+    User,
+    UserHolder,
+    allowed_statuses,
+)
 from issuers.models import (
     Article,
     Document,
@@ -46,7 +55,7 @@ def fingerprint():
     """Everything the seed wrote, but for keys."""
     models = [
         User, UserHolder, Partner, IssuerGrant, Issuer, IssuerFinancialData, Article,
-        Document, LegacyShareholder, Token,
+        Document, LegacyShareholder, Token, Account, AccountStatusChange,
     ]  # fmt: skip
     fields = {
         model: [field.attname for field in model._meta.concrete_fields]
@@ -62,10 +71,12 @@ def fingerprint():
 
 
 def test_writes_twenty_five_complete_companies(seeded):
-    assert {k: seeded[k] for k in ("issuers", "partners", "financialData")} == {
+    written = ("issuers", "partners", "financialData", "accounts")
+    assert {k: seeded[k] for k in written} == {
         "issuers": 25,
         "partners": 2,
         "financialData": 200,
+        "accounts": 400,
     }
     for issuer in Issuer.objects.select_related("owner", "company_logo"):
         empty = [
@@ -91,11 +102,17 @@ def test_writes_twenty_five_complete_companies(seeded):
         (Token, "market_type"),
         (LegacyShareholder, "status"),
         (IssuerFinancialData, "period_type"),
+        (Account, "status"),
+        (AccountStatusChange, "previous_status"),
+        (AccountStatusChange, "status"),
     ],
 )
 def test_every_value_of_every_enumeration_occurs(seeded, model, field):
     occurring = set(model.objects.values_list(field, flat=True)) - {None}
-    assert occurring == set(dict(model._meta.get_field(field).choices))
+    possible = set(dict(model._meta.get_field(field).choices))
+    # Nothing comes after these.
+    final = {"CLOSED", "REJECTED"} if field == "previous_status" else set()
+    assert occurring == possible - final
 
 
 def test_owners_have_every_legal_form_and_one_is_a_person(seeded):
@@ -133,7 +150,11 @@ def test_shareholders_are_shared_between_issuers_and_have_profiles(seeded):
 
 
 def test_everything_lies_in_the_past_and_ids_are_version_7_of_that_time(seeded):
-    for model in (Issuer, Token, Article, IssuerFinancialData, LegacyShareholder):
+    models = [
+        Issuer, Token, Article, IssuerFinancialData, LegacyShareholder, Account,
+        AccountStatusChange,
+    ]  # fmt: skip
+    for model in models:
         for id, created_at in model.objects.values_list("id", "created_at")[:2000]:
             assert created_at < timezone.now()
             assert id.version == 7
@@ -153,6 +174,55 @@ def test_two_partners_may_see_different_things(seeded):
     assert set(key.scopes) == set(Scope.values)
     key = ApiKey.objects.authenticate(seeded["keys"]["observer"], at)
     assert key.scopes == ["issuers:read", "shareholders:read"]
+
+
+@pytest.mark.parametrize("login", ["demo", "observer"])
+def test_each_partner_has_clients_of_every_status(seeded, login):
+    accounts = Account.objects.filter(partner__login=login)
+    assert accounts.count() == 200
+    statuses = list(accounts.values_list("status", flat=True))
+    assert {status for status in statuses if statuses.count(status) >= 5} == set(
+        Account.Status.values
+    )
+    for account in accounts.select_related("user"):
+        assert account.user.created_at < account.created_at
+
+
+def test_accounts_stand_where_a_lawful_history_has_left_them(seeded):
+    accounts = Account.objects.prefetch_related("history").select_related("partner")
+    staff = set(User.objects.filter(is_staff=True).values_list("email", flat=True))
+    for account in accounts:
+        opening, *moves = history = list(account.history.all())
+        assert (opening.previous_status, opening.created_at) == (
+            None,
+            account.created_at,
+        )
+        status, at = opening.status, opening.created_at
+        for move in moves:
+            actors = staff if move.is_staff else {account.partner.login}
+            rights = {Right.STAFF if move.is_staff else Right.PARTNER}
+            if move.approved_by:
+                assert move.approved_by in staff - {move.actor}
+                rights.add(Right.STAFF_APPROVED)
+            assert move.actor in actors
+            assert move.previous_status == status
+            assert move.status in allowed_statuses(status, rights)
+            assert move.created_at > at
+            status, at = move.status, move.created_at
+        last = history[-1]
+        assert [change.number for change in history] == [*range(1, len(history) + 1)]
+        assert (
+            account.status, account.status_reason, account.changes, account.updated_at
+        ) == (last.status, last.reason, last.number, last.created_at)  # fmt: skip
+
+
+def test_an_older_sandbox_is_given_its_accounts(seeded):
+    before = fingerprint()
+    AccountStatusChange.objects.all().delete()
+    Account.objects.all().delete()
+    User.objects.filter(is_staff=True).delete()
+    assert seed() == seeded | {"keys": {}}
+    assert fingerprint() == before
 
 
 def test_again_changes_nothing_and_shows_no_key(seeded):

@@ -21,6 +21,7 @@ def test_there_are_examples_to_start_from():
         "classification",
         "any-object-by-id",
         "who-am-i",
+        "accounts",
     ]
 
 

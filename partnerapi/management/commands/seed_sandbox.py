@@ -21,9 +21,9 @@ class Command(BaseCommand):
     help = """Fill an empty sandbox with invented companies; again, it changes nothing.
 
 It writes 25 issuers with profiles, logos, figures, articles, tokens and legacy
-shareholders, and two partners: `demo`, which may see everything, and `observer`, with
-some grants and two scopes. Their keys are shown once. Rows and ids are the same in
-every sandbox. Runs only where PARTNER_API_SANDBOX=true.
+shareholders, and two partners with 200 accounts each: `demo`, which may see everything,
+and `observer`, with some grants and two scopes. Their keys are shown once. Rows and ids
+are the same in every sandbox. Runs only where PARTNER_API_SANDBOX=true.
 
 examples:
   manage.py seed_sandbox
