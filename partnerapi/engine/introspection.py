@@ -23,14 +23,12 @@ MAX_KEPT = 64
 MAX_FIELDS = 10_000
 """Some three times what the introspection query of GraphiQL and code generators
 answers."""
-MAX_INTROSPECTIONS = 10
 
 
 class Introspection:
     """Counts the fields that the introspections of one operation answer."""
 
     def __init__(self) -> None:
-        self.introspections = 0
         self.fields = 0
         self.counted: dict[tuple[int, int], int] = {}
 
@@ -38,16 +36,8 @@ class Introspection:
         """Count a `__schema` or `__type`; any type may turn out to be asked for.
 
         Raises:
-            MaxCostExceeded: with those counted before, over MAX_FIELDS or
-                MAX_INTROSPECTIONS.
+            MaxCostExceeded: with those counted before, over MAX_FIELDS.
         """
-        self.introspections += 1
-        if self.introspections > MAX_INTROSPECTIONS:
-            raise MaxCostExceeded(
-                "The operation selects `__schema` or `__type` more than "
-                f"{MAX_INTROSPECTIONS} times; select the types of one `__schema`.",
-                maximum=MAX_INTROSPECTIONS,
-            )
         selection = field.selection
         assert selection is not None
         schema = selection.source.schema

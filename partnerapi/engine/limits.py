@@ -37,6 +37,7 @@ from partnerapi.engine.pages import NESTED_PAGE_SIZE, ROOT_PAGE_SIZE
 from partnerapi.engine.selections import SelectedField, Selection
 
 INTROSPECTION_PRICE = 100
+MAX_INTROSPECTIONS = 10
 MUTATION_PRICE = 10
 
 
@@ -45,7 +46,8 @@ def check_counts(document: DocumentNode) -> None:
 
     Raises:
         MaxAliasesExceeded, MaxFragmentsExceeded, MaxDepthExceeded,
-        ValidationFailed (directives): `maximum` holds the limit.
+        MaxCostExceeded (introspections), ValidationFailed (directives):
+            `maximum` holds the limit.
     """
     counts = Counts()
     for definition in document.definitions:
@@ -94,6 +96,7 @@ class Counts:
         self.aliases = 0
         self.spreads = 0
         self.directives = 0
+        self.introspections = 0
         self.response_names: Counter[str] = Counter()
 
     def visit(self, selection_set: SelectionSetNode) -> None:
@@ -101,6 +104,7 @@ class Counts:
             self.count_directives(selection)
             if isinstance(selection, FieldNode):
                 self.aliases += selection.alias is not None
+                self.introspections += selection.name.value in ("__schema", "__type")
                 self.response_names[(selection.alias or selection.name).value] += 1
             elif isinstance(selection, FragmentSpreadNode):
                 self.spreads += 1
@@ -137,6 +141,12 @@ class Counts:
                 f"The document spreads fragments {self.spreads} times; at most "
                 f"{maximum} spreads are allowed.",
                 maximum=maximum,
+            )
+        if self.introspections > MAX_INTROSPECTIONS:
+            raise MaxCostExceeded(
+                "The document selects `__schema` or `__type` more than "
+                f"{MAX_INTROSPECTIONS} times; select the types of one `__schema`.",
+                maximum=MAX_INTROSPECTIONS,
             )
         maximum = settings.PARTNER_API_MAX_DIRECTIVES
         if self.directives > maximum:

@@ -13,11 +13,14 @@ from django.core.cache import caches
 from graphql import get_introspection_query
 
 from partnerapi.engine.documents import read_once
-from tests.characters import Ask, World
+from tests.characters import Answer, Ask, World
 
 LARGEST_BODY = 15_000
 MOST_SECONDS = 0.050
-RUNS = 5
+# Where a call crosses the end of a chunk of its stack, CPython 3.11 gets and gives back
+# memory every time, and a loop at that depth takes up to five times as long. No depth
+# is right, so each run begins at another.
+STACK_DEPTHS = (0, 9, 18, 27, 36, 45)
 
 
 def times(count: int, template: str) -> str:
@@ -285,6 +288,15 @@ BODIES = {
 }
 
 
+def post_at(depth: int, ask: Ask, body: bytes) -> tuple[float, Answer]:
+    """Seconds of CPU and the answer, from some more calls down the stack."""
+    if depth:
+        return post_at(depth - 1, ask, body)
+    began = time.process_time()
+    answer = ask.post(body)
+    return time.process_time() - began, answer
+
+
 @pytest.fixture(scope="module", autouse=True)
 def small_heap() -> Iterator[None]:
     """Keep the collector from visiting what only a test process holds."""
@@ -299,12 +311,11 @@ def test_costs_at_most_50_ms(name: str, world: World, stranger: Ask):
     body = BODIES[name]
     assert len(body) <= LARGEST_BODY
     taken = []
-    for _ in range(RUNS):
+    for depth in STACK_DEPTHS:
         read_once.cache_clear()
         caches["default"].client.get_client().flushdb()
-        began = time.process_time()
-        answer = stranger.post(body)
-        taken.append(time.process_time() - began)
+        seconds, answer = post_at(depth, stranger, body)
+        taken.append(seconds)
     # What others do on the machine makes a run dearer, never cheaper.
     seconds = min(taken)
     codes = [error["extensions"]["code"] for error in answer.body.get("errors", ())]
