@@ -5,6 +5,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from accounts.models import Account, AccountStatusChange, Partner, User
+from accounts.models.accounts import AccountStatus as Status
 from issuers.derived_ids import derived_uuid7
 from issuers.models import LegacyShareholder
 from partnerapi.sandbox.chance import OPENING, dice, moment_after
@@ -21,13 +22,11 @@ STAFF = {
 """Who checked and closed accounts; without passwords they do not sign in."""
 CHECKER, SECOND = STAFF
 
-Status = Account.Status
-
 
 class Step(NamedTuple):
     """A move, why, and who made it: staff or the partner."""
 
-    status: Account.Status
+    status: Status
     reason: str | None
     by_staff: bool
 
@@ -113,7 +112,7 @@ def life(
         created_at=at,
         updated_at=at,
     )
-    history = []
+    history: list[AccountStatusChange] = []
     for step in (OPENED, *steps):
         if history:
             at = moment_after(at, chance.randrange(1, 30), name, len(history))

@@ -1,0 +1,130 @@
+from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.management.people import active_staff
+from accounts.models import (
+    Account,
+    AccountStatusChange,
+    Actor,
+    InvalidStatusTransition,
+    Right,
+    allowed_statuses,
+)
+
+LONGEST_REASON = AccountStatusChange._meta.get_field("reason").max_length
+
+
+def reason_text(text):
+    if not text.strip() or len(text) > LONGEST_REASON:
+        raise ArgumentTypeError(
+            f"{len(text)} characters; give 1 to {LONGEST_REASON}, or leave it out"
+        )
+    return text.strip()
+
+
+class Command(BaseCommand):
+    help = """Change the status of an account, in the name of a member of staff.
+
+PENDING becomes ACTIVE or REJECTED; ACTIVE and SUSPENDED become each other, or CLOSED,
+which a second member of staff approves. CLOSED and REJECTED are final. The partner
+reads the reason; the names of staff stay here.
+
+examples:
+  manage.py change_account_status 019376a2-5c1e-7b04-9c55-2f0e6f6f1d11 ACTIVE \\
+      --staff ana@example.com --reason "Identity checked"
+  manage.py change_account_status 'Account|019376a2-5c1e-7b04-9c55-2f0e6f6f1d11' \\
+      CLOSED --staff ana@example.com --approved-by ben@example.com --dry-run
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument("account", help="the account's id")
+        parser.add_argument(
+            "status", type=str.upper, choices=Account.Status.values, help="the new one"
+        )
+        parser.add_argument(
+            "--staff", metavar="EMAIL", required=True, help="who changes it"
+        )
+        parser.add_argument(
+            "--approved-by", metavar="EMAIL", help="the second person, for CLOSED"
+        )
+        parser.add_argument(
+            "--reason",
+            metavar="TEXT",
+            type=reason_text,
+            help="why, for the history; the partner reads it",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="check everything, write nothing"
+        )
+
+    def handle(
+        self, *, account, status, staff, approved_by, reason, dry_run, **options
+    ):
+        actor = actor_named(staff, approved_by)
+        account = account_named(account)
+        try:
+            with transaction.atomic():
+                previous = account.change_status(status, actor, reason, timezone.now())
+                transaction.set_rollback(dry_run)
+        except InvalidStatusTransition:
+            raise refusal(account, status, actor) from None
+        named = f"Account|{account.pk} of {account}"
+        if previous == status:
+            return f"{named} is {status} already; nothing was written."
+        if dry_run:
+            return (
+                f"{named} would go from {previous} to {status} "
+                "(dry run: nothing was written)"
+            )
+        return f"{named} went from {previous} to {status}."
+
+
+def actor_named(staff, approved_by):
+    person = active_staff("--staff", staff)
+    if approved_by is None:
+        return Actor(person.email, is_staff=True)
+    second = active_staff("--approved-by", approved_by)
+    if second == person:
+        raise CommandError(
+            f"--approved-by {approved_by}: this is the person of --staff; name another."
+        )
+    return Actor(person.email, is_staff=True, approved_by=second.email)
+
+
+def account_named(text):
+    accounts = Account.objects.select_related("partner", "user")
+    try:
+        return accounts.get(pk=UUID(text.removeprefix("Account|")))
+    except ValueError:
+        raise CommandError(
+            f"{text} is not the id of an account: Account|, which may be left out, and "
+            "a UUID."
+        ) from None
+    except Account.DoesNotExist:
+        raise CommandError(
+            f"There is no account {text}. The admin lists accounts with their ids."
+        ) from None
+
+
+def refusal(account, status, actor):
+    account.refresh_from_db()
+    alone = allowed_statuses(account.status, {Right.STAFF})
+    together = allowed_statuses(account.status, {Right.STAFF_APPROVED})
+    if status in together and not actor.approved_by:
+        return CommandError(
+            f"The account is {account.status}; that it becomes {status} a second "
+            f"member of staff approves: add --approved-by EMAIL. Nothing was written."
+        )
+    possible = [*alone, *(f"{one} with --approved-by" for one in together)]
+    return CommandError(
+        f"The account is {account.status} and can not become {status}; allowed: "
+        f"{', '.join(possible) or 'nothing, it is final'}. Nothing was written."
+    )

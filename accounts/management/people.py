@@ -1,0 +1,48 @@
+"""Whom an operator names on the command line."""
+
+from uuid import UUID
+
+from django.core.management.base import CommandError
+
+from accounts.models import User
+
+
+def active_staff(option: str, email: str) -> User:
+    """The member of staff of this address, who may sign in.
+
+    Raises:
+        CommandError: there is none; `option` is where the address was given.
+    """
+    try:
+        return User.objects.get(email=email.lower(), is_staff=True, is_active=True)
+    except User.DoesNotExist:
+        raise CommandError(
+            f"{option} {email}: no active member of staff has this address. "
+            "The admin lists users who are staff."
+        ) from None
+
+
+def user_named(text: str) -> User:
+    """The user of this email address, LEI or id.
+
+    Raises:
+        CommandError: it is none of the three, or no user's.
+    """
+    named = text.removeprefix("User|")
+    if "@" in named:
+        found = User.objects.filter(email=named.lower())
+    elif len(named) == 20:
+        found = User.objects.filter(lei=named.upper())
+    else:
+        try:
+            found = User.objects.filter(pk=UUID(named))
+        except ValueError:
+            raise CommandError(
+                f"{text} is neither an email address nor an LEI nor a user's id."
+            ) from None
+    try:
+        return found.get()
+    except User.DoesNotExist:
+        raise CommandError(
+            f"There is no user {text}. The admin lists users with their ids."
+        ) from None

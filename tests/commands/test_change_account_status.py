@@ -1,0 +1,173 @@
+import io
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from accounts.models import Account, Actor, Partner, User
+from tests.characters import START
+
+ANA, BEN, GONE = "ana@staff.example", "ben@staff.example", "gone@staff.example"
+
+
+@pytest.fixture
+def account(db: None) -> Account:
+    for email in (ANA, BEN, GONE):
+        User.objects.create_user(
+            email,
+            type=User.Type.INDIVIDUAL,
+            first_name=email.partition("@")[0].title(),
+            last_name="Staff",
+            is_staff=True,
+            is_active=email != GONE,
+        )
+    acme = Partner.objects.create(login="acme", name="Acme")
+    otto = User.objects.create(
+        type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
+    )
+    return Account.objects.open(acme, otto, Actor(ANA, is_staff=True), START)
+
+
+def change(account: object, status: str, *arguments: str, staff: str = ANA) -> str:
+    output = io.StringIO()
+    command = ["change_account_status", str(account), status, f"--staff={staff}"]
+    call_command(*command, *arguments, stdout=output)
+    return output.getvalue().strip()
+
+
+def brought(account: Account, *statuses: str) -> Account:
+    both = Actor(ANA, is_staff=True, approved_by=BEN)
+    for status in statuses:
+        account.change_status(status, both, None, START)
+    return account
+
+
+def moves(account: Account) -> list[tuple[object, ...]]:
+    """The history after the opening."""
+    return list(
+        account.history.filter(number__gt=1).values_list(
+            "previous_status", "status", "reason", "actor", "is_staff", "approved_by"
+        )
+    )
+
+
+@pytest.mark.parametrize("named", ["{id}", "Account|{id}"])
+def test_changes_the_status_in_the_name_of_staff(account: Account, named: str):
+    said = change(named.format(id=account.pk), "active", "--reason= Identity checked ")
+    assert said == (
+        f"Account|{account.pk} of Otto Lund at Acme (acme) went from PENDING to ACTIVE."
+    )
+    account.refresh_from_db()
+    assert (account.status, account.status_reason) == ("ACTIVE", "Identity checked")
+    assert moves(account) == [("PENDING", "ACTIVE", "Identity checked", ANA, True, "")]
+
+
+def test_a_dry_run_judges_the_move_and_writes_nothing(account: Account):
+    assert change(account.pk, "ACTIVE", "--dry-run") == (
+        f"Account|{account.pk} of Otto Lund at Acme (acme) would go from PENDING to "
+        "ACTIVE (dry run: nothing was written)"
+    )
+    with pytest.raises(CommandError, match="can not become SUSPENDED"):
+        change(account.pk, "SUSPENDED", "--dry-run")
+    account.refresh_from_db()
+    assert (account.status, account.changes, moves(account)) == ("PENDING", 1, [])
+
+
+def test_the_status_that_it_has_changes_nothing(account: Account):
+    assert change(account.pk, "PENDING") == (
+        f"Account|{account.pk} of Otto Lund at Acme (acme) is PENDING already; nothing "
+        "was written."
+    )
+    assert moves(account) == []
+
+
+@pytest.mark.parametrize("before", [["ACTIVE"], ["ACTIVE", "SUSPENDED"]])
+def test_closes_with_a_second_person(account: Account, before: list[str]):
+    brought(account, *before)
+    change(account.pk, "CLOSED", f"--approved-by={BEN.title()}")
+    assert moves(account)[-1] == (before[-1], "CLOSED", None, ANA, True, BEN)
+
+
+@pytest.mark.parametrize("before", [["ACTIVE"], ["ACTIVE", "SUSPENDED"]])
+def test_does_not_close_without_one(account: Account, before: list[str]):
+    brought(account, *before)
+    with pytest.raises(CommandError) as refusal:
+        change(account.pk, "CLOSED")
+    assert str(refusal.value) == (
+        f"The account is {before[-1]}; that it becomes CLOSED a second member of staff "
+        "approves: add --approved-by EMAIL. Nothing was written."
+    )
+    account.refresh_from_db()
+    assert account.status == before[-1]
+    assert len(moves(account)) == len(before)
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (ANA, "this is the person of --staff; name another"),
+        (ANA.upper(), "this is the person of --staff; name another"),
+        (GONE, "no active member of staff has this address"),
+        ("otto@example.com", "no active member of staff has this address"),
+    ],
+)
+def test_the_second_person_is_somebody_else_on_the_staff(
+    account: Account, second: str, reason: str
+):
+    brought(account, "ACTIVE")
+    with pytest.raises(CommandError, match=f"--approved-by {second}: {reason}"):
+        change(account.pk, "CLOSED", f"--approved-by={second}")
+    account.refresh_from_db()
+    assert account.status == "ACTIVE"
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "allowed"),
+    [
+        ([], "SUSPENDED", "ACTIVE, REJECTED"),
+        ([], "CLOSED", "ACTIVE, REJECTED"),
+        (["ACTIVE"], "REJECTED", "SUSPENDED, CLOSED with --approved-by"),
+        (["ACTIVE", "SUSPENDED"], "PENDING", "ACTIVE, CLOSED with --approved-by"),
+        (["ACTIVE", "CLOSED"], "ACTIVE", "nothing, it is final"),
+        (["REJECTED"], "ACTIVE", "nothing, it is final"),
+    ],
+)
+@pytest.mark.parametrize("more", [[], [f"--approved-by={BEN}"]])
+def test_refuses_other_moves_and_tells_which_there_are(
+    account: Account, before: list[str], status: str, allowed: str, more: list[str]
+):
+    brought(account, *before)
+    was = ["PENDING", *before][-1]
+    with pytest.raises(CommandError) as refusal:
+        change(account.pk, status, *more)
+    assert str(refusal.value) == (
+        f"The account is {was} and can not become {status}; allowed: {allowed}. "
+        "Nothing was written."
+    )
+    account.refresh_from_db()
+    assert (account.status, len(moves(account))) == (was, len(before))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["019376a2-5c1e-7b04-9c55-2f0e6f6f1d11", "ACTIVE"], "no account 019376a2"),
+        (["User|019376a2-5c1e-7b04-9c55-2f0e6f6f1d11", "ACTIVE"], "is not the id of"),
+        (["otto", "ACTIVE"], "otto is not the id of an account"),
+        (["{id}", "OPEN"], "invalid choice: 'OPEN'"),
+        (["{id}", "ACTIVE", "--reason="], "--reason: 0 characters; give 1 to 500"),
+        (["{id}", "ACTIVE", f"--reason={'r' * 501}"], "--reason: 501 characters"),
+    ],
+)
+def test_refuses_what_makes_no_sense(
+    account: Account, arguments: list[str], reason: str
+):
+    named, *others = arguments
+    with pytest.raises(CommandError, match=reason):
+        change(named.format(id=account.pk), *others)
+    assert moves(account) == []
+
+
+def test_refuses_who_is_not_active_staff(account: Account):
+    with pytest.raises(CommandError, match=f"--staff {GONE}: no active member of sta"):
+        change(account.pk, "ACTIVE", staff=GONE)
+    assert moves(account) == []
