@@ -1,6 +1,7 @@
 """The arguments that narrow the list of issuers."""
 
 import django_filters
+from django.db.models import Value
 from django.db.models.functions import Collate, Lower
 
 from issuers.models import IndustryClassificationBenchmark, Issuer
@@ -17,8 +18,9 @@ class IssuerFilter(django_filters.FilterSet):
 
     def starting_with(self, issuers, name, value):
         """By prefix, case ignored: the index that orders the list finds it."""
+        # The database lowers both, for Python knows letters that a database may not.
         return issuers.alias(lower_name=Collate(Lower("trading_name"), "C")).filter(
-            lower_name__startswith=value.lower()
+            lower_name__startswith=Lower(Value(value))
         )
 
     def in_industry(self, issuers, name, value):

@@ -101,6 +101,24 @@ def page_info(name: str, data: dict[str, Any]) -> dict[str, Any]:
     return data[name]["pageInfo"]
 
 
+def planned(ask: Ask, text: str) -> tuple[Any, list[dict[str, Any]]]:
+    """What a document answers, and the plan of its last statement as it was run."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(execute: Any, sql: str, values: Any, many: bool, context: Any) -> Any:
+        asked.append((sql, values))
+        return execute(sql, values, many, context)
+
+    with connection.execute_wrapper(note):
+        data = ask(text).data
+    statement, values = asked[-1]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)
+        [[plan]] = cursor.fetchall()
+    [root] = orjson.loads(plan) if isinstance(plan, str) else plan
+    return data, [*nodes_of(root["Plan"])]
+
+
 def nodes_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for inner in plan.get("Plans", ()):
@@ -127,22 +145,8 @@ def test_a_page_reads_an_index_from_where_it_begins(name: str, partner: Ask):
     far = page_info(name, partner(document(name, "last: 1")).data)["endCursor"]
     for where, arguments in WHERE.items():
         given = Template(arguments).substitute(middle=f'"{middle}"', far=f'"{far}"')
-        asked: list[tuple[str, Any]] = []
-
-        def note(execute: Any, sql: str, values: Any, many: bool, context: Any) -> Any:
-            asked.append((sql, values))  # noqa: B023
-            return execute(sql, values, many, context)
-
-        with connection.execute_wrapper(note):
-            data = partner(document(name, given))
-        assert page_info(name, data.data)
-        statement, values = asked[-1]
-        with connection.cursor() as cursor:
-            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)
-            [[plan]] = cursor.fetchall()
-        if isinstance(plan, str):
-            plan = orjson.loads(plan)
-        nodes = [*nodes_of(plan[0]["Plan"])]
+        data, nodes = planned(partner, document(name, given))
+        assert page_info(name, data)
         table = f"issuers_{NAMES[name]}"
         scans = [node for node in nodes if node.get("Relation Name") == table]
         case = f"{name} {where}"
@@ -155,6 +159,17 @@ def test_a_page_reads_an_index_from_where_it_begins(name: str, partner: Ask):
             assert scan.get("Rows Removed by Filter", 0) == 0, case
             compares = bool({*"<>"} & {*scan.get("Index Cond", "")})
             assert compares == ("$" in arguments), (case, scan)
+
+
+@pytest.mark.parametrize("name", ["issuers"], indirect=True)
+def test_search_reads_the_index_only_where_names_begin_so(name: str, stranger: Ask):
+    document = '{ issuers(search: "COMPANY 99", first: 10) { nodes { slug } } }'
+    data, nodes = planned(stranger, document)
+    assert len(data["issuers"]["nodes"]) == 10
+    [scan] = [n for n in nodes if n.get("Relation Name") == "issuers_issuer"]
+    assert "company 99" in scan["Index Cond"]
+    assert scan["Actual Rows"] == 11
+    assert scan.get("Rows Removed by Filter", 0) == 0
 
 
 NAMES = {
