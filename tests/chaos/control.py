@@ -1,0 +1,50 @@
+"""The same view with idempotency as it is often written, to show what the storm finds.
+
+It looks whether the key is known, acts, and then notes the answer: three steps, each
+committed by itself. Served as `tests.chaos.control`.
+"""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.utils import timezone
+from graphql import ExecutionResult
+
+from accounts.callers import Caller
+from partnerapi.engine.documents import Prepared
+from partnerapi.wsgi import application
+
+# The view needs the models, which are ready only now.
+from partnerapi.gateway import views  # isort: skip
+from partnerapi.gateway.idempotency import Kept, fingerprint  # isort: skip
+from partnerapi.models import RETENTION, IdempotencyRecord  # isort: skip
+
+__all__ = ["application"]
+
+
+def check_then_act(
+    caller: Caller,
+    key: UUID,
+    prepared: Prepared,
+    run: Callable[[], ExecutionResult],
+    write: Callable[[ExecutionResult], bytes],
+) -> Kept:
+    records = IdempotencyRecord.objects.filter(partner_id=caller.partner_id, key=key)
+    known = records.first()
+    if known and known.body and known.expires_at:
+        return Kept(bytes(known.body), known.expires_at, replayed=True)
+    body = write(run())
+    now = timezone.now()
+    record = IdempotencyRecord(
+        partner_id=caller.partner_id,
+        key=key,
+        fingerprint=fingerprint(prepared),
+        body=body,
+        created_at=now,
+        expires_at=now + RETENTION,
+    )
+    IdempotencyRecord.objects.bulk_create([record], ignore_conflicts=True)
+    return Kept(body, now + RETENTION, replayed=False)
+
+
+views.once = check_then_act  # type: ignore[attr-defined]
