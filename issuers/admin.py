@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models.functions import Collate, Lower
 from django.utils.html import format_html
 
-from accounts.admin import companies_called
+from accounts.admin.users import companies_called
 from issuers.models import (
     Article,
     Document,

@@ -1,4 +1,6 @@
 import io
+from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.contrib import admin
@@ -8,21 +10,24 @@ from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models import ApiKey, Partner, User, UserHolder
 from issuers.models import Document, Issuer, LegacyShareholder
+from partnerapi.models import IdempotencyRecord
 
 PASSWORD = "correct horse battery"
 MODELS = [
     model
     for model in admin.site._registry
-    if model._meta.app_label in ("accounts", "issuers")
+    if model._meta.app_label in ("accounts", "issuers", "partnerapi")
 ]
-EDITABLE = [
-    model
-    for model in MODELS
-    if model.__name__ not in ("Country", "IndustryClassificationBenchmark")
-]
+READ_ONLY = (
+    "Account", "AccountStatusChange", "Country", "IdempotencyRecord",
+    "IndustryClassificationBenchmark",
+)  # fmt: skip
+EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
+ANSWER = b'{"data": {"told": "to the partner"}}'
 # Part of a row of the sandbox, by model.
 SEARCHES = {
     "Country": ("Slov", 2),
@@ -38,6 +43,9 @@ SEARCHES = {
     "LegacyShareholder": ("vergelune", 40),
     "Token": ("VERGELUNE", 2),
     "Article": ("vergelune joins", 1),
+    "Account": ("holder-0000020@LUMARELLE", 1),
+    "AccountStatusChange": ("holder-0000020@lumarelle", 6),
+    "IdempotencyRecord": ("00000007-", 1),
 }
 
 
@@ -45,8 +53,23 @@ SEARCHES = {
 def sandbox(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock(), transaction.atomic():
         call_command("seed_sandbox", "--json", stdout=io.StringIO())
+        demo = Partner.objects.get(login="demo")
+        IdempotencyRecord.objects.bulk_create(answered(demo, n) for n in range(50))
         yield
         transaction.set_rollback(True)
+
+
+def answered(partner, number):
+    at = timezone.now()
+    return IdempotencyRecord(
+        partner=partner,
+        key=UUID(int=number << 96),
+        fingerprint=bytes(32),
+        operation_name="Suspend",
+        body=ANSWER,
+        created_at=at,
+        expires_at=at + timedelta(hours=24),
+    )
 
 
 def signed_in(**rights):
@@ -114,6 +137,9 @@ def test_a_row_is_shown_without_its_secrets(staff, model):
     if model is ApiKey:
         assert bytes(row.secret_digest).hex() not in response.content.decode()
         assert "secret" not in response.content.decode()
+    if model is IdempotencyRecord:
+        assert "told" not in response.content.decode()
+        assert str(row.key) in response.content.decode()
 
 
 @pytest.mark.parametrize("model", MODELS)

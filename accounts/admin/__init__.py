@@ -1,0 +1,9 @@
+from django.contrib import admin
+
+from accounts.admin import accounts, partners, users
+
+__all__ = ["accounts", "partners", "users"]
+
+admin.site.site_header = "Partner platform"
+admin.site.site_title = "Partner platform"
+admin.site.index_title = "Back office"

@@ -1,0 +1,74 @@
+from django import forms
+from django.contrib import admin, messages
+from django.utils import timezone
+
+from accounts.callers import Scope
+from accounts.models import ApiKey, Partner
+
+
+@admin.register(Partner)
+class PartnerAdmin(admin.ModelAdmin):
+    list_display = ["login", "name", "is_active", "budget_points", "budget_refill"]
+    list_filter = ["is_active"]
+    search_fields = ["^login", "name"]
+    ordering = ["login"]
+
+    def get_readonly_fields(self, request, obj=None):
+        # The login is part of every key that was handed out.
+        return ["id", "created_at"] if obj is None else ["id", "login", "created_at"]
+
+
+class ApiKeyForm(forms.ModelForm):
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices, widget=forms.CheckboxSelectMultiple
+    )
+
+    def clean_expires_at(self):
+        expires_at = self.cleaned_data["expires_at"]
+        if expires_at and expires_at <= self.instance.created_at:
+            raise forms.ValidationError(
+                "A key expires after it was made. To end it now, revoke it."
+            )
+        return expires_at
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(admin.ModelAdmin):
+    """Keys are made by issue_api_key, which shows the token; no page could again."""
+
+    form = ApiKeyForm
+    list_display = [
+        "partner", "last_four", "scopes", "created_at", "expires_at", "last_used_at",
+        "revoked_at",
+    ]  # fmt: skip
+    list_select_related = ["partner"]
+    list_filter = [
+        ("revoked_at", admin.EmptyFieldListFilter),
+        ("expires_at", admin.EmptyFieldListFilter),
+        "partner",
+    ]
+    search_fields = ["^partner__login", "partner__name", "=last_four"]
+    ordering = ["-created_at", "-id"]
+    fields = [
+        "id", "partner", "last_four", "scopes", "created_at", "expires_at",
+        "last_used_at", "revoked_at",
+    ]  # fmt: skip
+    readonly_fields = [
+        "id", "partner", "last_four", "created_at", "last_used_at", "revoked_at"
+    ]  # fmt: skip
+    actions = ["revoke"]
+
+    def has_add_permission(self, request):
+        return False
+
+    @admin.action(description="Revoke selected keys", permissions=["change"])
+    def revoke(self, request, queryset):
+        at = timezone.now()
+        revoked = [key for key in queryset if key.revoke(at)]
+        for key in revoked:
+            self.log_change(request, key, "Revoked.")
+        self.message_user(
+            request,
+            f"{len(revoked)} keys revoked; they are refused within one second.",
+            messages.SUCCESS,
+        )

@@ -1,0 +1,152 @@
+from django.contrib import admin
+from django.contrib.auth import forms as auth_forms
+from django.contrib.auth.admin import UserAdmin as AuthUserAdmin
+
+from accounts.models import Country, User, UserHolder
+
+
+@admin.register(Country)
+class CountryAdmin(admin.ModelAdmin):
+    """Countries come from ISO 3166 with each migration, so staff only read them."""
+
+    list_display = ["name", "code", "alpha3"]
+    search_fields = ["^name", "=code", "=alpha3"]
+    ordering = ["name"]
+
+    def has_add_permission(self, request):
+        return False
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+
+class UserAddForm(auth_forms.AdminUserCreationForm):
+    """With a password for staff; without one for a holder, who does not sign in."""
+
+    class Meta:
+        model = User
+        fields = ["type", "email", "first_name", "last_name", "company_name"]
+        field_classes: dict[str, type] = {}
+
+    def clean_email(self):
+        return lower(self.cleaned_data["email"])
+
+
+class UserChangeForm(auth_forms.UserChangeForm):
+    class Meta:
+        model = User
+        fields = [
+            "type", "email", "first_name", "last_name", "company_name", "legal_form",
+            "lei", "country", "address", "postal_code", "city",
+            "is_active", "is_staff", "is_superuser", "groups", "user_permissions",
+        ]  # fmt: skip
+        field_classes: dict[str, type] = {}
+
+    def clean_email(self):
+        return lower(self.cleaned_data["email"])
+
+
+def lower(email):
+    return email and email.lower()
+
+
+@admin.register(User)
+class UserAdmin(AuthUserAdmin):
+    form = UserChangeForm
+    add_form = UserAddForm
+    list_display = [
+        "display_name", "type", "email", "country", "is_staff", "created_at"
+    ]  # fmt: skip
+    list_select_related = ["country"]
+    list_filter = ["type", "legal_form", "is_staff", "is_active"]
+    # Prefixes that have an index each: there may be millions of holders. An email
+    # is stored in small letters, and an LEI in capitals.
+    search_fields = [
+        "email__startswith", "^first_name", "^last_name", "^company_name"
+    ]  # fmt: skip
+    search_help_text = "The beginning of an email address, a name or a company's name"
+    ordering = ["-id"]
+    show_full_result_count = False
+    autocomplete_fields = ["country"]
+    readonly_fields = ["id", "created_at", "last_login"]
+    fieldsets = [
+        (None, {"fields": ["id", "type", "email", "password", "created_at"]}),
+        ("Person", {"fields": ["first_name", "last_name"]}),
+        ("Company", {"fields": ["company_name", "legal_form", "lei"]}),
+        ("Address", {"fields": ["address", "postal_code", "city", "country"]}),
+        (
+            "Permissions",
+            {
+                "fields": [
+                    "is_active", "is_staff", "is_superuser", "groups",
+                    "user_permissions", "last_login",
+                ]
+            },
+        ),
+    ]  # fmt: skip
+    add_fieldsets = [
+        (None, {"fields": ["type", "email"]}),
+        ("Password", {"fields": ["usable_password", "password1", "password2"]}),
+        ("Person", {"fields": ["first_name", "last_name"]}),
+        ("Company", {"fields": ["company_name"]}),
+    ]  # fmt: skip
+
+    @admin.display(description="name")
+    def display_name(self, user):
+        return str(user)
+
+    def get_search_results(self, request, queryset, search_term):
+        term = search_term.lower()
+        found, has_duplicates = super().get_search_results(request, queryset, term)
+        return found | companies_called(term, queryset), has_duplicates
+
+    def get_readonly_fields(self, request, obj=None):
+        # Whoever may edit users must not thereby make themselves a superuser.
+        fields = super().get_readonly_fields(request, obj)
+        if request.user.is_superuser:
+            return fields
+        return [*fields, "is_staff", "is_superuser", "groups", "user_permissions"]
+
+    def has_change_permission(self, request, obj=None):
+        return may_touch(request, obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request, obj=None):
+        return may_touch(request, obj) and super().has_delete_permission(request, obj)
+
+
+def companies_called(term, queryset, user=""):
+    """Rows of companies whose name begins with the whole term.
+
+    The search takes a term word by word, and a name's second word begins no column.
+    """
+    if " " not in term.strip():
+        return queryset.none()
+    return queryset.filter(**{f"{user}company_name__istartswith": term.strip()})
+
+
+def may_touch(request, user):
+    """Staff who can sign in are edited by superusers only, else by their password."""
+    return request.user.is_superuser or user is None or not user.is_staff
+
+
+@admin.register(UserHolder)
+class UserHolderAdmin(admin.ModelAdmin):
+    list_display = ["name", "user", "wallet_address"]
+    list_select_related = ["user"]
+    search_fields = [
+        "user__email__startswith", "^user__first_name", "^user__last_name",
+        "^user__company_name",
+    ]  # fmt: skip
+    search_help_text = "The beginning of the user's email address or name"
+    ordering = ["-id"]
+    show_full_result_count = False
+    autocomplete_fields = ["user"]
+    readonly_fields = ["id"]
+
+    def get_search_results(self, request, queryset, search_term):
+        term = search_term.lower()
+        found, has_duplicates = super().get_search_results(request, queryset, term)
+        return found | companies_called(term, queryset, "user__"), has_duplicates

@@ -1,0 +1,41 @@
+import re
+from uuid import UUID
+
+from django.contrib import admin
+
+from partnerapi.models import IdempotencyRecord
+
+
+@admin.register(IdempotencyRecord)
+class IdempotencyRecordAdmin(admin.ModelAdmin):
+    """Which mutations were answered lately; the answers are the partners' own."""
+
+    list_display = ["key", "partner", "operation_name", "created_at", "expires_at"]
+    list_select_related = ["partner"]
+    list_filter = ["partner"]
+    search_fields = ["key"]
+    search_help_text = "The beginning of an Idempotency-Key"
+    ordering = ["-id"]
+    show_full_result_count = False
+    fields = ["key", "partner", "operation_name", "created_at", "expires_at"]
+
+    def has_add_permission(self, request):
+        return False
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).defer("body", "fingerprint")
+
+    def get_search_results(self, request, queryset, search_term):
+        digits = search_term.strip(' "').replace("-", "").lower()
+        if not digits:
+            return queryset, False
+        if not re.fullmatch("[0-9a-f]{1,32}", digits):
+            return queryset.none(), False
+        first, last = (UUID(digits.ljust(32, end)) for end in "0f")
+        return queryset.filter(key__range=(first, last)), False
