@@ -99,7 +99,7 @@ def test_staff_move_accounts_of_one_status_and_leave_the_others(
     ]
     assert statuses(accounts) == {status: status for status in PATHS} | {source: target}
     assert AccountStatusChange.objects.count() == before + 1
-    last = accounts[source].history.last()
+    last = accounts[source].history.latest("number")
     assert (last.previous_status, last.status, last.reason) == (
         source,
         target,
@@ -115,7 +115,7 @@ def test_a_reason_may_be_left_out(staff: Client, accounts: dict[str, Account]):
     assert told(act(staff, "suspend", {"ACTIVE": accounts["ACTIVE"]})) == [
         "1 accounts are now SUSPENDED."
     ]
-    assert accounts["ACTIVE"].history.last().reason is None
+    assert accounts["ACTIVE"].history.latest("number").reason is None
 
 
 def test_a_reason_that_is_too_long_changes_nothing(
@@ -162,6 +162,8 @@ def test_a_longer_history_takes_no_more_queries(
             assert staff.get(page).status_code == 200
         return len(captured)
 
+    # The first one also asks for the model's content type, which is then known.
+    queries("PENDING")
     assert queries("CLOSED") == queries("PENDING") <= 10
 
 
