@@ -21,6 +21,13 @@ from partnerapi.schema import schema
 
 SDL_FILE = Path(__file__).with_name("schema.graphql")
 EXAMPLES_DIRECTORY = settings.BASE_DIR / "templates" / "examples"
+CLIENTS = {
+    "curl.sh": "curl",
+    "python.py": "Python, gql",
+    "apollo.mjs": "JavaScript, Apollo Client",
+    "urql.mjs": "JavaScript, urql",
+}
+"""Programs for partners, by their names in `clients` below the examples."""
 
 PUBLIC_QUERY = (
     "{ industryClassificationBenchmarks(first: 3)"
@@ -68,6 +75,18 @@ def graphiql(request: HttpRequest) -> HttpResponse:
     }
     context = {"configuration": configuration, "examples": examples()}
     return page(request, "graphiql.html", context, GRAPHIQL_POLICY.format(nonce=nonce))
+
+
+@require_safe
+def clients(request: HttpRequest) -> HttpResponse:
+    context = {
+        "sandbox": settings.PARTNER_API_SANDBOX,
+        "key": sandbox_key(),
+        "addresses": reference.addresses(),
+        "endpoint": request.build_absolute_uri("/graphql"),
+        "clients": client_programs(),
+    }
+    return page(request, "clients.html", context, PAGE_POLICY)
 
 
 @require_safe
@@ -142,6 +161,20 @@ def examples() -> list[dict[str, str]]:
             }
         )
     return found
+
+
+@cache
+def client_programs() -> list[dict[str, str]]:
+    directory = EXAMPLES_DIRECTORY / "clients"
+    return [
+        {
+            "anchor": name.partition(".")[0],
+            "name": name,
+            "title": title,
+            "program": (directory / name).read_text(),
+        }
+        for name, title in CLIENTS.items()
+    ]
 
 
 @cache

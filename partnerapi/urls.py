@@ -9,6 +9,7 @@ urlpatterns = [
     path("graphql", graphql, name="graphql"),
     path("graphiql", pages.graphiql, name="graphiql"),
     path("schema.graphql", pages.schema_sdl, name="schema_sdl"),
+    path("docs/clients", pages.clients, name="clients"),
     path("docs/schema", pages.schema_reference, name="schema_reference"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("admin/", admin.site.urls),

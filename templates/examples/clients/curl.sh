@@ -1,0 +1,47 @@
+#!/bin/sh
+# Suspends your first active account, exactly once.
+# Needs PARTNER_API_URL, PARTNER_API_KEY and curl 7.84 or newer.
+set -eu
+
+answer=$(mktemp)
+trap 'rm -f "$answer"' EXIT
+
+accounts='query { accounts(first: 3, status: ACTIVE) { nodes { id } } }'
+update='mutation ($input: UpdateAccountStatusInput!) {'
+update="$update updateAccountStatus(input: \$input)"
+update="$update { changedAt account { id status } } }"
+
+# A lost connection, 429 and 5xx are tried again: the same body, the same key.
+post() {
+  curl --silent --show-error --max-time 15 --retry 4 --retry-all-errors \
+    --header 'Content-Type: application/json' \
+    --header "X-Token-Auth: $PARTNER_API_KEY" \
+    --output "$answer" --data "$@" "$PARTNER_API_URL"
+  cat "$answer"
+  echo
+}
+change_status() {
+  input="{\"accountID\": \"$account\", \"status\": \"$1\"}"
+  post "{\"query\": \"$update\", \"variables\": {\"input\": $input}}" \
+    --header "Idempotency-Key: $2" \
+    --write-out 'replayed: %header{idempotent-replayed}\n'
+}
+first() {
+  grep -o "\"$1\":\"[^\"]*\"" "$answer" | head -n 1 | cut -d '"' -f 4
+}
+new_key() { uuidgen 2>/dev/null || cat /proc/sys/kernel/random/uuid; }
+
+post "{\"query\": \"$accounts\"}"
+account=$(first id)
+test -n "$account"
+
+# A key for each change, kept until its answer has come.
+key=$(new_key)
+change_status SUSPENDED "$key"
+
+# Sent again, it changes nothing: the first answer comes back.
+change_status SUSPENDED "$key"
+
+# Decide by the code: messages are for people and may change.
+change_status PENDING "$(new_key)"
+echo "refused: $(first code)"
