@@ -1,0 +1,30 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+SECONDS = 240
+
+
+@pytest.fixture
+def run() -> Callable[..., dict[str, Any]]:
+    """Runs one of these commands; what it reports as JSON."""
+
+    def run_command(name: str, *arguments: str) -> dict[str, Any]:
+        ended = subprocess.run(
+            [sys.executable, "-m", f"tests.chaos.{name}", "--json", *arguments],
+            cwd=settings.BASE_DIR,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        report: dict[str, Any] = json.loads(ended.stdout)
+        return report
+
+    return run_command
