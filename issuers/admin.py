@@ -99,7 +99,7 @@ class DocumentAdmin(admin.ModelAdmin):
 
 @admin.register(Issuer)
 class IssuerAdmin(admin.ModelAdmin):
-    formfield_overrides = SECURE_ADDRESSES
+    formfield_overrides = SECURE_ADDRESSES  # type: ignore[assignment]
     list_display = [
         "trading_name", "slug", "country", "trading_location", "owner",
         "industry_classification_benchmark", "created_at",
@@ -213,7 +213,7 @@ class TokenAdmin(admin.ModelAdmin):
 
 @admin.register(Article)
 class ArticleAdmin(admin.ModelAdmin):
-    formfield_overrides = SECURE_ADDRESSES
+    formfield_overrides = SECURE_ADDRESSES  # type: ignore[assignment]
     list_display = ["title", "issuer", "published_at", "is_published"]
     list_select_related = ["issuer"]
     list_filter = [("published_at", admin.EmptyFieldListFilter)]

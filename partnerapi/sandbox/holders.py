@@ -72,7 +72,7 @@ def holder(name: str, number: int, at: datetime) -> Holder:
                 TRADES[digest[45] % len(TRADES)],
             )
         )
-        form = FORMS[number % len(FORMS)]
+        form = str(FORMS[number % len(FORMS)])
         has_lei = is_detailed and digest[46] < 100
         lei = invented_lei(f"{name}:{number}") if has_lei else NULL
         type = "COMPANY"

@@ -99,6 +99,7 @@ def measure(pages: int, rounds: int, console: Console) -> int:
         if backward:
             # The first row of the next page: its predecessor ends this one.
             cursor = page(last=1, before=cursor)["edges"][0]["cursor"]
+        assert cursor
         return cursor
 
     second = page(first=1, after=end_of(1))

@@ -66,12 +66,12 @@ def random_document(chance: random.Random) -> str:
                 parts.append(f"...{chance.choice(list(FRAGMENTS))}")
             else:
                 field = chance.choice(FIELDS[type_name])
-                inner = BELOW.get(field.partition("(")[0])
-                if inner and not depth:
-                    field, inner = "__typename", None
+                below = BELOW.get(field.partition("(")[0], "")
+                if below and not depth:
+                    field, below = "__typename", ""
                 alias = chance.choice(["", "", "", "", "", "x: "])
-                below = selection_set(inner, depth - 1) if inner else ""
-                parts.append(f"{alias}{field} {below}")
+                selected = selection_set(below, depth - 1) if below else ""
+                parts.append(f"{alias}{field} {selected}")
         return "{" + " ".join(parts) + "}"
 
     document = selection_set("Query", 3)

@@ -278,7 +278,7 @@ def test_answers_400_to_a_body_that_is_no_request(
 
 
 def test_null_members_are_absent_and_unknown_ones_ignored(stranger: Ask):
-    body = {
+    body: dict[str, Any] = {
         "query": "query q { __typename }",
         "variables": None,
         "operationName": None,

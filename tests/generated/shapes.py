@@ -89,10 +89,8 @@ class Shapes:
             if isinstance(selection, FieldNode) and self.chance(0.06):
                 selections.append(self.repeated(selection))
         if self.chance(0.15):
-            name = NameNode(value="__typename")
-            selections.insert(
-                self.random.randint(0, len(selections)), FieldNode(name=name)
-            )
+            typename = FieldNode(name=NameNode(value="__typename"))
+            selections.insert(self.random.randint(0, len(selections)), typename)
         selection_set.selections = tuple(self.regrouped(selections, parent))
 
     def visit_field(self, field: FieldNode, parent: Any) -> None:
