@@ -163,8 +163,8 @@ class Shapes:
         """Move some selections into fragments; spread earlier fragments again."""
         known = self.fragments.get(parent.name, [])
         if known and self.spreads < MOST_SPREADS and self.chance(0.3):
-            name = self.random.choice(known).name
-            selections.append(self.spread(name.value))
+            again = self.random.choice(known).name
+            selections.append(self.spread(again.value))
         if self.chance(0.15):
             start, end = self.part(selections)
             wrapped = InlineFragmentNode(
