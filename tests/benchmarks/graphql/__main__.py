@@ -5,8 +5,8 @@ python -m tests.benchmarks.graphql --help
 
 import argparse
 import os
+import signal
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from rich.console import Console
 from tests.installation import throw_away_installation
 
 TABLES = ("compare", "sizes", "lengths", "processes", "inside", "nesting", "caches")
-WIDTH = 132
+WIDTH = 150
 EXAMPLES = """
 The peers are installed once, below --directory, and nowhere else: graphene-django as
 its documentation shows it, strawberry-django with its optimizer, PostGraphile 5 with
@@ -47,7 +47,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     numbers: list[tuple[str, type, Any, str]] = [
         ("--issuers", int, 5000, "issuers in the list"),
         ("--first", int, 50, "issuers on a page"),
-        ("--nested", int, 4, "years of figures of each issuer, all on its page"),
+        ("--nested", int, 4, "figures on an issuer's page"),
         ("--rounds", int, 5, "rounds of each server, taken in turns"),
         ("--seconds", float, 3.0, "seconds of a round"),
         ("--connections", int, 4, "connections at once"),
@@ -66,10 +66,12 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     unknown = sorted(set(options.tables) - set(TABLES))
     if unknown:
         parser.error(f"no table {', '.join(unknown)}; choose from {', '.join(TABLES)}")
-    if not 1 <= options.first <= min(100, options.issuers):
-        parser.error("--first: pass 1 to 100, and no more than there are issuers")
+    if options.issuers <= 100:
+        parser.error("--issuers: pass more than 100, the largest page")
+    if not 1 <= options.first <= 100:
+        parser.error("--first: pass 1 to 100")
     if not 1 <= options.nested <= 4:
-        parser.error("--nested: pass 1 to 4; that many years are made")
+        parser.error("--nested: pass 1 to 4; each issuer has four years' figures")
     options.tables = options.tables or list(TABLES)
     return options
 
@@ -81,17 +83,22 @@ def main() -> int:
         console.width = WIDTH
     # The table of nested pages asks for more than the API lets one request ask for.
     os.environ["PARTNER_API_MAX_COST"] = "1000000"
-    with throw_away_installation(), tempfile.TemporaryDirectory() as scratch:
+    # Told to end, it ends its servers first.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with throw_away_installation():
         from partnerapi.processes import RunError
         from tests.benchmarks.graphql.answers import WrongAnswer
         from tests.benchmarks.graphql.installs import InstallError
         from tests.benchmarks.graphql.run import Benchmark
 
         try:
-            Benchmark(options, console, Path(scratch)).run()
-        except (InstallError, RunError, WrongAnswer) as error:
-            console.print(f"[red]{error}", soft_wrap=True)
+            Benchmark(options, console).run()
+        except (InstallError, RunError, WrongAnswer, OSError) as error:
+            console.print(str(error), style="red", markup=False, soft_wrap=True)
             return 1
+        except KeyboardInterrupt:
+            console.print("stopped")
+            return 130
     return 0
 
 

@@ -10,18 +10,25 @@ from issuers.models import Issuer
 from tests.benchmarks.graphql import load
 from tests.benchmarks.graphql.answers import WrongAnswer
 from tests.benchmarks.graphql.comparison import Effort, measure
-from tests.benchmarks.graphql.rows import LATEST_YEAR, add_figures, add_issuers, analyze
+from tests.benchmarks.graphql.rows import (
+    LATEST_YEAR,
+    YEARS,
+    add_figures,
+    add_issuers,
+    analyze,
+)
 from tests.benchmarks.graphql.servers import Server
 
 PAGE_SIZES = (1, 10, 25, 50, 100)
 
 
-def seconds_alone(server: Server, first: int, nested: int, effort: Effort) -> float:
-    """Median time of one answer when nobody else asks."""
+def seconds_alone(
+    servers: Sequence[Server], first: int, nested: int, effort: Effort
+) -> list[float]:
+    """Each server's median time of one answer when nobody else asks it."""
     alone = Effort(effort.rounds, effort.seconds, connections=1)
-    title = f"{server.name}, {first} × {nested}"
-    [measured] = measure([server], first, nested, alone, title)
-    return measured.latency(50)
+    measured = measure(servers, first, nested, alone, f"{first} × {nested}")
+    return [one.latency(50) for one in measured]
 
 
 def new_table(title: str, *headings: str) -> Table:
@@ -45,8 +52,7 @@ def page_sizes(servers: Sequence[Server], nested: int, effort: Effort) -> Table:
     for first in PAGE_SIZES:
         rows = first * (1 + nested)
         cells = []
-        for server in servers:
-            seconds = seconds_alone(server, first, nested, effort)
+        for seconds in seconds_alone(servers, first, nested, effort):
             cells += [f"{seconds * 1000:.2f}", f"{seconds / rows * 1e6:.1f}"]
         table.add_row(str(first), str(rows), *cells)
     return table
@@ -55,7 +61,7 @@ def page_sizes(servers: Sequence[Server], nested: int, effort: Effort) -> Table:
 def list_lengths(
     server: Server, lengths: Sequence[int], first: int, nested: int, effort: Effort
 ) -> Table:
-    """Lengthen the list step by step; the table holds as many issuers before."""
+    """The first and the last page while the list grows to these lengths."""
     table = new_table(
         f"List length: first: {first} × first: {nested}, one connection, median ms",
         "issuers in the list",
@@ -63,25 +69,29 @@ def list_lengths(
         "last page",
         "last / first",
     )
-    count = Issuer.objects.count()
     for length in lengths:
-        if length > count:
-            add_issuers(count + 1, length)
-            analyze()
-            count = length
-        at_the_start = seconds_alone(server, first, nested, effort)
-        at_the_end = last_page_seconds(server, first, nested, effort)
+        add_issuers(Issuer.objects.count() + 1, length)
+        analyze()
+        pages = [
+            (server.page(first, nested), server.checked(first, nested)),
+            last_page(server, first, nested),
+        ]
+        times: list[list[float]] = [[], []]
+        for _ in range(effort.rounds):
+            for (request, body), seconds in zip(pages, times, strict=True):
+                seconds += load.load(request, body, 1, effort.seconds).latencies
+        start, end = map(median, times)
         table.add_row(
             f"{length:,}",
-            f"{at_the_start * 1000:.2f}",
-            f"{at_the_end * 1000:.2f}",
-            f"{at_the_end / at_the_start:.2f}",
+            f"{start * 1000:.2f}",
+            f"{end * 1000:.2f}",
+            f"{end / start:.2f}",
         )
     return table
 
 
-def last_page_seconds(server: Server, first: int, nested: int, effort: Effort) -> float:
-    """Median time of the list's last whole page, reached by its cursor."""
+def last_page(server: Server, first: int, nested: int) -> tuple[load.Request, bytes]:
+    """The request for a list's last whole page, by its cursor, and its answer."""
     document = server.plan.dialect.document(first, nested)
     question = f"{{ issuers(last: {first + 1}) {{ pageInfo {{ startCursor }} }} }}"
     answer = orjson.loads(load.ask(server.request(question)))
@@ -95,8 +105,7 @@ def last_page_seconds(server: Server, first: int, nested: int, effort: Effort) -
     slugs = [issuer.slug for issuer in reversed(wanted)]
     if [edge["node"]["slug"] for edge in edges] != slugs:
         raise WrongAnswer("the last page holds other issuers than the last ones")
-    rounds = [load.load(request, body, 1, effort.seconds) for _ in range(effort.rounds)]
-    return median(seconds for one in rounds for seconds in one.latencies)
+    return request, body
 
 
 def processes(
@@ -121,7 +130,7 @@ def processes(
 def nesting(servers: Sequence[Server], effort: Effort) -> Table:
     """Time for each row returned; gives a hundred issuers a hundred figures."""
     issuers = list(Issuer.objects.order_by("id")[:100])
-    add_figures(issuers, LATEST_YEAR - 4, 96)
+    add_figures(issuers, LATEST_YEAR - YEARS, 100 - YEARS)
     analyze()
     table = new_table(
         "Nesting: one connection, median",
@@ -132,8 +141,8 @@ def nesting(servers: Sequence[Server], effort: Effort) -> Table:
         "µs a row",
         "time / rows",
     )
-    for server in servers:
-        few, many = (seconds_alone(server, size, size, effort) for size in (10, 100))
+    times = [seconds_alone(servers, size, size, effort) for size in (10, 100)]
+    for server, few, many in zip(servers, *times, strict=True):
         few_each, many_each = few / (10 + 10 * 10), many / (100 + 100 * 100)
         table.add_row(
             server.name,

@@ -20,6 +20,7 @@ from partnerapi.wsgi import application as product  # isort: skip
 from partnerapi.engine.documents import prepare
 from partnerapi.gateway import views
 from partnerapi.schema import schema
+from tests.benchmarks.graphql import load
 from tests.benchmarks.graphql.answers import PRODUCT, WrongAnswer
 
 WARM_ANSWERS = 50
@@ -91,32 +92,42 @@ def timed(spent: dict[str, float]) -> Iterator[None]:
 
         return clocked
 
-    whole = {name: getattr(views, name) for name in STAGES}
-    for name, call in whole.items():
-        setattr(views, name, clock(name, call))
+    places = [*((views, name) for name in STAGES), (connection, "connect")]
+    calls = [getattr(owner, name) for owner, name in places]
+    for (owner, name), call in zip(places, calls, strict=True):
+        setattr(owner, name, clock(name, call))
     try:
         with connection.execute_wrapper(
             lambda execute, *arguments: clock("statements", execute)(*arguments)
         ):
             yield
     finally:
-        for name, call in whole.items():
-            setattr(views, name, call)
+        for (owner, name), call in zip(places, calls, strict=True):
+            setattr(owner, name, call)
 
 
-def measure(key: str, first: int, nested: int, answers: int) -> dict[str, float]:
-    """Median seconds of each stage, of the whole, and of reading a new document."""
+def measure(
+    key: str, port: int, first: int, nested: int, answers: int
+) -> dict[str, float]:
+    """Median seconds of each stage, of the whole, of reading a new document; by HTTP.
+
+    Answers from this process and from the server on the port take turns, so that
+    whatever else this machine does meets both.
+    """
     application = Application(key)
     document = PRODUCT.document(first, nested)
+    request = load.make_request(port, document, {"X-Token-Auth": key})
+    client = load.Client(request)
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(WARM_ANSWERS):
         application(document)
     for _ in range(answers):
-        spent: dict[str, float] = defaultdict(float)
+        spent = defaultdict(float, connect=0.0, statements=0.0)
         with timed(spent):
             began = time.perf_counter()
             application(document)
             spent["whole"] = time.perf_counter() - began
+        spent["http"] = client.exchange()
         for name, seconds in spent.items():
             times[name].append(seconds)
     middle = {name: median(seconds) for name, seconds in times.items()}
@@ -134,18 +145,22 @@ def first_sight(document: str) -> float:
     return median(times)
 
 
-def stages(key: str, first: int, nested: int, answers: int, over_http: float) -> Table:
-    """Where an answer's time goes; `over_http` is all of it over a socket, seconds."""
+def stages(key: str, port: int, first: int, nested: int, answers: int) -> Table:
+    """Where an answer's time goes; the product listens on the port, too."""
     # A process of its own, as much like a server's as can be.
-    command = [sys.executable, "-m", __name__, key, str(first), str(nested)]
-    ended = subprocess.run([*command, str(answers)], stdout=subprocess.PIPE, check=True)
+    numbers = map(str, (port, first, nested, answers))
+    command = [sys.executable, "-m", __name__, key, *numbers]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     middle = json.loads(ended.stdout)
-    whole, statements = middle["whole"], middle["statements"]
+    whole, over_http = middle["whole"], middle["http"]
+    execute, statements = middle["execute"], middle["statements"]
+    connect = middle["connect"]
     rows = [(label, middle[name]) for name, label in STAGES.items()]
     inner = list(STAGES).index("execute") + 1
     rows[inner:inner] = [
+        ("  of that, a tested connection from the pool", connect),
         ("  of that, statements: sent, run, received", statements),
-        ("  of that, rows to response objects", middle["execute"] - statements),
+        ("  of that, rows to response objects", execute - statements - connect),
     ]
     rows += [
         ("Django and the rest", whole - sum(middle[name] for name in STAGES)),
@@ -155,12 +170,12 @@ def stages(key: str, first: int, nested: int, answers: int, over_http: float) ->
         ("besides: first sight of the document", middle["first_sight"]),
     ]
     table = Table(
-        title=f"Where the time goes: first: {first} × first: {nested}, "
-        f"{answers} answers, one at a time",
+        title=f"Where the time goes: first: {first} × first: {nested}, median of "
+        f"{answers} answers",
         title_justify="left",
     )
     table.add_column("stage")
-    table.add_column("median ms", justify="right")
+    table.add_column("ms", justify="right")
     table.add_column("of HTTP", justify="right")
     for label, seconds in rows:
         table.add_row(label, f"{seconds * 1000:.3f}", f"{seconds / over_http:.0%}")

@@ -115,6 +115,13 @@ class Client:
         self.status = status_line.split()[1]
         self.length = int(length[1])
 
+    def exchange(self) -> float:
+        """Send, and receive the whole answer; the seconds that it took."""
+        self.send()
+        while not self.receive():
+            pass
+        return time.perf_counter() - self.sent_at
+
     def body(self) -> bytes:
         return bytes(self.view[self.body_at : self.received])
 
@@ -135,9 +142,7 @@ def ask(request: Request) -> bytes:
     """
     client = Client(request)
     with client.connection:
-        client.send()
-        while not client.receive():
-            pass
+        client.exchange()
         if client.status != b"200":
             said = f"{client.status.decode()}: {client.body()[:1000].decode()}"
             raise WrongAnswer(f"port {request.port} answered {said}")

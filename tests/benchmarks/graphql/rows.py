@@ -17,7 +17,7 @@ from stdnum.iso7064 import mod_97_10
 from accounts.models import User
 from issuers.models import Issuer, IssuerFinancialData
 
-LATEST_YEAR = 2025
+LATEST_YEAR, YEARS = 2025, 4
 TOWNS = {
     "FR": ["Angers", "Besançon", "Nîmes", "Saint-Étienne"],
     "DE": ["Göttingen", "Köln", "Münster", "Weißenfels"],
@@ -36,8 +36,8 @@ def ordered_ids(count: int) -> list[Any]:
     return sorted(uuid.uuid7() for _ in range(count))
 
 
-def add_issuers(first: int, last: int, figures: int = 4) -> None:
-    """Make the issuers with these numbers, each with an owner and yearly figures."""
+def add_issuers(first: int, last: int) -> None:
+    """Make the issuers with these numbers, with owners and four years' figures."""
     chance = random.Random(first)
     numbers = range(first, last + 1)
     owners = [
@@ -52,7 +52,7 @@ def add_issuers(first: int, last: int, figures: int = 4) -> None:
     ]
     User.objects.bulk_create(owners, batch_size=1000)
     Issuer.objects.bulk_create(issuers, batch_size=1000)
-    add_figures(issuers, LATEST_YEAR, figures)
+    add_figures(issuers, LATEST_YEAR, YEARS)
 
 
 def add_figures(issuers: list[Issuer], latest: int, years: int) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import Issuer
-from partnerapi.processes import RunError
+from partnerapi.processes import RunError, take_lock
 from tests.benchmarks.graphql import caches, comparison, costs, inside, rows
 from tests.benchmarks.graphql.comparison import Effort
 from tests.benchmarks.graphql.installs import (
@@ -27,11 +27,14 @@ from tests.benchmarks.graphql.installs import (
 from tests.benchmarks.graphql.servers import (
     Server,
     django_peer,
+    end_leftovers,
     postgraphile,
     product_on_granian,
     product_on_gunicorn,
     running,
 )
+
+LENGTHS = (200, 1000)
 
 
 class Benchmark:
@@ -41,38 +44,41 @@ class Benchmark:
         InstallError, RunError, WrongAnswer: what ended it.
     """
 
-    def __init__(
-        self, options: argparse.Namespace, console: Console, scratch: Path
-    ) -> None:
+    def __init__(self, options: argparse.Namespace, console: Console) -> None:
         self.options = options
         self.console = console
-        self.scratch = scratch
+        self.directory = options.directory or cache_directory()
         self.page = (options.first, options.nested)
         self.effort = Effort(options.rounds, options.seconds, options.connections)
 
     def run(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        # One run at a time: two would measure each other.
+        with take_lock(self.directory):
+            end_leftovers(self.directory)
+            self.print_tables()
+
+    def print_tables(self) -> None:
         if Issuer.objects.exists():
             raise RunError(
                 "DATABASE_URL names a database that has issuers; leave it unset, or "
                 "name an empty database that may be filled"
             )
-        self.installed = install(
-            self.options.directory or cache_directory(), self.console.print
-        )
+        self.installed = install(self.directory, self.console.print)
         partner = Partner.objects.create(login="benchmark", name="Benchmark")
         self.key = ApiKey.objects.issue(partner, list(Scope))[1]
-        self.console.print(f"making {self.options.issuers:,} issuers")
-        rows.add_issuers(1, self.options.issuers, self.options.nested)
-        rows.analyze()
         self.describe()
         tables = self.options.tables
+        if "lengths" in tables:
+            self.lengths()
+        else:
+            rows.add_issuers(1, self.options.issuers)
+            rows.analyze()
         if {"compare", "sizes", "inside"} & set(tables):
             self.with_everybody()
         if "processes" in tables:
             self.processes()
-        # These two leave other rows behind, so they come last.
-        if "lengths" in tables:
-            self.lengths()
+        # It leaves other figures behind, so it comes after the tables that count them.
         if "nesting" in tables:
             self.nesting()
         if "caches" in tables:
@@ -81,7 +87,7 @@ class Benchmark:
     def with_everybody(self) -> None:
         threads, installed = self.options.threads, self.installed
         with running(
-            self.scratch,
+            self.directory,
             django_peer("graphene-django", threads, installed),
             django_peer("strawberry-django", threads, installed),
             postgraphile(installed),
@@ -95,9 +101,10 @@ class Benchmark:
                 some = [gunicorn, granian, graphile]
                 self.console.print(costs.page_sizes(some, self.page[1], self.effort))
             if "inside" in self.options.tables:
-                alone = costs.seconds_alone(gunicorn, *self.page, self.effort)
                 answers = int(100 * self.options.seconds)
-                self.console.print(inside.stages(self.key, *self.page, answers, alone))
+                self.console.print(
+                    inside.stages(self.key, gunicorn.port, *self.page, answers)
+                )
 
     def compare(self, servers: list[Server]) -> None:
         comparison.check_no_answer_is_kept(servers, *self.page)
@@ -119,13 +126,16 @@ class Benchmark:
             product_on_gunicorn(self.key, self.options.threads, workers)
             for workers in (1, 2)
         ]
-        with running(self.scratch, *plans) as servers:
+        with running(self.directory, *plans) as servers:
             self.console.print(costs.processes(servers, *self.page, self.effort))
 
     def lengths(self) -> None:
-        lengths = [self.options.issuers * factor for factor in (1, 4, 10)]
+        whole = self.options.issuers
+        lengths = [*(each for each in LENGTHS if each < whole), whole]
+        # A server is asked for an issuer before it counts as ready.
+        rows.add_issuers(1, 1)
         with running(
-            self.scratch, product_on_gunicorn(self.key, self.options.threads)
+            self.directory, product_on_gunicorn(self.key, self.options.threads)
         ) as [server]:
             self.console.print(
                 costs.list_lengths(server, lengths, *self.page, self.effort)
@@ -133,7 +143,7 @@ class Benchmark:
 
     def nesting(self) -> None:
         with running(
-            self.scratch,
+            self.directory,
             product_on_gunicorn(self.key, self.options.threads),
             postgraphile(self.installed),
         ) as servers:

@@ -179,6 +179,15 @@ def postgres_cpu_seconds() -> dict[int, float]:
         return {pid: cpu_seconds(psutil.Process(pid)) for (pid,) in cursor.fetchall()}
 
 
+def recorded(directory: Path) -> Processes:
+    return Processes(directory / "processes", lambda name, line: None)
+
+
+def end_leftovers(directory: Path) -> None:
+    """End the servers of a run that was killed."""
+    recorded(directory).end_leftovers()
+
+
 @contextlib.contextmanager
 def running(directory: Path, *plans: Plan) -> Iterator[list[Server]]:
     """Servers that have answered a page; on leaving, all of them end.
@@ -187,7 +196,7 @@ def running(directory: Path, *plans: Plan) -> Iterator[list[Server]]:
         RunError: one does not start.
         WrongAnswer: one answers something else than the database holds.
     """
-    processes = Processes(directory / f"servers-{id(plans)}", lambda name, line: None)
+    processes = recorded(directory)
     try:
         servers = []
         for plan in plans:
