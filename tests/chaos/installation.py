@@ -83,6 +83,8 @@ class Web:
         self.workers = workers
         self.application = application
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        # gunicorn does so itself, but not for a listener that it is handed.
+        self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port: int = self.listener.getsockname()[1]
         self.killed_workers = self.killed_masters = 0
         self.master = self.start()
