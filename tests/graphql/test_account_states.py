@@ -5,10 +5,13 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -80,7 +83,7 @@ def open_account(partner: Partner, status: str = "PENDING") -> Account:
 
 
 class Accounts(RuleBasedStateMachine):
-    """Three accounts, changed by their partner over HTTP and by staff.
+    """Three accounts, changed by their partner, by staff and by an operator at once.
 
     `model` maps an account to its history: (status before, status, reason, actor).
     """
@@ -170,6 +173,28 @@ class Accounts(RuleBasedStateMachine):
             assert previous == before
             assert account.status == status
 
+    @rule(
+        number=numbers,
+        status=statuses,
+        reason=reasons.filter(lambda text: text is None or text.strip()),
+        who=st.sampled_from(["staff", "two of staff"]),
+        dry_run=st.booleans(),
+    )
+    def operator_commands(
+        self, number: int, status: str, reason: str | None, who: str, dry_run: bool
+    ) -> None:
+        account = self.accounts[number]
+        command = [str(account.pk), status, f"--staff={ACTORS[who].name}"]
+        command += [f"--approved-by={ACTORS[who].approved_by}"] * (who != "staff")
+        command += [f"--reason={reason}"] * (reason is not None)
+        command += ["--dry-run"] * dry_run
+        history = self.model[account.pk].copy()
+        _, refused = self.expect(number, who, status, reason and reason.strip())
+        if dry_run:
+            self.model[account.pk] = history
+        with pytest.raises(CommandError) if refused else nullcontext():
+            call_command("change_account_status", *command, stdout=StringIO())
+
     @invariant()
     def database_holds_what_the_dictionary_does(self) -> None:
         found: dict[Any, list[Any]] = {pk: [] for pk in self.model}
@@ -189,10 +214,18 @@ def test_statuses_are_those_of_a_dictionary(
     world: World, partner: Ask, unlimited_budgets: None
 ):
     Accounts.ask, Accounts.partner = partner, world.partner
+    for name in ("ana", "ben"):
+        User.objects.create(
+            type=User.Type.INDIVIDUAL,
+            first_name=name,
+            last_name="Staff",
+            email=f"{name}@staff.example",
+            is_staff=True,
+        )
     run_state_machine_as_test(
         Accounts,
         settings=hypothesis_settings(
-            max_examples=40, stateful_step_count=30, deadline=None
+            max_examples=25, stateful_step_count=30, deadline=None
         ),
     )
 
@@ -338,9 +371,9 @@ def test_never_shows_another_partners_accounts(
         assert shown == [{"id": id, "status": "ACTIVE"} for id in ids]
         assert partner(NODES, {"ids": ids}).body == {"data": {"nodes": [None] * 100}}
     unknown = f"Account|{uuid.uuid4()}"
-    refusals = set()
+    theirs, refusals = set(their_ids), set()
     for id in [*their_ids, unknown, "Account|0", "nonsense"]:
-        known = {"id": id} if id in their_ids else None
+        known = {"id": id} if id in theirs else None
         assert owner(NODE, {"id": id}).data == {"node": known}
         assert partner(NODE, {"id": id}).body == {"data": {"node": None}}
         assert partner(ACCOUNT, {"id": id}).body == {"data": {"account": None}}
