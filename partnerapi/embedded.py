@@ -6,6 +6,7 @@ runs them on unix sockets in a private directory. Knows nothing of Django.
 
 import importlib.metadata
 import importlib.util
+import locale
 import os
 import pwd
 import re
@@ -297,6 +298,7 @@ def make_cluster(
             "--auth=trust",
             "--encoding=UTF8",
             "--locale=C",
+            f"--lc-ctype={character_type()}",
             "--no-sync",
         ],
         environment=ENVIRONMENT,
@@ -305,6 +307,17 @@ def make_cluster(
     )
     processes.finish(initdb)
     unfinished.rename(data)
+
+
+def character_type() -> str:
+    """A locale in which É has a lower case, where the machine has one; else C."""
+    before = locale.setlocale(locale.LC_CTYPE)
+    try:
+        return locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
+    except locale.Error:
+        return "C"
+    finally:
+        locale.setlocale(locale.LC_CTYPE, before)
 
 
 def has_database(private: Path) -> bool:

@@ -188,10 +188,11 @@ class Values:
                     {"slug": self.random.choice(self.samples.values["issuer.slug"])},
                 ]
             )
-        for argument in definition.args:
-            known = self.samples.values.get(f"{name}.{argument}")
-            if known and name != "issuer" and self.random.random() < 0.15:
-                given[argument] = self.random.choice(known)
+        for key, argument in definition.args.items():
+            known = self.samples.values.get(f"{name}.{key}")
+            share = 0.8 if is_required_argument(argument) else 0.15
+            if known and name != "issuer" and self.random.random() < share:
+                given[key] = self.random.choice(known)
         field.arguments = (
             *(
                 self.argument(key, definition.args[key].type, value)

@@ -1,5 +1,7 @@
 """What generated documents ask of the sandbox: ids, slugs, cursors that are there."""
 
+import uuid
+
 from accounts.models import Account, User, UserHolder
 from issuers import models
 from tests.characters import Ask
@@ -37,6 +39,20 @@ LISTS = """
 """
 
 
+def mutation_key(ask: Ask) -> str:
+    """The Idempotency-Key of a mutation that has happened; it changes nothing."""
+    account = Account.objects.filter(partner__login="demo").order_by("pk")[0]
+    values = {"accountID": f"Account|{account.pk}", "status": account.status}
+    key = str(uuid.uuid4())
+    document = """
+        mutation ($input: UpdateAccountStatusInput!) {
+          updateAccountStatus(input: $input) { previousStatus }
+        }
+    """
+    assert ask(document, {"input": values}, **{"Idempotency-Key": key}).data
+    return key
+
+
 def read_samples(ask: Ask) -> Samples:
     """Samples of a seeded sandbox; `ask` has a key that sees everything."""
     data = ask(LISTS).data
@@ -56,6 +72,7 @@ def read_samples(ask: Ask) -> Samples:
             for name, pages in lists.items()
         },
         values={
+            "idempotentRequest.key": [mutation_key(ask)],
             "issuer.slug": [*issuers.values_list("slug", flat=True)],
             "issuers.search": [name[: n % 3 + 1] for n, name in enumerate(names)],
             "issuers.country": sorted(
