@@ -61,6 +61,12 @@ class Command(BaseCommand):
             "--port", type=int, default=8080, help="web server's port (8080)"
         )
         parser.add_argument(
+            "--fix-port",
+            type=int,
+            default=9878,
+            help="kept for the FIX feed, which is not served yet (9878)",
+        )
+        parser.add_argument(
             "--directory",
             type=Path,
             default=settings.STATE_DIRECTORY,
@@ -73,9 +79,12 @@ class Command(BaseCommand):
             help="when everything answers, describe it in one line of JSON",
         )
 
-    def handle(self, *, port, directory, as_json, **options):
-        if not 0 < port < 65536:
-            raise CommandError(f"--port {port}: expected a number from 1 to 65535.")
+    def handle(self, *, port, fix_port, directory, as_json, **options):
+        for name, number in (("--port", port), ("--fix-port", fix_port)):
+            if not 0 < number < 65536:
+                raise CommandError(f"{name} {number}: expected 1 to 65535.")
+        if port == fix_port:
+            raise CommandError(f"--port and --fix-port are both {port}; choose two.")
         self.coloured = options["force_color"] or (
             self.stderr.isatty()
             and not options["no_color"]
