@@ -315,7 +315,7 @@ def test_a_database_of_ones_own_is_filled_only_when_that_is_allowed(fresh):
 
 def test_a_port_out_of_range_is_refused(fresh):
     assert one_line(refused(fresh, 65536)) == (
-        "CommandError: --port 65536: expected a number from 1 to 65535."
+        "CommandError: --port 65536: expected 1 to 65535."
     )
 
 
