@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
 
 from celery import Celery
-from celery.signals import setup_logging, worker_init
+from celery.signals import setup_logging
 from django.conf import settings
 
 TASK_SECONDS = 540
@@ -72,9 +72,3 @@ app.conf.update(
 @setup_logging.connect
 def keep_the_logging_of_settings(**kwargs: object) -> None:
     """Celery sets up logging of its own unless somebody listens to this signal."""
-
-
-@worker_init.connect
-def connect_without_a_pool(**kwargs: object) -> None:
-    # The threads of a pool do not live on in the processes that a worker forks.
-    settings.DATABASES["default"].get("OPTIONS", {}).pop("pool", None)

@@ -39,4 +39,3 @@ def throw_away_installation() -> Iterator[None]:
             yield
         finally:
             connection.close()
-            connection.close_pool()

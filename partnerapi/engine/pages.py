@@ -217,6 +217,7 @@ def row_class(
 def fetch(
     statement: str, arguments: list[Any], row: Callable[[Sequence[Any]], Any]
 ) -> list[Any]:
+    connection.close_if_health_check_failed()
     connection.ensure_connection()
     # Bound by the server, a statement is planned once and then only executed; Django's
     # own cursors, which it still wraps and counts, bind on the client.

@@ -176,4 +176,3 @@ def close_connection() -> None:
     from django.db import connection
 
     connection.close()
-    connection.close_pool()  # type: ignore[attr-defined]

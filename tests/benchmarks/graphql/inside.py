@@ -92,7 +92,7 @@ def timed(spent: dict[str, float]) -> Iterator[None]:
 
         return clocked
 
-    places = [*((views, name) for name in STAGES), (connection, "connect")]
+    places = [*((views, name) for name in STAGES), (connection, "is_usable")]
     calls = [getattr(owner, name) for owner, name in places]
     for (owner, name), call in zip(places, calls, strict=True):
         setattr(owner, name, clock(name, call))
@@ -122,7 +122,7 @@ def measure(
     for _ in range(WARM_ANSWERS):
         application(document)
     for _ in range(answers):
-        spent = defaultdict(float, connect=0.0, statements=0.0)
+        spent = defaultdict(float, is_usable=0.0, statements=0.0)
         with timed(spent):
             began = time.perf_counter()
             application(document)
@@ -154,13 +154,13 @@ def stages(key: str, port: int, first: int, nested: int, answers: int) -> Table:
     middle = json.loads(ended.stdout)
     whole, over_http = middle["whole"], middle["http"]
     execute, statements = middle["execute"], middle["statements"]
-    connect = middle["connect"]
+    checked = middle["is_usable"]
     rows = [(label, middle[name]) for name, label in STAGES.items()]
     inner = list(STAGES).index("execute") + 1
     rows[inner:inner] = [
-        ("  of that, a tested connection from the pool", connect),
+        ("  of that, the check of the kept connection", checked),
         ("  of that, statements: sent, run, received", statements),
-        ("  of that, rows to response objects", execute - statements - connect),
+        ("  of that, rows to response objects", execute - statements - checked),
     ]
     rows += [
         ("Django and the rest", whole - sum(middle[name] for name in STAGES)),
