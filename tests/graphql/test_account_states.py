@@ -264,6 +264,8 @@ def wait_until_somebody_waits() -> None:
     deadline = time.monotonic() + 10
     with connection.cursor() as cursor:
         while True:
+            # A transaction sees the sessions as they were when it first looked.
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
             cursor.execute(
                 "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
                 " AND datname = current_database()"
