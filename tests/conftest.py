@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.test import TransactionTestCase
 
 from tests.system import free_port, remove_servers, system
 
@@ -18,6 +19,15 @@ def test_data() -> Path:
     if not directory.is_dir():
         pytest.skip(f"no data in {directory}: set PARTNER_API_TEST_DATA to where it is")
     return directory
+
+
+@pytest.fixture
+def keeps_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name it before `transactional_db`: the test removes its rows itself.
+
+    Django would empty every table, of the countries that migrations bring, too.
+    """
+    monkeypatch.setattr(TransactionTestCase, "_fixture_teardown", lambda self: None)
 
 
 @pytest.fixture(scope="session")

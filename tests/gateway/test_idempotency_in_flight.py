@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 import pytest
 from django.db import connection
-from pytest_django import DjangoDbBlocker
 
 from accounts.callers import Scope
 from accounts.models import Account, AccountStatusChange, Actor, ApiKey, Partner, User
@@ -74,24 +73,21 @@ class Client:
 
 @pytest.fixture
 def client(
-    web_server: WebServer, django_db_blocker: DjangoDbBlocker
+    web_server: WebServer, keeps_rows: None, transactional_db: None
 ) -> Iterator[Client]:
-    with django_db_blocker.unblock():
-        partner = Partner.objects.create(login="impatient", name="Impatient")
-        user = User.objects.create(
-            type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
-        )
-        account = Account.objects.open(partner, user, STAFF, START)
-        account.change_status("ACTIVE", STAFF, None, START)
-        token = ApiKey.objects.issue(partner, list(Scope))[1]
-        try:
-            yield Client(web_server.port, token, account)
-        finally:
-            AccountStatusChange.objects.filter(account=account).delete()
-            account.delete()
-            ApiKey.objects.filter(partner=partner).delete()
-            partner.delete()
-            user.delete()
+    partner = Partner.objects.create(login="impatient", name="Impatient")
+    user = User.objects.create(
+        type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
+    )
+    account = Account.objects.open(partner, user, STAFF, START)
+    account.change_status("ACTIVE", STAFF, None, START)
+    token = ApiKey.objects.issue(partner, list(Scope))[1]
+    yield Client(web_server.port, token, account)
+    AccountStatusChange.objects.filter(account=account).delete()
+    account.delete()
+    ApiKey.objects.filter(partner=partner).delete()
+    partner.delete()
+    user.delete()
 
 
 @pytest.fixture

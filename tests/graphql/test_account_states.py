@@ -22,7 +22,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from pytest_django import DjangoDbBlocker
 
 from accounts.callers import Scope
 from accounts.models import (
@@ -231,21 +230,16 @@ def test_statuses_are_those_of_a_dictionary(
 
 
 @pytest.fixture
-def committed(
-    django_db_setup: None, django_db_blocker: DjangoDbBlocker
-) -> Iterator[Partner]:
+def committed(keeps_rows: None, transactional_db: None) -> Iterator[Partner]:
     """A partner that other threads see, removed with all it has come to own."""
-    with django_db_blocker.unblock():
-        partner = Partner.objects.create(login="broker_one", name="Broker One")
-        try:
-            yield partner
-        finally:
-            users = list(partner.accounts.values_list("user", flat=True))
-            AccountStatusChange.objects.filter(account__partner=partner).delete()
-            partner.accounts.all().delete()
-            ApiKey.objects.filter(partner=partner).delete()
-            partner.delete()
-            User.objects.filter(pk__in=users).delete()
+    partner = Partner.objects.create(login="broker_one", name="Broker One")
+    yield partner
+    users = list(partner.accounts.values_list("user", flat=True))
+    AccountStatusChange.objects.filter(account__partner=partner).delete()
+    partner.accounts.all().delete()
+    ApiKey.objects.filter(partner=partner).delete()
+    partner.delete()
+    User.objects.filter(pk__in=users).delete()
 
 
 def in_thread(work: Any) -> threading.Thread:
