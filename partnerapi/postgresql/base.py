@@ -3,16 +3,19 @@
 import select
 
 from django.db.backends.postgresql import base
+from psycopg.pq import TransactionStatus
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def is_usable(self) -> bool:
-        """Whether the connection still stands; each request asks before its first use.
+        """Whether statements can be sent; each request asks before its first.
 
         A server says nothing unasked while all is well, so that something to read is
         the connection's end, or a notice: only then is a statement sent to find out.
         """
-        if self.connection.closed:
+        if self.connection.closed or self.connection.broken:
+            return False
+        if self.connection.info.transaction_status is TransactionStatus.INERROR:
             return False
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN | select.POLLERR)
