@@ -84,7 +84,8 @@ def read_pages(
     )
     after, before = window.after, window.before
     shape = Shape(of, columns, condition, window.backward, bool(after), bool(before))
-    keys = [] if parents is None else [parents]
+    # As the array's text: psycopg would quote each of them.
+    keys = [] if parents is None else ["{" + ",".join(parents) + "}"]
     found = fetch(
         page_statement(shape),
         [
