@@ -56,7 +56,7 @@ def remove_leftovers() -> None:
         # A lock that somebody holds is a run that still goes on.
         with contextlib.suppress(RunError), take_lock(directory):
             Processes(directory / "processes", lambda name, line: None).end_leftovers()
-            shutil.rmtree(directory)
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -71,7 +71,7 @@ def throw_away_servers() -> Iterator[dict[str, str]]:
         finally:
             processes.stop()
             shutil.rmtree(directory.joinpath("servers").resolve(), ignore_errors=True)
-            shutil.rmtree(directory)
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -326,6 +326,9 @@ def listen(port):
             listeners.append(
                 socket.create_server(("::1", port), family=socket.AF_INET6)
             )
+        for listener in listeners:
+            # Accepted connections inherit it: an answer's end must not wait 40 ms.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise RunError(
             f"port {port} can not be used: {os.strerror(error.errno)}; stop what "
