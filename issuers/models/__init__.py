@@ -2,6 +2,14 @@ from issuers.models.classification import IndustryClassificationBenchmark
 from issuers.models.companies import SLUG, Issuer, IssuerGrant
 from issuers.models.documents import Document
 from issuers.models.publications import Article, IssuerFinancialData, public_documents
+from issuers.models.register import (
+    HolderBalance,
+    LedgerAccount,
+    LedgerPosting,
+    LedgerTransaction,
+    TokenLedgerHead,
+    TokenPrice,
+)
 from issuers.models.shares import (
     ISINIsValid,
     LegacyShareholder,
@@ -15,13 +23,19 @@ __all__ = [
     "SLUG",
     "Article",
     "Document",
+    "HolderBalance",
     "ISINIsValid",
     "IndustryClassificationBenchmark",
     "Issuer",
     "IssuerFinancialData",
     "IssuerGrant",
+    "LedgerAccount",
+    "LedgerPosting",
+    "LedgerTransaction",
     "LegacyShareholder",
     "Token",
+    "TokenLedgerHead",
+    "TokenPrice",
     "holders_visible_to",
     "public_documents",
     "users_visible_to",

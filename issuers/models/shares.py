@@ -14,6 +14,19 @@ from accounts.models import Account, User, UserHolder
 from issuers.models.companies import Issuer
 
 MAX_INT = 2**31 - 1
+MAX_UNITS = 2**64 - 1
+MAX_VALUE = 2**63 - 1
+"""Euro cents: the bound of a token's supply times its price."""
+
+
+class Units(models.DecimalField):
+    """A number of indivisible units, 0 to 2⁶⁴−1, as an int."""
+
+    def __init__(self, **options):
+        super().__init__(**options | {"max_digits": 20, "decimal_places": 0})
+
+    def from_db_value(self, value, expression, connection):
+        return value if value is None else int(value)
 
 
 def validate_isin(value: str) -> None:
@@ -95,6 +108,11 @@ class Token(models.Model):
         blank=True,
         help_text="Network that the contract is deployed on.",
     )
+    authorized_units = Units(
+        null=True,
+        blank=True,
+        help_text="The most units that may exist; empty: no such bound.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = TokenQuerySet.as_manager()
@@ -125,6 +143,11 @@ class Token(models.Model):
                     network__isnull=False,
                 ),
                 name="token_contract_address_has_a_network",
+            ),
+            models.CheckConstraint(
+                condition=Q(authorized_units__isnull=True)
+                | Q(authorized_units__gte=0, authorized_units__lte=MAX_UNITS),
+                name="token_authorized_units_are_uint64",
             ),
         ]
         indexes = [

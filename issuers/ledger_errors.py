@@ -1,0 +1,112 @@
+"""Why the ledger refuses an entry. Staff and operators meet these, partners never."""
+
+
+class LedgerError(Exception):
+    """The register refuses; `code` says which rule, the message what to do."""
+
+    code: str
+
+
+class UnknownToken(LedgerError):
+    """There is no such token."""
+
+    code = "UNKNOWN_TOKEN"
+
+
+class AmountNotPositive(LedgerError):
+    """An entry moves less than one unit."""
+
+    code = "AMOUNT_NOT_POSITIVE"
+
+    def __init__(self, symbol: str, amount: int) -> None:
+        super().__init__(f"{amount} units of {symbol}: an entry moves at least 1 unit.")
+
+
+class AccountNotAllowed(LedgerError):
+    """This kind of entry does not go from, or to, such an account."""
+
+    code = "ACCOUNT_NOT_ALLOWED"
+
+
+class InsufficientBalance(LedgerError):
+    """An account has fewer units than are to leave it; `missing` says by how much."""
+
+    code = "INSUFFICIENT_BALANCE"
+
+    def __init__(self, name: str, symbol: str, balance: int, amount: int) -> None:
+        self.missing = amount - balance
+        super().__init__(
+            f"{name} has {balance} units of {symbol}, and {amount} are to leave: "
+            f"{self.missing} are missing."
+        )
+
+
+class SupplyOverflow(LedgerError):
+    """A token would have more than 2⁶⁴−1 units."""
+
+    code = "SUPPLY_OVERFLOW"
+
+    def __init__(self, symbol: str, supply: int, maximum: int) -> None:
+        super().__init__(
+            f"{symbol} would have {supply} units, {supply - maximum} more than 2⁶⁴−1, "
+            "the most that a token can have."
+        )
+
+
+class AuthorizedUnitsExceeded(LedgerError):
+    """A token would have more units than are authorized."""
+
+    code = "AUTHORIZED_UNITS_EXCEEDED"
+
+    def __init__(self, symbol: str, supply: int, authorized: int) -> None:
+        super().__init__(
+            f"{symbol} would have {supply} units, {supply - authorized} more than the "
+            f"{authorized} that are authorized; have more authorized first."
+        )
+
+
+class ValueOverflow(LedgerError):
+    """A token's supply times its price would be more than 2⁶³−1 cents."""
+
+    code = "VALUE_OVERFLOW"
+
+    def __init__(self, symbol: str, supply: int, price_cents: int) -> None:
+        super().__init__(
+            f"{supply} units of {symbol} at {price_cents} cents are worth more than "
+            "2⁶³−1 cents, the most that a token can be worth."
+        )
+
+
+class PriceNegative(LedgerError):
+    """A price is below zero."""
+
+    code = "PRICE_NEGATIVE"
+
+    def __init__(self, symbol: str, price_cents: int) -> None:
+        super().__init__(
+            f"{price_cents} cents for {symbol}: a price is 0 cents or more."
+        )
+
+
+class NotReversible(LedgerError):
+    """The entry does not exist, is a reversal itself, or was reversed before."""
+
+    code = "NOT_REVERSIBLE"
+
+
+class TokenNotEmpty(LedgerError):
+    """A history is imported into a token that has entries, prices, or is open."""
+
+    code = "TOKEN_NOT_EMPTY"
+
+    def __init__(self, symbol: str) -> None:
+        super().__init__(
+            f"{symbol} has been opened: it has entries or prices, whose times are the "
+            "clock's. A history goes into a new token only."
+        )
+
+
+class TimeRefused(LedgerError):
+    """A time in a history is missing, out of order, or in the future."""
+
+    code = "TIME_REFUSED"
