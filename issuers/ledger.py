@@ -200,7 +200,9 @@ class Writer:
         ):  # fmt: skip
             if account is not None and account not in self.accounts:
                 raise AccountNotAllowed(f"There is no ledger account {account}.")
-            kind, issuer_id, name = self.accounts.get(account, (None, None, "nobody"))
+            kind, issuer_id, name = (
+                NOBODY if account is None else self.accounts[account]
+            )
             if kind not in kinds:
                 raise AccountNotAllowed(
                     f"{entry.kind} of {book.symbol} can not go {way} {name}: it goes "
@@ -355,7 +357,7 @@ def check_reversals(writer: Writer, entries: Iterable[Entry]) -> None:
             continue
         symbol = writer.books[entry.token_id].symbol
         undone = LedgerTransaction.objects.filter(
-            token=entry.token_id, seq=entry.reverses
+            token=entry.token_id, seq=entry.reverses or 0
         ).first()
         if undone is None or undone.kind == Kind.REVERSAL:
             raise NotReversible(
@@ -379,7 +381,7 @@ def reversal_of(undone: LedgerTransaction, reason: str) -> Entry:
     return Entry(
         undone.token_id,
         Kind.REVERSAL,
-        undone.amount,
+        int(undone.amount),
         source=undone.target_id,
         target=undone.source_id,
         reason=reason,
@@ -438,7 +440,8 @@ def lock_books(token_ids: Iterable[UUID]) -> list[Book]:
 
 def book_of(row: Sequence[Any]) -> Book:
     # PostgreSQL's numeric arrives as Decimal.
-    return Book(*(int(v) if isinstance(v, Decimal) else v for v in row))
+    values: Any = (int(v) if isinstance(v, Decimal) else v for v in row)
+    return Book(*values)
 
 
 def copy(table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -448,6 +451,7 @@ def copy(table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
             target.write_row(row)
 
 
+NOBODY = (None, None, "nobody")
 PLACES = {HOLDER: "a holder", TREASURY: "the treasury", None: "nobody"}
 TRANSACTION_COLUMNS = (
     "token_id, seq, kind, source_id, target_id, amount, effective_at, supply_after,"

@@ -1,6 +1,7 @@
 """The part of the schema about issuers, what they publish, and their shareholders."""
 
 import re
+from uuid import UUID
 
 import graphene
 
@@ -8,6 +9,7 @@ from accounts.callers import Scope, requires
 from accounts.models import User as UserModel
 from accounts.schema import Country, User, UserCompanyLegalForm, read_countries
 from issuers import models
+from issuers.captable_schema import CapitalizationTable, read_capitalization_tables
 from issuers.filters import IssuerFilter
 from issuers.grants import requires_grant
 from partnerapi.engine.errors import BadUserInput
@@ -293,10 +295,27 @@ class Token(ModelType):
     )
     visibility = TokenVisibility(required=True, description="Who can see the token.")
     created_at = Time(required=True, description="When the token was registered.")
+    current_price = Uint64(
+        description="Latest unit price, euro cents; null before the first. Needs the "
+        "scope `issuers:read`."
+    )
+    total_supply = Uint64(
+        description="Units that exist now. Needs the scope `issuers:read`."
+    )
 
     @needs("issuer_id")
     def resolve_issuer(tokens, info):
         return read_issuers([token.issuer_id for token in tokens], info)
+
+    @requires(Scope.ISSUERS_READ)
+    def resolve_current_price(tokens, info):
+        heads = models.TokenLedgerHead.objects.in_bulk(ids(tokens))
+        return [heads[UUID(token.id)].price_cents for token in tokens]
+
+    @requires(Scope.ISSUERS_READ)
+    def resolve_total_supply(tokens, info):
+        heads = models.TokenLedgerHead.objects.in_bulk(ids(tokens))
+        return [heads[UUID(token.id)].supply for token in tokens]
 
 
 class TokenConnection(Connection):
@@ -359,6 +378,16 @@ class Issuer(ModelType):
         "their creation. Needs the scope `shareholders:read` and a grant for the "
         "issuer; an error here nulls the issuer.",
     )
+    capitalization_table = graphene.Field(
+        CapitalizationTable,
+        required=True,
+        date=Time(
+            description="Instant of the snapshot; absent, or in the future: now."
+        ),
+        description="Who holds what at an instant: the same instant gives the same "
+        "table for ever. Needs the scope `captable:read` and a grant for the issuer; "
+        "an error here nulls the issuer.",
+    )
     initial_number_of_shares = graphene.Int(
         description="Initial number of shares to be issued, exact up to 2⁵³−1, which "
         "is beyond 32 bits."
@@ -419,6 +448,11 @@ class Issuer(ModelType):
     def resolve_legacy_shareholders(issuers, info, **page):
         shareholders = models.LegacyShareholder.objects.all()
         return read_pages(LEGACY_SHAREHOLDERS, info, shareholders, ids(issuers), **page)
+
+    @requires(Scope.CAPTABLE_READ)
+    @requires_grant
+    def resolve_capitalization_table(issuers, info, date=None):
+        return read_capitalization_tables(ids(issuers), date, info)
 
     @requires(Scope.ISSUERS_READ)
     def resolve_financial_data(issuers, info, **page):

@@ -2,8 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator
+from datetime import datetime
 
 from django.db import connection
+
+from accounts.models import User
+from issuers import ledger
+from issuers.models import Issuer, Token
 
 GUARDED = (
     "issuers_ledgertransaction",
@@ -24,3 +29,19 @@ def alter(state: str) -> None:
     with connection.cursor() as cursor:
         for table in GUARDED:
             cursor.execute(f"ALTER TABLE {table} {state} TRIGGER USER")
+
+
+def empty_token(issuer: Issuer, symbol: str, at: datetime) -> Token:
+    return Token.objects.create(
+        issuer=issuer, name=symbol, symbol=symbol, created_at=at
+    )
+
+
+def people(count: int) -> list[User]:
+    """Users by their ids, with profiles and ledger accounts."""
+    users = User.objects.bulk_create(
+        User(type=User.Type.INDIVIDUAL, first_name="Holder", last_name=str(number))
+        for number in range(count)
+    )
+    ledger.holder_accounts(user.pk for user in users)
+    return sorted(users, key=lambda user: str(user.pk))

@@ -14,10 +14,9 @@ from issuers.models.shares import (
     ISINIsValid,
     LegacyShareholder,
     Token,
-    holders_visible_to,
-    users_visible_to,
     validate_isin,
 )
+from issuers.models.visibility import holders_visible_to, users_visible_to
 
 __all__ = [
     "SLUG",

@@ -11,6 +11,7 @@ from django.db.models import ExpressionWrapper, Q
 from django.db.models.functions import Now
 from django.db.models.lookups import LessThanOrEqual
 
+from accounts.callers import Caller, Scope
 from accounts.models import User, UserHolder
 from issuers.models.companies import Issuer
 from issuers.models.shares import MAX_UNITS, MAX_VALUE, LegacyShareholder, Token, Units
@@ -286,6 +287,16 @@ class LedgerPosting(models.Model):
         return f"{self.token} {self.seq}.{self.leg}: {self.delta}"
 
 
+class HolderBalanceQuerySet(models.QuerySet):
+    def visible_to(self, caller: Caller | None):
+        """With the scope: balances of tokens whose issuer it has a grant for."""
+        if caller is None or Scope.CAPTABLE_READ not in caller.scopes:
+            return self.none()
+        if caller.granted_issuers is None:
+            return self
+        return self.filter(token__issuer__in=caller.granted_issuers)
+
+
 class HolderBalance(models.Model):
     """An account's balance of a token as its last posting left it; derived."""
 
@@ -302,6 +313,8 @@ class HolderBalance(models.Model):
     )
     balance = Units()
     last_seq = models.BigIntegerField()
+
+    objects = HolderBalanceQuerySet.as_manager()
 
     class Meta:
         constraints = [

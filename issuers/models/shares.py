@@ -5,12 +5,12 @@ import re
 import uuid_utils.compat as uuid
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import Exists, Func, OuterRef, Q
+from django.db.models import Func, Q
 from django.db.models.functions import Now
 from stdnum import isin as stdnum_isin
 
 from accounts.callers import Caller, Scope
-from accounts.models import Account, User, UserHolder
+from accounts.models import User
 from issuers.models.companies import Issuer
 
 MAX_INT = 2**31 - 1
@@ -213,21 +213,3 @@ class LegacyShareholder(models.Model):
 
     def __str__(self):
         return f"{self.user}: {self.number_of_shares} shares of {self.issuer}"
-
-
-def users_visible_to(caller: Caller | None) -> models.QuerySet[User]:
-    """Users whom some field shows the caller: owners, shareholders, own clients."""
-    if caller is None:
-        return User.objects.none()
-    shareholdings = LegacyShareholder.objects.visible_to(caller)
-    accounts = Account.objects.visible_to(caller)
-    reached = Q(Exists(shareholdings.filter(user=OuterRef("pk"))))
-    reached |= Q(Exists(accounts.filter(user=OuterRef("pk"))))
-    if Scope.ISSUERS_READ in caller.scopes:
-        reached |= Q(Exists(Issuer.objects.filter(owner=OuterRef("pk"))))
-    return User.objects.filter(reached)
-
-
-def holders_visible_to(caller: Caller | None) -> models.QuerySet[UserHolder]:
-    """The holder profiles of the users whom the caller may see."""
-    return UserHolder.objects.filter(user__in=users_visible_to(caller))

@@ -39,6 +39,8 @@ from partnerapi.engine.selections import SelectedField, Selection
 INTROSPECTION_PRICE = 100
 MAX_INTROSPECTIONS = 10
 MUTATION_PRICE = 10
+HOLDERS = 100
+"""What a list of holders is priced as: it has no size of its own to go by."""
 
 
 def check_counts(document: DocumentNode) -> None:
@@ -320,7 +322,9 @@ def read(value: ValueNode, variables: Variables) -> Any:
 
 
 def list_length(field: SelectedField) -> Price:
-    """Items of a list: as many as there are `ids`; else 1."""
+    """Items of a list: as many as there are `ids`, 100 `holders`; else 1."""
+    if field.name == "holders":
+        return HOLDERS
     ids = next(
         (a.value for a in field.nodes[0].arguments if a.name.value == "ids"), None
     )

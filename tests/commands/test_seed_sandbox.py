@@ -27,6 +27,7 @@ from issuers.models import (
     LegacyShareholder,
     Token,
 )
+from tests.register import unguarded_register
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 
@@ -234,7 +235,7 @@ def test_again_changes_nothing_and_shows_no_key(seeded):
 
 def test_is_the_same_in_every_sandbox(seeded):
     before = fingerprint()
-    with connection.cursor() as cursor:
+    with unguarded_register(), connection.cursor() as cursor:
         cursor.execute(
             "TRUNCATE accounts_user, accounts_partner, issuers_document CASCADE"
         )

@@ -1,0 +1,186 @@
+"""The part of the schema about capitalization tables."""
+
+import graphene
+
+from accounts.models import User as UserModel
+from accounts.models import UserHolder as UserHolderModel
+from accounts.schema import User, UserHolder
+from issuers.captable import capitalization_tables, too_much
+from issuers.models import Token as TokenModel
+from partnerapi.engine.pages import read_rows
+from partnerapi.engine.resolvers import column
+from partnerapi.engine.scalars import MAX_UINT64, Time, Uint64
+
+NULLS_ISSUER = "an error here nulls the issuer"
+
+
+def read_capitalization_tables(issuer_ids, date, info):
+    return capitalization_tables(issuer_ids, date, info.selection.selects("holders"))
+
+
+def token_type():
+    # Imported late: tokens have an issuer, and an issuer has this table.
+    from issuers.schema import Token
+
+    return Token
+
+
+def read_tokens(rows, info):
+    # The grant for the table, which a private token is part of, has been checked.
+    tokens = TokenModel.objects.all()
+    return read_rows("Token", info, tokens, [row.token_id for row in rows])
+
+
+def token_ids(rows, info):
+    return ["Token|" + row.token_id for row in rows]
+
+
+class CapitalizationTableTokenBalance(graphene.ObjectType):
+    """A holder's balance of one token."""
+
+    token_id = graphene.ID(
+        name="tokenID",
+        required=True,
+        resolver=token_ids,
+        description="Identifier of the token.",
+    )
+    token = graphene.Field(
+        token_type, required=True, resolver=read_tokens, description="The token."
+    )
+    balance_specific_token = Uint64(
+        required=True,
+        resolver=column("balance"),
+        description="Units held of this token.",
+    )
+    current_price = Uint64(
+        required=True,
+        resolver=column("price"),
+        description="Latest unit price at the table's date, euro cents; 0 before the "
+        "first price.",
+    )
+    total_token_value = Uint64(
+        required=True,
+        resolver=column("value"),
+        description="Balance times price, euro cents.",
+    )
+
+
+class CapitalizationTableHolder(graphene.ObjectType):
+    """What one holder has of the issuer's tokens."""
+
+    user = graphene.Field(User, required=True, description="Holder's account.")
+    user_id = graphene.ID(
+        name="userID", required=True, description="Identifier of the user."
+    )
+    user_holder = graphene.Field(
+        UserHolder, required=True, description="Holder's profile."
+    )
+    total_value = Uint64(
+        required=True, description="Value of all tokens held, euro cents."
+    )
+    percentage = graphene.Float(
+        required=True,
+        description="Ownership share as a fraction of the total value, not rounded; "
+        "of the units, as long as no token has a price.",
+    )
+    token_balances = graphene.List(
+        graphene.NonNull(CapitalizationTableTokenBalance),
+        required=True,
+        description="Balance per token, in the order of the tokens' creation.",
+    )
+
+    def resolve_user(holders, info):
+        users = UserModel.objects.all()
+        return read_rows("User", info, users, [h.user_id for h in holders])
+
+    def resolve_user_id(holders, info):
+        return ["User|" + holder.user_id for holder in holders]
+
+    def resolve_user_holder(holders, info):
+        profiles = UserHolderModel.objects.all()
+        keys = [holder.user_holder_id for holder in holders]
+        return read_rows("UserHolder", info, profiles, keys)
+
+    def resolve_total_value(holders, info):
+        # Of a list by value: where the first fits, all do.
+        return within_uint64([h.total_value for h in holders], "totalValue")
+
+
+class CapitalizationTableToken(graphene.ObjectType):
+    """A token of the issuer, summed over its holders."""
+
+    token_id = graphene.ID(
+        name="tokenID",
+        required=True,
+        resolver=token_ids,
+        description="Identifier of the token.",
+    )
+    token = graphene.Field(
+        token_type, required=True, resolver=read_tokens, description="The token."
+    )
+    current_price = Uint64(
+        required=True,
+        resolver=column("price"),
+        description="Latest unit price at the table's date, euro cents; 0 before the "
+        "first price.",
+    )
+    total_balance_specific_token = Uint64(
+        required=True,
+        resolver=column("held"),
+        description="Total units held across all holders, without the treasury.",
+    )
+    total_balances_supply = Uint64(
+        required=True,
+        resolver=column("supply"),
+        description="Total minted supply, the treasury's units included.",
+    )
+    total_token_value = Uint64(
+        required=True,
+        resolver=column("held_value"),
+        description="Held units times price, euro cents.",
+    )
+    total_supply_value = Uint64(
+        required=True,
+        resolver=column("supply_value"),
+        description="Full supply times price, euro cents.",
+    )
+
+
+class CapitalizationTable(graphene.ObjectType):
+    """Point-in-time snapshot of an issuer: total value, holders and tokens."""
+
+    date = Time(
+        required=True,
+        description="Reference date of the snapshot: the instant really used. Asked "
+        "again, it gives this table again.",
+    )
+    total_value = Uint64(
+        required=True,
+        description="Combined value of all tokens held, euro cents, without the "
+        f"treasury; {NULLS_ISSUER}.",
+    )
+    holders = graphene.List(
+        graphene.NonNull(CapitalizationTableHolder),
+        required=True,
+        description="Everybody who held units, by value descending, then by the "
+        "user's id. More than 50,000 are CAPITALIZATION_TABLE_TOO_LARGE; "
+        f"{NULLS_ISSUER}.",
+    )
+    tokens = graphene.List(
+        graphene.NonNull(CapitalizationTableToken),
+        required=True,
+        description="Summary per token across holders, in the order of creation.",
+    )
+
+    def resolve_total_value(tables, info):
+        return within_uint64([table.total_value for table in tables], "totalValue")
+
+    def resolve_holders(tables, info):
+        return [table.holders for table in tables]
+
+
+def within_uint64(values, name):
+    """The values; in place of each above 2⁶⁴−1 the error that says so."""
+    if max(values, default=0) <= MAX_UINT64:
+        return values
+    return [value if value <= MAX_UINT64 else too_much(name) for value in values]
