@@ -19,8 +19,11 @@ BUDGETS = (
 
 
 @contextlib.contextmanager
-def throw_away_installation() -> Iterator[None]:
-    """Servers, settings and an empty, migrated database; budgets never run out."""
+def throw_away_installation(durable: bool = False) -> Iterator[None]:
+    """Servers, settings and an empty, migrated database; budgets never run out.
+
+    `durable`: with the guarantees, and at the cost, of an installation that is kept.
+    """
     os.environ |= SETTINGS | dict.fromkeys(BUDGETS, UNLIMITED)
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "partnerapi.settings",
@@ -28,7 +31,7 @@ def throw_away_installation() -> Iterator[None]:
         "SECRET_KEY": secrets.token_urlsafe(50),
         "PARTNER_API_KEY_PEPPER": secrets.token_urlsafe(50),
     }
-    with throw_away_servers() as urls:
+    with throw_away_servers(durable) as urls:
         os.environ |= urls
         django.setup()
         from django.core.management import call_command

@@ -60,14 +60,14 @@ def remove_leftovers() -> None:
 
 
 @contextlib.contextmanager
-def throw_away_servers() -> Iterator[dict[str, str]]:
+def throw_away_servers(durable: bool = False) -> Iterator[dict[str, str]]:
     remove_leftovers()
     directory = Path(tempfile.mkdtemp(prefix=PREFIX))
     directory.chmod(0o755)
     processes = Processes(directory / "processes", lambda name, line: None)
     with take_lock(directory):
         try:
-            yield supply(directory, processes, os.environ, durable=False)
+            yield supply(directory, processes, os.environ, durable=durable)
         finally:
             processes.stop()
             shutil.rmtree(directory.joinpath("servers").resolve(), ignore_errors=True)
