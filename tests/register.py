@@ -27,6 +27,9 @@ def unguarded_register() -> Iterator[None]:
 
 def alter(state: str) -> None:
     with connection.cursor() as cursor:
+        # Checks that wait for the end of the transaction would hold the tables.
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
         for table in GUARDED:
             cursor.execute(f"ALTER TABLE {table} {state} TRIGGER USER")
 

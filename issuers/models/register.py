@@ -126,6 +126,12 @@ class TokenLedgerHead(models.Model):
     held = Units(default=0)
     holder_count = models.BigIntegerField(default=0)
     price_cents = models.BigIntegerField(null=True)
+    fingerprint = models.DecimalField(
+        max_digits=30,
+        decimal_places=0,
+        default=0,
+        help_text="Sum of digests of all entries and prices: betrays tampering.",
+    )
     is_open = models.BooleanField(default=False)
 
     class Meta:

@@ -1,0 +1,54 @@
+from issuers import ledger
+from issuers.management.register_command import (
+    DRY,
+    TREASURY,
+    RegisterCommand,
+    account_named,
+    actor,
+    add_reason,
+    token_named,
+    units,
+    whole,
+    writing,
+)
+
+
+class Command(RegisterCommand):
+    help = """Destroy units of a token, from the issuer's treasury or from a holder.
+
+examples:
+  manage.py burn ACME 5000 --staff ana@example.com --reason "Capital decrease"
+  manage.py burn ACME 250 --from holder@example.com --staff ana@example.com \\
+      --reason "Court order 12/2026" --dry-run
+"""
+
+    def add_own_arguments(self, parser):
+        parser.add_argument("units", type=whole, help="how many, 1 or more")
+        parser.add_argument(
+            "--from",
+            dest="source",
+            metavar="WHOM",
+            default=TREASURY,
+            help="treasury (the default), or a user's email address, LEI or id",
+        )
+        add_reason(parser)
+
+    def handle(self, *, symbol, units: int, source, staff, reason, dry_run, **options):
+        who, token = actor(staff), token_named(symbol)
+        with writing(dry_run):
+            account = account_named(source, token)
+            entry = ledger.Entry(
+                token.pk, ledger.Kind.BURN, units, account, None, reason=reason
+            )
+            [recorded] = ledger.record([entry], who)
+            token.ledger_head.refresh_from_db()
+        return burnt(symbol, units, token.ledger_head.supply, recorded, dry_run)
+
+
+def burnt(symbol, count, supply, recorded, dry_run):
+    if dry_run:
+        return f"{units(count)} of {symbol} would be destroyed; supply {supply:,}{DRY}"
+    return (
+        f"Destroyed {units(count)} of {symbol} (entry {recorded.number}); supply "
+        f"{supply:,}."
+    )

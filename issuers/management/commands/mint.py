@@ -1,0 +1,55 @@
+from issuers import ledger
+from issuers.management.register_command import (
+    DRY,
+    TREASURY,
+    RegisterCommand,
+    account_named,
+    actor,
+    add_reason,
+    token_named,
+    units,
+    whole,
+    writing,
+)
+
+
+class Command(RegisterCommand):
+    help = """Make units of a token, in the issuer's treasury or with a holder.
+
+At most 2^64-1 units can exist, at most the token's authorized units where it has such
+a bound, and at most 2^63-1 cents' worth at its latest price.
+
+examples:
+  manage.py mint ACME 1000000 --staff ana@example.com --reason "Capital increase"
+  manage.py mint ACME 250 --to holder@example.com --staff ana@example.com \\
+      --reason "Founders' shares" --dry-run
+"""
+
+    def add_own_arguments(self, parser):
+        parser.add_argument("units", type=whole, help="how many, 1 or more")
+        parser.add_argument(
+            "--to",
+            metavar="WHOM",
+            default=TREASURY,
+            help="treasury (the default), or a user's email address, LEI or id",
+        )
+        add_reason(parser)
+
+    def handle(self, *, symbol, units: int, to, staff, reason, dry_run, **options):
+        who, token = actor(staff), token_named(symbol)
+        with writing(dry_run):
+            account = account_named(to, token)
+            entry = ledger.Entry(
+                token.pk, ledger.Kind.MINT, units, None, account, reason=reason
+            )
+            [recorded] = ledger.record([entry], who)
+            token.ledger_head.refresh_from_db()
+        return minted(symbol, units, token.ledger_head.supply, recorded, dry_run)
+
+
+def minted(symbol, count, supply, recorded, dry_run):
+    if dry_run:
+        return f"{units(count)} of {symbol} would be made; supply {supply:,}{DRY}"
+    return (
+        f"Made {units(count)} of {symbol} (entry {recorded.number}); supply {supply:,}."
+    )

@@ -1,0 +1,41 @@
+from issuers import ledger
+from issuers.management.register_command import (
+    DRY,
+    RegisterCommand,
+    actor,
+    token_named,
+    whole,
+    writing,
+)
+from issuers.models import TokenPrice
+
+
+class Command(RegisterCommand):
+    help = """Record what a unit of a token costs from now on, in euro cents.
+
+Earlier tables keep the price that they had.
+
+examples:
+  manage.py set_price ACME 1250 --staff ana@example.com
+  manage.py set_price ACME 1310 --source NAV --staff ana@example.com --dry-run
+"""
+
+    def add_own_arguments(self, parser):
+        parser.add_argument("cents", type=whole, help="price of a unit, euro cents")
+        parser.add_argument(
+            "--source",
+            choices=TokenPrice.Source.values,
+            default=TokenPrice.Source.MANUAL.value,
+            help="where the price comes from",
+        )
+
+    def handle(self, *, symbol, cents, source, staff, dry_run, **options):
+        who, token = actor(staff), token_named(symbol)
+        before = token.ledger_head.price_cents
+        with writing(dry_run):
+            recorded = ledger.set_price(token.pk, cents, source, who)
+        was = "it had none" if before is None else f"it was {before:,}"
+        if dry_run:
+            return f"A unit of {symbol} would cost {cents:,} cents; {was}{DRY}"
+        at = recorded.effective_at.isoformat()
+        return f"A unit of {symbol} costs {cents:,} cents from {at}; {was}."

@@ -1,0 +1,37 @@
+from argparse import RawDescriptionHelpFormatter
+
+from django.core.management.base import BaseCommand, CommandError
+
+from issuers.verification import INVARIANTS, verify
+
+
+class Command(BaseCommand):
+    help = """Check everything that must be true of the register, a line for each rule.
+
+Reads all of it, in one statement, and changes nothing. Exit code 1 where a rule is
+broken: then somebody got past the database's guards.
+
+examples:
+  manage.py verify_register
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def handle(self, **options):
+        broken = 0
+        for finding in verify():
+            broken += finding.breaches > 0
+            said = (
+                self.style.ERROR(f"BROKEN {finding.breaches:,} times")
+                if finding.breaches
+                else self.style.SUCCESS("ok")
+            )
+            self.stdout.write(f"{finding.rule}: {finding.figure:,}, {said}")
+        if broken:
+            raise CommandError(
+                f"{broken} of {len(INVARIANTS)} rules are broken, marked above. "
+                "Compare with a backup, and ask who can write to the database directly."
+            )
+        return f"All {len(INVARIANTS)} rules hold."

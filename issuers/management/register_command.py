@@ -1,0 +1,102 @@
+"""What the commands that write the register have in common."""
+
+from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, transaction
+
+from accounts.management.people import active_staff, user_named
+from issuers import ledger
+from issuers.ledger_errors import LedgerError
+from issuers.models import Token
+from issuers.models.register import REASON_LENGTH
+
+TREASURY = "treasury"
+DRY = " (dry run: nothing was written)"
+
+
+def reason_text(text: str) -> str:
+    if not text.strip() or len(text) > REASON_LENGTH:
+        raise ArgumentTypeError(f"{len(text)} characters; give 1 to {REASON_LENGTH}")
+    return text.strip()
+
+
+def whole(text: str) -> int:
+    digits = text.replace("_", "").replace(",", "")
+    if not digits.isdecimal():
+        raise ArgumentTypeError(f"{text} is not a whole number, 0 or more")
+    return int(digits)
+
+
+class RegisterCommand(BaseCommand):
+    """Names a token, who does it and why, and may be tried with --dry-run."""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument("symbol", type=str.upper, help="the token's symbol")
+        self.add_own_arguments(parser)
+        parser.add_argument(
+            "--staff", metavar="EMAIL", required=True, help="who does it"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="check everything, write nothing"
+        )
+
+    def add_own_arguments(self, parser):
+        """Further arguments, between the symbol and --staff."""
+
+
+def add_reason(parser):
+    parser.add_argument(
+        "--reason", metavar="TEXT", type=reason_text, required=True, help="why"
+    )
+
+
+def actor(email: str) -> str:
+    return active_staff("--staff", email).email or ""
+
+
+def token_named(symbol: str) -> Token:
+    try:
+        return Token.objects.select_related("issuer").get(symbol=symbol)
+    except Token.DoesNotExist:
+        raise CommandError(
+            f"There is no token {symbol}. The admin lists tokens with their symbols."
+        ) from None
+
+
+def account_named(text: str, token: Token) -> int:
+    """The ledger account of `treasury`, or of a user as `user_named` reads one."""
+    if text.lower() == TREASURY:
+        return ledger.treasury(token.issuer)
+    user = user_named(text)
+    return ledger.holder_accounts([user.pk])[user.pk]
+
+
+@contextmanager
+def writing(dry_run: bool) -> Iterator[None]:
+    """One transaction, undone in a dry run; what the ledger refuses ends the command.
+
+    Raises:
+        CommandError
+    """
+    try:
+        with transaction.atomic():
+            yield
+            transaction.set_rollback(dry_run)
+    except LedgerError as error:
+        raise CommandError(f"{error} Nothing was written.") from None
+    except OperationalError as error:
+        raise CommandError(
+            f"The register did not come free: {str(error).splitlines()[0]}. Nothing "
+            "was written; run this again."
+        ) from None
+
+
+def units(count: int) -> str:
+    return f"{count:,} {'unit' if count == 1 else 'units'}"
