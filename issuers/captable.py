@@ -7,7 +7,7 @@ the same instant gives the same table for ever.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby, repeat
@@ -65,7 +65,7 @@ class TokenSummary:
     supply: int
     holder_count: int
     seq: int
-    last_seq: int
+    last_seq: int = field(compare=False)
 
     @property
     def held_value(self) -> int:

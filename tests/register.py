@@ -1,6 +1,7 @@
 """The register in tests: emptied, and written with a history of its own."""
 
 import contextlib
+import uuid
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -32,6 +33,16 @@ def alter(state: str) -> None:
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
         for table in GUARDED:
             cursor.execute(f"ALTER TABLE {table} {state} TRIGGER USER")
+
+
+def new_issuer() -> Issuer:
+    name = f"i{uuid.uuid4().hex}"
+    owner = User.objects.create(
+        type=User.Type.INDIVIDUAL, first_name="Ines", last_name="Roca"
+    )
+    return Issuer.objects.create(
+        trading_name=name, slug=name, trading_location="Lyon", owner=owner
+    )
 
 
 def empty_token(issuer: Issuer, symbol: str, at: datetime) -> Token:

@@ -21,12 +21,18 @@ from issuers.imports.classification import PACKAGED_FILE, import_classification
 from issuers.models import (
     Article,
     Document,
+    HolderBalance,
     IndustryClassificationBenchmark,
     Issuer,
     IssuerFinancialData,
     IssuerGrant,
+    LedgerAccount,
+    LedgerPosting,
+    LedgerTransaction,
     LegacyShareholder,
     Token,
+    TokenLedgerHead,
+    TokenPrice,
 )
 from partnerapi.sandbox.chance import (
     OPENING,
@@ -42,6 +48,7 @@ from partnerapi.sandbox.figures import financial_data
 from partnerapi.sandbox.holders import write_investors, write_shareholders
 from partnerapi.sandbox.news import articles
 from partnerapi.sandbox.pictures import logo
+from partnerapi.sandbox.registers import write_register
 
 NETWORKS = ("Polygon", "Ethereum", "Tezos EVM")
 COUNTED = {
@@ -53,6 +60,8 @@ COUNTED = {
     "legacyShareholders": LegacyShareholder,
     "users": User,
     "partners": Partner,
+    "ledgerEntries": LedgerTransaction,
+    "prices": TokenPrice,
     "accounts": Account,
     "statusChanges": AccountStatusChange,
 }
@@ -142,6 +151,7 @@ def seed_companies(advance: Callable[[int], object]) -> None:
         Document.objects.bulk_create(covers)
         Article.objects.bulk_create(news)
         write_shareholders(company, issuer, 0, company.shareholders, lambda done: None)
+        write_register(issuer)
         advance(1)
 
 
@@ -292,7 +302,10 @@ def extend_register(
 
 def analyze() -> None:
     # Else the planner knows nothing of the rows until autovacuum comes by.
-    tables = {model._meta.db_table for model in (*COUNTED.values(), UserHolder)}
+    derived = (
+        UserHolder, LedgerAccount, LedgerPosting, TokenLedgerHead, HolderBalance
+    )  # fmt: skip
+    tables = {model._meta.db_table for model in (*COUNTED.values(), *derived)}
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE {', '.join(sorted(tables))}")
 

@@ -1,5 +1,7 @@
 import io
 import json
+from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -18,15 +20,20 @@ from accounts.models import (
     UserHolder,
     allowed_statuses,
 )
+from issuers.captable import capitalization_tables
 from issuers.models import (
     Article,
     Document,
+    HolderBalance,
     Issuer,
     IssuerFinancialData,
     IssuerGrant,
+    LedgerTransaction,
     LegacyShareholder,
     Token,
 )
+from issuers.verification import verify
+from partnerapi.sandbox.chance import OPENING
 from tests.register import unguarded_register
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
@@ -237,7 +244,8 @@ def test_is_the_same_in_every_sandbox(seeded):
     before = fingerprint()
     with unguarded_register(), connection.cursor() as cursor:
         cursor.execute(
-            "TRUNCATE accounts_user, accounts_partner, issuers_document CASCADE"
+            "TRUNCATE accounts_user, accounts_partner, issuers_document,"
+            " issuers_ledgerposting, issuers_holderbalance CASCADE"
         )
     again = seed()
     assert fingerprint() == before
@@ -295,3 +303,25 @@ def test_keeps_other_issuers_in_a_seeded_sandbox(seeded):
         trading_name="Other", slug="other", trading_location="Rome", owner=owner
     )
     assert seed() == seeded | {"keys": {}, "issuers": 26}
+
+
+def test_registers_have_three_years_of_history(seeded):
+    assert [f.rule for f in verify() if f.breaches] == []
+    assert set(LedgerTransaction.objects.values_list("kind", flat=True)) == {
+        *LedgerTransaction.Kind.values
+    } - {"FORCED_TRANSFER", "REVERSAL"}
+    ids = [str(pk) for pk in Issuer.objects.values_list("pk", flat=True)]
+    seen = []
+    for months in (0, 6, 18, 30, 37):
+        at = OPENING + timedelta(days=30 * months)
+        tables = capitalization_tables(ids, at, True)
+        seen.append([table.total_value for table in tables])
+    assert seen[0] == [0] * 25
+    assert all(seen[-1])
+    for earlier, later in pairwise(seen):
+        assert len(set(zip(earlier, later, strict=True))) > 5
+        assert earlier != later
+    gone = HolderBalance.objects.filter(balance=0, account__kind="HOLDER")
+    assert gone.count() > 100
+    treasuries = HolderBalance.objects.filter(account__kind="TREASURY", balance__gt=0)
+    assert treasuries.count() == seeded["tokens"]
