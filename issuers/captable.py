@@ -22,6 +22,8 @@ from partnerapi.engine.errors import PartnerAPIError, RequestTimeout
 from partnerapi.engine.pages import fetch
 from partnerapi.engine.scalars import MAX_UINT64
 
+MANY = 200_000
+"""Of more holders, accounts are read all at once and not each."""
 SCAN_RATIO = 32
 """One account's balance in the past costs about as much as this many postings in a
 scan of all of them."""
@@ -160,8 +162,9 @@ def read_holders(
         return
     tokens = [token for *_, token in noted]
     several = len(noted) > len(places)
+    many = sum(token.holder_count for token in tokens) > MANY
     rows = fetch(
-        HOLDERS_OF_SEVERAL if several else HOLDERS_OF_ONE,
+        HOLDERS.format(value=VALUES[several], accounts=ACCOUNTS[many]),
         [
             SCAN_RATIO,
             [place for place, *_ in noted],
@@ -305,12 +308,18 @@ HOLDERS = """
         WHERE n.is_scanned
     )
     SELECT place, number, a.user_id::text, a.holder_id::text, balance::text
-    FROM balances JOIN issuers_ledgeraccount a ON a.id = account_id
+    FROM balances {accounts}
     WHERE balance > 0 AND a.kind = 'HOLDER'
     ORDER BY place, {value} DESC, a.user_id, number
 """
-HOLDERS_OF_ONE = HOLDERS.format(value="balance * price")
-HOLDERS_OF_SEVERAL = HOLDERS.format(
-    value="sum(balance * price) OVER (PARTITION BY place, account_id)"
-)
-"""Where some issuer has more than one token, a holder's value is a sum."""
+VALUES = {
+    False: "balance * price",
+    # Where some issuer has more than one token, a holder's value is a sum.
+    True: "sum(balance * price) OVER (PARTITION BY place, account_id)",
+}
+ACCOUNTS = {
+    # The planner would read the accounts of all the world for those of one register.
+    False: """CROSS JOIN LATERAL (
+        SELECT * FROM issuers_ledgeraccount WHERE id = account_id LIMIT 1) a""",
+    True: "JOIN issuers_ledgeraccount a ON a.id = account_id",
+}

@@ -234,7 +234,9 @@ if DATABASE_URL:
         | {
             # A killed client's statement ends within half a second and frees its rows.
             "options": "-c client_connection_check_interval=500 -c lock_timeout=2000"
-            " -c idle_in_transaction_session_timeout=60000",
+            " -c idle_in_transaction_session_timeout=60000"
+            # Compiling a plan takes longer than running any that a request needs.
+            " -c jit=off",
             "prepare_threshold": 5,
         },
     }

@@ -126,9 +126,13 @@ def read_rows(
     if not distinct:
         return [None] * len(ids)
     columns = info.selection.columns(graphql_type) | {primary_key(rows.model).name, by}
+    wanted: Any = distinct
+    if isinstance(rows.model._meta.get_field(by), models.UUIDField):
+        # As text: psycopg would write tens of thousands of ids one by one.
+        wanted = "{" + ",".join(distinct) + "}"
     found = fetch(
         rows_statement(rows.model, columns, by, condition),
-        [distinct, *values],
+        [wanted, *values],
         row_class(graphql_type, "", (), columns),
     )
     by_key = {getattr(row, by): row for row in found}
