@@ -23,6 +23,7 @@ from issuers.ledger_errors import (
     AmountNotPositive,
     AuthorizedUnitsExceeded,
     InsufficientBalance,
+    LedgerError,
     NotReversible,
     PriceNegative,
     SupplyOverflow,
@@ -266,6 +267,25 @@ def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
         recorded = [writer.enter(entry, at[entry.token_id]) for entry in entries]
         writer.flush()
     return recorded
+
+
+def record_each(entries: Sequence[Entry], actor: str) -> list[Recorded | LedgerError]:
+    """Enter those of a batch that the rules allow; for each what came of it."""
+    if not entries:
+        return []
+    results: list[Recorded | LedgerError] = []
+    with transaction.atomic():
+        writer = Writer((entry.token_id for entry in entries), actor)
+        now = writer.load(entries)
+        writer.open()
+        at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
+        for entry in entries:
+            try:
+                results.append(writer.enter(entry, at[entry.token_id]))
+            except LedgerError as error:
+                results.append(error)
+        writer.flush()
+    return results
 
 
 def set_price(token_id: UUID, price_cents: int, source: str, actor: str) -> Recorded:

@@ -232,6 +232,22 @@ INVARIANTS = (
         """,
     ),
     Invariant(
+        "delivered legacy shares and deliveries in the ledger are the same",
+        """
+        SELECT count(*), count(*) FILTER (
+            WHERE (s.token_id, s.ledger_seq, s.number_of_shares, s.user_id,
+                    s.delivered_at, s.delivered_by)
+                IS DISTINCT FROM (t.token_id, t.seq, t.amount, a.user_id,
+                    t.effective_at, t.actor))
+        FROM (SELECT * FROM issuers_legacyshareholder WHERE status = 'DELIVERED') s
+        FULL JOIN (
+            SELECT * FROM issuers_ledgertransaction
+            WHERE legacy_shareholder_id IS NOT NULL
+        ) t ON t.legacy_shareholder_id = s.id
+        LEFT JOIN issuers_ledgeraccount a ON a.id = t.target_id
+        """,
+    ),
+    Invariant(
         "|Σ percentages − 1| < 1e-9 for every issuer with holders",
         """
         SELECT count(*), count(*) FILTER (WHERE abs(shares - 1) >= 1e-9) FROM (
@@ -254,7 +270,7 @@ INVARIANTS = (
     Invariant(
         "the guards are in force",
         """
-        SELECT count(*), 9 - count(*) FILTER (WHERE tgenabled IN ('O', 'A'))
+        SELECT count(*), 10 - count(*) FILTER (WHERE tgenabled IN ('O', 'A'))
         FROM pg_trigger WHERE tgname LIKE 'register\\_%' AND NOT tgisinternal
         """,
     ),

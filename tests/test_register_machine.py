@@ -144,18 +144,25 @@ class Register(RuleBasedStateMachine):
 
     @rule(token=tokens, to=people, amount=numbers, mints=st.booleans())
     def deliver(self, token: int, to: int, amount: int, mints: bool) -> None:
-        from issuers.models import LegacyShareholder
+        from issuers.ledger_errors import InsufficientBalance
+        from issuers.models import DeliveryJob, LegacyShareholder
 
         row = LegacyShareholder.objects.create(
             issuer=self.issuer,
             user_id=self.users[to],
+            token=self.tokens[token],
             number_of_shares=amount,
             price_cents=1,
         )
         source = None if mints else "treasury"
-        self.enter(
-            "LEGACY_DELIVERY", token, source, to, amount, legacy_shareholder_id=row.pk
-        )
+        kind = DeliveryJob.Source.MINT if mints else DeliveryJob.Source.TREASURY
+        if not self.model.move(token, source, to, amount):
+            with pytest.raises(InsufficientBalance):
+                row.deliver(kind, "machine")
+            return
+        row.deliver(kind, "machine")
+        self.entries.append((token, row.ledger_seq, source, to, amount))
+        self.remember(self.read(row.delivered_at))
 
     @precondition(lambda self: self.entries)
     @rule(data=st.data())

@@ -1,6 +1,12 @@
 from issuers.models.classification import IndustryClassificationBenchmark
 from issuers.models.companies import SLUG, Issuer, IssuerGrant
 from issuers.models.documents import Document
+from issuers.models.legacy import (
+    DeliveryJob,
+    LegacyImport,
+    LegacyShareholder,
+    LegacyShareholderChange,
+)
 from issuers.models.publications import Article, IssuerFinancialData, public_documents
 from issuers.models.register import (
     HolderBalance,
@@ -12,7 +18,6 @@ from issuers.models.register import (
 )
 from issuers.models.shares import (
     ISINIsValid,
-    LegacyShareholder,
     Token,
     validate_isin,
 )
@@ -21,6 +26,7 @@ from issuers.models.visibility import holders_visible_to, users_visible_to
 __all__ = [
     "SLUG",
     "Article",
+    "DeliveryJob",
     "Document",
     "HolderBalance",
     "ISINIsValid",
@@ -31,7 +37,9 @@ __all__ = [
     "LedgerAccount",
     "LedgerPosting",
     "LedgerTransaction",
+    "LegacyImport",
     "LegacyShareholder",
+    "LegacyShareholderChange",
     "Token",
     "TokenLedgerHead",
     "TokenPrice",

@@ -14,7 +14,8 @@ from django.db.models.lookups import LessThanOrEqual
 from accounts.callers import Caller, Scope
 from accounts.models import User, UserHolder
 from issuers.models.companies import Issuer
-from issuers.models.shares import MAX_UNITS, MAX_VALUE, LegacyShareholder, Token, Units
+from issuers.models.legacy import LegacyShareholder
+from issuers.models.shares import MAX_UNITS, MAX_VALUE, Token, Units
 
 ACTOR_LENGTH = 254
 REASON_LENGTH = 500

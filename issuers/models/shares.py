@@ -1,4 +1,4 @@
-"""Shares: tokens, and legacy shareholders from before them."""
+"""Tokens, and how many units of them there may be."""
 
 import re
 
@@ -9,11 +9,9 @@ from django.db.models import Func, Q
 from django.db.models.functions import Now
 from stdnum import isin as stdnum_isin
 
-from accounts.callers import Caller, Scope
-from accounts.models import User
+from accounts.callers import Caller
 from issuers.models.companies import Issuer
 
-MAX_INT = 2**31 - 1
 MAX_UNITS = 2**64 - 1
 MAX_VALUE = 2**63 - 1
 """Euro cents: the bound of a token's supply times its price."""
@@ -156,60 +154,3 @@ class Token(models.Model):
 
     def __str__(self):
         return self.symbol
-
-
-class LegacyShareholderQuerySet(models.QuerySet):
-    def visible_to(self, caller: Caller | None):
-        """With the scope: the rows of issuers that the caller has a grant for."""
-        if caller is None or Scope.SHAREHOLDERS_READ not in caller.scopes:
-            return self.none()
-        if caller.granted_issuers is None:
-            return self
-        return self.filter(issuer_id__in=caller.granted_issuers)
-
-
-class LegacyShareholder(models.Model):
-    """A line of a capitalization table from before the platform."""
-
-    class Status(models.TextChoices):
-        PENDING = "PENDING", "Pending"
-        DELIVERED = "DELIVERED", "Delivered"
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
-    issuer = models.ForeignKey(
-        Issuer, models.PROTECT, related_name="legacy_shareholders", db_index=False
-    )
-    user = models.ForeignKey(User, models.PROTECT, related_name="legacy_shareholdings")
-    status = models.CharField(max_length=9, choices=Status, default=Status.PENDING)
-    number_of_shares = models.BigIntegerField()
-    price_cents = models.BigIntegerField(
-        help_text="Price of one share at import time, euro cents."
-    )
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
-
-    objects = LegacyShareholderQuerySet.as_manager()
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(status__in=["PENDING", "DELIVERED"]),
-                name="legacy_shareholder_status_is_known",
-            ),
-            models.CheckConstraint(
-                condition=Q(number_of_shares__gte=1, number_of_shares__lte=MAX_INT),
-                name="legacy_shares_positive_and_int",
-            ),
-            models.CheckConstraint(
-                condition=Q(price_cents__gte=0, price_cents__lte=MAX_INT),
-                name="legacy_price_not_negative_and_int",
-            ),
-        ]
-        indexes = [
-            models.Index(
-                fields=["issuer", "created_at", "id"],
-                name="legacy_shareholder_list_order",
-            )
-        ]
-
-    def __str__(self):
-        return f"{self.user}: {self.number_of_shares} shares of {self.issuer}"

@@ -6,8 +6,8 @@ from django.db.models import Exists, OuterRef, Q
 from accounts.callers import Caller, Scope
 from accounts.models import Account, User, UserHolder
 from issuers.models.companies import Issuer
+from issuers.models.legacy import LegacyShareholder
 from issuers.models.register import HolderBalance
-from issuers.models.shares import LegacyShareholder
 
 
 def users_visible_to(caller: Caller | None) -> models.QuerySet[User]:

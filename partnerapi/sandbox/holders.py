@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
+from uuid import UUID
 
 from django.db import connection
 
@@ -41,7 +42,7 @@ USER_COLUMNS = (
 )
 HOLDER_COLUMNS = "id user_id name wallet_address"
 SHAREHOLDER_COLUMNS = (
-    "id issuer_id user_id status number_of_shares price_cents created_at"
+    "id issuer_id user_id token_id status number_of_shares price_cents created_at"
 )
 NULL = r"\N"
 
@@ -92,20 +93,18 @@ def holder(name: str, number: int, at: datetime) -> Holder:
     return Holder(user_id, user, profile, digest)
 
 
-def shareholding(issuer: Issuer, held_by: Holder, price: int, at: datetime) -> str:
+def shareholding(
+    issuer: Issuer, token: UUID, held_by: Holder, price: int, at: datetime
+) -> str:
     digest = held_by.digest
     # An investor has one digest and several holdings.
     own = hashlib.blake2b(digest + issuer.slug.encode(), digest_size=14).digest()
     id = uuid7_of(at, int.from_bytes(own[0:10])).hex
-    status = (
-        LegacyShareholder.Status.DELIVERED
-        if own[10] < 90
-        else LegacyShareholder.Status.PENDING
-    )
     shares = 1 + int.from_bytes(own[11:13]) ** 2 // 400_000
     paid = 0 if own[13] < 3 else price + own[13]
     return (
-        f"{id}\t{issuer.id.hex}\t{held_by.user_id}\t{status.value}\t{shares}\t{paid}"
+        f"{id}\t{issuer.id.hex}\t{held_by.user_id}\t{token}\t"
+        f"{LegacyShareholder.Status.PENDING.value}\t{shares}\t{paid}"
         f"\t{at.isoformat()}\n"
     )
 
@@ -132,6 +131,7 @@ def write_shareholders(
         # Else millions of checks wait in memory for the end of the transaction.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     price = dice("price", company.slug).randrange(150, 90_000)
+    token = issuer.tokens.order_by("created_at", "id").values_list("id", flat=True)[0]
     for first in range(start, stop, CHUNK):
         numbers = range(first, min(first + CHUNK, stop))
         times = [imported_at(issuer, number) for number in numbers]
@@ -141,7 +141,7 @@ def write_shareholders(
         copy("accounts_userholder", HOLDER_COLUMNS, (one.profile for one in own))
         holders = investors_of(company, numbers) + own
         holdings = (
-            shareholding(issuer, one, price, at)
+            shareholding(issuer, token, one, price, at)
             for one, at in zip(holders, times, strict=True)
         )
         copy("issuers_legacyshareholder", SHAREHOLDER_COLUMNS, holdings)

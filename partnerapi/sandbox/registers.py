@@ -10,26 +10,27 @@ from datetime import datetime, timedelta
 from random import Random
 
 from issuers import ledger
+from issuers.delivery import mark_delivered
 from issuers.ledger import Entry, Kind, Price
 from issuers.models import Issuer, LegacyShareholder, Token
 from partnerapi.sandbox.chance import OPENING, dice
 
 YEARS = timedelta(days=3 * 365)
 MOST_TRADERS = 60
+SHARE_DELIVERED = 35
+"""Of a hundred legacy shareholders."""
 ACTOR = "registrar@sandbox.example"
 
 
 def write_register(issuer: Issuer) -> None:
     """The histories of the issuer's tokens; the first one gets the legacy shares."""
     tokens = list(issuer.tokens.order_by("created_at", "id"))
-    delivered = list(
-        LegacyShareholder.objects.filter(
-            issuer=issuer, status=LegacyShareholder.Status.DELIVERED
-        ).order_by("created_at", "id")
+    lines = list(
+        LegacyShareholder.objects.filter(issuer=issuer).order_by("created_at", "id")
     )
-    waiting = LegacyShareholder.objects.filter(
-        issuer=issuer, status=LegacyShareholder.Status.PENDING
-    ).order_by("created_at", "id")[:MOST_TRADERS]
+    delivered = [line for line in lines if line.pk.int % 100 < SHARE_DELIVERED]
+    waiting = [line for line in lines if line.pk.int % 100 >= SHARE_DELIVERED]
+    waiting = waiting[:MOST_TRADERS]
     users = [row.user_id for row in (*delivered, *waiting)]
     accounts = ledger.holder_accounts([*users, issuer.owner_id])
     traders = [accounts[row.user_id] for row in waiting] + [accounts[issuer.owner_id]]
@@ -52,6 +53,7 @@ def write_register(issuer: Issuer) -> None:
         ledger.write_history(
             [token.pk], history(token, treasury, traders, deliveries), ACTOR
         )
+    mark_delivered([line.pk for line in delivered])
 
 
 def history(

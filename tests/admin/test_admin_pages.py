@@ -151,7 +151,11 @@ def test_a_row_can_be_added_where_staff_may(staff, model):
 
 @pytest.mark.parametrize("model", [m for m in EDITABLE if m is not Document])
 def test_a_row_is_saved_as_it_is_shown(staff, model):
-    row = model.objects.order_by("pk")[0]
+    rows = model.objects.order_by("pk")
+    if model is LegacyShareholder:
+        # A delivered line is for ever.
+        rows = rows.filter(status=LegacyShareholder.Status.PENDING)
+    row = rows[0]
     before = {f.attname: getattr(row, f.attname) for f in model._meta.concrete_fields}
     form = staff.get(page(model, "change", row.pk)).context["adminform"].form
     data = {}

@@ -1,0 +1,144 @@
+"""Legacy shares become tokens: once, all of a line or none of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from issuers import ledger
+from issuers.ledger import Entry, Kind
+from issuers.ledger_errors import LedgerError
+from issuers.models import (
+    DeliveryJob,
+    Issuer,
+    LedgerTransaction,
+    LegacyShareholder,
+)
+
+
+class NotPending(LedgerError):
+    """The line was delivered before, or there is no such line."""
+
+    code = "NOT_PENDING"
+
+
+class NoTokenToDeliver(LedgerError):
+    """The line does not say which token its shares become."""
+
+    code = "NO_TOKEN_TO_DELIVER"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a line: delivered, skipped, or refused for a reason."""
+
+    shareholder_id: UUID
+    is_delivered: bool = False
+    is_skipped: bool = False
+    refusal: str = ""
+
+
+def deliver_one(shareholder_id: UUID, source: str, actor: str) -> None:
+    """Deliver one line.
+
+    Raises:
+        LedgerError: not PENDING, no token, or what the ledger refuses.
+    """
+    with transaction.atomic():
+        [row] = locked([shareholder_id]) or [None]
+        if row is None or row.status != LegacyShareholder.Status.PENDING:
+            raise NotPending(f"Line {shareholder_id} is not PENDING: nothing is due.")
+        if row.token_id is None:
+            raise NoTokenToDeliver("The line names no token; choose one first.")
+        ledger.record(entries([row], source), actor)
+        mark_delivered([row.pk])
+
+
+def deliver(ids: Sequence[UUID], source: str, actor: str) -> list[Outcome]:
+    """Deliver each line that can be; in one transaction, one outcome for each.
+
+    Rows are locked in the order of their keys, then the ledgers in that of theirs.
+    """
+    with transaction.atomic():
+        rows = {row.pk: row for row in locked(ids)}
+        pending = [
+            row
+            for row in rows.values()
+            if row.status == LegacyShareholder.Status.PENDING and row.token_id
+        ]
+        results = ledger.record_each(entries(pending, source), actor)
+        refusals = {
+            row.pk: str(result)
+            for row, result in zip(pending, results, strict=True)
+            if isinstance(result, LedgerError)
+        }
+        delivered = {row.pk for row in pending} - refusals.keys()
+        mark_delivered(list(delivered))
+    outcomes = []
+    for pk in ids:
+        if pk in delivered:
+            outcomes.append(Outcome(pk, is_delivered=True))
+        elif pk in refusals:
+            outcomes.append(Outcome(pk, refusal=refusals[pk]))
+        elif pk not in rows:
+            outcomes.append(Outcome(pk, refusal="There is no such line any more."))
+        elif rows[pk].status == LegacyShareholder.Status.DELIVERED:
+            outcomes.append(Outcome(pk, is_skipped=True))
+        else:
+            outcomes.append(
+                Outcome(pk, refusal="The line names no token; choose one first.")
+            )
+    return outcomes
+
+
+def reverse(shareholder: LegacyShareholder, actor: str, reason: str) -> None:
+    """Take a delivery back, whole.
+
+    Raises:
+        LedgerError: not delivered, reversed before, or units have moved on.
+    """
+    delivery = LedgerTransaction.objects.filter(legacy_shareholder=shareholder).first()
+    if delivery is None:
+        raise NotPending("The line was not delivered; there is nothing to reverse.")
+    ledger.record([ledger.reversal_of(delivery, reason)], actor)
+
+
+def locked(ids: Sequence[UUID]) -> list[LegacyShareholder]:
+    rows = LegacyShareholder.objects.filter(pk__in=ids).order_by("pk")
+    return list(rows.select_for_update())
+
+
+def entries(rows: Sequence[LegacyShareholder], source: str) -> list[Entry]:
+    accounts = ledger.holder_accounts(row.user_id for row in rows)
+    treasuries = {}
+    if source == DeliveryJob.Source.TREASURY:
+        issuers = Issuer.objects.filter(pk__in={row.issuer_id for row in rows})
+        treasuries = {issuer.pk: ledger.treasury(issuer) for issuer in issuers}
+    return [
+        Entry(
+            row.token_id,
+            Kind.LEGACY_DELIVERY,
+            row.number_of_shares,
+            treasuries.get(row.issuer_id),
+            accounts[row.user_id],
+            legacy_shareholder_id=row.pk,
+        )
+        for row in rows
+        if row.token_id
+    ]
+
+
+def mark_delivered(ids: Sequence[UUID]) -> None:
+    """Let lines say what the ledger says of their delivery."""
+    with connection.cursor() as cursor:
+        cursor.execute(MARK, [list(ids)])
+
+
+MARK = """
+    UPDATE issuers_legacyshareholder s
+    SET status = 'DELIVERED', delivered_at = t.effective_at, delivered_by = t.actor,
+        ledger_seq = t.seq, token_id = t.token_id
+    FROM issuers_ledgertransaction t
+    WHERE t.legacy_shareholder_id = s.id AND s.id = ANY (%s)
+"""

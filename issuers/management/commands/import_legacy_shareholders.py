@@ -1,0 +1,66 @@
+from argparse import RawDescriptionHelpFormatter
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.management.people import active_staff
+from issuers.imports.legacy_shareholders import import_legacy_shareholders
+from issuers.management.import_file import importing
+from issuers.models import Issuer
+
+
+class Command(BaseCommand):
+    help = """Import an issuer's capitalization table from before the platform.
+
+A line is known by its reference: the same file again changes nothing, a corrected one
+brings PENDING lines up to date and keeps what they said. A DELIVERED line that differs
+is a problem; a line that a file leaves out stays. All or nothing: when a line is wrong,
+every wrong line is reported and none is written.
+
+examples:
+  manage.py import_legacy_shareholders acme.csv --issuer acme \\
+      --staff ana@example.com --dry-run
+  manage.py import_legacy_shareholders acme.csv --issuer acme --staff ana@example.com
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "file",
+            type=Path,
+            help="UTF-8 CSV with the columns reference, holder_email or holder_lei or "
+            "both, token_symbol, number_of_shares, price_cents, and if you like "
+            "created_at (RFC 3339)",
+        )
+        parser.add_argument("--issuer", metavar="SLUG", required=True)
+        parser.add_argument(
+            "--staff", metavar="EMAIL", required=True, help="who imports"
+        )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="say what would change, change nothing",
+        )
+
+    def handle(self, *, file, issuer, staff, dry_run, **options):
+        actor = active_staff("--staff", staff).email
+        try:
+            into = Issuer.objects.get(slug=issuer)
+        except Issuer.DoesNotExist:
+            raise CommandError(f"There is no issuer {issuer}; give its slug.") from None
+        with importing(file, self.stderr):
+            changes = import_legacy_shareholders(
+                into, file.name, file.read_bytes(), actor, dry_run=dry_run
+            )
+        if changes.ignored_columns:
+            self.stderr.write(f"Columns ignored: {', '.join(changes.ignored_columns)}")
+        if changes.was_imported:
+            return f"{file.name} was imported before; nothing was written."
+        return (
+            f"Legacy shareholders of {issuer}: {changes.created} created, "
+            f"{changes.updated} updated, {changes.unchanged} unchanged"
+            + (" (dry run: nothing was written)" if dry_run else "")
+        )
