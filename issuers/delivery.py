@@ -46,9 +46,10 @@ def deliver_one(shareholder_id: UUID, source: str, actor: str) -> None:
         LedgerError: not PENDING, no token, or what the ledger refuses.
     """
     with transaction.atomic():
-        [row] = locked([shareholder_id]) or [None]
-        if row is None or row.status != LegacyShareholder.Status.PENDING:
+        rows = locked([shareholder_id])
+        if not rows or rows[0].status != LegacyShareholder.Status.PENDING:
             raise NotPending(f"Line {shareholder_id} is not PENDING: nothing is due.")
+        [row] = rows
         if row.token_id is None:
             raise NoTokenToDeliver("The line names no token; choose one first.")
         ledger.record(entries([row], source), actor)

@@ -40,8 +40,8 @@ class Changes:
 class Known:
     """What lines refer to, read once for all of them."""
 
-    by_email: dict[str, Any]
-    by_lei: dict[str, Any]
+    by_email: dict[str | None, Any]
+    by_lei: dict[str | None, Any]
     tokens: dict[str, Any]
 
 
