@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter, sleep
 from typing import Any
 
@@ -245,14 +246,14 @@ def against_sql(
         at = timezone.now()
         if part < 1:
             at = one.transactions.get(seq=seq).effective_at
-        counts = set()
+        counts: set[int] = set()
 
         def ours(at: Any = at, counts: set[int] = counts) -> None:
             [table] = capitalization_tables([issuer], at, True)
             counts.add(len(table.holders))
 
         taken = median(ours, 3)
-        distinct = median(lambda seq=seq: run(DISTINCT_ON, seq), 3)
+        distinct = median(partial(run, DISTINCT_ON, seq), 3)
         assert counts == {run(DISTINCT_ON, seq)}
         show(
             f"{holders:,} holders at {part:.1%} of the history",
@@ -277,9 +278,8 @@ def by_length(tokens: dict[str, Any], show: Callable[..., None]) -> None:
     for name, one in tokens.items():
         if name != "large":
             issuer = str(one.issuer_id)
-            times[name] = median(
-                lambda issuer=issuer: capitalization_tables([issuer], None, True), 9
-            )
+            read = partial(capitalization_tables, [issuer], None, True)
+            times[name] = median(read, 9)
     least = min(times.values())
     shown = ", ".join(f"{float(n):.0e}: {t:.3f} s" for n, t in times.items())
     ratio = max(times.values()) / least
