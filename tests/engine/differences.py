@@ -24,7 +24,7 @@ from tests.engine.unreliable import reliable, schema, unreliable
 from tests.generated.documents import Request, plain_documents
 from tests.generated.shapes import Shapes
 
-SHARE_UNRELIABLE = 0.3
+SHARE_UNRELIABLE = 0.25
 
 
 class Comparison(NamedTuple):
