@@ -44,6 +44,9 @@ ROOTS = (
     "industryClassificationBenchmarks",
     "nodes",
     "viewer",
+    "accounts",
+    "accounts",
+    "idempotentRequest",
 )
 """Fields that get documents of their own, or most would hold no rows."""
 ROOM = 300
