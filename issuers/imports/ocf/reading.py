@@ -1,0 +1,285 @@
+"""The files of an Open Cap Table (OCF) package, from a folder or a zip, as objects."""
+
+import hashlib
+import json
+import unicodedata
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+from typing import Any, NamedTuple
+
+MAX_BYTES = 256 * 1024 * 1024
+MAX_FILES = 10_000
+MAX_ID = 200
+MANIFEST = "OCF_MANIFEST_FILE"
+# The file_type in which the objects that are imported stand; TX_STOCK: a prefix.
+HOMES = {
+    "STAKEHOLDER": "OCF_STAKEHOLDERS_FILE",
+    "STOCK_CLASS": "OCF_STOCK_CLASSES_FILE",
+}
+TRANSACTIONS = "OCF_TRANSACTIONS_FILE"
+
+
+class PackageProblem(NamedTuple):
+    """What is wrong in a package: in which file, in which object, against what rule."""
+
+    file: str
+    object_id: str
+    rule: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}, {self.object_id}" if self.object_id else self.file
+        return f"{where}: {self.rule}"
+
+
+class WrongPackageError(Exception):
+    """The package can not be imported; `problems` holds every reason found."""
+
+    def __init__(self, problems: list[PackageProblem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An OCF object, and the file and place where it stands."""
+
+    file: str
+    index: int
+    id: str
+    type: str
+    values: dict[str, Any]
+
+    def problem(self, rule: str) -> PackageProblem:
+        return PackageProblem(self.file, self.id, rule)
+
+
+@dataclass(slots=True)
+class Package:
+    issuer: Item
+    stakeholders: dict[str, Item] = field(default_factory=dict)
+    classes: dict[str, Item] = field(default_factory=dict)
+    transactions: list[Item] = field(default_factory=list)
+    others: Counter[str] = field(default_factory=Counter)
+    """How many objects there are of each type that is none of the above."""
+    remarks: list[str] = field(default_factory=list)
+    problems: list[PackageProblem] = field(default_factory=list)
+    checksum: str = ""
+    """SHA-256 of the objects, however they are split into files and written."""
+
+
+def read_package(path: Path) -> Package:
+    """Read a folder or a zip. Wrong objects stand in the package's problems.
+
+    Raises:
+        OSError: the folder or the file can not be read.
+        WrongPackageError: no package: too large, no zip, not one readable manifest.
+    """
+    problems: list[PackageProblem] = []
+    files: dict[str, dict[str, Any]] = {}
+    digests: dict[str, str] = {}
+    contents = folder_files(path) if path.is_dir() else zip_files(path)
+    for name, content in contents:
+        digests[name] = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        try:
+            files[name] = parse(content)
+        except (ValueError, RecursionError) as error:
+            rule = f"is not an OCF file: {error}; export it again"
+            problems.append(PackageProblem(name, "", rule))
+    manifests = [n for n, file in files.items() if file["file_type"] == MANIFEST]
+    if len(manifests) != 1:
+        rule = (
+            f"{len(manifests)} files have the file_type {MANIFEST} "
+            f"({', '.join(manifests) or 'none'}); a package has one, with its issuer"
+        )
+        raise WrongPackageError([*problems, PackageProblem(path.name, "", rule)])
+    [name] = manifests
+    package = Package(issuer_of(name, files.pop(name), problems), problems=problems)
+    check_manifest(package, name, digests)
+    read_items(package, files)
+    return package
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON number")
+
+    file = json.loads(
+        content.decode("utf-8-sig"), parse_float=Decimal, parse_constant=refuse
+    )
+    if not isinstance(file, dict):
+        raise ValueError("it holds no JSON object")
+    kind = file.get("file_type")
+    if not isinstance(kind, str) or not kind.startswith("OCF_"):
+        raise ValueError(f"its file_type is {kind!r}, not one that starts with OCF_")
+    if kind != MANIFEST and not isinstance(file.get("items"), list):
+        raise ValueError("it has no list of items")
+    return file
+
+
+def folder_files(path: Path) -> Iterator[tuple[str, bytes]]:
+    found = sorted(p for p in path.rglob("*") if p.is_file() and wanted(p.name))
+    left = MAX_BYTES
+    check_count(path, len(found))
+    for file in found:
+        with file.open("rb") as opened:
+            content = opened.read(left + 1)
+        left -= len(content)
+        check_size(path, left)
+        yield file.relative_to(path).as_posix(), content
+
+
+def zip_files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """What is unpacked is counted, not what the archive says of itself."""
+    left = MAX_BYTES
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = [
+                entry
+                for entry in archive.infolist()
+                if not entry.is_dir()
+                and wanted(PurePosixPath(entry.filename).name)
+                and not entry.filename.startswith("__MACOSX/")
+            ]
+            check_count(path, len(entries))
+            for entry in entries:
+                if entry.flag_bits & 1:
+                    raise zipfile.BadZipFile(f"{entry.filename} is encrypted")
+                with archive.open(entry) as opened:
+                    content = opened.read(left + 1)
+                left -= len(content)
+                check_size(path, left)
+                yield entry.filename, content
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        rule = (
+            f"can not be unpacked: {error}; give a folder, or a zip made without "
+            "a password"
+        )
+        raise WrongPackageError([PackageProblem(path.name, "", rule)]) from None
+
+
+def wanted(name: str) -> bool:
+    return name.lower().endswith(".ocf.json") and not name.startswith("._")
+
+
+def check_count(path: Path, count: int) -> None:
+    if not count:
+        rule = "holds no file whose name ends in .ocf.json"
+    elif count > MAX_FILES:
+        rule = f"holds {count} files, at most {MAX_FILES} are read"
+    else:
+        return
+    raise WrongPackageError([PackageProblem(path.name, "", rule)])
+
+
+def check_size(path: Path, left: int) -> None:
+    if left < 0:
+        rule = f"has more than {MAX_BYTES} bytes unpacked; that is not read"
+        raise WrongPackageError([PackageProblem(path.name, "", rule)])
+
+
+def issuer_of(
+    name: str, manifest: dict[str, Any], problems: list[PackageProblem]
+) -> Item:
+    values = manifest.get("issuer")
+    if not isinstance(values, dict):
+        rule = "has no issuer; the manifest names the company whose table this is"
+        raise WrongPackageError([*problems, PackageProblem(name, "", rule)])
+    return Item(name, 0, str(values.get("id") or "issuer"), "ISSUER", {
+        **values, "manifest": manifest,
+    })  # fmt: skip
+
+
+def check_manifest(package: Package, name: str, digests: dict[str, str]) -> None:
+    """Each file that the manifest names must be there; others are read as well."""
+    home = PurePosixPath(name).parent
+    named = set()
+    for section, entries in package.issuer.values.pop("manifest").items():
+        if not section.endswith("_files") or not entries:
+            continue
+        for entry in entries if isinstance(entries, list) else [entries]:
+            path = entry.get("filepath") if isinstance(entry, dict) else None
+            if not isinstance(path, str):
+                rule = f"{section} has an entry without a filepath: {entry!r:.80}"
+                package.problems.append(PackageProblem(name, section, rule))
+                continue
+            file = normpath(str(home / path))
+            named.add(file)
+            if file not in digests:
+                rule = f"names {path}, which the package lacks; add it or drop its name"
+                package.problems.append(PackageProblem(name, section, rule))
+            elif entry.get("md5") not in (None, "", digests[file]):
+                package.remarks.append(f"{file}: another md5 than the manifest says")
+    for file in sorted(digests.keys() - named - {name}):
+        package.remarks.append(f"{file}: read, though the manifest does not name it")
+
+
+def read_items(package: Package, files: dict[str, dict[str, Any]]) -> None:
+    seen: dict[str, Item] = {}
+    index = 0
+    for name, file in files.items():
+        for position, values in enumerate(file["items"], 1):
+            index += 1
+            item = item_of(name, index, position, values, package.problems)
+            if item is None:
+                continue
+            other = seen.setdefault(item.id, item)
+            if other is not item:
+                if other.values == item.values:
+                    package.remarks.append(f"{name}, {item.id}: stands there twice")
+                else:
+                    rule = f"{other.file} has another object of this id; rename one"
+                    package.problems.append(item.problem(rule))
+                continue
+            place(package, item, file["file_type"])
+    canonical = [package.issuer.values, [seen[key].values for key in sorted(seen)]]
+    text = json.dumps(canonical, sort_keys=True, default=str)
+    package.checksum = hashlib.sha256(text.encode()).hexdigest()
+
+
+def item_of(
+    name: str, index: int, position: int, values: Any, problems: list[PackageProblem]
+) -> Item | None:
+    if not isinstance(values, dict):
+        rule = "is no JSON object"
+        problems.append(PackageProblem(name, f"item {position}", rule))
+        return None
+    id, kind = values.get("id"), values.get("object_type")
+    for key, value in (("id", id), ("object_type", kind)):
+        if not isinstance(value, str) or not value or plain(value) != value:
+            rule = f"its {key} is {value!r:.80}, which is no plain text"
+            problems.append(PackageProblem(name, f"item {position}", rule))
+            return None
+        if len(value) > MAX_ID:
+            rule = f"its {key} has {len(value)} characters, at most {MAX_ID} are read"
+            problems.append(PackageProblem(name, f"item {position}", rule))
+            return None
+    return Item(name, index, str(id), str(kind), values)
+
+
+def place(package: Package, item: Item, file_type: str) -> None:
+    home = HOMES.get(item.type)
+    if item.type.startswith("TX_STOCK_"):
+        home = TRANSACTIONS
+    if home not in (None, file_type):
+        rule = f"{item.type} stands in {home}; this file's file_type is {file_type}"
+        package.problems.append(item.problem(rule))
+    elif item.type == "STAKEHOLDER":
+        package.stakeholders[item.id] = item
+    elif item.type == "STOCK_CLASS":
+        package.classes[item.id] = item
+    elif home == TRANSACTIONS:
+        package.transactions.append(item)
+    else:
+        package.others[item.type] += 1
+
+
+def plain(text: str) -> str:
+    """White space made single spaces; control characters and half pairs left out."""
+    kept = (c for c in " ".join(text.split()) if unicodedata.category(c)[0] != "C")
+    return "".join(kept)

@@ -1,0 +1,295 @@
+"""Replays an OCF package into movements of whole units per class; knows no database.
+
+Securities are kept exactly, with their fractions. A holder's balance in the register
+is the whole part of what the holder's securities of a class hold together, so each
+transaction, of whatever kind, is a change of balances: what one holder loses and
+another gains of one class is transferred, the rest is made or destroyed.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from math import floor
+from typing import Any, NamedTuple
+
+from issuers.imports.ocf.reading import Package
+from issuers.imports.ocf.steps import (
+    AUTHORIZED,
+    CONSOLIDATION,
+    ISSUANCE,
+    SPLIT,
+    Broken,
+    Plan,
+    Step,
+    number_of,
+    plan,
+)
+
+
+class Movement(NamedTuple):
+    """Units of a class; None where they are made or destroyed."""
+
+    class_id: str
+    source: str | None
+    target: str | None
+    amount: int
+    at: datetime
+    reason: str
+
+
+class IssuePrice(NamedTuple):
+    class_id: str
+    cents: int
+    at: datetime
+
+
+@dataclass(slots=True)
+class Security:
+    class_id: str
+    holder_id: str
+    quantity: Fraction
+    closed_by: str = ""
+
+
+@dataclass(slots=True)
+class Replay:
+    events: list[Movement | IssuePrice] = field(default_factory=list)
+    authorized: dict[str, int] = field(default_factory=dict)
+    balances: dict[str, Counter[str]] = field(default_factory=dict)
+    """By class, then by holder; a holder of nothing stands there with 0."""
+    kinds: Counter[str] = field(default_factory=Counter)
+    unplaced: Counter[str] = field(default_factory=Counter)
+    """What has no place in a register, by what it is, or by type of object."""
+    remarks: Counter[str] = field(default_factory=Counter)
+
+
+def replay(package: Package, now: datetime) -> Replay:
+    """Replay all transactions; what is wrong goes to the package's problems."""
+    made = plan(package, now)
+    state = State(package, made)
+    for step in made.steps:
+        try:
+            state.enter(step)
+        except Broken as error:
+            package.problems.append(step.item.problem(str(error)))
+            made.broken.update([*step.gives, step.balance])
+    return state.finish()
+
+
+class State:
+    def __init__(self, package: Package, made: Plan) -> None:
+        self.package, self.made = package, made
+        self.securities: dict[str, Security] = {}
+        self.open: dict[str, dict[str, Security]] = defaultdict(dict)
+        self.exact: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
+        self.prices: dict[str, int] = {}
+        self.result = Replay(kinds=made.kinds, unplaced=made.unplaced)
+        self.result.remarks = made.remarks
+        self.result.balances = {key: Counter() for key in package.classes}
+        for item in package.classes.values():
+            if count := authorized(item.values.get("initial_shares_authorized")):
+                self.result.authorized[item.id] = count
+
+    def enter(self, step: Step) -> None:
+        """
+        Raises:
+            Broken: the rule that the step breaks; nothing has changed then.
+        """
+        if self.made.broken.intersection(step.takes):
+            self.made.broken.update([*step.gives, step.balance])
+        elif step.item.type == ISSUANCE:
+            self.apply(step, [], [(step.gives[0], self.issued(step, step.gives[0]))])
+            self.price(step)
+        elif step.item.type == AUTHORIZED:
+            self.result.authorized[step.class_id] = floor(step.quantity or 0)
+        elif step.item.type == SPLIT:
+            self.split(step)
+        else:
+            self.take(step)
+
+    def issued(self, step: Step, id: str) -> Security:
+        """The security as its issuance says; the step is what it results from."""
+        issuance = self.made.issuances.get(id)
+        if issuance is None:
+            raise Broken(
+                f"results in {id!r}, which is issued nowhere in the package; add its "
+                f"{ISSUANCE} or correct the id"
+            )
+        if issuance.at != step.at:
+            self.result.remarks[
+                "issuances entered on the date of what they result from, not their own"
+            ] += 1
+        return Security(
+            issuance.class_id, issuance.holder_id, issuance.quantity or Fraction(0)
+        )
+
+    def standing(self, id: str) -> Security:
+        security = self.securities.get(id)
+        if security is None:
+            raise Broken(f"security {id!r} does not exist yet; correct the dates")
+        if security.closed_by:
+            raise Broken(
+                f"security {id!r} was closed by {security.closed_by}; take the "
+                "security that it left, or drop one of the two"
+            )
+        return security
+
+    def take(self, step: Step) -> None:
+        taken = [self.standing(id) for id in step.takes]
+        held = sum((security.quantity for security in taken), Fraction(0))
+        if self.made.broken.intersection(step.gives):
+            self.made.broken.update([*step.gives, step.balance])
+            return
+        opened = [(id, self.issued(step, id)) for id in step.gives]
+        given = sum((security.quantity for _, security in opened), Fraction(0))
+        count = step.quantity
+        if count is None:
+            left = self.made.issuances.get(step.balance)
+            count = held - ((left.quantity or 0) if left else 0)
+        if count > held:
+            raise Broken(
+                f"takes {count} of security {step.takes[0]}, which holds {held}; "
+                "correct the quantity"
+            )
+        self.check(step, taken, opened, count, given)
+        opened += self.remainder(step, taken[0], held - count)
+        self.apply(step, step.takes, opened)
+
+    def check(
+        self,
+        step: Step,
+        taken: list[Security],
+        opened: list[tuple[str, Security]],
+        count: Fraction,
+        given: Fraction,
+    ) -> None:
+        kind = step.item.type
+        if not opened or kind == "TX_STOCK_CONVERSION":
+            return
+        classes = {s.class_id for s in taken} | {s.class_id for _, s in opened}
+        if len(classes) > 1:
+            raise Broken(f"mixes the classes {', '.join(sorted(classes))}; only a "
+                "conversion goes from one to another")  # fmt: skip
+        links = {step.split_id} | {self.made.issuances[i].split_id for i, _ in opened}
+        # A split may be rounded to whole units per certificate when it is reissued.
+        slack = len(taken) + len(opened) if links - {""} else 0
+        wrong = given > count if kind == CONSOLIDATION else abs(given - count) > slack
+        if wrong:
+            raise Broken(
+                f"takes {count} and results in {given}; the quantities of what it "
+                "results in have to add up to it"
+            )
+
+    def remainder(
+        self, step: Step, taken: Security, left: Fraction
+    ) -> list[tuple[str, Security]]:
+        if not step.balance or self.made.broken.intersection([step.balance]):
+            if left:
+                self.result.remarks["partial without a balance security: the rest "
+                    "stays in the security that it was taken from"] += 1  # fmt: skip
+            rest = Security(taken.class_id, taken.holder_id, left)
+            return [(step.takes[0], rest)] if left else []
+        if step.balance not in self.made.issuances:
+            self.result.remarks["balance securities without an issuance: given what "
+                "was left over"] += 1  # fmt: skip
+            return [(step.balance, Security(taken.class_id, taken.holder_id, left))]
+        rest = self.issued(step, step.balance)
+        if rest != Security(taken.class_id, taken.holder_id, left):
+            raise Broken(
+                f"leaves {left} of {taken.class_id} with {taken.holder_id}, but its "
+                f"balance_security_id {step.balance} is {rest.quantity} of "
+                f"{rest.class_id} with {rest.holder_id}; correct one of the two"
+            )
+        return [(step.balance, rest)]
+
+    def split(self, step: Step) -> None:
+        opened = [
+            (id, Security(s.class_id, s.holder_id, s.quantity * step.ratio))
+            for id, s in self.open[step.class_id].items()
+        ]
+        if step.class_id in self.prices:
+            self.result.remarks["splits: the price of the class stays as it was"] += 1
+        self.apply(step, [id for id, _ in opened], opened)
+
+    def apply(
+        self, step: Step, closed: Iterable[str], opened: list[tuple[str, Security]]
+    ) -> None:
+        touched: dict[tuple[str, str], int] = {}
+
+        def change(security: Security, count: Fraction) -> None:
+            key = security.class_id, security.holder_id
+            touched.setdefault(key, floor(self.exact[key]))
+            self.exact[key] += count
+
+        for id in closed:
+            security = self.securities[id]
+            change(security, -security.quantity)
+            security.closed_by = step.item.id
+            del self.open[security.class_id][id]
+        for id, security in opened:
+            change(security, security.quantity)
+            self.securities[id] = self.open[security.class_id][id] = security
+        deltas: dict[str, dict[str, int]] = defaultdict(dict)
+        for (class_id, holder), was in touched.items():
+            deltas[class_id][holder] = floor(self.exact[class_id, holder]) - was
+        for class_id, changes in deltas.items():
+            self.move(step, class_id, changes)
+
+    def move(self, step: Step, class_id: str, changes: dict[str, int]) -> None:
+        balances = self.result.balances[class_id]
+        gains = [[holder, n] for holder, n in changes.items() if n > 0]
+        for holder, delta in changes.items():
+            balances[holder] += delta
+            lost = max(-delta, 0)
+            while lost:
+                gain: list[Any] = gains[0] if gains else [None, lost]
+                amount = min(lost, gain[1])
+                self.record(step, class_id, holder, gain[0], amount)
+                lost, gain[1] = lost - amount, gain[1] - amount
+                if gains and not gains[0][1]:
+                    gains.pop(0)
+        for holder, amount in gains:
+            self.record(step, class_id, None, holder, amount)
+
+    def record(self, step: Step, class_id: str, *moved: Any) -> None:
+        source, target, amount = moved
+        reason = f"{step.item.type} {step.item.id}"
+        self.result.events.append(
+            Movement(class_id, source, target, amount, step.at, reason)
+        )
+
+    def price(self, step: Step) -> None:
+        price = step.item.values.get("share_price")
+        if price is None:
+            return
+        currency = price.get("currency") if isinstance(price, dict) else None
+        if not isinstance(currency, str) or not currency:
+            raise Broken(f"share_price {price!r:.60} has no amount and currency")
+        if currency != "EUR":
+            self.result.unplaced[f"issue prices in {currency:.10}"] += 1
+            return
+        cents = number_of(price, "amount") * 100
+        if cents.denominator != 1:
+            self.result.unplaced["issue prices in fractions of a cent"] += 1
+        elif self.prices.get(step.class_id) != cents:
+            self.prices[step.class_id] = int(cents)
+            self.result.events.append(IssuePrice(step.class_id, int(cents), step.at))
+
+    def finish(self) -> Replay:
+        for (class_id, holder), exact in self.exact.items():
+            if rest := exact - floor(exact):
+                what = f"{rest} of a unit of {class_id} with {holder}"
+                self.result.unplaced[what] += 1
+        for kind, count in self.package.others.items():
+            self.result.unplaced[kind] += count
+        return self.result
+
+
+def authorized(value: Any) -> int | None:
+    """The bound of a class; None where it is not a number, as "UNLIMITED" is."""
+    try:
+        return floor(number_of({"": value}, ""))
+    except Broken:
+        return None

@@ -1,0 +1,298 @@
+"""Writes a replayed OCF package: issuer, holders, tokens and their ledgers."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.models import Country, User, UserHolder
+from issuers import ledger
+from issuers.derived_ids import derived_uuid7
+from issuers.imports.companies import MAX_SLUG_LENGTH, UniqueNames, slug_of
+from issuers.imports.ocf.reading import Item, Package, WrongPackageError, plain
+from issuers.imports.ocf.replay import Movement, Replay, replay
+from issuers.models import Issuer, Token
+
+# Ids come from the package alone: the same one is recognised wherever it is imported.
+EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
+MAX_NAME, MAX_PERSONAL_NAME, MAX_SYMBOL, MAX_REASON = 200, 100, 20, 500
+ACTOR = "import_ocf"
+USED = {
+    "STAKEHOLDER": {"id", "object_type", "name", "stakeholder_type", "comments"},
+    "ISSUER": {
+        "id", "object_type", "legal_name", "dba", "formation_date", "comments",
+        "country_of_formation", "address",
+    },
+    "STOCK_CLASS": {
+        "id", "object_type", "name", "default_id_prefix", "comments",
+        "initial_shares_authorized", "board_approval_date",
+    },
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Imported:
+    issuer: Issuer
+    was_imported: bool = False
+    replay: Replay = field(default_factory=Replay)
+    tokens: dict[str, Token] = field(default_factory=dict)
+    """By the id of their class."""
+    entries: int = 0
+    prices: int = 0
+    remarks: list[str] = field(default_factory=list)
+    fields: dict[str, Counter[str]] = field(default_factory=dict)
+    """By type of object: how often it has a field that is not kept."""
+
+
+def import_package(
+    package: Package,
+    now: datetime,
+    *,
+    dry_run: bool,
+    follow: Callable[[int, int], object] = lambda done, total: None,
+) -> Imported:
+    """Write a package's register, all of it or nothing; once.
+
+    `follow` is told how many events were written, and of how many.
+
+    Raises:
+        WrongPackageError: every problem of the package.
+        LedgerError: a rule of the register that the package's history breaks.
+    """
+    replayed = replay(package, now)
+    names = {item.id: named(item, package) for item in package.stakeholders.values()}
+    for item in package.classes.values():
+        text(item, "name", item.values.get("name"), package)
+    legal_name = text(
+        package.issuer, "legal_name", package.issuer.values.get("legal_name"), package
+    )
+    if package.problems:
+        raise WrongPackageError(package.problems)
+    with transaction.atomic():
+        issuer_id = derived(f"issuer {package.issuer.id} {legal_name}")
+        stored = Issuer.objects.filter(pk=issuer_id).first()
+        owner_id = derived(f"package {package.checksum}")
+        if stored and User.objects.filter(pk=owner_id).exists():
+            return Imported(stored, was_imported=True)
+        if stored:
+            rule = (
+                f"was imported before, as {stored.slug}, from a package that says "
+                "something else; a register is not rewritten: enter what has happened "
+                "since with mint, transfer and burn"
+            )
+            raise WrongPackageError([package.issuer.problem(rule)])
+        made = Imported(
+            new_issuer(package, issuer_id, owner_id, legal_name), replay=replayed
+        )
+        if made.issuer.slug != base_slug(package, legal_name):
+            taken = base_slug(package, legal_name)
+            made.remarks.append(f"slug {taken} is taken: {made.issuer.slug} given")
+        holders = new_holders(replayed, names, issuer_id)
+        made.tokens = new_tokens(package, replayed, made.issuer, now)
+        write_events(made, holders, follow)
+        bound_tokens(made)
+        made.fields = fields_left(package)
+        made.remarks += package.remarks
+        made.remarks += [f"{n} {what}" for what, n in replayed.remarks.items()]
+        transaction.set_rollback(dry_run)
+    return made
+
+
+def derived(name: str) -> UUID:
+    return derived_uuid7(EPOCH, f"OCF {name}")
+
+
+def text(item: Item, name: str, value: Any, package: Package) -> str:
+    """A name in one line; when it is none, that is one of the package's problems."""
+    if not isinstance(value, str) or not plain(value):
+        package.problems.append(item.problem(f"{name} is {value!r:.60}; give a name"))
+        return ""
+    if len(plain(value)) > MAX_NAME:
+        rule = f"{name} has {len(value)} characters, at most {MAX_NAME} are kept"
+        package.problems.append(item.problem(rule))
+    return plain(value)
+
+
+def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
+    """A stakeholder's name in the register, and the user's columns."""
+    value = item.values.get("name")
+    parts = value if isinstance(value, dict) else {"legal_name": value}
+    name = text(item, "name.legal_name", parts.get("legal_name"), package)
+    kind = item.values.get("stakeholder_type")
+    if kind == "INSTITUTION":
+        return name, {"type": User.Type.COMPANY, "company_name": name}
+    if kind != "INDIVIDUAL":
+        rule = f"stakeholder_type is {kind!r:.40}, not INDIVIDUAL or INSTITUTION"
+        package.problems.append(item.problem(rule))
+    first, _, last = name.rpartition(" ")
+    given = [parts.get("first_name"), parts.get("last_name")]
+    if all(isinstance(part, str) and plain(part) for part in given):
+        first, last = (plain(str(part)) for part in given)
+    for part in (first, last):
+        if len(part) > MAX_PERSONAL_NAME:
+            rule = (
+                f"a first or last name of {len(part)} characters; at most "
+                f"{MAX_PERSONAL_NAME} are kept: give name.first_name and last_name"
+            )
+            package.problems.append(item.problem(rule))
+    user = {"type": User.Type.INDIVIDUAL, "first_name": first, "last_name": last}
+    return name, user
+
+
+def base_slug(package: Package, legal_name: str) -> str:
+    name = package.issuer.values.get("dba") or legal_name
+    return slug_of(str(name))[:MAX_SLUG_LENGTH].strip("-") or "issuer"
+
+
+def new_issuer(
+    package: Package, issuer_id: UUID, owner_id: UUID, legal_name: str
+) -> Issuer:
+    values = package.issuer.values
+    address = values.get("address")
+    address = address if isinstance(address, dict) else {}
+    code = values.get("country_of_formation")
+    country = Country.objects.filter(code=code).first() if code else None
+    if code and country is None:
+        rule = f"country_of_formation {code!r:.40} is not an ISO 3166 alpha-2 code"
+        raise WrongPackageError([package.issuer.problem(rule)])
+    city = plain(str(address.get("city") or ""))[:100]
+    owner = User(
+        id=owner_id, type=User.Type.COMPANY, company_name=legal_name, country=country,
+        city=city,
+    )  # fmt: skip
+    owner.set_unusable_password()
+    owner.save(force_insert=True)
+    slugs = UniqueNames(Issuer.objects.values_list("slug", flat=True), "-")
+    trading_name = values.get("dba")
+    if not isinstance(trading_name, str) or not plain(trading_name):
+        trading_name = legal_name
+    return Issuer.objects.create(
+        id=issuer_id,
+        trading_name=plain(trading_name)[:MAX_NAME],
+        slug=slugs.claim(base_slug(package, legal_name), MAX_SLUG_LENGTH),
+        country=country,
+        trading_location=city or (country.name if country else "unknown"),
+        owner=owner,
+    )
+
+
+def new_holders(
+    replayed: Replay,
+    names: dict[str, tuple[str, dict[str, str | None]]],
+    issuer_id: UUID,
+) -> dict[str, int]:
+    """The ledger accounts, by stakeholder, of all who ever held a unit."""
+    held = {
+        holder
+        for event in replayed.events
+        if isinstance(event, Movement)
+        for holder in (event.source, event.target)
+        if holder is not None
+    }
+    users = {}
+    for id in sorted(held):
+        pk = derived(f"stakeholder {issuer_id} {id}")
+        users[id] = User(id=pk, **names[id][1])  # type: ignore[arg-type]
+        users[id].set_unusable_password()
+    User.objects.bulk_create(users.values(), batch_size=2_000)
+    UserHolder.objects.bulk_create(
+        [UserHolder(user=user, name=names[id][0]) for id, user in users.items()],
+        batch_size=2_000,
+    )
+    accounts = ledger.holder_accounts(user.pk for user in users.values())
+    return {id: accounts[user.pk] for id, user in users.items()}
+
+
+def new_tokens(
+    package: Package, replayed: Replay, issuer: Issuer, now: datetime
+) -> dict[str, Token]:
+    symbols = UniqueNames(Token.objects.values_list("symbol", flat=True), ".")
+    first: dict[str, datetime] = {}
+    for event in replayed.events:
+        first[event.class_id] = min(first.get(event.class_id, now), event.at)
+    company = issuer.slug.split("-")[0].upper()[:10]
+    tokens = {}
+    for item in package.classes.values():
+        # A prefix of certificates, such as CS-, is only unique within its issuer.
+        prefix = item.values.get("default_id_prefix") or item.values["name"]
+        short = re.sub(r"[^A-Z0-9]+", "-", slug_of(str(prefix)).upper())
+        symbol = f"{company}-{short.strip('-') or 'SHARE'}"
+        tokens[item.id] = Token.objects.create(
+            id=derived(f"class {issuer.pk} {item.id}"),
+            issuer=issuer,
+            name=plain(item.values["name"]),
+            symbol=symbols.claim(symbol, MAX_SYMBOL),
+            visibility=Token.Visibility.PRIVATE,
+            created_at=created(item, first.get(item.id), now),
+        )
+    return tokens
+
+
+def created(item: Item, first: datetime | None, now: datetime) -> datetime:
+    """When the board approved the class, or when it is first heard of."""
+    latest = first or now
+    try:
+        approved = datetime.fromisoformat(item.values.get("board_approval_date") or "")
+    except (TypeError, ValueError):
+        return latest
+    return min(approved.replace(tzinfo=UTC), latest)
+
+
+def write_events(
+    made: Imported, holders: dict[str, int], follow: Callable[[int, int], object]
+) -> None:
+    total = len(made.replay.events)
+
+    def events() -> Iterator[ledger.Entry | ledger.Price]:
+        for event in made.replay.events:
+            token = made.tokens[event.class_id].pk
+            if not isinstance(event, Movement):
+                made.prices += 1
+                yield ledger.Price(token, event.cents, "ISSUE", event.at)
+                continue
+            made.entries += 1
+            source = None if event.source is None else holders[event.source]
+            target = None if event.target is None else holders[event.target]
+            kind = ledger.Kind.TRANSFER
+            if source is None:
+                kind = ledger.Kind.MINT
+            elif target is None:
+                kind = ledger.Kind.BURN
+            reason = event.reason[:MAX_REASON]
+            yield ledger.Entry(
+                token, kind, event.amount, source, target, reason, at=event.at
+            )
+
+    tokens = [token.pk for token in made.tokens.values()]
+    ledger.write_history(tokens, events(), ACTOR, lambda done: follow(done, total))
+
+
+def bound_tokens(made: Imported) -> None:
+    """Only now: earlier the bound was another, and a history is not judged by it."""
+    for class_id, bound in made.replay.authorized.items():
+        token = made.tokens[class_id]
+        supply = sum(made.replay.balances[class_id].values())
+        if supply > bound:
+            made.remarks.append(
+                f"{token.symbol}: {supply:,} shares are more than the {bound:,} "
+                "authorized; the token gets no bound"
+            )
+            continue
+        token.authorized_units = bound
+        token.save(update_fields=["authorized_units"])
+
+
+def fields_left(package: Package) -> dict[str, Counter[str]]:
+    left: dict[str, Counter[str]] = {kind: Counter() for kind in USED}
+    for item in (
+        package.issuer, *package.stakeholders.values(), *package.classes.values()
+    ):  # fmt: skip
+        for name, value in item.values.items():
+            if name not in USED[item.type] and value not in (None, "", [], {}):
+                left[item.type][name] += 1
+    return left
