@@ -239,22 +239,28 @@ class State:
 
     def move(self, step: Step, class_id: str, changes: dict[str, int]) -> None:
         balances = self.result.balances[class_id]
-        gains = [[holder, n] for holder, n in changes.items() if n > 0]
+        losses = {holder: -delta for holder, delta in changes.items() if delta < 0}
         for holder, delta in changes.items():
             balances[holder] += delta
-            lost = max(-delta, 0)
-            while lost:
-                gain: list[Any] = gains[0] if gains else [None, lost]
-                amount = min(lost, gain[1])
-                self.record(step, class_id, holder, gain[0], amount)
-                lost, gain[1] = lost - amount, gain[1] - amount
-                if gains and not gains[0][1]:
-                    gains.pop(0)
-        for holder, amount in gains:
-            self.record(step, class_id, None, holder, amount)
+            for loser, left in losses.items():
+                if amount := min(delta, left) if delta > 0 else 0:
+                    self.record(step, class_id, loser, holder, amount)
+                    losses[loser] -= amount
+                    delta -= amount
+            if delta > 0:
+                self.record(step, class_id, None, holder, delta)
+        for loser, left in losses.items():
+            if left:
+                self.record(step, class_id, loser, None, left)
 
-    def record(self, step: Step, class_id: str, *moved: Any) -> None:
-        source, target, amount = moved
+    def record(
+        self,
+        step: Step,
+        class_id: str,
+        source: str | None,
+        target: str | None,
+        amount: int,
+    ) -> None:
         reason = f"{step.item.type} {step.item.id}"
         self.result.events.append(
             Movement(class_id, source, target, amount, step.at, reason)

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from issuers.imports.ocf.writing import Imported
+from issuers.imports.ocf.writing import NEVER_HELD, Imported
 
 WHY = {
+    NEVER_HELD: "holders are those who ever held a share",
     "issue prices in ": "a price is whole euro cents; set_price records one",
     "TX_STOCK_PLAN": "a pool of options is no shares",
     "TX_STOCK_CLASS_CONVERSION": "rights to convert are not kept, conversions are",
@@ -77,9 +78,8 @@ def without_place(imported: Imported) -> Table:
     table.add_column("Why")
     for what, count in sorted(imported.replay.unplaced.items()):
         table.add_row(escaped(what), f"{count:,}", why(what))
-    for kind, names in imported.fields.items():
-        for name, count in sorted(names.items()):
-            table.add_row(escaped(f"{kind}.{name}"), f"{count:,}", FIELDS_WHY)
+    for name, count in sorted(imported.fields.items()):
+        table.add_row(escaped(name), f"{count:,}", FIELDS_WHY)
     return table
 
 

@@ -14,6 +14,7 @@ from accounts.models import Country, User, UserHolder
 from issuers import ledger
 from issuers.derived_ids import derived_uuid7
 from issuers.imports.companies import MAX_SLUG_LENGTH, UniqueNames, slug_of
+from issuers.imports.ocf.fields import fields_left
 from issuers.imports.ocf.reading import Item, Package, WrongPackageError, plain
 from issuers.imports.ocf.replay import Movement, Replay, replay
 from issuers.models import Issuer, Token
@@ -22,17 +23,7 @@ from issuers.models import Issuer, Token
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 MAX_NAME, MAX_PERSONAL_NAME, MAX_SYMBOL, MAX_REASON = 200, 100, 20, 500
 ACTOR = "import_ocf"
-USED = {
-    "STAKEHOLDER": {"id", "object_type", "name", "stakeholder_type", "comments"},
-    "ISSUER": {
-        "id", "object_type", "legal_name", "dba", "formation_date", "comments",
-        "country_of_formation", "address",
-    },
-    "STOCK_CLASS": {
-        "id", "object_type", "name", "default_id_prefix", "comments",
-        "initial_shares_authorized", "board_approval_date",
-    },
-}  # fmt: skip
+NEVER_HELD = "stakeholders without shares"
 
 
 @dataclass(slots=True)
@@ -45,8 +36,8 @@ class Imported:
     entries: int = 0
     prices: int = 0
     remarks: list[str] = field(default_factory=list)
-    fields: dict[str, Counter[str]] = field(default_factory=dict)
-    """By type of object: how often it has a field that is not kept."""
+    fields: Counter[str] = field(default_factory=Counter)
+    """How often which object has a field that is not kept."""
 
 
 def import_package(
@@ -93,6 +84,8 @@ def import_package(
             taken = base_slug(package, legal_name)
             made.remarks.append(f"slug {taken} is taken: {made.issuer.slug} given")
         holders = new_holders(replayed, names, issuer_id)
+        if strangers := len(names) - len(holders):
+            replayed.unplaced[NEVER_HELD] = strangers
         made.tokens = new_tokens(package, replayed, made.issuer, now)
         write_events(made, holders, follow)
         bound_tokens(made)
@@ -140,8 +133,8 @@ def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
                 f"{MAX_PERSONAL_NAME} are kept: give name.first_name and last_name"
             )
             package.problems.append(item.problem(rule))
-    user = {"type": User.Type.INDIVIDUAL, "first_name": first, "last_name": last}
-    return name, user
+    kind = User.Type.INDIVIDUAL
+    return name, {"type": kind, "first_name": first, "last_name": last}
 
 
 def base_slug(package: Package, legal_name: str) -> str:
@@ -285,14 +278,3 @@ def bound_tokens(made: Imported) -> None:
             continue
         token.authorized_units = bound
         token.save(update_fields=["authorized_units"])
-
-
-def fields_left(package: Package) -> dict[str, Counter[str]]:
-    left: dict[str, Counter[str]] = {kind: Counter() for kind in USED}
-    for item in (
-        package.issuer, *package.stakeholders.values(), *package.classes.values()
-    ):  # fmt: skip
-        for name, value in item.values.items():
-            if name not in USED[item.type] and value not in (None, "", [], {}):
-                left[item.type][name] += 1
-    return left
