@@ -1,5 +1,6 @@
 import io
 import json
+import random
 import zipfile
 from collections import Counter
 from datetime import UTC, datetime
@@ -213,6 +214,13 @@ def test_a_real_package_agrees_with_an_independent_replay(test_data):
     }.items():
         assert counted(output, what) == count
     assert output.count("another md5 than the manifest says") == 5
+    assert (
+        "4 TX_EQUITY_COMPENSATION_EXERCISE: stock that it results in has no" in output
+    )
+    reasons = LedgerTransaction.objects.filter(kind="BURN").values_list("reason")
+    assert (
+        "TX_STOCK_CANCELLATION sc_01: Cancelling the remaining securities",
+    ) in reasons
     assert sound()
 
     again = run(folder)
@@ -400,6 +408,76 @@ def test_fractions_are_whole_in_the_register_and_named(load):
     assert sound()
 
 
+def made_up(seed):
+    """Transactions in a random order, and what they leave, by class and holder."""
+    pick = random.Random(seed)
+    numbers = iter(range(10_000))
+    open_, items = {}, []
+
+    def give(count, holder, of, day):
+        security = f"s{next(numbers)}"
+        open_[security] = [of, holder, count]
+        items.append(issue(security, holder, f"{count}.00", day, of))
+        return security
+
+    for step in range(60):
+        day = f"2021-{1 + step // 20:02}-{1 + step % 20 // 7:02}"
+        act = pick.choice(["ISSUE", "TRANSFER", "BURN", "REISSUE", "CONVERT", "SPLIT"])
+        if act == "ISSUE" or not open_:
+            who, of = pick.choice(["ann", "bob", "fund"]), pick.choice(["com", "pre"])
+            give(pick.randint(1, 1000), who, of, day)
+            continue
+        # A day on which much happens: only the ids tell what comes before what.
+        if act == "SPLIT" and step % 20 == 19:
+            day = f"2021-{1 + step // 20:02}-25"
+            ratio = {"numerator": "2", "denominator": "1"}
+            items.append(
+                tx(f"x{step}", "CLASS_SPLIT", day, stock_class_id="com",
+                   split_ratio=ratio)
+            )  # fmt: skip
+            for security in open_.values():
+                security[2] *= 2 if security[0] == "com" else 1
+            continue
+        taken = pick.choice(list(open_))
+        of, holder, count = open_.pop(taken)
+        part = pick.randint(1, count)
+        rest = {}
+        if act in ("TRANSFER", "BURN", "CONVERT") and part < count:
+            rest = {"balance_security_id": give(count - part, holder, of, day)}
+        if act == "TRANSFER":
+            new = [give(part, pick.choice(["ann", "bob", "fund"]), of, day)]
+            more = {"quantity": str(part), "resulting_security_ids": new, **rest}
+        elif act == "BURN":
+            act = pick.choice(["CANCELLATION", "REPURCHASE"])
+            more = {"quantity": part, **rest}
+        elif act == "CONVERT":
+            act, other = "CONVERSION", {"com": "pre", "pre": "com"}[of]
+            new = [give(part * 3, holder, other, day)]
+            more = {"quantity_converted": part, "resulting_security_ids": new, **rest}
+        else:
+            act = "REISSUANCE"
+            new = [give(part, holder, of, day)]
+            new += [give(count - part, holder, of, day)] if count > part else []
+            more = {"resulting_security_ids": new}
+        items.append(tx(f"x{step}", act, day, security_id=taken, **more))
+    pick.shuffle(items)
+    left = Counter()
+    for of, holder, count in open_.values():
+        left[of, holder] += count
+    return items, dict(left)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_made_up_packages_leave_what_they_were_made_to(load, seed):
+    items, left = made_up(seed)
+    load(*items, classes=[c | {"initial_shares_authorized": "x"} for c in CLASSES])
+    names = {"Common": "com", "Preferred": "pre", "Ann Lee Roy": "ann",
+        "Bob Fox": "bob", "North Fund SA": "fund"}  # fmt: skip
+    found = {(names[of], names[who]): units for (of, who), units in balances().items()}
+    assert found == left
+    assert sound()
+
+
 def test_what_has_no_place_is_counted(write):
     package = files(ROOT, tx("x", "TELEPORTATION", "2021-01-01"))
     package["Plans.ocf.json"] = {
@@ -420,6 +498,26 @@ def test_what_has_no_place_is_counted(write):
     ):  # fmt: skip
         assert counted(output, what) == 1
     assert "Plans.ocf.json: read, though the manifest does not name it" in output
+
+
+@pytest.mark.parametrize(
+    "issuer",
+    [
+        {"id": "\ud800", "legal_name": "株式会社", "country_of_formation": None},
+        {"id": None, "dba": ["no name"], "address": {"city": "Lyon\0"}},
+        {"dba": "[bold]Nova[/bold]", "address": "Lyon", "formation_date": 3},
+    ],
+)
+def test_an_unusual_issuer_is_imported_once(write, issuer):
+    folder = write(files(ROOT, **issuer))
+    assert "1 entries and 0 prices" in run(folder)
+    assert run(folder).strip().endswith("0 changes.")
+    assert sound()
+
+
+def test_a_package_without_classes_is_an_issuer(load):
+    assert "0 entries and 0 prices in the ledgers of 0 tokens" in load(classes=[])
+    assert Issuer.objects.count() == 1
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(write):
@@ -595,6 +693,15 @@ def test_archives_that_can_not_be_read(tmp_path, write, capsys, monkeypatch):
     assert "can not be unpacked" in refused(broken, capsys)[0]
     with pytest.raises(CommandError, match=r"none.zip can not be read: No such file"):
         run(tmp_path / "none.zip")
+    twice = tmp_path / "twice.zip"
+    with zipfile.ZipFile(twice, "w") as archive:
+        archive.writestr("Manifest.ocf.json", json.dumps(files()["Manifest.ocf.json"]))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("Manifest.ocf.json", "{}")
+    assert "stands in the archive twice" in refused(twice, capsys)[0]
+    cut = tmp_path / "cut.zip"
+    cut.write_bytes(twice.read_bytes()[:300])
+    assert "can not be unpacked" in refused(cut, capsys)[0]
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "holds no file whose name ends in .ocf.json" in refused(empty, capsys)[0]

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from issuers.imports.ocf.reading import Package
-from issuers.imports.ocf.steps import READ
+from issuers.imports.ocf.steps import READ, SAID
 
 OBJECT = {"id", "object_type"}
 USED = {
@@ -34,6 +34,7 @@ TRANSACTION = {
     "share_price",
     "split_ratio",
     "new_shares_authorized",
+    *SAID,
 }
 
 

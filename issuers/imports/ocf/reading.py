@@ -2,10 +2,10 @@
 
 import hashlib
 import json
+import lzma
 import unicodedata
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,6 +17,15 @@ MAX_BYTES = 256 * 1024 * 1024
 MAX_FILES = 10_000
 MAX_ID = 200
 MANIFEST = "OCF_MANIFEST_FILE"
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+)
+"""What `zipfile` raises for archives that are broken or made in unusual ways."""
 # The file_type in which the objects that are imported stand; TX_STOCK: a prefix.
 HOMES = {
     "STAKEHOLDER": "OCF_STAKEHOLDERS_FILE",
@@ -65,8 +74,8 @@ class Package:
     stakeholders: dict[str, Item] = field(default_factory=dict)
     classes: dict[str, Item] = field(default_factory=dict)
     transactions: list[Item] = field(default_factory=list)
-    others: Counter[str] = field(default_factory=Counter)
-    """How many objects there are of each type that is none of the above."""
+    others: list[Item] = field(default_factory=list)
+    """Objects of whatever other type."""
     remarks: list[str] = field(default_factory=list)
     problems: list[PackageProblem] = field(default_factory=list)
     checksum: str = ""
@@ -85,6 +94,9 @@ def read_package(path: Path) -> Package:
     digests: dict[str, str] = {}
     contents = folder_files(path) if path.is_dir() else zip_files(path)
     for name, content in contents:
+        if name in digests:
+            rule = "stands in the archive twice; make it again"
+            problems.append(PackageProblem(name, "", rule))
         digests[name] = hashlib.md5(content, usedforsecurity=False).hexdigest()
         try:
             files[name] = parse(content)
@@ -155,7 +167,7 @@ def zip_files(path: Path) -> Iterator[tuple[str, bytes]]:
                 left -= len(content)
                 check_size(path, left)
                 yield entry.filename, content
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except UNREADABLE as error:
         rule = (
             f"can not be unpacked: {error}; give a folder, or a zip made without "
             "a password"
@@ -190,7 +202,7 @@ def issuer_of(
     if not isinstance(values, dict):
         rule = "has no issuer; the manifest names the company whose table this is"
         raise WrongPackageError([*problems, PackageProblem(name, "", rule)])
-    return Item(name, 0, str(values.get("id") or "issuer"), "ISSUER", {
+    return Item(name, 0, plain(str(values.get("id"))) or "issuer", "ISSUER", {
         **values, "manifest": manifest,
     })  # fmt: skip
 
@@ -208,12 +220,12 @@ def check_manifest(package: Package, name: str, digests: dict[str, str]) -> None
                 rule = f"{section} has an entry without a filepath: {entry!r:.80}"
                 package.problems.append(PackageProblem(name, section, rule))
                 continue
-            file = normpath(str(home / path))
+            file = normpath(str(home / path.replace("\\", "/")))
             named.add(file)
             if file not in digests:
                 rule = f"names {path}, which the package lacks; add it or drop its name"
                 package.problems.append(PackageProblem(name, section, rule))
-            elif entry.get("md5") not in (None, "", digests[file]):
+            elif str(entry.get("md5") or digests[file]).lower() != digests[file]:
                 package.remarks.append(f"{file}: another md5 than the manifest says")
     for file in sorted(digests.keys() - named - {name}):
         package.remarks.append(f"{file}: read, though the manifest does not name it")
@@ -276,7 +288,7 @@ def place(package: Package, item: Item, file_type: str) -> None:
     elif home == TRANSACTIONS:
         package.transactions.append(item)
     else:
-        package.others[item.type] += 1
+        package.others.append(item)
 
 
 def plain(text: str) -> str:

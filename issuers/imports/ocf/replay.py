@@ -93,10 +93,6 @@ class State:
                 self.result.authorized[item.id] = count
 
     def enter(self, step: Step) -> None:
-        """
-        Raises:
-            Broken: the rule that the step breaks; nothing has changed then.
-        """
         if self.made.broken.intersection(step.takes):
             self.made.broken.update([*step.gives, step.balance])
         elif step.item.type == ISSUANCE:
@@ -261,9 +257,8 @@ class State:
         target: str | None,
         amount: int,
     ) -> None:
-        reason = f"{step.item.type} {step.item.id}"
         self.result.events.append(
-            Movement(class_id, source, target, amount, step.at, reason)
+            Movement(class_id, source, target, amount, step.at, step.reason)
         )
 
     def price(self, step: Step) -> None:
@@ -288,8 +283,8 @@ class State:
             if rest := exact - floor(exact):
                 what = f"{rest} of a unit of {class_id} with {holder}"
                 self.result.unplaced[what] += 1
-        for kind, count in self.package.others.items():
-            self.result.unplaced[kind] += count
+        for item in self.package.others:
+            self.result.unplaced[item.type] += 1
         return self.result
 
 

@@ -33,6 +33,7 @@ GIVING = {
 }
 """Those of them that results in securities."""
 READ = {ISSUANCE, SPLIT, ACCEPTANCE, AUTHORIZED, *TAKEN}
+SAID = ("custom_id", "reason_text", "consideration_text")
 NUMBER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,20})?")
 
 
@@ -54,6 +55,13 @@ class Step:
     balance: str = ""
     ratio: Fraction = Fraction(1)
     split_id: str = ""
+
+    @property
+    def reason(self) -> str:
+        """What the ledger says of its entries; as long as it may be."""
+        said = [self.item.values.get(name) for name in SAID]
+        words = [plain(text) for text in said if isinstance(text, str)]
+        return ": ".join([f"{self.item.type} {self.item.id}", *filter(None, words)])
 
 
 @dataclass(slots=True)
@@ -104,6 +112,13 @@ def plan(package: Package, now: datetime) -> Plan:
             if other_step is not step:
                 rule = f"{security} results from {other_step.item.id} already"
                 package.problems.append(step.item.problem(rule))
+    for item in package.others:
+        lost = names(item) - made.issuances.keys()
+        if item.type.endswith(("_EXERCISE", "_CONVERSION", "_RELEASE")):
+            for name in ("security_id", "balance_security_id"):
+                lost.discard(str(item.values.get(name)))
+            made.remarks[f"{item.type}: stock that it results in has no {ISSUANCE}; "
+                "its shares are not entered"] += len(lost)  # fmt: skip
     known = made.issuances.keys() | made.makers.keys() | made.broken
     for step in [*accepted, *steps]:
         for security in step.takes:

@@ -91,7 +91,7 @@ def import_package(
         bound_tokens(made)
         made.fields = fields_left(package)
         made.remarks += package.remarks
-        made.remarks += [f"{n} {what}" for what, n in replayed.remarks.items()]
+        made.remarks += [f"{n} {what}" for what, n in replayed.remarks.items() if n]
         transaction.set_rollback(dry_run)
     return made
 
@@ -149,7 +149,8 @@ def new_issuer(
     address = values.get("address")
     address = address if isinstance(address, dict) else {}
     code = values.get("country_of_formation")
-    country = Country.objects.filter(code=code).first() if code else None
+    usable = isinstance(code, str) and code.isalpha() and code.isascii()
+    country = Country.objects.filter(code=code).first() if usable else None
     if code and country is None:
         rule = f"country_of_formation {code!r:.40} is not an ISO 3166 alpha-2 code"
         raise WrongPackageError([package.issuer.problem(rule)])

@@ -49,7 +49,7 @@ examples:
             imported = self.imported(package, dry_run)
         except OSError as error:
             raise CommandError(
-                f"{package} can not be read: {error.strerror}."
+                f"{package} can not be read: {error.strerror or error}."
             ) from None
         except WrongPackageError as error:
             for problem in error.problems:
