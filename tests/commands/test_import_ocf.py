@@ -378,6 +378,21 @@ def test_each_kind_of_transaction(load, transactions, entries, held):
     assert sound()
 
 
+@pytest.mark.parametrize("linked", [{}, {"split_transaction_id": "t"}])
+@pytest.mark.parametrize("split_first", [True, False])
+def test_a_split_comes_before_what_it_reissues(load, linked, split_first):
+    split = tx("t", "CLASS_SPLIT", "2021-02-01", stock_class_id="com",
+        split_ratio={"numerator": "2", "denominator": "1"})  # fmt: skip
+    reissued = [
+        tx("r", "REISSUANCE", "2021-02-01", security_id="s1",
+           resulting_security_ids=["s2"], **linked),
+        issue("s2", "ann", "200", "2021-02-01"),
+    ]  # fmt: skip
+    load(ROOT, *([split, *reissued] if split_first else [*reissued, split]))
+    assert balances() == {("Common", "Ann Lee Roy"): 200}
+    assert kinds() == [("MINT", 100), ("MINT", 100)]
+
+
 def test_a_conversion_goes_from_one_class_to_the_other(load):
     load(
         ROOT,
@@ -515,6 +530,40 @@ def test_an_unusual_issuer_is_imported_once(write, issuer):
     assert sound()
 
 
+def test_holders_are_known_by_their_email_address(load):
+    def person(id, *emails):
+        listed = [{"email_type": "OTHER", "email_address": email} for email in emails]
+        named = stakeholder(id, f"{id} Roy".title())
+        return named | {"contact_info": {"emails": listed}}
+
+    stored = User.objects.create_user(
+        "zoe@example.com", type="INDIVIDUAL", first_name="Zoé", last_name="Roy"
+    )
+    User.objects.create_user("co@example.com", type="COMPANY", company_name="Co")
+    people = [
+        person("zoe", "Zoe@example.com"),
+        person("ben", "Ben@example.com", "b@example.com"),
+        person("eva", "both@example.com"),
+        person("ida", "both@example.com"),
+        person("joe", "co@example.com"),
+        person("kim", "no address"),
+        person("lea"),
+    ]
+    names = [one["id"] for one in people]
+    output = load(*(issue(f"s-{n}", n, "5") for n in names), people=people)
+    emails = {
+        user.first_name: user.email for user in User.objects.filter(last_name="Roy")
+    }
+    assert emails == {
+        "Zoé": "zoe@example.com", "Ben": "ben@example.com", "Eva": None, "Ida": None,
+        "Joe": None, "Kim": None, "Lea": None,
+    }  # fmt: skip
+    assert HolderBalance.objects.get(account__user=stored).balance == 5
+    assert "1 holders were known by their e-mail address" in output
+    assert "2 e-mail addresses left out: several stakeholders have them" in output
+    assert "1 e-mail addresses left out: a company has them" in output
+
+
 def test_a_package_without_classes_is_an_issuer(load):
     assert "0 entries and 0 prices in the ledgers of 0 tokens" in load(classes=[])
     assert Issuer.objects.count() == 1
@@ -602,6 +651,26 @@ def test_a_taken_slug_gets_a_number_and_is_named(load):
             "its security comes of itself",
         ),
         (
+            tx("b", "TRANSFER", "2021-02-01", security_id="s1", quantity="60",
+               resulting_security_ids=["bob-70"], balance_security_id="rest"),
+            "takes 60 and results in 70",
+        ),
+        (
+            tx("b", "TRANSFER", "2021-02-01", security_id="s1", quantity="70",
+               resulting_security_ids=["bob-70"], balance_security_id="ann-40"),
+            "leaves 30 of com with ann, but its balance_security_id ann-40 is 40 of",
+        ),
+        (
+            tx("b", "REISSUANCE", "2021-02-01", security_id="s1",
+               resulting_security_ids=["pre-100"]),
+            "mixes the classes com, pre; only a conversion",
+        ),
+        (
+            tx("b", "CONVERSION", "2021-02-01", security_id="s1",
+               resulting_security_ids="pre-100"),
+            "resulting_security_ids is 'pre-100'; it has to be a list of ids",
+        ),
+        (
             tx("b", "CLASS_SPLIT", "2021-02-01", stock_class_id="com",
                split_ratio={"numerator": "2", "denominator": "0"}),
             "split_ratio 2:0 has a 0",
@@ -611,7 +680,12 @@ def test_a_taken_slug_gets_a_number_and_is_named(load):
 def test_a_wrong_object_is_named_with_file_id_and_rule(
     write, capsys, transaction, rule
 ):
-    lines = refused(write(files(ROOT, transaction)), capsys)
+    more = [
+        issue("bob-70", "bob", "70", "2021-02-01"),
+        issue("ann-40", "ann", "40", "2021-02-01"),
+        issue("pre-100", "ann", "100", "2021-02-01", of="pre"),
+    ]
+    lines = refused(write(files(ROOT, transaction, *more)), capsys)
     assert any(
         line.startswith(f"Transactions.ocf.json, {transaction['id']}: {rule}")
         for line in lines

@@ -11,7 +11,7 @@ WHY = {
     "issue prices in ": "a price is whole euro cents; set_price records one",
     "TX_STOCK_PLAN": "a pool of options is no shares",
     "TX_STOCK_CLASS_CONVERSION": "rights to convert are not kept, conversions are",
-    "TX_STOCK_": "a transaction that this import does not know",
+    "TX_STOCK_": "unknown to this import: compare the numbers of shares",
     "TX_EQUITY_COMPENSATION": "options and awards are no shares until issued as stock",
     "TX_PLAN_SECURITY": "options and awards are no shares until issued as stock",
     "TX_CONVERTIBLE": "a convertible is no shares until issued as stock",
@@ -26,7 +26,11 @@ WHY = {
     "FINANCING": "financing rounds are not kept, their issuances are",
     "CE_": "relations and states of stakeholders are not kept",
 }
-FIELDS_WHY = "the register keeps no such field"
+FIELD_WHY = {
+    "STAKEHOLDER.contact_info": "of it, an individual's first e-mail address is kept",
+    "STAKEHOLDER.addresses": "staff enter addresses",
+}
+KEPT_NOT = "the register keeps no such field"
 UNKNOWN = "an object type that this import does not know"
 FRACTION = "units are indivisible; the whole units are in the ledger"
 
@@ -79,7 +83,7 @@ def without_place(imported: Imported) -> Table:
     for what, count in sorted(imported.replay.unplaced.items()):
         table.add_row(escaped(what), f"{count:,}", why(what))
     for name, count in sorted(imported.fields.items()):
-        table.add_row(escaped(name), f"{count:,}", FIELDS_WHY)
+        table.add_row(escaped(name), f"{count:,}", FIELD_WHY.get(name, KEPT_NOT))
     return table
 
 

@@ -5,23 +5,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
-from accounts.models import Country, User, UserHolder
+from accounts.models import Country, User
 from issuers import ledger
-from issuers.derived_ids import derived_uuid7
 from issuers.imports.companies import MAX_SLUG_LENGTH, UniqueNames, slug_of
 from issuers.imports.ocf.fields import fields_left
+from issuers.imports.ocf.holders import named, new_holders
+from issuers.imports.ocf.naming import MAX_NAME, derived, text
 from issuers.imports.ocf.reading import Item, Package, WrongPackageError, plain
 from issuers.imports.ocf.replay import Movement, Replay, replay
 from issuers.models import Issuer, Token
 
-# Ids come from the package alone: the same one is recognised wherever it is imported.
-EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
-MAX_NAME, MAX_PERSONAL_NAME, MAX_SYMBOL, MAX_REASON = 200, 100, 20, 500
+MAX_SYMBOL, MAX_REASON = 20, 500
 ACTOR = "import_ocf"
 NEVER_HELD = "stakeholders without shares"
 
@@ -83,7 +81,8 @@ def import_package(
         if made.issuer.slug != base_slug(package, legal_name):
             taken = base_slug(package, legal_name)
             made.remarks.append(f"slug {taken} is taken: {made.issuer.slug} given")
-        holders = new_holders(replayed, names, issuer_id)
+        holders, remarks = new_holders(package, replayed, names, issuer_id)
+        made.remarks += remarks
         if strangers := len(names) - len(holders):
             replayed.unplaced[NEVER_HELD] = strangers
         made.tokens = new_tokens(package, replayed, made.issuer, now)
@@ -94,47 +93,6 @@ def import_package(
         made.remarks += [f"{n} {what}" for what, n in replayed.remarks.items() if n]
         transaction.set_rollback(dry_run)
     return made
-
-
-def derived(name: str) -> UUID:
-    return derived_uuid7(EPOCH, f"OCF {name}")
-
-
-def text(item: Item, name: str, value: Any, package: Package) -> str:
-    """A name in one line; when it is none, that is one of the package's problems."""
-    if not isinstance(value, str) or not plain(value):
-        package.problems.append(item.problem(f"{name} is {value!r:.60}; give a name"))
-        return ""
-    if len(plain(value)) > MAX_NAME:
-        rule = f"{name} has {len(value)} characters, at most {MAX_NAME} are kept"
-        package.problems.append(item.problem(rule))
-    return plain(value)
-
-
-def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
-    """A stakeholder's name in the register, and the user's columns."""
-    value = item.values.get("name")
-    parts = value if isinstance(value, dict) else {"legal_name": value}
-    name = text(item, "name.legal_name", parts.get("legal_name"), package)
-    kind = item.values.get("stakeholder_type")
-    if kind == "INSTITUTION":
-        return name, {"type": User.Type.COMPANY, "company_name": name}
-    if kind != "INDIVIDUAL":
-        rule = f"stakeholder_type is {kind!r:.40}, not INDIVIDUAL or INSTITUTION"
-        package.problems.append(item.problem(rule))
-    first, _, last = name.rpartition(" ")
-    given = [parts.get("first_name"), parts.get("last_name")]
-    if all(isinstance(part, str) and plain(part) for part in given):
-        first, last = (plain(str(part)) for part in given)
-    for part in (first, last):
-        if len(part) > MAX_PERSONAL_NAME:
-            rule = (
-                f"a first or last name of {len(part)} characters; at most "
-                f"{MAX_PERSONAL_NAME} are kept: give name.first_name and last_name"
-            )
-            package.problems.append(item.problem(rule))
-    kind = User.Type.INDIVIDUAL
-    return name, {"type": kind, "first_name": first, "last_name": last}
 
 
 def base_slug(package: Package, legal_name: str) -> str:
@@ -173,33 +131,6 @@ def new_issuer(
         trading_location=city or (country.name if country else "unknown"),
         owner=owner,
     )
-
-
-def new_holders(
-    replayed: Replay,
-    names: dict[str, tuple[str, dict[str, str | None]]],
-    issuer_id: UUID,
-) -> dict[str, int]:
-    """The ledger accounts, by stakeholder, of all who ever held a unit."""
-    held = {
-        holder
-        for event in replayed.events
-        if isinstance(event, Movement)
-        for holder in (event.source, event.target)
-        if holder is not None
-    }
-    users = {}
-    for id in sorted(held):
-        pk = derived(f"stakeholder {issuer_id} {id}")
-        users[id] = User(id=pk, **names[id][1])  # type: ignore[arg-type]
-        users[id].set_unusable_password()
-    User.objects.bulk_create(users.values(), batch_size=2_000)
-    UserHolder.objects.bulk_create(
-        [UserHolder(user=user, name=names[id][0]) for id, user in users.items()],
-        batch_size=2_000,
-    )
-    accounts = ledger.holder_accounts(user.pk for user in users.values())
-    return {id: accounts[user.pk] for id, user in users.items()}
 
 
 def new_tokens(
