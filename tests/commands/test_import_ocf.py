@@ -393,6 +393,19 @@ def test_a_split_comes_before_what_it_reissues(load, linked, split_first):
     assert kinds() == [("MINT", 100), ("MINT", 100)]
 
 
+def test_a_split_may_be_rounded_where_it_is_reissued(load):
+    load(
+        issue("s1", "ann", "101"),
+        tx("t", "CLASS_SPLIT", "2021-02-01", stock_class_id="com",
+           split_ratio={"numerator": "3", "denominator": "2"}),
+        tx("r", "REISSUANCE", "2021-02-03", security_id="s1",
+           resulting_security_ids=["s2"], split_transaction_id="t"),
+        issue("s2", "ann", "152", "2021-02-03"),
+    )  # fmt: skip
+    assert kinds() == [("MINT", 101), ("MINT", 50), ("MINT", 1)]
+    assert balances() == {("Common", "Ann Lee Roy"): 152}
+
+
 def test_a_conversion_goes_from_one_class_to_the_other(load):
     load(
         ROOT,
@@ -651,9 +664,9 @@ def test_a_taken_slug_gets_a_number_and_is_named(load):
             "its security comes of itself",
         ),
         (
-            tx("b", "TRANSFER", "2021-02-01", security_id="s1", quantity="60",
+            tx("b", "TRANSFER", "2021-02-01", security_id="s1", quantity="69",
                resulting_security_ids=["bob-70"], balance_security_id="rest"),
-            "takes 60 and results in 70",
+            "takes 69 and results in 70",
         ),
         (
             tx("b", "TRANSFER", "2021-02-01", security_id="s1", quantity="70",

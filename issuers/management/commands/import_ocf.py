@@ -18,10 +18,10 @@ class Command(BaseCommand):
 
 That is the manifest's issuer, the stakeholders who ever held shares, a private token
 per stock class, and the ledger as the stock transactions made it, each at midnight UTC
-of its date or at its time. Cancelled, repurchased and retracted shares are destroyed; a split
-multiplies what is outstanding. What has no place in a register is counted and named.
-The same package again changes nothing. All or nothing: when objects are wrong, each is
-reported with its file and the rule, and nothing is written.
+of its date or at its time. Cancelled, repurchased and retracted shares are destroyed; a
+split multiplies what is outstanding. What has no place in a register is counted and
+named. The same package again changes nothing. All or nothing: when objects are wrong,
+each is reported with its file and the rule, and nothing is written.
 
 examples:
   manage.py import_ocf acme_holdings/ --dry-run
