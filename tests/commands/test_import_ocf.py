@@ -172,7 +172,7 @@ def replayed(folder: Path):
     for item in items:
         if item["object_type"] in {f"TX_STOCK_{end}" for end in ends}:
             del securities[item["security_id"]]
-    totals = Counter()
+    totals: Counter[tuple[str, str]] = Counter()
     for item in securities.values():
         key = item["stock_class_id"], item["stakeholder_id"]
         totals[key] += int(item["quantity"])
