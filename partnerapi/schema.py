@@ -8,7 +8,7 @@ from django.utils import timezone
 
 import accounts.account_schema
 import accounts.schema
-import issuers.schema
+import issuers.schema.queries
 from accounts.callers import Unauthenticated
 from partnerapi.engine.errors import BadUserInput
 from partnerapi.engine.pages import read_rows
@@ -17,7 +17,7 @@ from partnerapi.engine.resolvers import bind
 from partnerapi.engine.scalars import Time
 from partnerapi.gateway.idempotency import completed
 
-NODES = accounts.account_schema.NODES | issuers.schema.NODES
+NODES = accounts.account_schema.NODES | issuers.schema.queries.NODES
 
 
 def read_nodes(ids, info):
@@ -53,7 +53,7 @@ class IdempotentRequest(graphene.ObjectType):
 class Query(
     accounts.schema.Query,
     accounts.account_schema.Query,
-    issuers.schema.Query,
+    issuers.schema.queries.Query,
     graphene.ObjectType,
 ):
     """Everything that can be read."""

@@ -7,6 +7,7 @@ from accounts.models import UserHolder as UserHolderModel
 from accounts.schema import User, UserHolder
 from issuers.captable import capitalization_tables, too_much
 from issuers.models import Token as TokenModel
+from issuers.schema.shares import Token
 from partnerapi.engine.pages import read_rows
 from partnerapi.engine.resolvers import column
 from partnerapi.engine.scalars import MAX_UINT64, Time, Uint64
@@ -16,13 +17,6 @@ NULLS_ISSUER = "an error here nulls the issuer"
 
 def read_capitalization_tables(issuer_ids, date, info):
     return capitalization_tables(issuer_ids, date, info.selection.selects("holders"))
-
-
-def token_type():
-    # Imported late: tokens have an issuer, and an issuer has this table.
-    from issuers.schema import Token
-
-    return Token
 
 
 def read_tokens(rows, info):
@@ -45,7 +39,7 @@ class CapitalizationTableTokenBalance(graphene.ObjectType):
         description="Identifier of the token.",
     )
     token = graphene.Field(
-        token_type, required=True, resolver=read_tokens, description="The token."
+        Token, required=True, resolver=read_tokens, description="The token."
     )
     balance_specific_token = Uint64(
         required=True,
@@ -116,7 +110,7 @@ class CapitalizationTableToken(graphene.ObjectType):
         description="Identifier of the token.",
     )
     token = graphene.Field(
-        token_type, required=True, resolver=read_tokens, description="The token."
+        Token, required=True, resolver=read_tokens, description="The token."
     )
     current_price = Uint64(
         required=True,

@@ -1,0 +1,39 @@
+"""The industry classification."""
+
+from issuers import models
+from partnerapi.engine.relay import (
+    Connection,
+    ModelType,
+    Node,
+)
+from partnerapi.engine.statements import Key, List
+
+CLASSIFICATION = List(
+    "classification",
+    "IndustryClassificationBenchmark",
+    models.IndustryClassificationBenchmark,
+    (Key("issuers_industryclassificationbenchmark.subsector_code", "text"),),
+    unique=True,
+)
+
+
+class IndustryClassificationBenchmark(ModelType):
+    """Four-level taxonomy entry that categorises issuers."""
+
+    class Meta:
+        model = models.IndustryClassificationBenchmark
+        fields = [
+            "industry",
+            "supersector",
+            "sector",
+            "subsector",
+            "description",
+            "subsector_code",
+        ]
+        interfaces = [Node]
+
+
+class IndustryClassificationBenchmarkConnection(Connection):
+    class Meta:
+        node = IndustryClassificationBenchmark
+        nullable_nodes = True

@@ -1,0 +1,21 @@
+"""Rows that objects of several types refer to."""
+
+from accounts.models import User as UserModel
+from issuers import models
+from partnerapi.engine.pages import read_rows
+
+
+def read_issuers(ids, info):
+    return read_rows("Issuer", info, models.Issuer.objects.all(), ids)
+
+
+def read_users(ids, info):
+    return read_rows("User", info, UserModel.objects.all(), ids)
+
+
+def read_documents(ids, info):
+    return read_rows("Document", info, models.Document.objects.all(), ids)
+
+
+def ids(rows):
+    return [row.id for row in rows]
