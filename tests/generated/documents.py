@@ -41,6 +41,8 @@ ROOTS = (
     "issuers",
     "issuers",
     "issuer",
+    "issuer",
+    "issuer",
     "industryClassificationBenchmarks",
     "nodes",
     "viewer",

@@ -76,6 +76,7 @@ class Fuller:
         added = set()
         if rows and not there & {"nodes", "edges", "node"} and random.random() < 0.85:
             added.add(random.choice(sorted(rows)))
-        if not (there or added) or random.random() < 0.4:
+        rare = parent.name.startswith("CapitalizationTable")
+        if not (there or added) or rare or random.random() < 0.4:
             added.update(random.sample(names, min(len(names), random.randint(1, 4))))
         return sorted(added)
