@@ -79,4 +79,6 @@ class Fuller:
         rare = parent.name.startswith("CapitalizationTable")
         if not (there or added) or rare or random.random() < 0.4:
             added.update(random.sample(names, min(len(names), random.randint(1, 4))))
+        if rare:
+            added |= {"holders", "tokenBalances"} & {*names}
         return sorted(added)
