@@ -49,7 +49,7 @@ class Command(BaseCommand):
             formatter_class=RawDescriptionHelpFormatter,
             epilog="Examples:\n"
             "  manage.py up\n"
-            "  manage.py up --port 9000 --directory /tmp/second\n"
+            "  manage.py up --port 9000 --directory ../second\n"
             "  manage.py up --json | head -1\n\n"
             "DATABASE_URL and REDIS_URL, where set, are used instead of servers of "
             "its own.\nCtrl-C ends everything; the next start finds the data again.",
