@@ -98,5 +98,22 @@ def writing(dry_run: bool) -> Iterator[None]:
         ) from None
 
 
+def record_one(
+    token: Token,
+    kind: str,
+    count: int,
+    reason: str,
+    who: str,
+    *,
+    source: int | None = None,
+    target: int | None = None,
+) -> tuple[ledger.Recorded, int]:
+    """Enter one movement between ledger accounts; the entry, and the supply after."""
+    entry = ledger.Entry(token.pk, kind, count, source, target, reason=reason)
+    [recorded] = ledger.record([entry], who)
+    token.ledger_head.refresh_from_db()
+    return recorded, int(token.ledger_head.supply)
+
+
 def units(count: int) -> str:
     return f"{count:,} {'unit' if count == 1 else 'units'}"

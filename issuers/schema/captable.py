@@ -29,9 +29,8 @@ def token_ids(rows, info):
     return ["Token|" + row.token_id for row in rows]
 
 
-class CapitalizationTableTokenBalance(graphene.ObjectType):
-    """A holder's balance of one token."""
-
+class OfToken:
+    # What a balance and a summary share: which token they are of.
     token_id = graphene.ID(
         name="tokenID",
         required=True,
@@ -41,6 +40,11 @@ class CapitalizationTableTokenBalance(graphene.ObjectType):
     token = graphene.Field(
         Token, required=True, resolver=read_tokens, description="The token."
     )
+
+
+class CapitalizationTableTokenBalance(OfToken, graphene.ObjectType):
+    """A holder's balance of one token."""
+
     balance_specific_token = Uint64(
         required=True,
         resolver=column("balance"),
@@ -100,18 +104,9 @@ class CapitalizationTableHolder(graphene.ObjectType):
         return within_uint64([h.total_value for h in holders], "totalValue")
 
 
-class CapitalizationTableToken(graphene.ObjectType):
+class CapitalizationTableToken(OfToken, graphene.ObjectType):
     """A token of the issuer, summed over its holders."""
 
-    token_id = graphene.ID(
-        name="tokenID",
-        required=True,
-        resolver=token_ids,
-        description="Identifier of the token.",
-    )
-    token = graphene.Field(
-        Token, required=True, resolver=read_tokens, description="The token."
-    )
     current_price = Uint64(
         required=True,
         resolver=column("price"),

@@ -6,6 +6,7 @@ from issuers.management.register_command import (
     account_named,
     actor,
     add_reason,
+    record_one,
     token_named,
     units,
     whole,
@@ -37,12 +38,10 @@ examples:
         who, token = actor(staff), token_named(symbol)
         with writing(dry_run):
             account = account_named(source, token)
-            entry = ledger.Entry(
-                token.pk, ledger.Kind.BURN, units, account, None, reason=reason
+            recorded, supply = record_one(
+                token, ledger.Kind.BURN, units, reason, who, source=account
             )
-            [recorded] = ledger.record([entry], who)
-            token.ledger_head.refresh_from_db()
-        return burnt(symbol, units, token.ledger_head.supply, recorded, dry_run)
+        return burnt(symbol, units, supply, recorded, dry_run)
 
 
 def burnt(symbol, count, supply, recorded, dry_run):

@@ -6,6 +6,7 @@ from issuers.management.register_command import (
     account_named,
     actor,
     add_reason,
+    record_one,
     token_named,
     units,
     whole,
@@ -39,12 +40,10 @@ examples:
         who, token = actor(staff), token_named(symbol)
         with writing(dry_run):
             account = account_named(to, token)
-            entry = ledger.Entry(
-                token.pk, ledger.Kind.MINT, units, None, account, reason=reason
+            recorded, supply = record_one(
+                token, ledger.Kind.MINT, units, reason, who, target=account
             )
-            [recorded] = ledger.record([entry], who)
-            token.ledger_head.refresh_from_db()
-        return minted(symbol, units, token.ledger_head.supply, recorded, dry_run)
+        return minted(symbol, units, supply, recorded, dry_run)
 
 
 def minted(symbol, count, supply, recorded, dry_run):
