@@ -185,6 +185,7 @@ INSTALLED_APPS = [
     "partnerapi",
     "accounts",
     "issuers",
+    "marketdata",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -1,0 +1,19 @@
+from marketdata.models.books import (
+    BookChange,
+    BookLevel,
+    BookSnapshot,
+    OrderBookHead,
+    Side,
+    Trade,
+)
+from marketdata.models.sessions import FixSession
+
+__all__ = [
+    "BookChange",
+    "BookLevel",
+    "BookSnapshot",
+    "FixSession",
+    "OrderBookHead",
+    "Side",
+    "Trade",
+]
