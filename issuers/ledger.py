@@ -7,6 +7,7 @@ known under the lock, so a batch of any length is checked here, entry by entry, 
 written in a constant number of statements. The database checks it again.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import islice
@@ -27,7 +28,10 @@ from issuers.models.companies import Issuer
 from issuers.models.register import (
     LedgerAccount,
     LedgerTransaction,
+    TokenPrice,
 )
+
+logger = logging.getLogger(__name__)
 
 HISTORY_BATCH = 5_000
 
@@ -48,9 +52,9 @@ def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
         writer = Writer((entry.token_id for entry in entries), actor)
         now = writer.load(entries)
         check_reversals(writer, entries)
-        writer.open()
         at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
         recorded = [writer.enter(entry, at[entry.token_id]) for entry in entries]
+        writer.open()
         writer.flush()
     return recorded
 
@@ -63,13 +67,13 @@ def record_each(entries: Sequence[Entry], actor: str) -> list[Recorded | LedgerE
     with transaction.atomic():
         writer = Writer((entry.token_id for entry in entries), actor)
         now = writer.load(entries)
-        writer.open()
         at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
         for entry in entries:
             try:
                 results.append(writer.enter(entry, at[entry.token_id]))
             except LedgerError as error:
                 results.append(error)
+        writer.open()
         writer.flush()
     return results
 
@@ -77,19 +81,56 @@ def record_each(entries: Sequence[Entry], actor: str) -> list[Recorded | LedgerE
 def set_price(token_id: UUID, price_cents: int, source: str, actor: str) -> Recorded:
     """Let a unit cost this many euro cents from the present instant on.
 
+    Nothing is rolled back where the price is refused: a transaction around this one
+    goes on, but holds the token's ledger until it ends.
+
     Raises:
         LedgerError: a negative price, or one at which the supply is worth too much.
     """
+    [result] = set_prices([Price(token_id, price_cents, source)], actor)
+    if isinstance(result, LedgerError):
+        raise result
+    return result
+
+
+def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerError]:
+    """Record each price that the rules allow; for each, in order, what came of it.
+
+    Prices of one token have one time, the present instant, and the last one holds. A
+    refused price is returned, not raised, so that what it comes from (trades) is
+    recorded all the same. One call writes any number of prices, of any tokens, in as
+    many statements as one; who calls it twice in a transaction may meet a deadlock
+    with another writer, unless the tokens come in the order of their ids.
+
+    Raises:
+        UnknownToken: one of the tokens does not exist; nothing is recorded then.
+    """
+    prices = list(prices)
+    if not prices:
+        return []
+    results: list[Recorded | LedgerError] = []
     with transaction.atomic():
-        writer = Writer([token_id], actor)
+        writer = Writer((price.token_id for price in prices), actor)
         now = writer.load([])
+        at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
+        for price in prices:
+            try:
+                results.append(writer.price(price, at[price.token_id]))
+            except LedgerError as error:
+                results.append(error)
+                if price.source == TokenPrice.Source.TRADE:
+                    # Nobody waits for the answer to a trade as for one's own input.
+                    logger.error(UNPRICED, error)
         writer.open()
-        last_at = writer.books[token_id].last_at
-        recorded = writer.price(
-            Price(token_id, price_cents, source), max(now, last_at or now)
-        )
         writer.flush()
-    return recorded
+    return results
+
+
+UNPRICED = (
+    "A trade's price was refused, and the register keeps the price before it: %s "
+    "The trade itself stands. Find out whether its price is right, and have staff "
+    "record a price that the register can hold (set_price)."
+)
 
 
 def write_history(

@@ -232,8 +232,12 @@ class Writer:
                 rows.clear()
 
     def open(self) -> None:
-        """From now on the times of these ledgers are the clock's."""
-        closed = [book.token_id for book in self.books.values() if not book.is_open]
+        """From now on the times of ledgers with entries or prices are the clock's."""
+        closed = [
+            book.token_id
+            for book in self.books.values()
+            if not book.is_open and (book.seq or book.last_price)
+        ]
         if closed:
             TokenLedgerHead.objects.filter(token__in=closed).update(is_open=True)
 
