@@ -4,10 +4,16 @@ Pure arithmetic over the standard library. Prices and quantities are integers of
 whatever tick the caller uses (the log's are euro cents and units).
 """
 
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+from zlib import crc32
 
 BID, ASK = 0, 1
 """The sides, as in MDEntryType (FIX tag 269)."""
+
+NEW, CHANGE, DELETE = 0, 1, 2
+"""What becomes of a level, as in MDUpdateAction (FIX tag 279)."""
 
 
 class Change(NamedTuple):
@@ -30,9 +36,173 @@ class Ladder(NamedTuple):
     asks: tuple[Level, ...]
 
 
+class Update(NamedTuple):
+    """What a client does to a level; a deleted level's quantity is 0."""
+
+    action: int
+    side: int
+    price: int
+    quantity: int
+
+
 class ImpossibleChange(ValueError):
     """A change that no book can make; the message names it and the rule."""
 
 
 class CrossedBook(ValueError):
     """After a whole message the best bid is not below the best ask."""
+
+
+class OrderBook:
+    """The levels of one instrument; begins with `changes` as its first message."""
+
+    # A dictionary answers by price, a sorted list by rank: a change costs a lookup,
+    # and a bisection only where a level comes or goes. Lowest price first on both.
+    __slots__ = ("_ask_prices", "_asks", "_bid_prices", "_bids")
+
+    def __init__(self, changes: Iterable[tuple[int, int, int]] = ()) -> None:
+        self._bids: dict[int, int] = {}
+        self._asks: dict[int, int] = {}
+        self._bid_prices: list[int] = []
+        self._ask_prices: list[int] = []
+        self.apply(changes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OrderBook):
+            return NotImplemented
+        return self._bids == other._bids and self._asks == other._asks
+
+    def __repr__(self) -> str:
+        return f"<OrderBook {self.ladder()}>"
+
+    def apply(self, changes: Iterable[tuple[int, int, int]]) -> None:
+        """Makes the changes (side, price, quantity afterwards) of one whole message.
+
+        Between two of them the book may be crossed. Raises ImpossibleChange (unknown
+        side; price or quantity not an integer; quantity negative, or 0 where there is
+        no level) or CrossedBook; the book is then as it was before the message.
+        """
+        message = tuple(changes)
+        bids, bid_prices = self._bids, self._bid_prices
+        asks, ask_prices = self._asks, self._ask_prices
+        before: list[int] = []
+        try:
+            for side, price, quantity in message:
+                if side == BID:
+                    levels, prices = bids, bid_prices
+                elif side == ASK:
+                    levels, prices = asks, ask_prices
+                else:
+                    raise ImpossibleChange(
+                        f"{_shown(side, price, quantity)}: the side is {BID} (bid) or "
+                        f"{ASK} (ask)."
+                    )
+                resting = levels.get(price, 0)
+                before.append(resting)
+                if type(quantity) is not int or quantity < 0:
+                    raise ImpossibleChange(
+                        f"{_shown(side, price, quantity)}: the quantity is an integer, "
+                        "0 or more."
+                    )
+                if quantity:
+                    if not resting:
+                        if type(price) is not int:
+                            raise ImpossibleChange(
+                                f"{_shown(side, price, quantity)}: the price is an "
+                                "integer."
+                            )
+                        insort(prices, price)
+                    levels[price] = quantity
+                elif resting:
+                    del levels[price]
+                    del prices[bisect_left(prices, price)]
+                else:
+                    raise ImpossibleChange(
+                        f"{_shown(side, price, quantity)}: there is no level at this "
+                        "price to remove."
+                    )
+            if bid_prices and ask_prices and bid_prices[-1] >= ask_prices[0]:
+                raise CrossedBook(
+                    f"After the message the best bid {bid_prices[-1]} is not below the "
+                    f"best ask {ask_prices[0]}."
+                )
+        except (TypeError, ValueError):
+            self._undo(message, before)
+            raise
+
+    def _undo(
+        self, message: Sequence[tuple[int, int, int]], before: Sequence[int]
+    ) -> None:
+        for i in reversed(range(len(before))):
+            side, price, _ = message[i]
+            levels = self._asks if side else self._bids
+            if before[i]:
+                levels[price] = before[i]
+            else:
+                levels.pop(price, None)
+        self._bid_prices[:] = sorted(self._bids)
+        self._ask_prices[:] = sorted(self._asks)
+
+    def quantity(self, side: int, price: int) -> int:
+        """What rests at a price; 0: there is no such level."""
+        return (self._asks if side else self._bids).get(price, 0)
+
+    def best(self, side: int) -> Level | None:
+        """The highest bid or the lowest ask; None: the side is empty."""
+        if side:
+            price = self._ask_prices[0] if self._ask_prices else None
+        else:
+            price = self._bid_prices[-1] if self._bid_prices else None
+        return None if price is None else Level(price, self.quantity(side, price))
+
+    def ladder(self, depth: int = 0) -> Ladder:
+        """The `depth` best levels of each side; 0: all of them."""
+        # The last 0 prices are, to a slice, all prices.
+        bid_prices = self._bid_prices[-depth:]
+        ask_prices = self._ask_prices[: depth or None]
+        return Ladder(
+            tuple(Level(price, self._bids[price]) for price in reversed(bid_prices)),
+            tuple(Level(price, self._asks[price]) for price in ask_prices),
+        )
+
+    def truncate(self, depth: int) -> None:
+        """Drops what lies below the `depth` best levels of each side, 1 or more.
+
+        A venue that publishes only so many levels does not say when one falls out.
+        """
+        for price in self._bid_prices[:-depth]:
+            del self._bids[price]
+        for price in self._ask_prices[depth:]:
+            del self._asks[price]
+        del self._bid_prices[:-depth], self._ask_prices[depth:]
+
+    def checksum(self, depth: int = 10) -> int:
+        """CRC-32 of the best levels, as Kraken documents it for its book channel.
+
+        Asks from low to high, then bids from high to low; of each level the digits of
+        price and quantity without the point and leading zeros, which are those of the
+        integers where the tick is the last decimal of the venue's texts.
+        """
+        bids, asks = self.ladder(depth)
+        return crc32("".join(f"{p}{q}" for p, q in asks + bids).encode())
+
+
+def _shown(side: object, price: object, quantity: object) -> str:
+    return f"Change of side {side!r}, price {price!r}, quantity {quantity!r}"
+
+
+def difference(before: Ladder, after: Ladder) -> list[Update]:
+    """What turns the one ladder into the other: deletions, then the rest best first.
+
+    Whoever makes the updates in this order never holds more levels than a ladder's.
+    """
+    deleted, rest = [], []
+    for side in (BID, ASK):
+        was, now = dict(before[side]), dict(after[side])
+        deleted += [Update(DELETE, side, price, 0) for price in was if price not in now]
+        for price, quantity in now.items():
+            if price not in was:
+                rest.append(Update(NEW, side, price, quantity))
+            elif was[price] != quantity:
+                rest.append(Update(CHANGE, side, price, quantity))
+    return deleted + rest
