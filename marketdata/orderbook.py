@@ -75,10 +75,13 @@ class OrderBook:
     def __repr__(self) -> str:
         return f"<OrderBook {self.ladder()}>"
 
-    def apply(self, changes: Iterable[tuple[int, int, int]]) -> None:
+    def apply(
+        self, changes: Iterable[tuple[int, int, int]], *, may_cross: bool = False
+    ) -> None:
         """Makes the changes (side, price, quantity afterwards) of one whole message.
 
-        Between two of them the book may be crossed. Raises ImpossibleChange (unknown
+        Between two of them the book may be crossed, and after them where `may_cross`:
+        another venue's book is what that venue says. Raises ImpossibleChange (unknown
         side; price or quantity not an integer; quantity negative, or 0 where there is
         no level) or CrossedBook; the book is then as it was before the message.
         """
@@ -121,7 +124,12 @@ class OrderBook:
                         f"{_shown(side, price, quantity)}: there is no level at this "
                         "price to remove."
                     )
-            if bid_prices and ask_prices and bid_prices[-1] >= ask_prices[0]:
+            if (
+                bid_prices
+                and ask_prices
+                and bid_prices[-1] >= ask_prices[0]
+                and not may_cross
+            ):
                 raise CrossedBook(
                     f"After the message the best bid {bid_prices[-1]} is not below the "
                     f"best ask {ask_prices[0]}."
