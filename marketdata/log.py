@@ -29,7 +29,6 @@ from marketdata.orderbook import (
     Change,
     CrossedBook,
     ImpossibleChange,
-    Ladder,
     OrderBook,
 )
 
@@ -64,8 +63,7 @@ class Recorded(NamedTuple):
     at: datetime
 
 
-@dataclass(slots=True)
-class Standing:
+class Standing(NamedTuple):
     """A token's book at the change `sequence`; the newest snapshot is at `snapshot`."""
 
     book: OrderBook
@@ -79,6 +77,7 @@ class Kept:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     standing: Standing | None = None
+    is_contended: bool = False
 
 
 def record(token_id: UUID, messages: Sequence[Message], actor: str) -> Recorded:
@@ -100,7 +99,6 @@ def record(token_id: UUID, messages: Sequence[Message], actor: str) -> Recorded:
     """
     rows = Rows(messages)
     try:
-        rows.check()
         recorded = write(token_id, messages, rows, actor)
     except (ImpossibleChange, CrossedBook) as error:
         symbol = Token.objects.values_list("symbol", flat=True).get(pk=token_id)
@@ -152,14 +150,17 @@ def write(
     mine = kept_of(token_id)
     with mine.lock:
         standing, mine.standing = mine.standing, None
-        recorded = None
-        if standing is not None:
+        written = None
+        if standing is not None and not mine.is_contended:
             # Of a book that is not the newest, an error says nothing.
             with contextlib.suppress(ImpossibleChange, CrossedBook):
-                recorded = append(token_id, standing, messages, rows, actor)
-        if standing is None or recorded is None:
-            standing, recorded = write_locked(token_id, messages, rows, actor)
-        mine.standing = standing
+                written = append(token_id, standing, messages, rows, actor)
+        if written is None:
+            written = write_locked(token_id, messages, rows, actor)
+            found = written[1].sequence - len(rows.prices)
+            # While others write, too, it would only come too late again.
+            mine.is_contended = standing is not None and standing.sequence != found
+        mine.standing, recorded = written
     return recorded
 
 
@@ -168,9 +169,9 @@ def write_locked(
 ) -> tuple[Standing, Recorded]:
     with transaction.atomic():
         standing = lock_book(token_id)
-        recorded = append(token_id, standing, messages, rows, actor)
-        assert recorded is not None, "the head is locked"
-    return standing, recorded
+        written = append(token_id, standing, messages, rows, actor)
+        assert written is not None, "nobody moves a locked head on"
+    return written
 
 
 def append(
@@ -179,36 +180,56 @@ def append(
     messages: Sequence[Message],
     rows: Rows,
     actor: str,
-) -> Recorded | None:
-    """Apply messages to a book and write them; None where the log stands elsewhere.
+) -> tuple[Standing, Recorded] | None:
+    """Apply messages to a book and write them; None if the log stands elsewhere.
 
     Unless something is returned, the book is of no more use.
+
+    Raises:
+        ImpossibleChange, CrossedBook: what the first wrong message breaks.
     """
+    rows.check()
     book = standing.book
     for changes, _ in messages:
         book.apply(changes)
     sequence = standing.sequence + len(rows.prices)
-    snapshot: Sequence[list[int] | None] = (None, None, None, None)
-    if sequence - standing.snapshot >= SNAPSHOT_EVERY:
-        ladder = book.ladder()
-        # A book of many levels is written out less often, so that all of its
-        # snapshots together are no more than the log.
-        if sequence - standing.snapshot >= len(ladder.bids) + len(ladder.asks):
-            snapshot = columns(ladder)
-            standing.snapshot = sequence
+    image = image_of(book, sequence - standing.snapshot)
     parameters = (
         token_id, standing.sequence, rows.sides, rows.prices, rows.quantities,
-        rows.ends, rows.deal_prices, rows.deal_quantities, *snapshot,
+        rows.ends, rows.deal_prices, rows.deal_quantities, *image,
     )  # fmt: skip
-    standing.sequence = sequence
-    if not rows.deal_prices:
-        return execute(parameters)
-    with transaction.atomic():
+    if rows.deal_prices:
+        with transaction.atomic():
+            recorded = execute(parameters)
+            if recorded is not None:
+                # Deals of one call have one time: only the last is ever the price.
+                last = Price(token_id, rows.deal_prices[-1], TokenPrice.Source.TRADE)
+                ledger.set_prices([last], actor)
+    else:
         recorded = execute(parameters)
-        if recorded is not None:
-            price = Price(token_id, rows.deal_prices[-1], TokenPrice.Source.TRADE)
-            ledger.set_prices([price], actor)
-    return recorded
+    if recorded is None:
+        return None
+    snapshot = standing.snapshot if image is NO_IMAGE else sequence
+    return Standing(book, sequence, snapshot), recorded
+
+
+NO_IMAGE = (None, None, None, None)
+
+
+def image_of(book: OrderBook, changes: int) -> Sequence[list[int] | None]:
+    """A snapshot's four columns, if one is due so many changes after the last."""
+    if changes < SNAPSHOT_EVERY:
+        return NO_IMAGE
+    bids, asks = book.ladder()
+    if changes < len(bids) + len(asks):
+        # All snapshots of a deep book together are no larger than its log.
+        return NO_IMAGE
+    return [
+        [level.price for level in bids],
+        [level.quantity for level in bids],
+        [level.price for level in asks],
+        [level.quantity for level in asks],
+    ]
 
 
 def execute(parameters: Sequence[Any]) -> Recorded | None:
@@ -241,16 +262,6 @@ def closed(token_id: UUID) -> MarketClosed:
     return MarketClosed(
         f"{symbol} is not on the secondary market and has no order book; "
         f"open_secondary_market {symbol} opens one."
-    )
-
-
-def columns(ladder: Ladder) -> tuple[list[int], list[int], list[int], list[int]]:
-    bids, asks = ladder
-    return (
-        [level.price for level in bids],
-        [level.quantity for level in bids],
-        [level.price for level in asks],
-        [level.quantity for level in asks],
     )
 
 

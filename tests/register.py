@@ -15,6 +15,8 @@ GUARDED = (
     "issuers_ledgertransaction",
     "issuers_ledgerposting",
     "issuers_tokenprice",
+    "marketdata_bookchange",
+    "marketdata_trade",
 )
 
 
