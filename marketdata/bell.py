@@ -57,7 +57,7 @@ class Outage:
             if not self.lasts:
                 return
             self.lasts = False
-        logger.warning("Redis answers again: the order books' bell rings")
+        logger.info("Redis answers again: the order books' bell rings")
 
 
 outage = Outage()

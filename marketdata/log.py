@@ -130,14 +130,14 @@ class Rows:
     def check(self) -> None:
         """Refuse numbers that no order has; OrderBook sees to the rest."""
         for name, numbers, least in (
-            ("price", self.prices, 1),
-            ("quantity", self.quantities, 0),
+            ("change's price", self.prices, 1),
+            ("change's quantity", self.quantities, 0),
             ("trade's price", self.deal_prices, 1),
             ("trade's quantity", self.deal_quantities, 1),
         ):
             if numbers and not least <= min(numbers) <= max(numbers) <= MAX:
                 wrong = next(n for n in numbers if not least <= n <= MAX)
-                raise ImpossibleChange(f"a {name} is {wrong}; it is {least} to {MAX}")
+                raise ImpossibleChange(f"A {name} is {wrong}; it is {least} to {MAX}.")
 
 
 def write(
