@@ -199,22 +199,27 @@ def against_replay(ends: dict[UUID, Any], show: Callable[..., None]) -> None:
 def write(pipe: Any, token_ids: list[UUID], count: int, seconds: float) -> None:
     """Record so many messages, evenly over the time; to be run in a process.
 
-    Sends for each the token, its number, and when the statement wrote it, which is
-    before the commit.
+    Sends for each the token, its number, and when its commit had ended.
     """
     django.setup()
+    from django.db import transaction
+
     from marketdata.log import Message, record
     from marketdata.orderbook import BID, Change
 
     start = time()
     written = []
+    committed: list[float] = []
     for number in range(count):
         sleep(max(0.0, start + number * seconds / count - time()))
         token_id = token_ids[number * 7 % len(token_ids)]
-        # Deeper than all other levels, in and out again or with another quantity.
+        # Below all other levels, each time with another quantity.
         message = Message([Change(BID, 1, 1 + number)])
-        recorded = record(token_id, [message], "benchmark")
-        written.append((token_id, recorded.sequence, recorded.at.timestamp()))
+        with transaction.atomic():
+            # Before the bell, which rings at the commit, too.
+            transaction.on_commit(lambda: committed.append(time()))
+            recorded = record(token_id, [message], "benchmark")
+        written.append((token_id, recorded.sequence, committed[-1]))
     pipe.send(written)
 
 
@@ -243,9 +248,9 @@ def latency(
     sleep(1.5)
     feed.stop()
     taken = []
-    for token_id, sequence, at in written:
+    for token_id, sequence, committed in written:
         rounds = seen[token_id]
-        taken.append(rounds[bisect_left(rounds, (sequence, 0.0))][1] - at)
+        taken.append(rounds[bisect_left(rounds, (sequence, 0.0))][1] - committed)
     percentiles = statistics.quantiles(taken, n=100)
     show(
         f"{name}, {count} messages in {seconds:.0f} s",
