@@ -9,10 +9,12 @@ from django.utils import timezone
 import accounts.account_schema
 import accounts.schema
 import issuers.schema.queries
+import marketdata.schema
 from accounts.callers import Unauthenticated
+from issuers.schema.shares import Token
 from partnerapi.engine.errors import BadUserInput
 from partnerapi.engine.pages import read_rows
-from partnerapi.engine.relay import Node, parse_id
+from partnerapi.engine.relay import Node, extend, parse_id
 from partnerapi.engine.resolvers import bind
 from partnerapi.engine.scalars import Time
 from partnerapi.gateway.idempotency import completed
@@ -103,6 +105,8 @@ class Query(
             )
         return [read_nodes(ids, info)]
 
+
+extend(Token, order_book=marketdata.schema.ORDER_BOOK)
 
 schema = bind(
     graphene.Schema(

@@ -41,6 +41,8 @@ MAX_INTROSPECTIONS = 10
 MUTATION_PRICE = 10
 HOLDERS = 100
 """What a list of holders is priced as: it has no size of its own to go by."""
+MAX_LEVELS = 50
+"""The most that `depth` asks for: levels of each side of an order book."""
 
 
 def check_counts(document: DocumentNode) -> None:
@@ -194,8 +196,8 @@ class Pricing:
     """Points for what an operation selects, as a function of its variables.
 
     A scalar costs 0, an object 1, a mutation 10 besides what it answers, a connection
-    its page size times its node, a list its length times its item; of an
-    interface's types the dearest counts.
+    its page size times its node, a list its length times its item, an order book its
+    depth times what is selected of it; of an interface's types the dearest counts.
     """
 
     def __init__(self) -> None:
@@ -240,7 +242,10 @@ class Pricing:
                 ]
             )
             return times(page_size(field), node) if node[1] else (1, 1)
-        item = add([(1, 1), self.of_selection(field.selection)])
+        below = self.of_selection(field.selection)
+        if "depth" in field.definition.args:
+            below = times(levels(field), below)
+        item = add([(1, 1), below])
         if is_list_type(get_nullable_type(cast(Any, field.definition.type))):
             return times(list_length(field), item)
         return item
@@ -332,6 +337,20 @@ def list_length(field: SelectedField) -> Price:
         name = ids.name.value
         return lambda variables: max(1, len(variables.get(name) or ()))
     return max(1, len(ids.values)) if isinstance(ids, ListValueNode) else 1
+
+
+def levels(field: SelectedField) -> Price:
+    """The argument `depth`; what will be refused counts as the nearest."""
+    default = field.definition.args["depth"].default_value
+    node = next(
+        (a.value for a in field.nodes[0].arguments if a.name.value == "depth"), None
+    )
+
+    def count(variables: Variables) -> int:
+        given = None if node is None else read(node, variables)
+        return min(max(default if given is None else given, 1), MAX_LEVELS)
+
+    return count if isinstance(node, VariableNode) else count({})
 
 
 def too_dear(price: int) -> MaxCostExceeded:

@@ -57,6 +57,14 @@ class ModelType(DjangoObjectType):
     resolve_id = Node.resolve_id
 
 
+def extend(type_: type[ModelType], **fields: graphene.Field) -> None:
+    """Add fields to a type, as GraphQL's `extend type` does, before a schema is made.
+
+    They tell what a later app knows of an earlier app's type. Each has its resolver.
+    """
+    type_._meta.fields.update(fields)
+
+
 def enumeration(
     choices: type[Choices], name: str, description: str, meanings: dict[Any, str]
 ) -> Any:

@@ -30,6 +30,10 @@ def accepted(query: str, variables: dict[str, Any] | None = None) -> bool:
 FIGURES = "issuers(first: 50) { nodes { financialData(first: 4) { nodes { year } } } }"
 FIFTY = 50 * (1 + 4 * 1)
 
+BOOKS = (
+    'query ($d: Int) { nodes(ids: ["a", "b"]) '
+    "{ ... on Token { orderBook(depth: $d) { bids { price } asks { price } } } } }"
+)
 PRICES = {
     "{ __typename }": 0,
     '{ issuer(slug: "a") { slug lei } }': 1,
@@ -72,6 +76,14 @@ PRICES = {
     '{ nodes(ids: "a") { id } }': 1,
     "{ nodes(ids: []) { id } }": 1,
     '{ nodes(ids: ["a", "b"]) { ... on Issuer { owner { lei } } } }': 2 * 2,
+    # An order book is its depth times the sides that are selected.
+    '{ token(id: "x") { orderBook { sequence } } }': 1 + 1,
+    '{ token(id: "x") { orderBook { bids { price } } } }': 1 + 1 + 10,
+    '{ token(id: "x") { orderBook { bids { price } asks { price } } } }': 1 + 1 + 20,
+    '{ token(id: "x") { orderBook(depth: 3) { asks { price } } } }': 1 + 1 + 3,
+    '{ token(id: "x") { orderBook(depth: null) { asks { price } } } }': 1 + 1 + 10,
+    '{ token(id: "x") { orderBook(depth: 0) { asks { price } } } }': 1 + 1 + 1,
+    '{ token(id: "x") { orderBook(depth: 51) { asks { price } } } }': 1 + 1 + 50,
     # Directives decide first.
     "{ issuers(first: 50) @skip(if: true) { nodes { slug } } __typename }": 0,
     "{ issuers(first: 50) { nodes @include(if: false) { slug } totalCount } }": 1,
@@ -118,6 +130,10 @@ def test_price(query: str):
             {"n": 9},
             1 + 9,
         ),
+        (BOOKS, {"d": 4}, 2 * (1 + 1 + 2 * 4)),
+        (BOOKS, {"d": None}, 2 * (1 + 1 + 2 * 10)),
+        (BOOKS, {}, 2 * (1 + 1 + 2 * 10)),
+        (BOOKS, {"d": 1_000_000}, 2 * (1 + 1 + 2 * 50)),
         ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": ["a"] * 40}, 40),
         ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": "a"}, 1),
         ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": []}, 1),

@@ -181,6 +181,8 @@ class Values:
         given: dict[str, Any] = {}
         if "first" in definition.args:
             given, rows = self.page(name, default, room)
+        if "depth" in definition.args and self.random.random() < 0.5:
+            given["depth"] = self.random.randint(1, 12)
         if name in ("node", "token", "account"):
             given["id"] = self.some_id(field)
         if name == "nodes":

@@ -164,7 +164,8 @@ def body_of(ask: Ask, document: str, variables: dict[str, Any]) -> bytes:
 NODES = """
 query ($ids: [ID!]!) {
   nodes(ids: $ids) {
-    __typename id ... on Token { symbol issuer { id } } ... on User { displayName }
+    __typename id ... on User { displayName }
+    ... on Token { symbol issuer { id } orderBook { sequence } }
     ... on Article { coverImage { id } } ... on IssuerFinancialData { issuer { id } }
     ... on IssuerLegacyShareholder { user { id } issuer { id } }
     ... on UserHolder { user { id } } ... on Document { url }

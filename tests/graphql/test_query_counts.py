@@ -114,6 +114,7 @@ def test_the_number_of_issuers_does_not_matter(issuers, ask: Ask):
         ("{ issuers { nodes { owner { id } } } }", 2),
         ("{ issuers { nodes { tokens { totalCount } } } }", 3),
         ("{ issuers { nodes { tokens { edges { cursor } nodes { name } } } } }", 2),
+        ("{ issuers { nodes { tokens { nodes { orderBook { at } } } } } }", 3),
         ("{ a: issuers { nodes { id } } b: issuers { nodes { id } } }", 2),
         ("{ issuers { nodes { a: country { code } b: country { name } } } }", 3),
         ('{ issuer(slug: "company-1") { slug } }', 1),
