@@ -26,8 +26,9 @@ HIGHEST_TICK = 50
 
 TRADE, WITHDRAWAL = 0.05, 0.45
 """Shares of events, one after the other; the rest are new orders."""
-WANDER = 0.35
-"""Ticks that the fair price moves in an event, as a standard deviation."""
+WANDER, WANDER_TICKS = 0.0005, 0.35
+"""How far the fair price moves in an event, as a standard deviation: this part of the
+home price, and never more ticks than that."""
 RETURN = 1 / 2_000
 """Part of the way home that it goes in an event."""
 MOST_TAKEN = 4
@@ -52,8 +53,12 @@ class Simulation:
         self.tick = tick_of(self.home)
         self.order = max(1, ORDER_CENTS // self.home)
         bid, ask = book.best(BID), book.best(ASK)
-        both = bid is not None and ask is not None
-        self.fair = (bid.price + ask.price) / 2 if both else float(self.home)
+        if bid and ask:
+            self.fair = (bid.price + ask.price) / 2
+        elif bid:
+            self.fair = float(max(self.home, bid.price))
+        else:
+            self.fair = float(min(self.home, ask.price) if ask else self.home)
 
     def messages(self) -> Iterator[Message]:
         """Messages without end; the book is as each leaves it.
@@ -71,8 +76,8 @@ class Simulation:
             return self.opening()
         if max(len(bids), len(asks)) > MOST_LEVELS:
             return self.expiry()
-        drawn = RETURN * (self.home - self.fair)
-        self.fair += drawn + self.chance.gauss(0, WANDER * self.tick)
+        step = min(WANDER * self.home, WANDER_TICKS * self.tick)
+        self.fair += RETURN * (self.home - self.fair) + self.chance.gauss(0, step)
         self.fair = max(self.fair, 2.0 * self.tick)
         turn = self.chance.random()
         if turn < TRADE:
@@ -85,6 +90,9 @@ class Simulation:
 
     def opening(self) -> Message:
         """Orders over the whole depth of each side that has none."""
+        # Below the lowest price there is no other.
+        if self.book.quantity(ASK, 1):
+            return Message([Change(ASK, 1, 0)])
         changes = []
         for side in (BID, ASK):
             if self.book.best(side) is not None:
@@ -165,7 +173,8 @@ class Simulation:
             if (price := best + self.outward(side) * distance * self.tick) > 0
         ]
         empty = [price for price in prices if price not in resting]
-        if empty and self.chance.random() < 0.5:
+        has_room = len(resting) < MOST_LEVELS
+        if empty and has_room and self.chance.random() < 0.5:
             price = self.chance.choice(empty)
         else:
             rank = int(self.chance.expovariate(1 / 9))

@@ -341,13 +341,13 @@ def list_length(field: SelectedField) -> Price:
 
 def levels(field: SelectedField) -> Price:
     """The argument `depth`; what will be refused counts as the nearest."""
-    default = field.definition.args["depth"].default_value
+    default: int = field.definition.args["depth"].default_value
     node = next(
         (a.value for a in field.nodes[0].arguments if a.name.value == "depth"), None
     )
 
     def count(variables: Variables) -> int:
-        given = None if node is None else read(node, variables)
+        given: int | None = None if node is None else read(node, variables)
         return min(max(default if given is None else given, 1), MAX_LEVELS)
 
     return count if isinstance(node, VariableNode) else count({})

@@ -5,7 +5,6 @@ import time
 from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from collections import defaultdict
 from random import Random, SystemRandom
-from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -16,7 +15,7 @@ from rich.progress import Progress, TextColumn
 
 from issuers.models import Token, TokenLedgerHead
 from marketdata.current_books import read_books
-from marketdata.log import Message, record
+from marketdata.log import record
 from marketdata.orderbook import (
     ASK,
     BID,
@@ -106,37 +105,39 @@ examples:
             seed = SystemRandom().randrange(2**32)
         market = Market(tokens_named(token), seed)
         self.stdout.write(
-            f"Trading {len(market.tokens)} tokens, {rate:g} events a second, "
+            f"Trading {tokens_counted(market.tokens)}, {rate:g} events a second, "
             f"seed {seed}."
         )
         began = time.monotonic()
         with ended_by_signals() as ended, self.progress() as progress:
             self.play(market, rate, events, seconds, ended, progress)
-        took = time.monotonic() - began
-        return (
-            f"{market.events:,} events in {took:,.0f} s: {market.changes:,} changes, "
-            f"{market.trades:,} trades."
-        )
+        return f"{market.summary()} in {time.monotonic() - began:,.0f} s."
 
     def play(self, market, rate, events, seconds, ended, progress):
-        task = progress.add_task("")
+        status = progress.add_task("")
         waits = pauses(rate, Random(f"{market.seed}/pauses"))
+        market.fill()
         due = began = time.monotonic()
-        market.trade = self.kept_trying(market.trade, market, ended)
-        market.trade(market.first_messages())
         while not ended.is_set() and (events is None or market.events < events):
             now = time.monotonic()
             if seconds is not None and now - began >= seconds:
                 return
             most = BATCH if events is None else min(BATCH, events - market.events)
-            batch = defaultdict(list)
-            for _ in range(most):
-                if due > now:
-                    break
+            happening = 0
+            while due <= now and happening < most:
                 due += next(waits) / business(timezone.now())
-                market.next_message(batch)
-            market.trade(batch)
-            progress.update(task, description=market.status(now - began))
+                happening += 1
+            try:
+                market.go_on(happening)
+            except OperationalError as error:
+                self.stderr.write(
+                    f"The database did not take it: {str(error).splitlines()[0]}; "
+                    "trying again."
+                )
+                market.forget()
+                connection.close_if_unusable_or_obsolete()
+                ended.wait(RETRY_SECONDS)
+            progress.update(status, description=market.summary())
             ended.wait(min(max(0.0, due - time.monotonic()), STATUS_SECONDS))
 
     def progress(self):
@@ -148,3 +149,120 @@ examples:
             transient=True,
             disable=not console.is_terminal,
         )
+
+
+class Market:
+    """Tokens, their books as the log has them, and how much has happened."""
+
+    def __init__(self, tokens, seed):
+        self.tokens = tokens
+        self.seed = seed
+        self.chance = Random(f"{seed}/tokens")
+        self.dice = {token: Random(f"{seed}/{token.symbol}") for token in tokens}
+        # In every market a few names are traded much, and most of them little.
+        self.weights = [1 / rank**0.7 for rank in range(1, len(tokens) + 1)]
+        self.running = {}
+        self.sequences = {}
+        self.events = self.changes = self.trades = 0
+
+    def messages(self, token):
+        """What happens next on a token, from its book and price as they are."""
+        if token not in self.running:
+            current = read_books([str(token.pk)])[str(token.pk)]
+            book = OrderBook(
+                [Change(BID, *level) for level in current.bids]
+                + [Change(ASK, *level) for level in current.asks]
+            )
+            price = TokenLedgerHead.objects.get(pk=token.pk).price_cents
+            home = UNPRICED_HOME if price is None else price
+            simulation = Simulation(book, home, self.dice[token])
+            self.sequences[token] = current.sequence
+            self.running[token] = simulation.messages()
+        return self.running[token]
+
+    def fill(self):
+        """Give every book that lacks a side its first orders."""
+        books = read_books([str(token.pk) for token in self.tokens], 1)
+        for token in self.tokens:
+            book = books[str(token.pk)]
+            if not book.bids or not book.asks:
+                self.write(token, [next(self.messages(token))])
+        self.events = 0
+
+    def go_on(self, events):
+        """Let so many events happen, and write them."""
+        happened = defaultdict(list)
+        for token in self.chance.choices(self.tokens, self.weights, k=events):
+            happened[token].append(next(self.messages(token)))
+        for token, messages in happened.items():
+            self.write(token, messages)
+
+    def write(self, token, messages):
+        changes = sum(len(message.changes) for message in messages)
+        try:
+            recorded = record(token.pk, messages, ACTOR)
+        except (ImpossibleChange, CrossedBook):
+            # Others have written on this book, too: it is looked at again.
+            del self.running[token]
+            return
+        self.events += len(messages)
+        self.changes += changes
+        self.trades += sum(len(message.deals) for message in messages)
+        self.sequences[token] += changes
+        if recorded.sequence != self.sequences[token]:
+            del self.running[token]
+
+    def forget(self):
+        """What was not written has not happened: read the books again."""
+        self.running.clear()
+
+    def summary(self):
+        return (
+            f"{self.events:,} events on {tokens_counted(self.tokens)}: "
+            f"{self.changes:,} changes, {self.trades:,} trades"
+        )
+
+
+def tokens_counted(tokens):
+    return f"{len(tokens)} {'token' if len(tokens) == 1 else 'tokens'}"
+
+
+def tokens_named(symbols):
+    """Tokens on the secondary market by their age; all of them where none is named."""
+    secondary = Token.MarketType.SECONDARY_MARKET
+    if not symbols:
+        tokens = list(
+            Token.objects.filter(market_type=secondary).order_by("created_at", "id")
+        )
+        if not tokens:
+            raise CommandError(
+                "No token is on the secondary market. Fill the sandbox with "
+                "seed_sandbox, or let a token be traded with open_secondary_market."
+            )
+        return tokens
+    named = {token.symbol: token for token in Token.objects.filter(symbol__in=symbols)}
+    for symbol in symbols:
+        if symbol not in named:
+            raise CommandError(
+                f"There is no token {symbol}. The admin lists tokens with their "
+                "symbols."
+            )
+        if named[symbol].market_type != secondary:
+            raise CommandError(
+                f"{symbol} is on the primary market and has no order book; "
+                f"open_secondary_market {symbol} opens one."
+            )
+    return [named[symbol] for symbol in dict.fromkeys(symbols)]
+
+
+@contextlib.contextmanager
+def ended_by_signals():
+    """An event that Ctrl-C and SIGTERM set, so that what has begun is finished."""
+    ended = threading.Event()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(n, lambda number, frame: ended.set()) for n in numbers]
+    try:
+        yield ended
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
