@@ -102,7 +102,7 @@ class Initiator:
     def __post_init__(self) -> None:
         self.socket: socket.socket | None = None
         self.decoder = Decoder()
-        self.filling_gap = self.tested = False
+        self.filling_gap = self.tested = self.leaving = False
         self.last_in = self.last_out = 0.0
         self.numbers = itertools.count(1)
 
@@ -145,7 +145,7 @@ class Initiator:
         """
         self.decoder = Decoder()
         self.sent, self.expected = 0, 1
-        self.filling_gap = self.tested = False
+        self.filling_gap = self.tested = self.leaving = False
         self.first = b""
         self.connect()
         self.send(
@@ -155,9 +155,15 @@ class Initiator:
             (141, "Y"),
             (554, self.key),
         )
-        deadline = time.monotonic() + ANSWER_SECONDS
         try:
-            message = self.read(deadline)
+            return self.await_logon()
+        except FixFailure:
+            self.close()
+            raise
+
+    def await_logon(self) -> Message:
+        try:
+            message = self.read(time.monotonic() + ANSWER_SECONDS)
         except GarbledMessage as error:
             raise NotFix(str(error)) from error
         if message is None:
@@ -180,6 +186,7 @@ class Initiator:
         """End the session in good order: Logout, and wait for the one that answers."""
         if self.socket is None:
             return
+        self.leaving = True
         self.send("5", *([(58, text)] if text else []))
         deadline = time.monotonic() + ANSWER_SECONDS
         with contextlib.suppress(LoggedOut, Disconnected):
@@ -305,7 +312,8 @@ class Initiator:
         self.gaps += 1
 
     def answer_logout(self, message: Message) -> LoggedOut:
-        with contextlib.suppress(FixFailure):
-            self.send("5")
+        if not self.leaving:
+            with contextlib.suppress(FixFailure):
+                self.send("5")
         self.close()
         return LoggedOut(message)

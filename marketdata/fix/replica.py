@@ -90,7 +90,7 @@ class Replica:
         if action == DELETE:
             del side[price]
         else:
-            side[price] = units(entry[271])
+            side[price] = units(entry.get(271, ""))
 
     def ladder(self, depth: int = 0) -> Ladder:
         """The best levels, best first; depth 0: all."""
@@ -107,4 +107,6 @@ def trade(entry: dict[int, str]) -> TradeSeen:
     at = None
     if 272 in entry and 273 in entry:
         at = read_timestamp(f"{entry[272]}-{entry[273]}")
-    return TradeSeen(entry.get(278, ""), cents(entry[270]), units(entry[271]), at)
+    return TradeSeen(
+        entry.get(278, ""), cents(entry[270]), units(entry.get(271, "")), at
+    )
