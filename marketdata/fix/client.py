@@ -148,14 +148,16 @@ class Client(Initiator):
             *((55, symbol) for symbol in symbols),
         )
 
-    def snapshots(self, symbols: Sequence[str], *, depth: int = 0) -> list[Replica]:
+    def snapshots(
+        self, symbols: Sequence[str], *, depth: int = 0, trades: bool = False
+    ) -> list[Replica]:
         """Subscribe, and wait until each book stands.
 
         Raises:
             Refused: a symbol is unknown or not to be seen, or a limit is met.
             NoAnswer, and what `receive` raises.
         """
-        request = self.subscribe(symbols, depth=depth)
+        request = self.subscribe(symbols, depth=depth, trades=trades)
         missing = set(symbols)
         while missing:
             answer = self.answer(lambda m: m.type == "W" and m.get(262) == request)

@@ -62,14 +62,17 @@ class NoAnswer(FixFailure):
 
 
 def tls_context(authorities: str | None = None) -> ssl.SSLContext:
-    """TLS that verifies the acceptor, by the system's authorities or those in a file.
+    """TLS that verifies the acceptor, by the system's authorities and those in a file.
 
     A self-signed certificate is its own authority.
 
     Raises:
         OSError: the file can not be read; ssl.SSLError: it holds no certificate.
     """
-    return ssl.create_default_context(cafile=authorities)
+    context = ssl.create_default_context()
+    if authorities is not None:
+        context.load_verify_locations(authorities)
+    return context
 
 
 @dataclass(eq=False, kw_only=True)

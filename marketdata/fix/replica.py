@@ -48,13 +48,17 @@ def units(text: str) -> int:
 
 
 class Replica:
-    """One instrument's book; `updates` counts the messages that made it."""
+    """One instrument's book; `updates` counts the messages that made it.
+
+    `sent_at` is SendingTime(52) of the last of them, as it stood there.
+    """
 
     def __init__(self, symbol: str) -> None:
         self.symbol = symbol
         self.levels: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.trades: deque[TradeSeen] = deque(maxlen=TRADES_KEPT)
         self.updates = 0
+        self.sent_at = ""
 
     def take(self, message: Message, entries: list[dict[int, str]]) -> None:
         """Apply a W, or the entries of an X that are of this instrument.
@@ -72,6 +76,7 @@ class Replica:
             else:
                 self.change(entry)
         self.updates += 1
+        self.sent_at = message.get(52)
         bids, asks = self.levels
         if bids and asks and max(bids) >= min(asks):
             raise Inconsistent(

@@ -1,0 +1,260 @@
+import json
+import os
+import signal
+import time
+from argparse import (
+    ArgumentTypeError,
+    BooleanOptionalAction,
+    RawDescriptionHelpFormatter,
+)
+from functools import partial
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from marketdata.fix.advice import explain
+from marketdata.fix.client import Client, Refused
+from marketdata.fix.initiator import FixFailure, tls_context
+from marketdata.fix.replica import Inconsistent
+from marketdata.fix.wire import GarbledMessage, readable
+from marketdata.ladders import BookShown, TradeShown, screen
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+DEEPEST = 50
+SCREENS_PER_SECOND = 10
+UNKNOWN_SYMBOL = "0"
+
+
+def depth(text):
+    if not text.isdecimal() or not 1 <= int(text) <= DEEPEST:
+        raise ArgumentTypeError(f"{text!r} is not a number of levels, 1 to {DEEPEST}")
+    return int(text)
+
+
+class Command(BaseCommand):
+    help = """Try the FIX feed: log on, list the instruments, watch order books.
+
+Without symbols it lists what may be subscribed and ends; with symbols it shows their
+books live until Ctrl-C, which logs out. Without options it logs on to the sandbox that
+`manage.py up` runs. It needs no database.
+
+Put your key into the environment variable FIX_KEY: what is given as an option stands
+in the list of processes and in your shell's history.
+
+examples:
+  manage.py fix_client
+  manage.py fix_client LUMA VERD --depth 5 --trades
+  manage.py fix_client LUMA --json
+  manage.py fix_client LUMA --raw
+  FIX_KEY=service-apikey_… manage.py fix_client --host fix.example.com --port 9878 \\
+      --comp-id PARTNER001
+"""
+    # Neither they nor anything below touches the database, which may be absent.
+    requires_system_checks = []
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "symbols",
+            nargs="*",
+            metavar="SYMBOL",
+            help="instruments whose books to show; none: list the instruments",
+        )
+        parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
+        parser.add_argument(
+            "--port", type=int, default=settings.FIX_PORT, help="default: %(default)s"
+        )
+        parser.add_argument(
+            "--tls",
+            action=BooleanOptionalAction,
+            help="whether the connection is encrypted; default: yes, except to this "
+            "machine without FIX_TLS_CERTIFICATE",
+        )
+        parser.add_argument(
+            "--ca",
+            metavar="FILE",
+            default=settings.FIX_TLS_CERTIFICATE or None,
+            help="certificates to trust beside the system's; a self-signed one is its "
+            "own authority",
+        )
+        parser.add_argument(
+            "--comp-id",
+            default="PARTNER001",
+            help="your CompID, SenderCompID(49); default: %(default)s",
+        )
+        parser.add_argument(
+            "--target",
+            default=settings.FIX_COMP_ID,
+            help="the acceptor's CompID, TargetCompID(56); default: %(default)s",
+        )
+        parser.add_argument(
+            "--key", help="your API key; better in the environment, as FIX_KEY"
+        )
+        parser.add_argument(
+            "--depth",
+            type=depth,
+            default=10,
+            metavar="LEVELS",
+            help=f"levels of each side, 1 to {DEEPEST}; default: %(default)s",
+        )
+        parser.add_argument("--trades", action="store_true", help="show trades, too")
+        shape = parser.add_mutually_exclusive_group()
+        shape.add_argument(
+            "--raw",
+            action="store_true",
+            help="print every message as it goes (>) and comes (<), | for SOH, the "
+            "key masked",
+        )
+        shape.add_argument(
+            "--json",
+            action="store_true",
+            dest="as_json",
+            help="one line of JSON: the instruments, or one snapshot of each book",
+        )
+
+    def handle(self, *, symbols, depth, trades, raw, as_json, **options):
+        self.raw = raw
+        client = self.client(**options)
+        # Told to end, it logs out as after Ctrl-C.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            with client:
+                if not symbols:
+                    self.list_instruments(client, as_json)
+                elif as_json:
+                    self.show_snapshot(client, symbols, depth)
+                else:
+                    self.watch(client, symbols, depth, trades)
+        except KeyboardInterrupt:
+            return
+        except Refused as failure:
+            raise CommandError(self.of_refusal(failure)) from None
+        except FixFailure as failure:
+            raise CommandError(explain(failure, client)) from None
+        except (GarbledMessage, Inconsistent) as failure:
+            raise CommandError(
+                f"What the acceptor sent can not be: {failure}. Please tell us."
+            ) from None
+
+    def client(self, *, host, port, tls, ca, comp_id, target, key, **options):
+        key = key or os.environ.get("FIX_KEY") or settings.PARTNER_API_SANDBOX_KEY
+        if not key:
+            raise CommandError(
+                "There is no key to log on with: put yours into the environment "
+                "variable FIX_KEY, or start the sandbox with `manage.py up`."
+            )
+        if tls is None:
+            tls = host not in LOCAL or bool(settings.FIX_TLS_CERTIFICATE)
+        try:
+            context = tls_context(ca) if tls else None
+        except OSError as error:
+            raise CommandError(
+                f"--ca {ca}: {error.strerror or error}; name a file of certificates "
+                "in PEM."
+            ) from None
+        show = self.show if self.raw else lambda direction, raw: None
+        return Client(
+            host=host,
+            port=port,
+            sender=comp_id,
+            target=target,
+            key=key,
+            tls=context,
+            heard=partial(show, "<"),
+            said=partial(show, ">"),
+        )
+
+    def show(self, direction, raw):
+        self.stdout.write(f"{direction} {readable(raw)}")
+
+    def list_instruments(self, client, as_json):
+        instruments = client.instruments()
+        if self.raw:
+            return
+        if as_json:
+            self.stdout.write(json.dumps([i._asdict() for i in instruments]))
+            return
+        table = Table("symbol", "ISIN or id", "name", "currency", box=SIMPLE_HEAD)
+        for each in instruments:
+            table.add_row(each.symbol, each.isin or each.id, each.name, each.currency)
+        self.print_once(table)
+        self.stdout.write(
+            f"{len(instruments)} instruments. Watch one: manage.py fix_client "
+            f"{instruments[0].symbol if instruments else 'SYMBOL'}"
+        )
+
+    def show_snapshot(self, client, symbols, depth):
+        books = client.snapshots(symbols, depth=depth)
+        described = [
+            {
+                "symbol": book.symbol,
+                "sentAt": book.sent_at,
+                **{
+                    side: [
+                        {"price": decimal(price), "quantity": quantity}
+                        for price, quantity in levels
+                    ]
+                    for side, levels in book.ladder()._asdict().items()
+                },
+            }
+            for book in books
+        ]
+        self.stdout.write(json.dumps(described))
+
+    def watch(self, client, symbols, depth, trades):
+        client.snapshots(symbols, depth=depth, trades=trades)
+
+        def shown():
+            return screen(
+                [book_shown(client.books[s]) for s in symbols if s in client.books],
+                depth,
+                trades=trades,
+            )
+
+        if self.raw:
+            while True:
+                client.receive()
+        elif not self.stdout.isatty():
+            self.print_once(shown())
+        else:
+            with Live(shown(), auto_refresh=False) as live:
+                while True:
+                    receive_for(client, 1 / SCREENS_PER_SECOND)
+                    live.update(shown(), refresh=True)
+
+    def print_once(self, renderable):
+        console = Console()
+        with console.capture() as captured:
+            console.print(renderable)
+        self.stdout.write(captured.get())
+
+    def of_refusal(self, refusal):
+        rejected = {"3": "The acceptor's engine", "j": "The acceptor", "Y": "The feed"}
+        text = f"{rejected[refusal.answer.type]} refused the request: {refusal}"
+        if refusal.answer.get(281) == UNKNOWN_SYMBOL:
+            text += ". Without symbols, this command lists what you may subscribe."
+        return text
+
+
+def receive_for(client, seconds):
+    """Take whatever comes in this time."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        client.receive(left)
+
+
+def book_shown(book):
+    seen = [TradeShown(trade.at, trade.price, trade.quantity) for trade in book.trades]
+    state = f"update {book.updates:,} · {book.sent_at[9:17]} UTC"
+    return BookShown(book.symbol, book.ladder(), state, seen)
+
+
+def decimal(cents):
+    return f"{cents // 100}.{cents % 100:02d}"
