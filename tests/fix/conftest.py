@@ -1,54 +1,13 @@
 import contextlib
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from django.conf import settings
-from django.db import connection
 
 from issuers.models import Token
-from marketdata.fix.client import Client
-from marketdata.fix.initiator import FixFailure
+from tests.fix.acceptor import Acceptor, running_acceptor
 from tests.fix.market import Member, new_member, new_token
-from tests.system import free_port
-
-START_SECONDS = 30
-
-
-@dataclass
-class Acceptor:
-    """The acceptor as a process of its own, on the test's database."""
-
-    process: subprocess.Popen[bytes]
-    port: int
-    log: Path
-    members: list[Member]
-    host: str = "127.0.0.1"
-    comp_id: str = settings.FIX_COMP_ID
-
-    def client(self, member: int = 0, **options: Any) -> Client:
-        """A client for one of the members, not logged on yet."""
-        options = {
-            "sender": self.members[member].comp_id,
-            "key": self.members[member].key,
-        } | options
-        return Client(host=self.host, port=self.port, target=self.comp_id, **options)
-
-    def is_ready(self) -> bool:
-        """Whether a Logon works."""
-        try:
-            with self.client():
-                return True
-        except FixFailure:
-            return False
 
 
 @dataclass
@@ -69,42 +28,6 @@ def market(transactional_db: None) -> Market:
         new_token("HID", hidden=True),
         [new_member(1), new_member(2)],
     )
-
-
-@contextlib.contextmanager
-def running_acceptor(
-    log: Path, members: list[Member], **environment: str
-) -> Iterator[Acceptor]:
-    """`run_fix_acceptor` with these settings; on leaving it is told to end."""
-    port = free_port()
-    database = connection.settings_dict["NAME"]
-    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{database}").geturl()
-    settings_of_ours = {
-        "DATABASE_URL": url,
-        "FIX_PORT": str(port),
-        "FIX_SESSIONS": "5",
-        "LOG_LEVEL": "INFO",
-    }
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, str(settings.BASE_DIR / "manage.py"), "run_fix_acceptor"],
-            cwd=settings.BASE_DIR,
-            env=os.environ | settings_of_ours | environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    acceptor = Acceptor(process, port, log, members)
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while not acceptor.is_ready():
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        yield acceptor
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        process.wait(timeout=START_SECONDS)
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 import time
 
-from tests.fix.conftest import Acceptor, Market
+from tests.fix.acceptor import Acceptor
+from tests.fix.conftest import Market
 from tests.fix.market import ladder_of, moving
 
 SECONDS = 2
