@@ -70,8 +70,11 @@ send(
     (146, len(symbols)),
     *((55, symbol) for symbol in symbols),
 )
-print("subscribed", flush=True)
-books = {symbol: {"0": {}, "1": {}} for symbol in symbols}
+sys.stdout.write("subscribed\n")
+sys.stdout.flush()
+books: dict[str, dict[str, dict[str, int]]] = {
+    symbol: {"0": {}, "1": {}} for symbol in symbols
+}
 updates = 0
 connection.settimeout(STILL_SECONDS)
 while True:
@@ -98,4 +101,5 @@ send("5")
 connection.settimeout(10)
 while receive().get(35) != b"5":
     pass
-print(json.dumps({"instruments": instruments, "updates": updates, "books": books}))
+described = {"instruments": instruments, "updates": updates, "books": books}
+sys.stdout.write(json.dumps(described) + "\n")
