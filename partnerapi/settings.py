@@ -6,6 +6,7 @@ NAME_FILE instead, naming a file that holds the value (for secrets).
 """
 
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,6 +58,18 @@ VARIABLES = {
     "PARTNER_API_MAX_MUTATIONS": Variable("positive", 1, "1", "root mutation fields in an operation"),
     "PARTNER_API_MAX_HOLDERS": Variable("positive", 50_000, "50000", "holders that one capitalization table may list"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
+    "FIX_HOST": Variable("str", "127.0.0.1", "0.0.0.0", "address on which the FIX acceptor listens"),
+    "FIX_PORT": Variable("port", 9878, "9878", "port on which the FIX acceptor listens"),
+    "FIX_COMP_ID": Variable("comp_id", "PARTNERAPI", "PARTNERAPI", "our CompID: what partners send as TargetCompID(56)"),
+    "FIX_SESSIONS": Variable("positive", 200, "200", "CompIDs in the acceptor's pool, from PARTNER001 on"),
+    "FIX_TLS_CERTIFICATE": Variable("str", "", "/etc/fix/fullchain.pem", "file of the FIX acceptor's certificate chain; empty: no TLS"),
+    "FIX_TLS_KEY": Variable("str", "", "/etc/fix/privkey.pem", "file of that certificate's private key"),
+    "FIX_MIN_HEARTBEAT": Variable("heartbeat", 5, "5", "shortest HeartBtInt(108) of a Logon, seconds; the longest is 60"),
+    "FIX_REQUIRE_RESET": Variable("Y/N", "Y", "Y", "whether a Logon needs ResetSeqNumFlag(141)=Y or MsgSeqNum(34)=1"),
+    "FIX_FAILED_LOGONS_PER_MINUTE": Variable("positive", 10, "10", "failed Logons a minute, of a login and of an address, before more are refused unread"),
+    "FIX_CONNECTIONS_PER_ADDRESS": Variable("positive", 20, "20", "FIX connections that one address may hold"),
+    "FIX_CONFLATION_MS": Variable("int", 100, "100", "FIX book updates are at least this far apart, milliseconds; 0: each change is sent"),
+    "FIX_MESSAGES_PER_SECOND": Variable("positive", 20, "20", "FIX messages a second that a session may send, with a burst of 50"),
 }  # fmt: skip
 
 STATE_DIRECTORY = Path(os.environ.get("PARTNER_API_DIRECTORY") or BASE_DIR / ".local")
@@ -105,6 +118,22 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if not text.isdecimal() or int(text) == 0:
                 raise refuse("a whole number, 1 or more")
             return int(text)
+        case "port":
+            if not text.isdecimal() or not 0 < int(text) < 65536:
+                raise refuse("a port number, 1 to 65535")
+            return int(text)
+        case "heartbeat":
+            if not text.isdecimal() or not 0 < int(text) <= 60:
+                raise refuse("a number of seconds, 1 to 60")
+            return int(text)
+        case "Y/N":
+            if text not in ("Y", "N"):
+                raise refuse("Y or N")
+            return text
+        case "comp_id":
+            if not re.fullmatch("[A-Za-z0-9._-]{1,20}", text):
+                raise refuse("1 to 20 letters, digits, dots, dashes or underscores")
+            return text
         case "list":
             return [item.strip() for item in text.split(",") if item.strip()]
         case "level":
@@ -175,6 +204,19 @@ PARTNER_API_MAX_TOKENS: int = values["PARTNER_API_MAX_TOKENS"]
 PARTNER_API_MAX_MUTATIONS: int = values["PARTNER_API_MAX_MUTATIONS"]
 PARTNER_API_MAX_HOLDERS: int = values["PARTNER_API_MAX_HOLDERS"]
 PARTNER_API_MAX_SECONDS: int = values["PARTNER_API_MAX_SECONDS"]
+
+FIX_HOST: str = values["FIX_HOST"]
+FIX_PORT: int = values["FIX_PORT"]
+FIX_COMP_ID: str = values["FIX_COMP_ID"]
+FIX_SESSIONS: int = values["FIX_SESSIONS"]
+FIX_TLS_CERTIFICATE: str = values["FIX_TLS_CERTIFICATE"]
+FIX_TLS_KEY: str = values["FIX_TLS_KEY"]
+FIX_MIN_HEARTBEAT: int = values["FIX_MIN_HEARTBEAT"]
+FIX_REQUIRE_RESET: bool = values["FIX_REQUIRE_RESET"] == "Y"
+FIX_FAILED_LOGONS_PER_MINUTE: int = values["FIX_FAILED_LOGONS_PER_MINUTE"]
+FIX_CONNECTIONS_PER_ADDRESS: int = values["FIX_CONNECTIONS_PER_ADDRESS"]
+FIX_CONFLATION_MS: int = values["FIX_CONFLATION_MS"]
+FIX_MESSAGES_PER_SECOND: int = values["FIX_MESSAGES_PER_SECOND"]
 
 # Without a database only commands that need none can run, `up` first of all.
 SECRET_KEY = values["SECRET_KEY"] or secrets.token_urlsafe(50)
