@@ -21,8 +21,9 @@ from marketdata.orderbook import ASK, BID, OrderBook
 
 FRAME = re.compile(r"(?:\d+(?:\.\d+)?: ?)?([\[{].*)", re.DOTALL)
 CONNECTION = re.compile(r"\S+ (<->|<-|->) ")
-CHANNEL = re.compile(r"book(?:-(\d+))?")
-NUMBER = re.compile(r"\d{1,30}(?:\.(\d{1,30}))?")
+CHANNEL = re.compile(r"book(?:-([1-9][0-9]{0,5}))?")
+NUMBER = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?")
+CHECKSUM = re.compile(r"[0-9]{1,10}")
 DEFAULT_DEPTH = 10
 SIDES = {"as": ASK, "bs": BID, "a": ASK, "b": BID}
 # Of so many lines one must be a recording's for the file to be one.
@@ -243,7 +244,7 @@ def book_frame(number: int, message: list) -> Frame | Skipped | None:
         if not isinstance(part, dict):
             return None
         for key, value in part.items():
-            if key == "c" and isinstance(value, str) and value.isdecimal():
+            if key == "c" and isinstance(value, str) and CHECKSUM.fullmatch(value):
                 checksum = int(value)
             elif key in SIDES and isinstance(value, list):
                 is_snapshot |= key in ("as", "bs")

@@ -15,7 +15,7 @@ from partnerapi import reference, urls  # noqa: F401
 from partnerapi.settings import VARIABLES
 
 README = (settings.BASE_DIR / "README.md").read_text()
-OWN = ("partnerapi", "accounts", "issuers")
+OWN = ("partnerapi", "accounts", "issuers", "marketdata")
 
 
 def rows(heading: str) -> list[list[str]]:

@@ -1,0 +1,299 @@
+"""Replays a tape into a token's book, or checks another venue's recording.
+
+The formats are described in `marketdata.tapes` and `marketdata.recordings`.
+"""
+
+import time
+from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from issuers.imports.tabular import WrongFileError
+from issuers.management.import_file import importing
+from issuers.management.register_command import DRY, token_named
+from issuers.models import Token
+from marketdata import recordings, tapes
+from marketdata.log import MarketClosed, Message, record
+from marketdata.models import BookLevel, OrderBookHead
+from marketdata.orderbook import ASK, BID, CrossedBook, ImpossibleChange, OrderBook
+
+ACTOR = "replay_book"
+BATCH = 500
+
+
+def times(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0
+    if not isfinite(speed) or speed <= 0:
+        raise ArgumentTypeError(f"{text} is not a number above 0")
+    return speed
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+@dataclass(slots=True)
+class Count:
+    messages: int = 0
+    changes: int = 0
+    trades: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def add(self, event: tapes.Event) -> None:
+        self.messages += 1
+        self.changes += len(event.changes)
+        self.trades += len(event.deals)
+
+    def __str__(self) -> str:
+        seconds = time.monotonic() - self.began
+        rate = self.changes / max(seconds, 0.001)
+        return (
+            f"{counted(self.messages, 'message')}, {counted(self.changes, 'change')}, "
+            f"{counted(self.trades, 'trade')} in {seconds:.1f} s "
+            f"({rate:,.0f} changes/s)"
+        )
+
+
+class Command(BaseCommand):
+    help = f"""Replay a file of book changes and trades into a token's order book.
+
+The whole file is checked before anything is written.
+
+{tapes.__doc__}
+What is recorded carries the time of its recording. A book that is not empty is left
+alone unless --clear empties it or the file begins with a reset. Ended early, what has
+been recorded stays.
+
+A recording of Kraken's book channel (WebSocket v1, a frame a line) is known by its
+first lines. It runs in memory only, against the checksums that it holds; where one
+differs, the first is named and the exit code is 1.
+
+examples:
+  manage.py replay_book monday.csv --token ACME --dry-run
+  manage.py replay_book monday.csv --token ACME --clear
+  manage.py replay_book monday.jsonl.gz --token ACME --speed 10
+  manage.py replay_book kraken_book.ws
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument("file", type=Path, help="CSV, JSON lines or a recording")
+        parser.add_argument(
+            "--token",
+            metavar="SYMBOL",
+            type=str.upper,
+            help="whose book it becomes: a token on the secondary market",
+        )
+        parser.add_argument(
+            "--speed",
+            metavar="N",
+            type=times,
+            help="N times as fast as it happened (default: as fast as possible)",
+        )
+        parser.add_argument(
+            "--clear",
+            action="store_true",
+            help="first remove every level of the book, in one message",
+        )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="check the file against a book in memory, write nothing; without "
+            "--token that book is empty",
+        )
+
+    def handle(self, *, file, token, speed, clear, dry_run, **options):
+        console = Console(stderr=True)
+        with Progress(console=console, disable=not console.is_terminal) as progress:
+            with importing(file, self.stderr):
+                with file.open("rb") as source:
+                    is_recording = recordings.is_recording(source)
+                if is_recording:
+                    if token or speed or clear:
+                        raise CommandError(
+                            f"{file.name} is a recording of another venue and runs in "
+                            "memory only; leave out --token, --speed and --clear."
+                        )
+                    return self.verify(file, progress)
+                if not token and not dry_run:
+                    raise CommandError(
+                        "Name the token whose book this becomes with --token SYMBOL, "
+                        "or only check the file with --dry-run."
+                    )
+                into = on_the_market(token) if token else None
+                standing = levels(into) if into else []
+                before = [] if clear else standing
+                if before and not begins_with_reset(file):
+                    raise CommandError(
+                        f"The book of {token} is not empty, it has {len(before)} "
+                        "levels. Remove them first with --clear, or begin the file "
+                        "with a reset."
+                    )
+                checked, after = check(file, OrderBook(before), progress)
+            if dry_run:
+                return f"{file.name} is good: {checked}; {quoted(after)}{DRY}"
+            if clear and standing:
+                removed = tapes.removals(OrderBook(standing))
+                write(into, [Message(removed)], Count())
+            count = self.replay(file, into, OrderBook(before), speed, progress)
+        return f"{token}: recorded {count}; {quoted(after)}"
+
+    def replay(self, file, into, book, speed, progress):
+        count = Count()
+        try:
+            with progress.open(file, "rb", description="Recording") as source:
+                for batch in paced(tapes.events(source, book), speed):
+                    messages = [Message(each.changes, each.deals) for each in batch]
+                    write(into, messages, count)
+                    for event in batch:
+                        count.add(event)
+        except WrongFileError:
+            raise CommandError(
+                f"{file.name} was changed while it was replayed, after {count} had "
+                "been recorded. Let it be and run this again with --clear."
+            ) from None
+        except KeyboardInterrupt:
+            raise CommandError(
+                f"Ended early: {count} are recorded and stay. Run this again with "
+                "--clear for the whole file."
+            ) from None
+        return count
+
+    def verify(self, file, progress):
+        """Prints what became of a recording's books.
+
+        Raises:
+            CommandError: a checksum differs, or there is none.
+        """
+        began = time.monotonic()
+        with progress.open(file, "rb", description="Measuring") as source:
+            measured = recordings.measure(source)
+        with progress.open(file, "rb", description="Replaying") as source:
+            replayed = recordings.replay(source, measured)
+        seconds = time.monotonic() - began
+        Console(file=self.stdout, width=100).print(table(replayed))
+        for kind, found in sorted(replayed.skipped.items()):
+            self.stdout.write(f"Skipped: {kind} {len(found):,}×, first line {found[0]}")
+        for book in replayed.books.values():
+            if book.first_mismatch:
+                self.stdout.write(f"First mismatch of its book: {book.first_mismatch}")
+        if not replayed.checksums:
+            raise CommandError(
+                f"{file.name} holds no checksum of a book that a snapshot began; "
+                "record the book channel from its subscription on."
+            )
+        if replayed.first_mismatch:
+            raise CommandError(
+                f"{replayed.checksums - replayed.matching:,} of "
+                f"{replayed.checksums:,} checksums differ; the first: "
+                f"{replayed.first_mismatch}. The recording is damaged or incomplete."
+            )
+        changes = sum(book.changes for book in replayed.books.values())
+        return (
+            f"{file.name}: {replayed.matching:,} of {replayed.checksums:,} checksums "
+            f"match, {counted(len(replayed.books), 'book')}, {changes:,} changes in "
+            f"{seconds:.1f} s (nothing was written)"
+        )
+
+
+def on_the_market(symbol: str) -> Token:
+    token = token_named(symbol)
+    if not OrderBookHead.objects.filter(token=token).exists():
+        raise CommandError(
+            f"{symbol} is not on the secondary market and has no order book; "
+            f"open_secondary_market {symbol} opens one."
+        )
+    return token
+
+
+def levels(token: Token) -> list[tuple[int, int, int]]:
+    found = BookLevel.objects.filter(token=token)
+    return list(found.values_list("side", "price_cents", "quantity"))
+
+
+def begins_with_reset(file: Path) -> bool:
+    with file.open("rb") as source:
+        return tapes.begins_with_reset(source)
+
+
+def check(file: Path, book: OrderBook, progress: Progress) -> tuple[Count, OrderBook]:
+    count = Count()
+    with progress.open(file, "rb", description="Checking") as source:
+        for event in tapes.events(source, book):
+            count.add(event)
+    return count, book
+
+
+def paced(
+    events: Iterable[tapes.Event], speed: float | None
+) -> Iterator[list[tapes.Event]]:
+    """Batches of what is due, each when it is; without a speed all is due at once."""
+    batch: list[tapes.Event] = []
+    began, first = time.monotonic(), None
+    for event in events:
+        if speed:
+            first = first or event.at
+            due = began + (event.at - first).total_seconds() / speed
+            if batch and due > time.monotonic():
+                yield batch
+                batch = []
+            time.sleep(max(0, due - time.monotonic()))
+        batch.append(event)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def write(into: Token, messages: list[Message], before: Count) -> None:
+    try:
+        record(into.pk, messages, ACTOR)
+    except (ImpossibleChange, CrossedBook, MarketClosed) as error:
+        raise CommandError(
+            f"{error} Somebody else writes this book. {before} are recorded and stay; "
+            "end the other writer and run this again with --clear."
+        ) from None
+
+
+def quoted(book: OrderBook) -> str:
+    bid, ask = book.best(BID), book.best(ASK)
+    return ", ".join(
+        f"best {name} {level.quantity:,} at {level.price:,} cents"
+        if level
+        else f"no {name}"
+        for name, level in (("bid", bid), ("ask", ask))
+    )
+
+
+def table(replayed: recordings.Replay) -> Table:
+    shown = Table("Pair", "Depth", "Decimals", "Snapshots", "Updates", "Changes")
+    shown.add_column("Stray removals")
+    shown.add_column("Checksums")
+    for column in shown.columns[1:]:
+        column.justify = "right"
+    for book in replayed.books.values():
+        shown.add_row(
+            book.name.pair,
+            str(book.name.depth),
+            f"{book.decimals.price}, {book.decimals.quantity}",
+            f"{book.snapshots:,}",
+            f"{book.updates:,}",
+            f"{book.changes:,}",
+            f"{book.stray_removals:,}",
+            f"{book.matching:,} of {book.checksums:,}",
+        )
+    return shown
