@@ -85,6 +85,9 @@ examples:
   manage.py replay_book kraken_book.ws
 """
 
+    # What runs in memory needs no database, and no settings that name one.
+    requires_system_checks = []
+
     def create_parser(self, *args, **kwargs):
         kwargs["formatter_class"] = RawDescriptionHelpFormatter
         return super().create_parser(*args, **kwargs)
@@ -133,6 +136,8 @@ examples:
                         "Name the token whose book this becomes with --token SYMBOL, "
                         "or only check the file with --dry-run."
                     )
+                if token:
+                    self.check()
                 into = on_the_market(token) if token else None
                 standing = levels(into) if into else []
                 before = [] if clear else standing
