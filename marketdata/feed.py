@@ -123,7 +123,7 @@ class Feed:
         if self.is_away:
             self.is_away = False
             self.pause = FIRST_PAUSE_SECONDS
-            logger.warning("PostgreSQL answers again: order books are followed")
+            logger.info("PostgreSQL answers again: order books are followed")
         return changed
 
     def look(self) -> set[LiveBook]:

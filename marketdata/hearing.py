@@ -74,7 +74,7 @@ class Hearing:
         self.bell = bell
         if self.is_away:
             self.is_away = False
-            logger.warning("Redis answers again: the order books' bell is heard")
+            logger.info("Redis answers again: the order books' bell is heard")
 
     def hear(self, deadline: float) -> set[UUID]:
         rung: set[UUID] = set()

@@ -1,5 +1,6 @@
 """The feed against the real log, in its own thread, over real servers."""
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -228,6 +229,7 @@ def test_replaces_a_connection_that_was_ended(token, started):
 
 
 def test_waits_for_postgresql_and_says_so_once(token, started, caplog, monkeypatch):
+    caplog.set_level(logging.INFO, "marketdata.feed")
     feed = started()
     book = feed.books[token.pk]
     write(token, bid(1000, 1))
@@ -327,13 +329,11 @@ def test_the_journal_keeps_only_so_much(token, started):
     assert len(book.since(last - JOURNAL_CHANGES)) == JOURNAL_CHANGES
 
 
-def test_starts_from_the_newest_snapshot_alone(
-    token, started, django_assert_num_queries
-):
+def test_starts_from_the_newest_snapshot_alone(token, started):
     for first in range(1, 1400, 100):
         write(token, *(bid(1000, quantity) for quantity in range(first, first + 100)))
     snapshot = BookSnapshot.objects.get(token=token)
-    BookChange.objects.filter(token=token, sequence__lte=snapshot.sequence).delete()
+    BookChange.objects.filter(token=token, sequence__lt=snapshot.sequence).delete()
     feed = started()
     assert feed.books[token.pk].sequence == 1400
     assert feed.books[token.pk].ladder(0) == Ladder((Level(1000, 1400),), ())
@@ -381,6 +381,14 @@ def test_makes_a_book_anew_when_the_log_was_pruned_before_it(
     assert book.ladder(0) == Ladder((), ())
 
 
+@contextlib.contextmanager
+def unguarded() -> Iterator[None]:
+    """A transaction in which the tables' owner does what their triggers refuse."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        yield
+
+
 def take_back(token: Token, sequence: int, *more: Message) -> None:
     """As a restored backup would: the log ends earlier, and goes on."""
     BookChange.objects.filter(token=token, sequence__gt=sequence).delete()
@@ -409,7 +417,7 @@ def test_makes_a_book_anew_when_its_log_went_another_way(
     write(token, bid(1000, 1), bid(999, 1), bid(998, 1), bid(997, 1))
     feed = started()
     book = feed.books[token.pk]
-    with transaction.atomic():
+    with unguarded():
         take_back(token, 1, *(bid(900 + number, 9) for number in range(more)))
     until(lambda: book.rebuilt)
     expected = [Level(900 + number, 9) for number in reversed(range(more))]
@@ -440,7 +448,8 @@ def test_withdraws_a_book_whose_log_has_a_hole(token, listed, started, often, ca
     write(other, bid(1, 1))
     until(lambda: feed.books[other.pk].sequence == 1)
     head.last_sequence = 1
-    head.save()
+    with unguarded():
+        head.save()
     until(lambda: token.pk in feed.books)
     assert feed.books[token.pk].ladder(0) == Ladder((Level(1000, 5),), ())
 
