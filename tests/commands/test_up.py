@@ -157,9 +157,38 @@ def test_the_start_after_a_kill_cleans_up(state):
             "data": {"__typename": "Query"}
         }
         log = running.log.read_text()
-        for name in ("web", "worker", "beat", "valkey", "postgres"):
+        for name in ("web", "market", "worker", "beat", "valkey", "postgres"):
             assert f"ended {name}, left over from a run that was killed" in log
     assert [child for child in left if child.is_running()] == []
+
+
+MARKET = """
+SELECT count(*), count(*) FILTER (WHERE last_sequence > 40)
+FROM marketdata_orderbookhead
+"""
+
+
+def test_the_order_books_of_the_sandbox_move(state):
+    with (
+        system(state, free_port()) as running,
+        psycopg.connect(
+            running.variable("DATABASE_URL"), autocommit=True
+        ) as connection,
+    ):
+        deadline = time.monotonic() + 20
+        while (found := connection.execute(MARKET).fetchone()) != (24, 24):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.1)
+        moved = "SELECT sum(last_sequence) FROM marketdata_orderbookhead"
+        before = connection.execute(moved).fetchone()
+        while connection.execute(moved).fetchone() == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        query = "{ issuers(first: 1) { nodes { tokens(first: 1) { nodes { orderBook "
+        query += "{ bids { price } asks { price } } } } } } }"
+        [issuer] = ask(running.described, query)["data"]["issuers"]["nodes"]
+        [token] = issuer["tokens"]["nodes"]
+        assert len(token["orderBook"]["bids"]) == len(token["orderBook"]["asks"]) == 10
 
 
 EXPIRED = """
@@ -212,7 +241,9 @@ def test_a_stranger_with_a_recorded_id_is_left_alone(fresh):
         stranger.wait()
 
 
-@pytest.mark.parametrize("name", ["postgres", "valkey", "web", "worker", "beat"])
+@pytest.mark.parametrize(
+    "name", ["postgres", "valkey", "web", "worker", "beat", "market"]
+)
 def test_the_end_of_one_process_ends_all(state, name):
     with system(state, free_port()) as running:
         children = running.children()

@@ -22,6 +22,7 @@ def test_there_are_examples_to_start_from():
         "any-object-by-id",
         "who-am-i",
         "accounts",
+        "order-books",
     ]
 
 

@@ -21,6 +21,8 @@ from partnerapi.processes import Interrupted, Process, Processes, RunError, take
 COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
 WEB_SECONDS = 60
 MOST_WORKERS = 8
+MARKET_RATE = 5
+"""Events a second on all order books together: little work, and little to keep."""
 
 ISSUERS = (
     "{ issuers(first: 3) { nodes { tradingName"
@@ -35,11 +37,16 @@ CLASSIFICATION = (
     "{ industryClassificationBenchmarks(first: 3)"
     " { totalCount nodes { industry sector subsector subsectorCode } } }"
 )
+BOOKS = (
+    "{ issuers(first: 3) { nodes { tradingName tokens(first: 1) { nodes { symbol"
+    " orderBook(depth: 3)"
+    " { sequence at bids { price quantity } asks { price quantity } } } } } } }"
+)
 VIEWER = "{ viewer { login partner scopes rateLimit { limit remaining } } }"
 
 
 class Command(BaseCommand):
-    help = "Run the whole system here: servers, sandbox data, web, worker and beat"
+    help = "Run the whole system here: servers, sandbox data and market, web, workers"
     # It makes the database that the checks ask for.
     requires_system_checks = []
 
@@ -163,6 +170,7 @@ class Command(BaseCommand):
         self.write_environment(environment)
         self.work("worker", environment, "--concurrency=1", "--without-mingle")
         self.work("beat", environment)
+        self.trade(environment)
         self.serve(listeners, port, environment)
         return access
 
@@ -246,6 +254,18 @@ class Command(BaseCommand):
             cwd=settings.BASE_DIR,
         )
 
+    def trade(self, environment):
+        """Start the market: the sandbox's order books move as if people traded."""
+        self.processes.start(
+            "market",
+            [
+                *(sys.executable, settings.BASE_DIR / "manage.py", "simulate_market"),
+                *("--skip-checks", f"--rate={MARKET_RATE}"),
+            ],
+            environment=environment,
+            cwd=settings.BASE_DIR,
+        )
+
     def serve(self, listeners, port, environment):
         descriptors = [listener.fileno() for listener in listeners]
         workers = min(MOST_WORKERS, max(2, os.cpu_count() or 1))
@@ -308,6 +328,7 @@ class Command(BaseCommand):
             "Paste one of these into another terminal:\n\n"
             f"{curl} -d '{json.dumps({'query': CLASSIFICATION})}'\n\n"
             f"{curl} {key} -d '{json.dumps({'query': ISSUERS})}'\n\n"
+            f"{curl} {key} -d '{json.dumps({'query': BOOKS})}'\n\n"
             f"{curl} {key} -d '{json.dumps({'query': VIEWER})}'\n\n"
             f"Ctrl-C ends everything. The data stay in {self.directory}.\n"
         )
