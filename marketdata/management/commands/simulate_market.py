@@ -1,6 +1,3 @@
-import contextlib
-import signal
-import threading
 import time
 from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from collections import defaultdict
@@ -16,6 +13,8 @@ from rich.progress import Progress, TextColumn
 from issuers.models import Token, TokenLedgerHead
 from marketdata.current_books import read_books
 from marketdata.log import record
+from marketdata.management.ending import ended_by_signals
+from marketdata.management.traded import traded_token
 from marketdata.orderbook import (
     ASK,
     BID,
@@ -229,40 +228,12 @@ def tokens_counted(tokens):
 
 def tokens_named(symbols):
     """Tokens on the secondary market by their age; all of them where none is named."""
-    secondary = Token.MarketType.SECONDARY_MARKET
-    if not symbols:
-        tokens = list(
-            Token.objects.filter(market_type=secondary).order_by("created_at", "id")
+    if symbols:
+        return [traded_token(symbol) for symbol in dict.fromkeys(symbols)]
+    tokens = Token.objects.filter(market_type=Token.MarketType.SECONDARY_MARKET)
+    if not tokens:
+        raise CommandError(
+            "No token is on the secondary market. Fill the sandbox with seed_sandbox, "
+            "or let a token be traded with open_secondary_market."
         )
-        if not tokens:
-            raise CommandError(
-                "No token is on the secondary market. Fill the sandbox with "
-                "seed_sandbox, or let a token be traded with open_secondary_market."
-            )
-        return tokens
-    named = {token.symbol: token for token in Token.objects.filter(symbol__in=symbols)}
-    for symbol in symbols:
-        if symbol not in named:
-            raise CommandError(
-                f"There is no token {symbol}. The admin lists tokens with their "
-                "symbols."
-            )
-        if named[symbol].market_type != secondary:
-            raise CommandError(
-                f"{symbol} is on the primary market and has no order book; "
-                f"open_secondary_market {symbol} opens one."
-            )
-    return [named[symbol] for symbol in dict.fromkeys(symbols)]
-
-
-@contextlib.contextmanager
-def ended_by_signals():
-    """An event that Ctrl-C and SIGTERM set, so that what has begun is finished."""
-    ended = threading.Event()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(n, lambda number, frame: ended.set()) for n in numbers]
-    try:
-        yield ended
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
+    return list(tokens.order_by("created_at", "id"))
