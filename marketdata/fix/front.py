@@ -140,13 +140,13 @@ class Front:
                 continue
             address = source(peer[0])
             if self.connections[address] >= settings.FIX_CONNECTIONS_PER_ADDRESS:
-                accepted.close()
                 self.gate.warn(
                     "%s was cut: it holds %d connections already "
                     "(FIX_CONNECTIONS_PER_ADDRESS)",
                     address,
                     self.connections[address],
                 )
+                accepted.close()
                 continue
             self.connections[address] += 1
             task = self.loop.create_task(self.serve(accepted, address))

@@ -43,7 +43,7 @@ async def read_logon(reader: asyncio.StreamReader) -> tuple[dict[int, str], byte
         decoder.feed(data)
         try:
             message = decoder.next()
-        except wire.GarbledMessage:
+        except ValueError:
             # Not a word of it in the log: it may hold a key.
             raise Cut("its first bytes are no well-formed FIX 4.4 message") from None
         if len(message.raw if message else decoder.buffer) > LOGON_BYTES:

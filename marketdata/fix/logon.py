@@ -40,7 +40,8 @@ TOO_MANY_FAILURES = (
     "Too many failed Logons from this address or for this login; correct the "
     "credentials, wait a minute, and log on again."
 )
-TIMESTAMP = re.compile(r"(\d{8}-\d\d:\d\d:\d\d)(?:\.(?:\d{3}|\d{6}|\d{9}))?")
+COMP_ID = re.compile("[A-Z0-9]{1,20}")
+TIMESTAMP = re.compile(r"(\d{8}-\d\d:\d\d:\d\d)(?:\.(?:\d{3}|\d{6}|\d{9}))?", re.ASCII)
 
 
 class LogonRefused(Exception):
@@ -93,7 +94,7 @@ def check_rules(logon: Mapping[int, str], now: datetime) -> None:
             "EncryptMethod(98) must be 0 (none): encryption is TLS's business."
         )
     shortest, heartbeat = settings.FIX_MIN_HEARTBEAT, logon.get(108, "")
-    if not re.fullmatch(r"\d{1,3}", heartbeat) or not (
+    if not re.fullmatch("[0-9]{1,3}", heartbeat) or not (
         shortest <= int(heartbeat) <= LONGEST_HEARTBEAT
     ):
         raise LogonRefused(
@@ -155,8 +156,11 @@ def verify(logon: Mapping[int, str], now: datetime) -> Admission:
         key = ApiKey.objects.authenticate(token_of(logon), now)
     except Unauthenticated:
         raise CredentialsRefused from None
+    comp_id = logon.get(49, "")
+    if not COMP_ID.fullmatch(comp_id):
+        raise CredentialsRefused
     try:
-        session = key.partner.fix_sessions.get(comp_id=logon.get(49, ""))
+        session = key.partner.fix_sessions.get(comp_id=comp_id)
     except FixSession.DoesNotExist:
         raise CredentialsRefused from None
     if not session.enabled:

@@ -2,10 +2,14 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from accounts.callers import Scope
+from accounts.models import ApiKey, Partner
 from issuers.models import Token
+from marketdata.models import FixSession
 from tests.fix.acceptor import Acceptor, running_acceptor
 from tests.fix.market import Member, new_member, new_token
 
@@ -46,3 +50,21 @@ def start_acceptor(market: Market, tmp_path: Path) -> Iterator[Callable[..., Acc
 @pytest.fixture
 def acceptor(start_acceptor: Callable[..., Acceptor]) -> Acceptor:
     return start_acceptor()
+
+
+@pytest.fixture
+def committed_key(keeps_rows: None, transactional_db: None) -> Iterator[str]:
+    """The key of `acme_co`, who has PARTNER001 and 002, for other threads to see."""
+    partner = Partner.objects.create(login="acme_co", name="Acme")
+    for comp_id in ("PARTNER001", "PARTNER002"):
+        FixSession.objects.create(comp_id=comp_id, partner=partner)
+    yield ApiKey.objects.issue(partner, [Scope.MARKETDATA_READ])[1]
+    FixSession.objects.all().delete()
+    ApiKey.objects.all().delete()
+    Partner.objects.all().delete()
+
+
+@pytest.fixture
+def any_port(settings: Any) -> None:
+    """Let the system choose where to listen."""
+    settings.FIX_PORT = 0

@@ -1,0 +1,405 @@
+"""The gate in front of the FIX engine: what passes, what is refused, what is cut."""
+
+import logging
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+
+from accounts.models import ApiKey
+from marketdata.fix import front as front_module
+from marketdata.fix import wire
+from marketdata.fix.front import Front, source, tls_context
+from marketdata.fix.logon import CREDENTIALS_REFUSED, TOO_MANY_FAILURES, Admissions
+from tests.fix.peers import Echo, Partner, echo, logon
+
+
+@pytest.fixture
+def engine() -> Iterator[Echo]:
+    with echo() as server:
+        yield server
+
+
+Start = Callable[..., Front]
+
+
+@pytest.fixture
+def start(engine: Echo, any_port: None, caplog) -> Iterator[Start]:
+    caplog.set_level(logging.INFO, "marketdata")
+    with ExitStack() as started:
+
+        def start(context: ssl.SSLContext | None = None) -> Front:
+            front = Front(Admissions(), engine.port, context)
+            front.start()
+            started.callback(front.stop)
+            return front
+
+        yield start
+
+
+def ping(partner: Partner, number: int = 2) -> None:
+    sent = wire.encode([(35, 1), (34, number), (112, "x" * 50)])
+    partner.send(sent)
+    assert partner.receive().raw == sent
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_an_admitted_logon_reaches_the_engine_without_the_key(
+    start, engine, committed_key, caplog
+):
+    front = start()
+    with Partner(front.port) as partner:
+        extras = {"t553": "acme_co", "t95": 3, "t96": "abc", "t925": "new"}
+        partner.send(logon(committed_key, **extras))
+        seen = partner.receive()
+        admission = front.admissions.redeem(seen.get(554), "PARTNER001")
+        assert admission.login == "acme_co"
+        tags = [tag for tag, _ in seen.fields]
+        assert tags == [8, 9, 35, 34, 49, 52, 56, 98, 108, 141, 554, 10]
+        ping(partner)
+        assert front.admissions.admitted() == [admission]
+    assert engine.ended.wait(5)
+    wait_for(lambda: not front.admissions.admitted())
+    assert committed_key.encode() not in engine.logons[0].raw
+    assert committed_key not in caplog.text
+    assert "PARTNER001 (acme_co) logs on from 127.0.0.1" in caplog.text
+
+
+def test_bytes_that_follow_the_logon_are_passed_on(start, committed_key):
+    front = start()
+    request = wire.encode([(35, "V"), (34, 2), (262, "a")])
+    with Partner(front.port) as partner:
+        partner.send(logon(committed_key) + request + request[:10])
+        assert partner.receive().type == "A"
+        assert partner.receive().raw == request
+        partner.send(request[10:])
+        assert partner.receive().raw == request
+
+
+def test_a_logon_may_come_byte_by_byte(start, committed_key):
+    front = start()
+    with Partner(front.port) as partner:
+        for byte in logon(committed_key):
+            partner.send(bytes([byte]))
+        assert partner.receive().type == "A"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"t554": "wrong"}, CREDENTIALS_REFUSED),
+        ({"t49": "PARTNER003"}, CREDENTIALS_REFUSED),
+        ({"t108": 3}, "HeartBtInt(108) must be 5 to 60 seconds"),
+        ({"t52": "20010101-00:00:00"}, "SendingTime(52) is more than 30 seconds"),
+    ],
+)
+def test_a_refused_logon_is_answered_by_a_logout(
+    start, engine, committed_key, changed, told, caplog
+):
+    front = start()
+    with Partner(front.port) as partner:
+        partner.send(logon(committed_key, **changed) + b"8=FIX.4.4\x019=")
+        logout = partner.receive()
+        assert partner.is_cut()
+    asked_for = changed.get("t49", "PARTNER001")
+    assert [logout.get(t) for t in (35, 34, 49, 56)] == [
+        "5", "1", "PARTNERAPI", asked_for
+    ]  # fmt: skip
+    assert told in logout.get(58)
+    assert told in caplog.text
+    assert committed_key not in caplog.text
+    assert engine.logons == []
+
+
+def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
+    front = start()
+    with transaction.atomic(), Partner(front.port) as partner:
+        with connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE accounts_apikey IN ACCESS EXCLUSIVE MODE")
+        partner.send(logon(committed_key))
+        assert "log on again in a minute" in partner.receive().get(58)
+    assert "A Logon could not be judged: canceling statement" in caplog.text
+    for _ in range(11):
+        with Partner(front.port) as partner:
+            partner.send(logon(committed_key))
+            assert partner.receive().type == "A"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda m: m.replace(b"FIX.4.4", b"FIX.3.9"), "no well-formed FIX 4.4"),
+        (lambda m: m.replace(b"\x019=1", b"\x019=4", 1), "no whole Logon"),
+        (lambda m: m[:-4] + b"999\x01", "no well-formed FIX 4.4"),
+        (lambda m: b"GET / HTTP/1.1\r\n\r\n", "no well-formed FIX 4.4"),
+        (lambda m: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "no well-formed"),
+        (lambda m: wire.encode([(35, 0), (34, 1)]), "first message is not a Logon"),
+        (lambda m: wire.encode([(35, "A"), (34, 1)]), "its Logon lacks tag 49"),
+        (lambda m: wire.encode([(34, 1), (35, "A")]), "is not a Logon"),
+        (lambda m: wire.encode([(35, "A"), (58, "x" * 4096)]), "longer than 4096"),
+        (lambda m: wire.encode([(35, "A"), (554, 1), (554, 2)]), "has tag 554 twice"),
+        (lambda m: wire.encode([(35, "A"), (int("9" * 3900), 2)]), "its Logon lacks tag"),
+    ],
+)
+def test_what_is_no_logon_is_cut_without_a_word(
+    start, engine, committed_key, change, why, caplog, monkeypatch
+):
+    monkeypatch.setattr(front_module, "LOGON_SECONDS", 0.5)
+    front = start()
+    with Partner(front.port) as partner:
+        partner.send(change(logon(committed_key)))
+        assert partner.is_cut()
+    wait_for(lambda: "127.0.0.1 was cut: " in caplog.text)
+    assert why in caplog.text
+    assert committed_key not in caplog.text
+    assert engine.logons == []
+
+
+def test_who_asks_for_somebody_else_gets_no_answer(start, committed_key, caplog):
+    front = start()
+    with Partner(front.port) as partner:
+        partner.send(logon(committed_key, t56="DLSI"))
+        assert partner.is_cut()
+    assert "127.0.0.1 was cut: TargetCompID(56) is not PARTNERAPI" in caplog.text
+
+
+def test_one_address_holds_a_limited_number_of_connections(start, settings, caplog):
+    settings.FIX_CONNECTIONS_PER_ADDRESS = 3
+    front = start()
+    with ExitStack() as stack:
+        kept = [stack.enter_context(Partner(front.port)) for _ in range(3)]
+        with Partner(front.port) as fourth:
+            assert fourth.is_cut()
+        assert "it holds 3 connections already" in caplog.text
+        kept.pop().socket.close()
+        wait_for(lambda: front.connections["127.0.0.1"] == 2)
+        fifth = stack.enter_context(Partner(front.port))
+        fifth.socket.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            fifth.is_cut()
+
+
+def test_a_full_gate_lets_go_of_whom_it_has_waited_for_longest(
+    start, committed_key, monkeypatch
+):
+    monkeypatch.setattr(front_module, "AT_THE_GATE", 2)
+    front = start()
+    with Partner(front.port) as live, ExitStack() as stack:
+        live.send(logon(committed_key))
+        assert live.receive().type == "A"
+        silent = [stack.enter_context(Partner(front.port)) for _ in range(2)]
+        wait_for(lambda: front.connections["127.0.0.1"] == 3)
+        stack.enter_context(Partner(front.port))
+        assert silent[0].seconds_until_cut() < 1
+        ping(live)
+
+
+@pytest.mark.parametrize("name", ["PARTNER001", "PARTNER002"])
+def test_eleven_wrong_logons_are_looked_at_ten_times(
+    start, committed_key, name, caplog
+):
+    front = start()
+    texts = []
+    for _ in range(11):
+        with Partner(front.port) as partner:
+            partner.send(logon("wrong", t49=name))
+            texts.append(partner.receive().get(58))
+    assert texts == [CREDENTIALS_REFUSED] * 10 + [TOO_MANY_FAILURES]
+
+
+def test_a_flood_does_not_fill_the_log(start, committed_key, caplog):
+    front = start()
+    for _ in range(50):
+        with Partner(front.port) as partner:
+            partner.send(logon("wrong"))
+            partner.receive()
+    lines = [line for line in caplog.messages if "was refused" in line]
+    assert len(lines) == front_module.LINES_A_MINUTE
+    assert front.refused.dropped == 30
+
+
+def test_a_client_that_does_not_read_is_cut(
+    start, engine, committed_key, monkeypatch, caplog
+):
+    monkeypatch.setattr(front_module, "STALL_SECONDS", 0.5)
+    front = start()
+    with Partner(front.port) as slow, Partner(front.port) as live:
+        for partner, name in ((slow, "PARTNER001"), (live, "PARTNER002")):
+            partner.send(logon(committed_key, t49=name))
+            partner.receive()
+        flood = threading.Thread(target=push_until_cut, args=(engine.connections[0],))
+        flood.start()
+        for number in range(100):
+            ping(live, number + 2)
+        flood.join(timeout=30)
+        assert not flood.is_alive()
+        ping(live)
+    wait_for(lambda: "it read too little" in caplog.text)
+    assert "PARTNER001 (acme_co) was cut: it read too little for 0 s" in caplog.text
+
+
+def push_until_cut(sending: socket.socket) -> None:
+    with sending:
+        try:
+            while True:
+                sending.sendall(bytes(65536))
+        except OSError:
+            pass
+
+
+def test_what_the_engine_says_last_is_read_before_the_end(start, engine, committed_key):
+    front = start()
+    with Partner(front.port) as partner:
+        partner.send(logon(committed_key))
+        partner.receive()
+        engine.connections[0].sendall(wire.encode([(35, 5), (58, "going down")]))
+        engine.connections[0].shutdown(socket.SHUT_RDWR)
+        assert partner.receive().get(58) == "going down"
+        assert partner.is_cut()
+
+
+def test_a_client_that_ends_still_gets_what_it_is_owed(start, committed_key):
+    front = start()
+    with Partner(front.port) as partner:
+        sent = wire.encode([(35, 5), (34, 2)])
+        partner.send(logon(committed_key) + sent)
+        partner.socket.shutdown(socket.SHUT_WR)
+        assert partner.receive().type == "A"
+        assert partner.receive().raw == sent
+        assert partner.is_cut()
+
+
+def test_stops_at_once_and_ends_everybody(engine, any_port, committed_key, caplog):
+    front = Front(Admissions(), engine.port)
+    front.start()
+    with Partner(front.port) as live, Partner(front.port) as silent:
+        live.send(logon(committed_key))
+        live.receive()
+        began = time.monotonic()
+        front.stop()
+        assert time.monotonic() - began < 3
+        assert live.is_cut()
+        assert silent.is_cut()
+    with pytest.raises(ConnectionRefusedError):
+        Partner(front.port)
+    assert not front.thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> tuple[Path, Path]:
+    directory = tmp_path_factory.mktemp("tls")
+    certificate, key = directory / "certificate.pem", directory / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"),
+            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=DNS:localhost"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return certificate, key
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_speaks_tls(start, committed_key, certificate, version):
+    front = start(tls_context(*map(str, certificate)))
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    context.minimum_version = context.maximum_version = version
+    with Partner(front.port, context) as partner:
+        partner.send(logon(committed_key))
+        assert partner.receive().type == "A"
+        ping(partner)
+    with Partner(front.port, context) as wrong:
+        wrong.send(logon("wrong"))
+        assert wrong.receive().get(58) == CREDENTIALS_REFUSED
+        assert wrong.is_cut()
+
+
+def test_cuts_a_plain_or_silent_client_of_tls(
+    start, committed_key, certificate, monkeypatch, caplog
+):
+    monkeypatch.setattr(front_module, "LOGON_SECONDS", 0.5)
+    front = start(tls_context(*map(str, certificate)))
+    with Partner(front.port) as plain, Partner(front.port) as silent:
+        plain.send(logon(committed_key))
+        assert plain.seconds_until_cut() < 0.4
+        assert silent.seconds_until_cut() < 2
+    assert "127.0.0.1 was cut: no whole Logon within" in caplog.text
+
+
+def test_refuses_a_certificate_that_is_none(certificate, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        tls_context(str(tmp_path / "missing.pem"), str(certificate[1]))
+    with pytest.raises(ssl.SSLError):
+        tls_context(str(certificate[1]), str(certificate[1]))
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+    ],
+)
+def test_counts_connections_by_site(address, counted):
+    assert source(address) == counted
+
+
+def test_silence_trickles_and_wrong_keys_do_not_hold_up_a_session(
+    start, committed_key, settings
+):
+    """300 silent connections, a trickler, 200 wrong Logons: no gap over 0.3 s."""
+    settings.FIX_CONNECTIONS_PER_ADDRESS = 1000
+    front = start()
+    with Partner(front.port) as live, ExitStack() as stack:
+        live.send(logon(committed_key))
+        live.receive()
+        gaps: list[float] = []
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.is_set():
+                began = time.monotonic()
+                ping(live)
+                gaps.append(time.monotonic() - began)
+                time.sleep(0.01)
+
+        def trickle(partner: Partner) -> None:
+            for byte in logon(committed_key)[:6]:
+                partner.send(bytes([byte]))
+                time.sleep(0.1)
+
+        def fail(number: int) -> str:
+            with Partner(front.port) as partner:
+                partner.send(logon("wrong"))
+                return partner.receive().get(58)
+
+        beating = threading.Thread(target=beat)
+        beating.start()
+        silent = [stack.enter_context(Partner(front.port)) for _ in range(300)]
+        with ThreadPoolExecutor(8) as pool:
+            pool.submit(trickle, silent[0])
+            texts = list(pool.map(fail, range(200)))
+        over.set()
+        beating.join()
+        assert set(texts) == {CREDENTIALS_REFUSED, TOO_MANY_FAILURES}
+        assert max(gaps) <= 0.3
+    assert ApiKey.objects.get().last_used_at is not None
