@@ -41,6 +41,11 @@ COMPLETE = {
         ("DATABASE_URL", "mysql://db/x", "an address starting with postgres://"),
         ("DATABASE_URL", "postgres://api:s3cret@db:port/x", "a port number"),
         ("PARTNER_API_BASE_URL", "api.example.com", "an address starting with https"),
+        ("FIX_PORT", "65536", "a port number, 1 to 65535"),
+        ("FIX_COMP_ID", "PARTNER API", "1 to 20 letters, digits, dots, dashes"),
+        ("FIX_SESSIONS", "0", "a whole number, 1 or more"),
+        ("FIX_MIN_HEARTBEAT", "61", "a number of seconds, 1 to 60"),
+        ("FIX_REQUIRE_RESET", "true", "Y or N"),
     ],
 )
 def test_refuses_nonsense_with_an_example(

@@ -94,14 +94,17 @@ class Front:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.run, name="fix-front", daemon=True)
 
-    def start(self) -> None:
-        """Listen; from now on `port` tells where.
+    def listen(self) -> None:
+        """Take the port, `port` from now on; whoever connects waits for `start`.
 
         Raises:
             OSError: the address or the port is not to be had.
         """
         self.listener = listen(settings.FIX_HOST, settings.FIX_PORT)
         self.port = self.listener.getsockname()[1]
+
+    def start(self) -> None:
+        """Serve who connects; `listen` has been called."""
         self.verifiers = ThreadPoolExecutor(VERIFIERS, "fix-logon")
         self.accepting = self.loop.create_task(self.accept())
         self.thread.start()

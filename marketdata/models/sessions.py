@@ -1,9 +1,59 @@
 """FIX sessions: which CompID belongs to whom, and how its connection fares."""
 
-from django.db import models
+from django.conf import settings
+from django.db import models, transaction
 from django.db.models import Q
 
 from accounts.models import Partner
+
+USUAL_SESSIONS, MOST_SESSIONS = 2, 5
+"""CompIDs that a partner is given unless asked otherwise, and at most."""
+
+
+def pool() -> list[str]:
+    """The CompIDs that the acceptor takes Logons of, bound to somebody or not."""
+    return [f"PARTNER{number:03d}" for number in range(1, settings.FIX_SESSIONS + 1)]
+
+
+class NotBound(Exception):
+    """No further CompID for this partner; the message says why and what to do."""
+
+
+class FixSessionQuerySet(models.QuerySet["FixSession"]):
+    def bind(self, partner: Partner, count: int = 1) -> list["FixSession"]:
+        """Give a partner the first free CompIDs of the pool: all of them or none.
+
+        Raises:
+            NotBound
+        """
+        with transaction.atomic():
+            # One at a time for a partner, so that it never has more than it may.
+            Partner.objects.select_for_update().get(pk=partner.pk)
+            has = self.filter(partner=partner).count()
+            if has + count > MOST_SESSIONS:
+                raise NotBound(
+                    f"{partner.login} has {has} CompIDs and may have "
+                    f"{MOST_SESSIONS}; ask for {MOST_SESSIONS - has} or fewer."
+                )
+            taken = set(self.values_list("comp_id", flat=True))
+            bound: list[FixSession] = []
+            for comp_id in pool():
+                if len(bound) == count:
+                    break
+                if comp_id in taken:
+                    continue
+                # Somebody else may be binding it at this moment: then the next one.
+                session, created = self.get_or_create(
+                    comp_id=comp_id, defaults={"partner": partner}
+                )
+                if created:
+                    bound.append(session)
+            if len(bound) < count:
+                raise NotBound(
+                    f"The pool of {settings.FIX_SESSIONS} CompIDs has only "
+                    f"{len(bound)} left; raise FIX_SESSIONS and restart the acceptor."
+                )
+        return bound
 
 
 class FixSession(models.Model):
@@ -29,6 +79,8 @@ class FixSession(models.Model):
         default=0, editable=False, help_text="Since the session was made."
     )
 
+    objects = FixSessionQuerySet.as_manager()
+
     class Meta:
         ordering = ["comp_id"]
         verbose_name = "FIX session"
@@ -41,3 +93,11 @@ class FixSession(models.Model):
 
     def __str__(self):
         return self.comp_id
+
+    def switch(self, enabled: bool) -> bool:
+        """Allow or refuse its Logons; False if that was so before.
+
+        A live session is ended by the acceptor within seconds.
+        """
+        changed = FixSession.objects.filter(pk=self.pk, enabled=not enabled)
+        return bool(changed.update(enabled=enabled))

@@ -38,6 +38,7 @@ def start(engine: Echo, any_port: None, caplog) -> Iterator[Start]:
 
         def start(context: ssl.SSLContext | None = None) -> Front:
             front = Front(Admissions(), engine.port, context)
+            front.listen()
             front.start()
             started.callback(front.stop)
             return front
@@ -152,7 +153,10 @@ def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
         (lambda m: wire.encode([(34, 1), (35, "A")]), "is not a Logon"),
         (lambda m: wire.encode([(35, "A"), (58, "x" * 4096)]), "longer than 4096"),
         (lambda m: wire.encode([(35, "A"), (554, 1), (554, 2)]), "has tag 554 twice"),
-        (lambda m: wire.encode([(35, "A"), (int("9" * 3900), 2)]), "its Logon lacks tag"),
+        (
+            lambda m: wire.encode([(35, "A"), (int("9" * 3900), 2)]),
+            "its Logon lacks tag",
+        ),
     ],
 )
 def test_what_is_no_logon_is_cut_without_a_word(
@@ -285,6 +289,7 @@ def test_a_client_that_ends_still_gets_what_it_is_owed(start, committed_key):
 
 def test_stops_at_once_and_ends_everybody(engine, any_port, committed_key, caplog):
     front = Front(Admissions(), engine.port)
+    front.listen()
     front.start()
     with Partner(front.port) as live, Partner(front.port) as silent:
         live.send(logon(committed_key))

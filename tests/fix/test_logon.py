@@ -286,8 +286,8 @@ def test_a_session_goes_on_while_nothing_changes(
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda: ApiKey.objects.get().revoke(NOW), "revoked"),
-        (lambda: Partner.objects.update(is_active=False), "switched off"),
+        (lambda: ApiKey.objects.get().revoke(NOW), "no longer live"),
+        (lambda: Partner.objects.update(is_active=False), "no longer live"),
         (lambda: FixSession.objects.update(enabled=False), SWITCHED_OFF),
         (lambda: FixSession.objects.update(comp_id="PARTNER009"), SWITCHED_OFF),
         (lambda: ApiKey.objects.update(scopes=["issuers:read"]), SCOPE_REFUSED),

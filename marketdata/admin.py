@@ -1,0 +1,38 @@
+from django.contrib import admin
+
+from marketdata.models import FixSession
+
+
+@admin.register(FixSession)
+class FixSessionAdmin(admin.ModelAdmin):
+    """CompIDs are bound by issue_fix_session, which says how to log on with them."""
+
+    list_display = [
+        "comp_id", "partner", "enabled", "connected_since", "last_heartbeat_at",
+        "last_logout_reason", "messages_sent",
+    ]  # fmt: skip
+    list_select_related = ["partner"]
+    list_filter = [
+        "enabled", ("connected_since", admin.EmptyFieldListFilter), "partner"
+    ]  # fmt: skip
+    search_fields = ["^comp_id", "^partner__login", "partner__name"]
+    ordering = ["comp_id"]
+    fields = [
+        "comp_id", "partner", "enabled", "created_at", "connected_since",
+        "last_heartbeat_at", "last_logout_reason", "messages_sent",
+    ]  # fmt: skip
+    readonly_fields = [
+        "comp_id", "partner", "created_at", "connected_since", "last_heartbeat_at",
+        "last_logout_reason", "messages_sent",
+    ]  # fmt: skip
+
+    def has_add_permission(self, request):
+        return False
+
+    def has_delete_permission(self, request, obj=None):
+        # Its CompID would go to the next partner, whose engine is another one.
+        return False
+
+    def save_model(self, request, obj, form, change):
+        # The acceptor writes the other columns at the same time.
+        obj.save(update_fields=form.changed_data)

@@ -1,0 +1,77 @@
+import json
+from argparse import RawDescriptionHelpFormatter
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.models import Partner
+from marketdata.models import FixSession
+
+COLUMNS = (
+    "compID",
+    "login",
+    "state",
+    "connectedSince",
+    "lastHeartbeatAt",
+    "messagesSent",
+    "lastLogoutReason",
+)
+
+
+class Command(BaseCommand):
+    help = """List the CompIDs of the FIX feed: whose they are and how they fare.
+
+examples:
+  manage.py list_fix_sessions
+  manage.py list_fix_sessions --partner acme
+  manage.py list_fix_sessions --json
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument("--partner", metavar="LOGIN", help="only this partner's")
+        parser.add_argument("--json", action="store_true", help="a JSON list")
+
+    def handle(self, *, partner, **options):
+        sessions = FixSession.objects.select_related("partner")
+        if partner is not None:
+            if not Partner.objects.filter(login=partner).exists():
+                raise CommandError(f"There is no integration account {partner}.")
+            sessions = sessions.filter(partner__login=partner)
+        rows = [described(session) for session in sessions]
+        if options["json"]:
+            return json.dumps(rows)
+        if not rows:
+            return "There are no FIX sessions. issue_fix_session binds some."
+        table = [COLUMNS] + [[str(row[c] or "-") for c in COLUMNS] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) for cell, width in zip(cells, widths, strict=True)
+            ).rstrip()
+            for cells in table
+        )
+
+
+def described(session):
+    return {
+        "compID": session.comp_id,
+        "login": session.partner.login,
+        "state": state(session),
+        "connectedSince": shown(session.connected_since),
+        "lastHeartbeatAt": shown(session.last_heartbeat_at),
+        "messagesSent": session.messages_sent,
+        "lastLogoutReason": session.last_logout_reason,
+    }
+
+
+def state(session):
+    if not session.enabled:
+        return "switched off"
+    return "connected" if session.connected_since else "not connected"
+
+
+def shown(time):
+    return time and time.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,176 @@
+import logging
+import os
+import signal
+import ssl
+import threading
+from argparse import RawDescriptionHelpFormatter
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import Error
+
+from marketdata.fix.advice import explain
+from marketdata.fix.client import Client
+from marketdata.fix.front import tls_context
+from marketdata.fix.initiator import FixFailure
+from marketdata.models import FixSession
+from marketdata.models.sessions import pool
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.5
+STOP_SECONDS = 9.0
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
+
+
+class Command(BaseCommand):
+    help = """Serve the FIX 4.4 market data feed until SIGTERM or Ctrl-C.
+
+It listens on FIX_HOST and FIX_PORT, with TLS where FIX_TLS_CERTIFICATE and FIX_TLS_KEY
+are set. Sessions are given out by issue_fix_session, keys by issue_api_key. Told to
+end, it logs everybody out and exits with 0 within ten seconds.
+
+--check is a health check: it logs on to the acceptor that runs here, as a partner does,
+and exits with 0, or with 1 and the reason. Give it a CompID and a key of its own: a
+CompID has one connection at a time.
+
+examples:
+  manage.py run_fix_acceptor
+  FIX_TLS_CERTIFICATE=chain.pem FIX_TLS_KEY=key.pem manage.py run_fix_acceptor
+  FIX_KEY=service-apikey_… manage.py run_fix_acceptor --check --comp-id PARTNER001
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--check", action="store_true", help="log on to the running acceptor once"
+        )
+        parser.add_argument(
+            "--comp-id",
+            default="PARTNER001",
+            help="for --check: the CompID to log on with; default: %(default)s",
+        )
+        parser.add_argument(
+            "--key", help="for --check: the API key; better in the environment, FIX_KEY"
+        )
+
+    def handle(self, *, check, comp_id, key, **options):
+        if check:
+            return self.check_acceptor(comp_id, key or os.environ.get("FIX_KEY"))
+        self.serve(self.tls())
+        return None
+
+    def tls(self):
+        certificate, key = settings.FIX_TLS_CERTIFICATE, settings.FIX_TLS_KEY
+        if not certificate and not key:
+            return None
+        if not certificate or not key:
+            raise CommandError(
+                "Only one of FIX_TLS_CERTIFICATE and FIX_TLS_KEY is set; set both, or "
+                "neither to serve without TLS."
+            )
+        try:
+            return tls_context(certificate, key)
+        except OSError as error:
+            raise CommandError(
+                f"FIX_TLS_CERTIFICATE={certificate}, FIX_TLS_KEY={key}: {error}. Name "
+                "two PEM files: the chain with the server's certificate first, and "
+                "its private key without a passphrase."
+            ) from None
+
+    def serve(self, context):
+        # Here, not above: whoever only asks for --help or --check needs no quickfix.
+        from marketdata.fix.acceptor import Acceptor
+
+        stopping = threading.Event()
+        # After that import, which sets a handler of its own for SIGINT.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, frame: stopping.set())
+        self.check_pool()
+        acceptor = Acceptor(context)
+        where = f"{settings.FIX_HOST} port {settings.FIX_PORT}"
+        try:
+            acceptor.start()
+        except Error as error:
+            raise CommandError(of_database(error)) from None
+        except OSError as error:
+            raise CommandError(
+                f"{where} can not be used: {error.strerror or error}; stop what "
+                "listens there, or choose another with FIX_HOST and FIX_PORT."
+            ) from None
+        encryption = "TLS" if context else "no TLS"
+        logger.info(
+            "The FIX acceptor listens on %s (%s), for %d CompIDs and %d books",
+            *(where, encryption, settings.FIX_SESSIONS, len(acceptor.feed.books)),
+        )
+        while not stopping.wait(LOOK_SECONDS) and acceptor.is_sound:
+            pass
+        # The engine's library has been seen to hang; nobody is served by then.
+        guard = threading.Timer(STOP_SECONDS, self.give_up)
+        guard.daemon = True
+        guard.start()
+        logger.info("The FIX acceptor stops")
+        acceptor.stop()
+        guard.cancel()
+        if not stopping.is_set():
+            raise CommandError(
+                "A thread of the acceptor has failed, see the log above; everybody "
+                "was logged out. Start it again."
+            )
+
+    def give_up(self):
+        logger.error("The FIX acceptor did not stop in %.0f s", STOP_SECONDS)
+        os._exit(1)
+
+    def check_pool(self):
+        try:
+            bound = set(FixSession.objects.values_list("comp_id", flat=True))
+        except Error as error:
+            raise CommandError(of_database(error)) from None
+        if beyond := sorted(bound - set(pool())):
+            raise CommandError(
+                f"FIX_SESSIONS={settings.FIX_SESSIONS}, but partners have "
+                f"{', '.join(beyond[:5])}; raise it until the pool holds them."
+            )
+
+    def check_acceptor(self, comp_id, key):
+        if not key:
+            raise CommandError("--check needs an API key: put it into FIX_KEY.")
+        client = Client(
+            host=ANYWHERE.get(settings.FIX_HOST, settings.FIX_HOST),
+            port=settings.FIX_PORT,
+            sender=comp_id,
+            target=settings.FIX_COMP_ID,
+            key=key,
+            tls=self.own_certificate(),
+        )
+        try:
+            with client:
+                pass
+        except FixFailure as failure:
+            raise CommandError(explain(failure, client)) from None
+        return f"{comp_id} has logged on to {client.host}:{client.port}, and out."
+
+    def own_certificate(self):
+        """TLS that trusts the configured certificate, whatever name it is for."""
+        certificate = settings.FIX_TLS_CERTIFICATE
+        if not certificate:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+        try:
+            context.load_verify_locations(certificate)
+        except OSError as error:
+            raise CommandError(f"FIX_TLS_CERTIFICATE={certificate}: {error}") from None
+        return context
+
+
+def of_database(error):
+    return (
+        f"The database does not serve: {str(error).splitlines()[0]}. Check that "
+        "DATABASE_URL answers, and run manage.py migrate."
+    )

@@ -1,0 +1,47 @@
+from argparse import RawDescriptionHelpFormatter
+
+from django.core.management.base import BaseCommand, CommandError
+
+from marketdata.models import FixSession
+
+
+class Command(BaseCommand):
+    help = """Switch a FIX session off, or on again: whether its Logons are admitted.
+
+One that is connected is logged out within five seconds.
+
+examples:
+  manage.py switch_fix_session PARTNER007 off
+  manage.py switch_fix_session PARTNER007 on
+  manage.py switch_fix_session PARTNER007 off --dry-run
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "comp_id", metavar="COMPID", help="as list_fix_sessions has"
+        )
+        parser.add_argument("state", choices=["on", "off"])
+        parser.add_argument(
+            "--dry-run", action="store_true", help="say what would change, change none"
+        )
+
+    def handle(self, *, comp_id, state, dry_run, **options):
+        try:
+            session = FixSession.objects.select_related("partner").get(comp_id=comp_id)
+        except FixSession.DoesNotExist:
+            raise CommandError(
+                f"There is no FIX session {comp_id}. list_fix_sessions shows those "
+                "there are."
+            ) from None
+        enabled = state == "on"
+        named = f"{comp_id} of {session.partner.login}"
+        if session.enabled == enabled:
+            raise CommandError(f"{named} is {state} already. Nothing to do.")
+        if dry_run:
+            return f"{named} would be switched {state} (dry run: nothing was written)"
+        session.switch(enabled)
+        return f"{named} is {state}."
