@@ -1,7 +1,26 @@
-from django.db import migrations
+from django.db import migrations, models
 
 # A plan is kept for the session, and may be made while the tables are still empty.
 BY_INDEX = "SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off"
+
+# What a row says, as a number; the head keeps the sum of all, and each snapshot of all
+# before it, which betrays whoever gets past the guards.
+DIGEST = """
+CREATE FUNCTION marketdata_digest_change(
+    sequence bigint, side smallint, price bigint, quantity bigint, ends boolean,
+    at timestamptz)
+RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT register_digest(concat_ws(' ', 'change', sequence, side, price, quantity,
+        ends, extract(epoch FROM at)))
+$$;
+
+CREATE FUNCTION marketdata_digest_trade(
+    sequence bigint, price bigint, quantity bigint, at timestamptz)
+RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT register_digest(concat_ws(' ', 'trade', sequence, price, quantity,
+        extract(epoch FROM at)))
+$$
+"""
 
 # Writes nothing, and returns no row, where the log does not stand at `known`.
 RECORD = f"""
@@ -15,17 +34,33 @@ LANGUAGE plpgsql {BY_INDEX} AS $$
 #variable_conflict use_column
 DECLARE
     head marketdata_orderbookhead;
+    digests numeric := 0;
 BEGIN
-    UPDATE marketdata_orderbookhead SET
-        last_sequence = last_sequence + cardinality(prices),
-        last_trade = last_trade + cardinality(deal_prices),
-        last_snapshot = CASE WHEN bid_prices IS NULL THEN last_snapshot
-            ELSE last_sequence + cardinality(prices) END,
-        last_at = greatest(last_at, clock_timestamp())
-    WHERE token_id = token AND last_sequence = known RETURNING * INTO head;
+    SELECT * INTO head FROM marketdata_orderbookhead
+        WHERE token_id = token AND last_sequence = known FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    head.last_at := greatest(head.last_at, clock_timestamp());
+    IF cardinality(prices) > 0 THEN
+        SELECT sum(marketdata_digest_change(
+            known + c.place, c.side, c.price, c.quantity, c.ends, head.last_at))
+        INTO digests FROM unnest(sides, prices, quantities, ends)
+            WITH ORDINALITY AS c (side, price, quantity, ends, place);
+    END IF;
+    IF cardinality(deal_prices) > 0 THEN
+        SELECT digests + sum(marketdata_digest_trade(
+            head.last_trade + d.place, d.price, d.quantity, head.last_at))
+        INTO digests FROM unnest(deal_prices, deal_quantities)
+            WITH ORDINALITY AS d (price, quantity, place);
+    END IF;
+    UPDATE marketdata_orderbookhead SET
+        last_sequence = known + cardinality(prices),
+        last_trade = last_trade + cardinality(deal_prices),
+        last_snapshot = CASE WHEN bid_prices IS NULL THEN last_snapshot
+            ELSE known + cardinality(prices) END,
+        last_at = head.last_at, fingerprint = fingerprint + digests
+    WHERE token_id = token RETURNING * INTO head;
     IF cardinality(prices) > 0 THEN
         INSERT INTO marketdata_bookchange
             (token_id, sequence, side, price_cents, quantity, ends_message, at)
@@ -56,10 +91,10 @@ BEGIN
     END IF;
     IF bid_prices IS NOT NULL THEN
         INSERT INTO marketdata_booksnapshot
-            (token_id, sequence, trade_sequence, at,
+            (token_id, sequence, trade_sequence, at, fingerprint,
              bid_prices, bid_quantities, ask_prices, ask_quantities)
         VALUES (token, head.last_sequence, head.last_trade, head.last_at,
-            bid_prices, bid_quantities, ask_prices, ask_quantities);
+            head.fingerprint, bid_prices, bid_quantities, ask_prices, ask_quantities);
     END IF;
     RETURN QUERY SELECT head.last_sequence, head.last_trade, head.last_at;
 END $$
@@ -75,7 +110,7 @@ DECLARE
     head marketdata_orderbookhead;
 BEGIN
     SELECT * INTO head FROM marketdata_orderbookhead
-        WHERE token_id = token FOR UPDATE;
+        WHERE token_id = token FOR NO KEY UPDATE;
     IF FOUND THEN
         RETURN QUERY
             SELECT head.last_sequence, head.last_snapshot, array_agg(l.side),
@@ -90,6 +125,32 @@ class Migration(migrations.Migration):
     dependencies = [("marketdata", "0002_book_heads")]
 
     operations = [
+        migrations.AddField(
+            "orderbookhead",
+            "fingerprint",
+            models.DecimalField(
+                max_digits=30,
+                decimal_places=0,
+                db_default=0,
+                help_text="Sum of digests of all changes and trades: betrays tampering.",
+            ),
+        ),
+        migrations.AddField(
+            "booksnapshot",
+            "fingerprint",
+            models.DecimalField(
+                max_digits=30,
+                decimal_places=0,
+                db_default=0,
+                help_text="The head's, then.",
+            ),
+        ),
+        migrations.RunSQL(
+            DIGEST,
+            "DROP FUNCTION marketdata_digest_change(bigint, smallint, bigint, bigint,"
+            " boolean, timestamptz);"
+            "DROP FUNCTION marketdata_digest_trade(bigint, bigint, bigint, timestamptz)",
+        ),
         migrations.RunSQL(
             RECORD,
             "DROP FUNCTION marketdata_record(uuid, bigint, smallint[], bigint[],"

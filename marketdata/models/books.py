@@ -33,6 +33,12 @@ class OrderBookHead(models.Model):
         default=0, help_text="Sequence of the newest snapshot."
     )
     last_at = models.DateTimeField(null=True)
+    fingerprint = models.DecimalField(
+        max_digits=30,
+        decimal_places=0,
+        db_default=0,
+        help_text="Sum of digests of all changes and trades: betrays tampering.",
+    )
 
     def __str__(self):
         return f"{self.token} at {self.last_sequence}"
@@ -137,6 +143,9 @@ class BookSnapshot(models.Model):
     bid_quantities = ArrayField(models.BigIntegerField())
     ask_prices = ArrayField(models.BigIntegerField())
     ask_quantities = ArrayField(models.BigIntegerField())
+    fingerprint = models.DecimalField(
+        max_digits=30, decimal_places=0, db_default=0, help_text="The head's, then."
+    )
 
     def __str__(self):
         return f"{self.token} as of {self.sequence}"
