@@ -65,6 +65,11 @@ app.conf.update(
             # Where no worker has come for it, the next message says the same.
             "options": {"expires": 600},
         },
+        "prune book log": {
+            "task": "partnerapi.tasks.prune_book_log",
+            "schedule": timedelta(hours=1),
+            "options": {"expires": 3600},
+        },
     },
 )
 

@@ -2,6 +2,7 @@
 
 from django.utils import timezone
 
+from marketdata.pruning import KEPT, covered, prune
 from partnerapi.celery import app
 from partnerapi.models import IdempotencyRecord
 
@@ -9,3 +10,8 @@ from partnerapi.models import IdempotencyRecord
 @app.task
 def prune_idempotency_records() -> None:
     IdempotencyRecord.objects.expired(timezone.now()).prune()
+
+
+@app.task
+def prune_book_log() -> None:
+    prune(covered(timezone.now() - KEPT))

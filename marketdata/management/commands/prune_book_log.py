@@ -1,0 +1,77 @@
+from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from datetime import timedelta
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from marketdata.pruning import KEPT, covered, prune
+
+KEPT_HOURS = KEPT // timedelta(hours=1)
+MOST_HOURS = 24 * 366 * 10
+
+
+def hours(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= MOST_HOURS:
+        raise ArgumentTypeError(f"{text}: give hours, 0 to {MOST_HOURS}")
+    return number
+
+
+class Command(BaseCommand):
+    help = f"""Delete what the snapshots of order books stand for.
+
+Changes, trades and snapshots go that are older than the time to keep, as far as a
+snapshot covers them; of each book the newest two snapshots stay, whatever their age.
+Nothing that the feed or a restart needs is deleted. Celery's beat has this done every
+hour, keeping {KEPT_HOURS} hours; by hand it may run at any time, beside writers and
+beside itself. What it has deleted stays deleted when it is ended early.
+
+examples:
+  manage.py prune_book_log --dry-run
+  manage.py prune_book_log --keep-hours 168
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--keep-hours",
+            metavar="HOURS",
+            type=hours,
+            default=KEPT_HOURS,
+            help=f"keep what is younger ({KEPT_HOURS})",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="count, and delete nothing"
+        )
+
+    def handle(self, *, keep_hours, dry_run, **options):
+        logs = covered(timezone.now() - timedelta(hours=keep_hours))
+        what = (
+            f"{sum(log.changes for log in logs):,} changes, "
+            f"{sum(log.trades for log in logs):,} trades and "
+            f"{sum(log.snapshots for log in logs):,} snapshots of {len(logs):,} books"
+        )
+        if dry_run:
+            return f"{what} would be deleted (dry run: nothing was written)"
+        with self.progress() as progress:
+            task = progress.add_task("Rows", total=sum(log.rows for log in logs))
+            prune(logs, lambda done: progress.advance(task, done))
+        return f"Deleted {what}."
+
+    def progress(self):
+        console = Console(stderr=True)
+        return Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
