@@ -27,6 +27,8 @@ __all__ = ["Feed", "LiveBook"]
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
+ROUND_SECONDS = 0.005
+"""Between the beginnings of two rounds, so that a busy market costs no whole core."""
 PAGE_ROWS = 5_000
 """Of one token, read at once."""
 RECENT_TRADES = 100
@@ -89,10 +91,12 @@ class Feed:
         try:
             while not self.stopping.is_set():
                 rung = self.hearing.wait(self.look_at - monotonic())
+                began = monotonic()
                 changed = self.attempt(rung)
                 if changed:
                     for heard in self.listeners:
                         heard(changed)
+                self.stopping.wait(began + ROUND_SECONDS - monotonic())
         finally:
             self.hearing.close()
             connection.close()

@@ -169,6 +169,26 @@ def test_follows_within_a_second_without_redis(token, started, settings, caplog)
     ]
 
 
+def test_hears_the_bell_again_after_redis_hung_up(token, started, caplog):
+    caplog.set_level(logging.INFO, "marketdata.hearing")
+    feed = started()
+    book = feed.books[token.pk]
+    until(lambda: feed.hearing.bell is not None)
+    client = feed.hearing.client
+    number = client.connection_pool.connection_kwargs["db"]
+    for one in client.client_list(_type="pubsub"):
+        if one["db"] == str(number):
+            client.client_kill_filter(_id=one["id"])
+    until(lambda: feed.hearing.is_away)
+    until(lambda: feed.hearing.bell is not None)
+    looks_at = feed.look_at
+    write(token, bid(1000, 1))
+    until(lambda: book.sequence == 1)
+    assert feed.look_at == looks_at
+    said = [r.message[:21] for r in caplog.records if r.name == "marketdata.hearing"]
+    assert said == ["Redis does not answer", "Redis answers again: "]
+
+
 def test_ends_at_once_with_redis_and_without(token, started, settings):
     for url in (settings.REDIS_URL, NOWHERE):
         settings.REDIS_URL = url
