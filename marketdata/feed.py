@@ -164,21 +164,30 @@ class Feed:
         )  # fmt: skip
 
     def rebuild(self, broken: Broken) -> set[LiveBook]:
-        """Make books anew that their logs do not lead on from; these books."""
+        """Make books anew that their logs do not lead on from; all books concerned.
+
+        Where the log has gone another way another LiveBook takes the place: so numbers
+        of one are always of one history.
+        """
         if not broken:
             return set()
         made = self.make(book.token_id for book in broken)
+        replaced = []
         for book, reason in broken.items():
+            was_pruned = isinstance(reason, PrunedLog)
             logger.log(
-                logging.WARNING if isinstance(reason, PrunedLog) else logging.ERROR,
+                logging.WARNING if was_pruned else logging.ERROR,
                 "The log of %s does not lead on from change %d (%s): its book is made "
                 "anew from the newest snapshot",
                 book.symbol, book.sequence, reason,
             )  # fmt: skip
-            if book.token_id in made:
-                book.adopt(made[book.token_id])
-        self.close(book.token_id for book in broken if book.token_id not in made)
-        return set(broken)
+            if was_pruned and book.token_id in made:
+                book.adopt(made.pop(book.token_id))
+            else:
+                replaced.append(book.token_id)
+        self.close(replaced)
+        self.books = self.books | made
+        return broken.keys() | made.values()
 
     def open(self, token_ids: Collection[UUID]) -> set[LiveBook]:
         made = self.make(token_ids) if token_ids else {}

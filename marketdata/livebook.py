@@ -45,9 +45,10 @@ class Numbered(NamedTuple):
 class LiveBook:
     """A book that stands at change `sequence`, made at `at`; trades to `last_trade`.
 
-    Only a feed writes it. `rebuilt` grows whenever the book was made anew, so that
-    numbers seen before may be of another history. `live` is False once the feed
-    follows it no more: the token left the market, or its log has a hole.
+    Only a feed writes it. All its numbers are of one history; `rebuilt` counts how
+    often the log had been pruned before it was read. `live` is False once the feed
+    follows it no more: its token is gone, or its log has a hole or has gone another
+    way (another LiveBook then takes the place).
     """
 
     symbol: str
@@ -138,7 +139,7 @@ class LiveBook:
         self.last_trade = 0
 
     def adopt(self, other: "LiveBook") -> None:
-        """Become what another book of the same token is."""
+        """Go on from a later book of the same token."""
         with self.lock:
             self.book, self.sequence, self.at = other.book, other.sequence, other.at
             self.ladders = {}

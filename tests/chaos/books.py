@@ -153,13 +153,13 @@ def follow(pipe: Pipe) -> None:
     from marketdata.orderbook import OrderBook
 
     feed = Feed()
-    kept: dict[UUID, tuple[int, int, OrderBook]] = {}
+    kept: dict[UUID, tuple[LiveBook, int, OrderBook]] = {}
 
     def keep(books: Iterable[LiveBook]) -> None:
         """Go by the journal wherever it leads on, as one who sends every change."""
         for book in books:
-            rebuilt, sequence, mine = kept.get(book.token_id, (-1, 0, OrderBook()))
-            messages = book.since(sequence) if rebuilt == book.rebuilt else None
+            known, sequence, mine = kept.get(book.token_id, (None, 0, OrderBook()))
+            messages = book.since(sequence) if known is book else None
             if messages is None:
                 sequence, ladder = book.numbered_ladder(0)
                 mine = OrderBook(
@@ -170,7 +170,7 @@ def follow(pipe: Pipe) -> None:
                     mine.apply(changes)
                 if messages:
                     sequence, _ = messages[-1]
-            kept[book.token_id] = book.rebuilt, sequence, mine
+            kept[book.token_id] = book, sequence, mine
 
     feed.listen(keep)
     feed.start()

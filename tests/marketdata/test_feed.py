@@ -126,6 +126,7 @@ def test_follows_what_is_written_and_says_which_books_changed(token, listed, sta
     until(lambda: book.sequence == last == 4)
     assert book.ladder(5) == Ladder((Level(999, 1),), (Level(1010, 7),))
     assert feed.books[other.pk].sequence == 0
+    until(lambda: len(rounds) > 1)
     assert rounds == [{"LUM"}, {"LUM"}]
 
 
@@ -431,18 +432,24 @@ def take_back(token: Token, sequence: int, *more: Message) -> None:
 
 
 @pytest.mark.parametrize("more", [0, 2, 4])
-def test_makes_a_book_anew_when_its_log_went_another_way(
+def test_another_book_takes_the_place_when_the_log_went_another_way(
     token, started, often, caplog, more
 ):
     write(token, bid(1000, 1), bid(999, 1), bid(998, 1), bid(997, 1))
     feed = started()
+    rounds: list[set[LiveBook]] = []
+    feed.listen(lambda books: rounds.append(set(books)))
     book = feed.books[token.pk]
     with unguarded():
         take_back(token, 1, *(bid(900 + number, 9) for number in range(more)))
-    until(lambda: book.rebuilt)
+    until(lambda: not book.live)
+    until(lambda: rounds)
+    assert rounds == [{book, feed.books[token.pk]}]
+    assert (book.sequence, len(book.ladder(0).bids)) == (4, 4)
+    book = feed.books[token.pk]
     expected = [Level(900 + number, 9) for number in reversed(range(more))]
     assert book.ladder(0) == Ladder((Level(1000, 1), *expected), ())
-    assert book.sequence == 1 + more
+    assert (book.sequence, book.live) == (1 + more, True)
     [said] = [r for r in caplog.records if r.name == "marketdata.feed"]
     assert said.levelno == logging.ERROR
 
