@@ -38,9 +38,9 @@ def euros(cents: int) -> str:
     return f"{cents // 100:,}.{cents % 100:02d}"
 
 
-def bar(quantity: int, largest: int) -> str:
-    """A bar of BAR_CELLS at the most, as long as the quantity is large."""
-    eighths = max(1, round(quantity * BAR_CELLS * 8 / largest))
+def bar(quantity: int, largest: int, cells: int = BAR_CELLS) -> str:
+    """A bar of so many cells at the most, as long as the quantity is large."""
+    eighths = max(1, round(quantity * cells * 8 / largest))
     return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
 
 

@@ -24,7 +24,7 @@ TICKS = ((2_000, 1), (5_000, 2), (10_000, 5), (20_000, 10), (50_000, 20))
 """Below a price, the step of prices; above all of them it is HIGHEST_TICK."""
 HIGHEST_TICK = 50
 
-TRADE, WITHDRAWAL = 0.05, 0.45
+TRADE, WITHDRAWAL = 0.04, 0.44
 """Shares of events, one after the other; the rest are new orders."""
 WANDER, WANDER_TICKS = 0.0005, 0.35
 """How far the fair price moves in an event, as a standard deviation: this part of the

@@ -92,7 +92,7 @@ def test_books_look_real_after_10_000_events(home: int):
     assert max(depths) <= 41
     assert 0.9 * home < min(middles) < max(middles) < 1.1 * home
     assert len(set(middles)) > 20
-    assert 300 < trades < 700
+    assert 250 < trades < 550
 
 
 def test_quantities_grow_away_from_the_best_price_and_then_thin():

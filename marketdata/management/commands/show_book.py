@@ -1,0 +1,157 @@
+import json
+import time
+from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from threading import Event
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils.dateparse import parse_datetime
+from rich.console import Console
+from rich.live import Live
+
+from marketdata.current_books import read_books
+from marketdata.feed import Feed
+from marketdata.livebook import TradeRow
+from marketdata.management.book_screen import BookScreen, depth_that_fits
+from marketdata.management.ending import ended_by_signals
+from marketdata.management.traded import traded_token
+from marketdata.models import Trade
+from marketdata.orderbook import Ladder
+from partnerapi.engine.scalars import time_to_wire
+
+DEPTH = 10
+"""Levels of each side where no terminal says how many fit."""
+PIPED_WIDTH = 80
+MOST_TRADES = 100
+FRAME_SECONDS = 0.1
+"""Books may change a thousand times a second; eyes need no more frames than this."""
+LOOK_SECONDS = 0.25
+"""The terminal may have become larger, or Ctrl-C come, though the book is as it was."""
+
+
+def levels(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise ArgumentTypeError(f"{text} is not a whole number, 1 or more")
+    return int(text)
+
+
+class Command(BaseCommand):
+    help = """Show a token's order book as it changes, until Ctrl-C.
+
+Asks are above, bids below, the best prices in the middle; prices are in euros, times
+in UTC. In a pipe the book is shown once.
+
+examples:
+  manage.py show_book LUMARELLE
+  manage.py show_book LUMARELLE --depth 5 | cat
+  manage.py show_book LUMARELLE --json --depth 50
+"""
+
+    def create_parser(self, *args, **kwargs):
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(*args, **kwargs)
+
+    def add_arguments(self, parser):
+        parser.add_argument("symbol", type=str.upper, help="the token's symbol")
+        parser.add_argument(
+            "--depth",
+            type=levels,
+            help="levels of each side (as many as the terminal has room for; else "
+            f"{DEPTH})",
+        )
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            dest="as_json",
+            help="once, in one line, as the API answers `orderBook`: euro cents",
+        )
+
+    def handle(self, *, symbol, depth, as_json, **options):
+        token = traded_token(symbol)
+        if as_json:
+            return json.dumps(described(token, depth or DEPTH))
+        console = Console(no_color=options["no_color"] or None)
+        if self.stdout.isatty() and not console.is_dumb_terminal:
+            return self.follow(token, depth, console)
+        plain = Console(width=PIPED_WIDTH, color_system=None)
+        with plain.capture() as captured:
+            plain.print(present(token, depth or DEPTH))
+        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+    def follow(self, token, depth, console):
+        """Draw the book whenever it has changed; what was seen, when it is over."""
+        changed = Event()
+        feed = Feed([token.pk])
+        feed.listen(lambda books: changed.set())
+        feed.start()
+        try:
+            if token.pk not in feed.books:
+                raise unsound(token)
+            book = feed.books[token.pk]
+            first = book.sequence, book.last_trade
+            began = time.monotonic()
+            with (
+                ended_by_signals() as ended,
+                Live(console=console, screen=True, auto_refresh=False) as live,
+            ):
+                while not ended.is_set():
+                    if not (book.live and feed.is_alive):
+                        raise unsound(token)
+                    live.update(live_screen(book, depth, console), refresh=True)
+                    ended.wait(FRAME_SECONDS)
+                    changed.wait(LOOK_SECONDS)
+                    changed.clear()
+        finally:
+            feed.stop()
+        return (
+            f"{book.symbol} in {time.monotonic() - began:,.0f} s: changes "
+            f"{book.sequence - first[0]:,}, trades {book.last_trade - first[1]:,}."
+        )
+
+
+def live_screen(book, depth, console):
+    fitting = depth_that_fits(console.height)
+    rows = min(depth or fitting, fitting)
+    kept = min(MOST_TRADES, len(book.trades))
+    return BookScreen(
+        book.symbol,
+        book.name,
+        book.sequence,
+        book.at,
+        book.ladder(rows),
+        book.trades_since(book.last_trade - kept) or [],
+        rows,
+    )
+
+
+def present(token, depth):
+    """The book as it stands now, with its last trades."""
+    book = read_books([str(token.pk)], depth)[str(token.pk)]
+    newest = Trade.objects.filter(token=token).order_by("-sequence")[: 2 * depth]
+    rows = newest.values_list("sequence", "price_cents", "quantity", "at")
+    return BookScreen(
+        token.symbol,
+        token.name,
+        book.sequence,
+        book.at and parse_datetime(book.at),
+        Ladder(tuple(book.bids), tuple(book.asks)),
+        [TradeRow(*row) for row in reversed(rows)],
+        depth,
+    )
+
+
+def described(token, depth):
+    book = read_books([str(token.pk)], depth)[str(token.pk)]
+    return {
+        "symbol": token.symbol,
+        "sequence": book.sequence,
+        "at": time_to_wire(book.at or token.created_at),
+        "bids": [level._asdict() for level in book.bids],
+        "asks": [level._asdict() for level in book.asks],
+    }
+
+
+def unsound(token):
+    return CommandError(
+        f"The order book of {token.symbol} can not be followed: what was said above "
+        "tells why; verify_books tells where its log is broken."
+    )
