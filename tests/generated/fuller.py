@@ -76,9 +76,9 @@ class Fuller:
         added = set()
         if rows and not there & {"nodes", "edges", "node"} and random.random() < 0.85:
             added.add(random.choice(sorted(rows)))
-        rare = parent.name.startswith("CapitalizationTable")
+        rare = parent.name.startswith(("CapitalizationTable", "OrderBook"))
         if not (there or added) or rare or random.random() < 0.4:
             added.update(random.sample(names, min(len(names), random.randint(1, 4))))
         if rare:
-            added |= {"holders", "tokenBalances"} & {*names}
+            added |= {"holders", "tokenBalances", "bids", "asks"} & {*names}
         return sorted(added)

@@ -23,6 +23,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with throw_away_installation():
+        from marketdata.management.commands.simulate_market import (
+            Market,
+            tokens_named,
+        )
         from partnerapi.sandbox.seed import seed
         from partnerapi.schema import schema
         from tests.characters import Ask
@@ -32,6 +36,7 @@ def main() -> int:
         console = Console()
         console.print("Seeding …")
         keys = seed({}, lambda work, size: lambda done: None).keys
+        Market(tokens_named([]), 1).fill()
         # A refused document is part of the storm, not worth a line.
         logging.getLogger("django.request").setLevel(logging.CRITICAL)
         asks = [Ask(keys["demo"]), Ask(keys["observer"]), Ask()]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from marketdata.management.commands.simulate_market import Market, tokens_named
 from partnerapi.sandbox.seed import seed
 from partnerapi.schema import schema
 from tests.characters import Ask
@@ -12,10 +13,12 @@ from tests.generated.tally import storm
 @pytest.mark.django_db
 def test_generated_documents_meet_no_internal_error(unlimited_budgets):
     keys = seed({}, lambda work, size: lambda done: None).keys
+    Market(tokens_named([]), 1).fill()
     asks = [Ask(keys["demo"]), Ask(keys["observer"]), Ask()]
     tally = storm(schema, read_samples(asks[0]), asks, documents=300, seed=1)
     assert tally.masked == []
     assert tally.statuses == {200: 300}
     assert tally.without_errors >= 240
     assert tally.with_rows >= 150
+    assert tally.fields["OrderBookLevel.price"] >= 3
     assert min(tally.with_fragments, tally.with_variables) >= 150
