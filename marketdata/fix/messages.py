@@ -7,6 +7,7 @@ field, which names the request, is the same for every session.
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from marketdata.fix.rules import INSTRUMENTS_IN_A_MESSAGE, READ_ONLY
 from marketdata.livebook import TradeRow
@@ -23,14 +24,14 @@ FOUND, UNSUPPORTED, NONE_FOUND = "0", "1", "2"
 class Instrument(Protocol):
     symbol: str
     isin: str | None
-    token_id: object
+    token_id: UUID
     name: str
 
 
 class Entries(NamedTuple):
-    """Entries of a NoMDEntries(268) group, and how many they are."""
+    """Entries of a NoMDEntries(268) group."""
 
-    count: int
+    number: int
     text: str
 
 
@@ -94,8 +95,8 @@ def trade_entries(symbol: str, trades: Sequence[TradeRow]) -> Entries:
 
 def increment(*parts: Entries) -> str:
     """Of X, what follows MDReqID(262)."""
-    count = sum(part.count for part in parts)
-    return f"268={count}\x01{''.join(part.text for part in parts)}"
+    number = sum(part.number for part in parts)
+    return f"268={number}\x01{''.join(part.text for part in parts)}"
 
 
 def market_data(request_id: str, rest: str) -> str:

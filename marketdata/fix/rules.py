@@ -42,11 +42,11 @@ DEEPEST = 50
 """Levels of a side; MarketDepth(264)=0 asks for as many."""
 LONGEST_REQUEST_ID = 36
 MESSAGES_BURST = 50
-"""Messages a partner may send at once; FIX_MESSAGES_PER_SECOND says how many a second."""
+"""Messages a partner may send at once; a second, as FIX_MESSAGES_PER_SECOND says."""
 MOST_UNSENT_TRADES = 1_000
 TRADES_IN_A_MESSAGE = 200
 INSTRUMENTS_IN_A_MESSAGE = 200
-"""Of a SecurityList; a longer list comes in parts, LastFragment(893)=N but for the last."""
+"""Of a SecurityList; a longer list comes in parts: LastFragment(893)=N, then Y."""
 PROBE_BYTES = 16_384
 """Sent since the last answered TestRequest, when the next one follows."""
 WINDOW_BYTES = 65_536

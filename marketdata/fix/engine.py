@@ -1,0 +1,167 @@
+"""The FIX engine behind the front: QuickFIX on loopback, and the sessions it serves."""
+
+import logging
+import socket
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from threading import Lock
+from typing import NamedTuple
+
+import quickfix as fix
+
+from marketdata.feed import Feed
+from marketdata.fix.session_settings import new_acceptor, session_id
+from marketdata.fix.application import FeedApplication
+from marketdata.fix.editions import Pace
+from marketdata.fix.journal import JournalFactory
+from marketdata.fix.logon import Admission, Admissions
+from marketdata.fix.session import LiveSession
+
+logger = logging.getLogger(__name__)
+
+LEAVE_SECONDS = 5.0
+"""How long sessions have for their Logouts when the engine stops."""
+
+
+class Status(NamedTuple):
+    """How a CompID fares; instants are None where nobody is logged on.
+
+    `messages_sent` counts from the engine's start.
+    """
+
+    connected_since: datetime | None
+    last_heartbeat_at: datetime | None
+    messages_sent: int
+    last_logout_reason: str
+
+
+class Engine:
+    """Serves a pool of CompIDs; those who come must have been admitted.
+
+    Only one in a process may hold a CompID of ours and theirs at a time.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        admissions: Admissions,
+        comp_ids: Sequence[str],
+        *,
+        our_comp_id: str,
+        conflation_ms: int,
+        messages_per_second: int,
+        port: int = 0,
+    ) -> None:
+        """`port` 0: one that is free."""
+        self.feed = feed
+        self.admissions = admissions
+        self.comp_ids = comp_ids
+        self.our_comp_id = our_comp_id
+        self.messages_per_second = messages_per_second
+        self.port = port or free_port()
+        self.pace = Pace(feed, conflation_ms / 1000)
+        self.live: dict[str, LiveSession] = {}
+        self.admitted: dict[str, Admission] = {}
+        # Those whose thread may not have ended yet.
+        self.left: dict[str, LiveSession] = {}
+        self.sent_before: dict[str, int] = dict.fromkeys(comp_ids, 0)
+        self.reasons: dict[str, str] = dict.fromkeys(comp_ids, "")
+        self.lock = Lock()
+        self.application = FeedApplication(self)
+        self.stores = fix.MemoryStoreFactory()
+        self.logs = JournalFactory()
+        self.acceptor: fix.ThreadedSocketAcceptor | None = new_acceptor(
+            self.application, self.stores, self.logs, our_comp_id, comp_ids, self.port
+        )
+
+    def start(self) -> None:
+        """Listen, and return.
+
+        Raises:
+            fix.RuntimeError: the port is taken.
+        """
+        assert self.acceptor is not None
+        self.pace.start()
+        self.acceptor.start()
+
+    def stop(self, text: str) -> None:
+        """Log all sessions out with a reason, then end for good."""
+        for comp_id in list(self.live):
+            self.end(comp_id, text)
+        deadline = time.monotonic() + LEAVE_SECONDS
+        while self.live and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert self.acceptor is not None
+        self.acceptor.stop(True)
+        self.pace.stop()
+        # Its end takes the sessions out of QuickFIX's registry.
+        self.acceptor = None
+
+    def end(self, comp_id: str, text: str) -> None:
+        """Log a session out with a reason; none where nobody is logged on."""
+        session = self.live.get(comp_id)
+        if session:
+            session.end(text)
+
+    def status(self) -> dict[str, Status]:
+        """How each CompID of the pool fares."""
+        with self.lock:
+            return {comp_id: self.status_of(comp_id) for comp_id in self.comp_ids}
+
+    def status_of(self, comp_id: str) -> Status:
+        session = self.live.get(comp_id)
+        return Status(
+            session.since if session else None,
+            session.heard_at if session else None,
+            self.sent_before[comp_id] + (session.messages_sent if session else 0),
+            self.reasons[comp_id],
+        )
+
+    # Called by the application, on the threads of QuickFIX.
+
+    def admit(self, comp_id: str, ticket: str) -> bool:
+        """Whether a Logon with this ticket may pass."""
+        before = self.left.pop(comp_id, None)
+        if before:
+            # What it was about to send must not reach who comes after it.
+            before.thread.join(LEAVE_SECONDS)
+            if before.thread.is_alive():
+                return False
+        admission = self.admissions.redeem(ticket, comp_id)
+        if admission is None:
+            return False
+        self.admitted[comp_id] = admission
+        return True
+
+    def begin(self, comp_id: str) -> None:
+        wire = fix.Session.lookupSession(session_id(self.our_comp_id, comp_id))
+        session = LiveSession(
+            self.admitted.pop(comp_id),
+            self.feed,
+            self.pace,
+            wire,
+            self.messages_per_second,
+        )
+        with self.lock:
+            self.live[comp_id] = session
+        logger.info("%s is logged on", comp_id)
+        session.start()
+
+    def gone(self, comp_id: str) -> None:
+        """The connection has ended; the CompID is free again."""
+        with self.lock:
+            session = self.live.pop(comp_id, None)
+            if session is None:
+                return
+            session.gone()
+            self.left[comp_id] = session
+            self.sent_before[comp_id] += session.messages_sent
+            self.reasons[comp_id] = session.ending
+        logger.info("%s is gone: %s", comp_id, self.reasons[comp_id])
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]

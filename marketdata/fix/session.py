@@ -1,0 +1,306 @@
+"""A session that is logged on: its subscriptions, and the thread that sends to it."""
+
+import logging
+import secrets
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Event, Lock, Thread
+from time import monotonic
+
+import quickfix as fix
+from django.utils import timezone
+
+from marketdata.feed import Feed, LiveBook
+from marketdata.fix.editions import Pace, TradesLost
+from marketdata.fix.logon import Admission
+from marketdata.fix.messages import (
+    FOUND,
+    NONE_FOUND,
+    UNSUPPORTED,
+    business_reject,
+    request_reject,
+    security_list,
+)
+from marketdata.fix.requests import (
+    END,
+    Directory,
+    MarketDataRequest,
+    Named,
+    RequestRefused,
+    books_asked_for,
+)
+from marketdata.fix.rules import (
+    CREDIT_SECONDS,
+    MESSAGES_BURST,
+    MOST_UNSENT_TRADES,
+    PROBE_BYTES,
+    SLOW_CONSUMER,
+    SOH,
+    TOO_MANY_MESSAGES,
+    TOO_MANY_TRADES,
+    WINDOW_BYTES,
+)
+from marketdata.fix.subscriptions import Outgoing, Subscription
+
+logger = logging.getLogger(__name__)
+
+OVERHEAD = 100
+"""Bytes of a message besides its body, about."""
+CONNECTION_LOST = "the connection was lost"
+ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
+"""SecurityListRequestType(559)."""
+
+
+@dataclass(slots=True)
+class Probe:
+    """A TestRequest that was not answered yet, sent after so many bytes."""
+
+    id: str
+    sent: int
+    at: float
+
+
+class Allowance:
+    """How many messages a client may send at this moment; refilled as time goes by."""
+
+    def __init__(self, per_second: float, burst: int) -> None:
+        self.per_second = per_second
+        self.burst = burst
+        self.left = float(burst)
+        self.at = monotonic()
+
+    def take(self) -> bool:
+        now = monotonic()
+        self.left = min(self.burst, self.left + (now - self.at) * self.per_second)
+        self.at = now
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
+class LiveSession:
+    """What a logged-on session is sent; its thread waits for no other.
+
+    There is no queue of book changes: whenever it may, the thread sends what leads
+    from what the client has to where the books are. It may while less than
+    WINDOW_BYTES are sent and not known to be read; answered TestRequests tell.
+    """
+
+    def __init__(
+        self,
+        admission: Admission,
+        feed: Feed,
+        pace: Pace,
+        wire: fix.Session,
+        messages_per_second: int,
+    ) -> None:
+        self.admission = admission
+        self.comp_id = admission.comp_id
+        self.feed = feed
+        self.pace = pace
+        self.wire = wire
+        self.messages_per_second = messages_per_second
+        self.allowance = Allowance(messages_per_second, MESSAGES_BURST)
+        self.since: datetime = timezone.now()
+        self.heard_at: datetime = self.since
+        self.messages_sent = 0
+        self.ending = ""
+        self.parting = CONNECTION_LOST
+        self.subscriptions: dict[str, list[Subscription]] = {}
+        self.answers: deque[Outgoing] = deque()
+        self.lock = Lock()
+        self.end_lock = Lock()
+        self.wake = Event()
+        self.sent = self.acknowledged = 0
+        self.probe: Probe | None = None
+        # Where sending stopped last; it goes on from there, so that all get their turn.
+        self.turn = 0
+        self.messages: dict[str, fix.Message] = {}
+        self.thread = Thread(target=self.run, name=f"FIX {self.comp_id}", daemon=True)
+
+    # Called while the engine handles a message: these may not wait.
+
+    def asks_for_market_data(self, request: MarketDataRequest) -> None:
+        try:
+            if request.action == END:
+                self.unsubscribe(request.request_id)
+            else:
+                self.subscribe(request)
+        except RequestRefused as refusal:
+            text = request_reject(request.request_id, refusal.reason, str(refusal))
+            self.answer("Y", [text])
+        self.wake.set()
+
+    def subscribe(self, request: MarketDataRequest) -> None:
+        active = {one: len(several) for one, several in self.subscriptions.items()}
+        books = books_asked_for(request, active, Directory(self.visible()))
+        with self.lock:
+            self.subscriptions[request.request_id] = [
+                Subscription(request, self.pace.watch(book, self)) for book in books
+            ]
+
+    def unsubscribe(self, request_id: str) -> None:
+        with self.lock:
+            ended = self.subscriptions.pop(request_id, None)
+        if ended is None:
+            raise RequestRefused("4", request_id)
+        for subscription in ended:
+            self.pace.unwatch(subscription.watched, self)
+
+    def asks_for_instruments(self, request_id: str, kind: str, named: Named) -> None:
+        """Answer a SecurityListRequest; `kind` is its SecurityListRequestType(559)."""
+        directory = Directory(self.visible())
+        listed: list[LiveBook] = []
+        if kind == ALL_INSTRUMENTS:
+            listed = directory.listed()
+        elif kind == ONE_INSTRUMENT:
+            found = directory.find(named)
+            listed = [found] if found else []
+        result = FOUND if listed else NONE_FOUND
+        if kind not in (ALL_INSTRUMENTS, ONE_INSTRUMENT):
+            result = UNSUPPORTED
+        response_id = secrets.token_hex(6)
+        self.answer("y", security_list(request_id, response_id, result, listed))
+
+    def asks_for_something_else(
+        self, number: str, message_type: str, reference: str
+    ) -> None:
+        self.answer("j", [business_reject(number, message_type, reference)])
+
+    def answers_test_request(self, test_request_id: str) -> bool:
+        """Take a Heartbeat for an answer; whether it is the one that was due."""
+        probe = self.probe
+        if probe is None or probe.id != test_request_id:
+            return False
+        self.acknowledged = probe.sent
+        self.probe = None
+        self.wake.set()
+        return True
+
+    def hears(self) -> None:
+        self.heard_at = timezone.now()
+
+    def leaves(self, text: str) -> None:
+        """The client has sent a Logout."""
+        self.parting = f"logged out by the partner: {text}".removesuffix(": ")
+
+    def counts(self) -> None:
+        """Count a message of the client's; one too many ends the session."""
+        if not self.allowance.take():
+            self.end(TOO_MANY_MESSAGES.format(per_second=self.messages_per_second))
+
+    def answer(self, message_type: str, bodies: Iterable[str]) -> None:
+        self.answers.extend(Outgoing(message_type, body) for body in bodies)
+        self.wake.set()
+
+    def visible(self) -> list[LiveBook]:
+        return [
+            book
+            for book in self.feed.books.values()
+            if book.is_public or self.admission.may_see(book.issuer_id)
+        ]
+
+    # Its beginning and end.
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def end(self, text: str) -> None:
+        """Have the engine send a Logout; it follows within a second."""
+        with self.end_lock:
+            if self.ending:
+                return
+            self.ending = text
+            self.wire.logout(text)
+        logger.warning("%s is logged out: %s", self.comp_id, text)
+        self.wake.set()
+
+    def gone(self) -> None:
+        """The connection has ended."""
+        with self.end_lock:
+            self.ending = self.ending or self.parting
+            # Logging a session out disables it for whoever comes next, too.
+            self.wire.logon()
+        self.wake.set()
+        with self.lock:
+            ended = [one for several in self.subscriptions.values() for one in several]
+            self.subscriptions = {}
+        for subscription in ended:
+            self.pace.unwatch(subscription.watched, self)
+
+    # The thread.
+
+    def run(self) -> None:
+        while not self.ending:
+            self.wake.wait(self.patience())
+            self.wake.clear()
+            self.send_what_is_due()
+
+    def patience(self) -> float | None:
+        """Seconds until a TestRequest must have been answered."""
+        probe = self.probe
+        if probe is None:
+            return None
+        return max(0.0, probe.at + CREDIT_SECONDS - monotonic())
+
+    @property
+    def may_send(self) -> bool:
+        return not self.ending and self.sent - self.acknowledged < WINDOW_BYTES
+
+    def send_what_is_due(self) -> None:
+        probe = self.probe
+        if probe and monotonic() - probe.at >= CREDIT_SECONDS:
+            self.end(SLOW_CONSUMER)
+            return
+        while self.answers and self.may_send:
+            self.send(self.answers.popleft())
+        with self.lock:
+            subscriptions = [
+                one for several in self.subscriptions.values() for one in several
+            ]
+        turn = self.turn if self.turn < len(subscriptions) else 0
+        self.turn = 0
+        try:
+            for subscription in subscriptions[turn:] + subscriptions[:turn]:
+                while self.may_send and (due := subscription.next_message()):
+                    self.send(due)
+                    if subscription.is_once:
+                        self.drop(subscription)
+                        break
+                if not self.may_send:
+                    self.turn = subscriptions.index(subscription)
+                    break
+        except TradesLost:
+            self.end(TOO_MANY_TRADES)
+            return
+        unsent = sum(one.unsent_trades for one in subscriptions)
+        if unsent > MOST_UNSENT_TRADES and not self.may_send:
+            self.end(TOO_MANY_TRADES)
+
+    def drop(self, subscription: Subscription) -> None:
+        with self.lock:
+            several = self.subscriptions.get(subscription.request_id, [])
+            if subscription not in several:
+                return
+            several.remove(subscription)
+            if not several:
+                del self.subscriptions[subscription.request_id]
+        self.pace.unwatch(subscription.watched, self)
+
+    def send(self, outgoing: Outgoing) -> None:
+        tag, _, rest = outgoing.body.partition("=")
+        message = self.messages.get(outgoing.type)
+        if message is None:
+            message = self.messages[outgoing.type] = fix.Message()
+            message.getHeader().setField(35, outgoing.type)
+        # To the engine the body is one field: it neither parses nor sorts it.
+        message.setField(int(tag), rest.removesuffix(SOH))
+        self.wire.send(message)
+        self.messages_sent += 1
+        self.sent += len(outgoing.body) + OVERHEAD
+        if self.probe is None and self.sent - self.acknowledged >= PROBE_BYTES:
+            self.probe = Probe(secrets.token_hex(4), self.sent, monotonic())
+            self.send(Outgoing("1", f"112={self.probe.id}{SOH}"))

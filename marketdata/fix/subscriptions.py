@@ -1,0 +1,85 @@
+"""A subscription: which message its session is to be sent next."""
+
+from typing import NamedTuple
+
+from marketdata.fix.editions import Edition, WatchedBook
+from marketdata.fix.messages import TRADES, market_data
+from marketdata.fix.requests import ONCE, REFRESH, MarketDataRequest
+from marketdata.fix.rules import DEEPEST
+from marketdata.livebook import TradeRow
+
+
+class Outgoing(NamedTuple):
+    """A message to send: MsgType(35), and its body."""
+
+    type: str
+    body: str
+
+
+class Subscription:
+    """An instrument of a MarketDataRequest.
+
+    `shown` is the edition that the client's book equals, None where it has none yet;
+    `trade` is the number of the last trade that it was sent or that went before.
+    """
+
+    __slots__ = ("depth", "entry_types", "is_once", "refreshes", "request_id", "shown",
+                 "trade", "watched")  # fmt: skip
+
+    def __init__(self, request: MarketDataRequest, watched: WatchedBook) -> None:
+        self.request_id = request.request_id
+        self.depth = request.depth or DEEPEST
+        self.entry_types = frozenset(request.entry_types)
+        self.is_once = request.action == ONCE
+        self.refreshes = request.update_type == REFRESH
+        self.watched = watched
+        self.shown: Edition | None = None
+        self.trade = 0
+
+    @property
+    def unsent_trades(self) -> int:
+        if self.shown is None or TRADES not in self.entry_types:
+            return 0
+        return self.watched.edition.last_trade - self.trade
+
+    def next_message(self) -> Outgoing | None:
+        """What leads the client on, or None: it is where the book is.
+
+        Raises:
+            TradesLost: trades that it was not sent are no longer kept.
+        """
+        if self.shown is None:
+            self.trade = self.watched.edition.last_trade
+            return self.whole(self.watched.edition)
+        while True:
+            shown, edition = self.shown, self.watched.after(self.shown)
+            if edition.symbol != shown.symbol:
+                return self.whole(edition)
+            if self.refreshes and edition is not shown:
+                before = shown.snapshot(self.depth, self.entry_types)
+                if edition.snapshot(self.depth, self.entry_types) != before:
+                    return self.whole(edition)
+                # Its trades, if there are any, make an X.
+                self.shown = edition
+                continue
+            trades = self.next_trades(shown, edition)
+            if edition is shown and not trades:
+                return None
+            self.shown = edition
+            if trades:
+                self.trade = trades[-1].number
+            text = edition.increment(shown, trades, self.depth, self.entry_types)
+            if text:
+                return Outgoing("X", market_data(self.request_id, text))
+
+    def whole(self, edition: Edition) -> Outgoing:
+        self.shown = edition
+        text = edition.snapshot(self.depth, self.entry_types)
+        return Outgoing("W", market_data(self.request_id, text))
+
+    def next_trades(self, shown: Edition, edition: Edition) -> tuple[TradeRow, ...]:
+        if TRADES not in self.entry_types:
+            return ()
+        if edition.history != shown.history:
+            self.trade = edition.last_trade
+        return edition.trades_after(self.trade)
