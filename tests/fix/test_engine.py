@@ -5,8 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from marketdata.log import Deal, Message, record
-from marketdata.orderbook import BID, Change
 from tests.fix.conftest import Market
 from tests.fix.engines import Bench, running_engine
 from tests.fix.market import ladder_of, moving
