@@ -45,6 +45,7 @@ class Acceptor:
         """Whether all of its threads still run."""
         return (
             self.feed.is_alive
+            and self.engine.is_alive
             and self.supervisor.thread.is_alive()
             and self.front.thread.is_alive()
         )

@@ -1,7 +1,6 @@
 """The FIX engine behind the front: QuickFIX on loopback, and the sessions it serves."""
 
 import logging
-import socket
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,6 +8,7 @@ from threading import Lock
 from typing import NamedTuple
 
 import quickfix as fix
+from django.conf import settings
 
 from marketdata.feed import Feed
 from marketdata.fix.session_settings import new_acceptor, session_id
@@ -43,24 +43,13 @@ class Engine:
     """
 
     def __init__(
-        self,
-        feed: Feed,
-        admissions: Admissions,
-        comp_ids: Sequence[str],
-        *,
-        our_comp_id: str,
-        conflation_ms: int,
-        messages_per_second: int,
-        port: int = 0,
+        self, feed: Feed, admissions: Admissions, comp_ids: Sequence[str], port: int
     ) -> None:
-        """`port` 0: one that is free."""
         self.feed = feed
         self.admissions = admissions
         self.comp_ids = comp_ids
-        self.our_comp_id = our_comp_id
-        self.messages_per_second = messages_per_second
-        self.port = port or free_port()
-        self.pace = Pace(feed, conflation_ms / 1000)
+        self.port = port
+        self.pace = Pace(feed, settings.FIX_CONFLATION_MS / 1000)
         self.live: dict[str, LiveSession] = {}
         self.admitted: dict[str, Admission] = {}
         # Those whose thread may not have ended yet.
@@ -72,7 +61,7 @@ class Engine:
         self.stores = fix.MemoryStoreFactory()
         self.logs = JournalFactory()
         self.acceptor: fix.ThreadedSocketAcceptor | None = new_acceptor(
-            self.application, self.stores, self.logs, our_comp_id, comp_ids, self.port
+            self.application, self.stores, self.logs, comp_ids, port
         )
 
     def start(self) -> None:
@@ -84,6 +73,11 @@ class Engine:
         assert self.acceptor is not None
         self.pace.start()
         self.acceptor.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether books are published; an unforeseen error would have ended that."""
+        return self.pace.thread.is_alive()
 
     def stop(self, text: str) -> None:
         """Log all sessions out with a reason, then end for good."""
@@ -135,14 +129,8 @@ class Engine:
         return True
 
     def begin(self, comp_id: str) -> None:
-        wire = fix.Session.lookupSession(session_id(self.our_comp_id, comp_id))
-        session = LiveSession(
-            self.admitted.pop(comp_id),
-            self.feed,
-            self.pace,
-            wire,
-            self.messages_per_second,
-        )
+        wire = fix.Session.lookupSession(session_id(comp_id))
+        session = LiveSession(self.admitted.pop(comp_id), self.feed, self.pace, wire)
         with self.lock:
             self.live[comp_id] = session
         logger.info("%s is logged on", comp_id)
@@ -159,9 +147,3 @@ class Engine:
             self.sent_before[comp_id] += session.messages_sent
             self.reasons[comp_id] = session.ending
         logger.info("%s is gone: %s", comp_id, self.reasons[comp_id])
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]

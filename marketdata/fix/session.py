@@ -10,6 +10,7 @@ from threading import Event, Lock, Thread
 from time import monotonic
 
 import quickfix as fix
+from django.conf import settings
 from django.utils import timezone
 
 from marketdata.feed import Feed, LiveBook
@@ -65,7 +66,7 @@ class Probe:
 class Allowance:
     """How many messages a client may send at this moment; refilled as time goes by."""
 
-    def __init__(self, per_second: float, burst: int) -> None:
+    def __init__(self, per_second: int, burst: int) -> None:
         self.per_second = per_second
         self.burst = burst
         self.left = float(burst)
@@ -95,15 +96,13 @@ class LiveSession:
         feed: Feed,
         pace: Pace,
         wire: fix.Session,
-        messages_per_second: int,
     ) -> None:
         self.admission = admission
         self.comp_id = admission.comp_id
         self.feed = feed
         self.pace = pace
         self.wire = wire
-        self.messages_per_second = messages_per_second
-        self.allowance = Allowance(messages_per_second, MESSAGES_BURST)
+        self.allowance = Allowance(settings.FIX_MESSAGES_PER_SECOND, MESSAGES_BURST)
         self.since: datetime = timezone.now()
         self.heard_at: datetime = self.since
         self.messages_sent = 0
@@ -190,7 +189,7 @@ class LiveSession:
     def counts(self) -> None:
         """Count a message of the client's; one too many ends the session."""
         if not self.allowance.take():
-            self.end(TOO_MANY_MESSAGES.format(per_second=self.messages_per_second))
+            self.end(TOO_MANY_MESSAGES.format(per_second=self.allowance.per_second))
 
     def answer(self, message_type: str, bodies: Iterable[str]) -> None:
         self.answers.extend(Outgoing(message_type, body) for body in bodies)

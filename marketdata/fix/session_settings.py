@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import quickfix as fix
+from django.conf import settings
 
 from marketdata.fix.rules import BEGIN_STRING
 
@@ -29,17 +30,17 @@ DEFAULTS = {
 }
 
 
-def session_id(our_comp_id: str, comp_id: str) -> fix.SessionID:
-    return fix.SessionID(BEGIN_STRING, our_comp_id, comp_id)
+def session_id(comp_id: str) -> fix.SessionID:
+    return fix.SessionID(BEGIN_STRING, settings.FIX_COMP_ID, comp_id)
 
 
-def settings_text(our_comp_id: str, comp_ids: Sequence[str], port: int) -> str:
+def settings_text(comp_ids: Sequence[str], port: int) -> str:
     """The sessions of a pool, as QuickFIX reads them."""
     lines = ["[DEFAULT]", f"SocketAcceptPort={port}"]
     lines += [f"{name}={value}" for name, value in DEFAULTS.items()]
     for comp_id in comp_ids:
         lines += ["[SESSION]", f"BeginString={BEGIN_STRING}"]
-        lines += [f"SenderCompID={our_comp_id}", f"TargetCompID={comp_id}"]
+        lines += [f"SenderCompID={settings.FIX_COMP_ID}", f"TargetCompID={comp_id}"]
         if comp_id == comp_ids[0]:
             lines += ["UseDataDictionary=Y", f"DataDictionary={STOCK_DICTIONARY}"]
     return "\n".join(lines) + "\n"
@@ -49,7 +50,6 @@ def new_acceptor(
     application: fix.Application,
     stores: fix.MessageStoreFactory,
     logs: fix.LogFactory,
-    our_comp_id: str,
     comp_ids: Sequence[str],
     port: int,
 ) -> fix.ThreadedSocketAcceptor:
@@ -57,14 +57,12 @@ def new_acceptor(
 
     Whoever has it must hold the other arguments for as long: it does not.
     """
-    settings = fix.SessionSettings()
-    settings.setFromString(settings_text(our_comp_id, comp_ids, port))
-    acceptor = fix.ThreadedSocketAcceptor(application, stores, settings, logs)
+    pool = fix.SessionSettings()
+    pool.setFromString(settings_text(comp_ids, port))
+    acceptor = fix.ThreadedSocketAcceptor(application, stores, pool, logs)
     # A dictionary takes 2.6 MB and QuickFIX copies it for each session; messages are
     # only ever compared with it, so that one does for all.
-    sessions = [
-        fix.Session.lookupSession(session_id(our_comp_id, one)) for one in comp_ids
-    ]
+    sessions = [fix.Session.lookupSession(session_id(one)) for one in comp_ids]
     for session in sessions[1:]:
         session.setDataDictionaryProvider(sessions[0].getDataDictionaryProvider())
     return acceptor

@@ -11,6 +11,7 @@ from django.conf import settings
 from marketdata.feed import Feed
 from marketdata.fix.client import Client
 from marketdata.fix.logon import Admission, Admissions
+from tests.system import free_port
 
 # Importing QuickFIX makes SIGINT end the process at once.
 interrupt = signal.getsignal(signal.SIGINT)
@@ -25,12 +26,9 @@ PATIENCE_SECONDS = 10.0
 class Bench:
     """A running engine, and clients for its CompIDs."""
 
-    def __init__(self, feed: Feed, **options: Any) -> None:
+    def __init__(self, feed: Feed) -> None:
         self.admissions = Admissions()
-        options = {"conflation_ms": 100, "messages_per_second": 20} | options
-        self.engine = Engine(
-            feed, self.admissions, COMP_IDS, our_comp_id=settings.FIX_COMP_ID, **options
-        )
+        self.engine = Engine(feed, self.admissions, COMP_IDS, free_port())
 
     def admit(self, comp_id: str, granted: Collection[str] = ()) -> Admission:
         """What the front would let pass."""
@@ -54,11 +52,11 @@ class Bench:
 
 
 @contextlib.contextmanager
-def running_engine(**options: Any) -> Iterator[Bench]:
+def running_engine() -> Iterator[Bench]:
     """An engine over all books of the database."""
     feed = Feed()
     feed.start()
-    bench = Bench(feed, **options)
+    bench = Bench(feed)
     bench.engine.start()
     try:
         yield bench
