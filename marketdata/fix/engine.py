@@ -11,12 +11,12 @@ import quickfix as fix
 from django.conf import settings
 
 from marketdata.feed import Feed
-from marketdata.fix.session_settings import new_acceptor, session_id
 from marketdata.fix.application import FeedApplication
 from marketdata.fix.editions import Pace
 from marketdata.fix.journal import JournalFactory
 from marketdata.fix.logon import Admission, Admissions
 from marketdata.fix.session import LiveSession
+from marketdata.fix.session_settings import new_acceptor, session_id
 
 logger = logging.getLogger(__name__)
 
