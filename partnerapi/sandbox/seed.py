@@ -34,6 +34,7 @@ from issuers.models import (
     TokenLedgerHead,
     TokenPrice,
 )
+from marketdata.models.sessions import NotBound
 from partnerapi.sandbox.chance import (
     OPENING,
     dice,
@@ -49,6 +50,11 @@ from partnerapi.sandbox.holders import write_investors, write_shareholders
 from partnerapi.sandbox.news import articles
 from partnerapi.sandbox.pictures import logo
 from partnerapi.sandbox.registers import write_register
+from partnerapi.sandbox.sessions import (
+    FixAccess,
+    extend_fix_sessions,
+    write_fix_sessions,
+)
 
 NETWORKS = ("Polygon", "Ethereum", "Tezos EVM")
 COUNTED = {
@@ -74,9 +80,10 @@ class SeedRefused(Exception):
 
 @dataclass(slots=True)
 class Seeded:
-    """`keys` holds each new key's token by its partner's login."""
+    """New keys: `keys` by their partner's login, `fix` those of partners for load."""
 
     keys: dict[str, str] = field(default_factory=dict)
+    fix: list[FixAccess] = field(default_factory=list)
     changed: bool = False
 
 
@@ -90,15 +97,20 @@ def issuer_id(company: Company) -> UUID:
 
 
 def seed(
-    totals: dict[str, int], follow: Callable[[str, int], Callable[[int], object]]
+    totals: dict[str, int],
+    follow: Callable[[str, int], Callable[[int], object]],
+    fix_sessions: int,
 ) -> Seeded:
     """Write what is missing in one transaction; registers grow to `totals` by slug.
+
+    `fix_sessions` is how many partners there are to be for load on the FIX feed.
 
     `follow` is given a piece of work and its size, and returns what to call with
     each part done.
 
     Raises:
-        SeedRefused: other issuers are there, or a register can not become as asked.
+        SeedRefused: other issuers are there, a register can not become as asked, or
+            the pool holds too few CompIDs.
     """
     seeded = Seeded()
     with transaction.atomic():
@@ -114,6 +126,12 @@ def seed(
             seeded.changed = True
         ids_by_slug = {company.slug: issuer_id(company) for company in COMPANIES}
         seeded.changed |= write_accounts(ids_by_slug)
+        try:
+            seeded.changed |= write_fix_sessions()
+            seeded.fix = extend_fix_sessions(fix_sessions)
+        except NotBound as error:
+            raise SeedRefused(f"{error} Nothing was written.") from None
+        seeded.changed |= bool(seeded.fix)
         for slug, total in totals.items():
             seeded.changed |= extend_register(slug, total, follow)
         if seeded.changed:

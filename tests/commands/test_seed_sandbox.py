@@ -33,6 +33,7 @@ from issuers.models import (
     Token,
 )
 from issuers.verification import verify
+from marketdata.models import FixSession
 from partnerapi.sandbox.chance import OPENING
 from tests.register import unguarded_register
 
@@ -238,6 +239,40 @@ def test_again_changes_nothing_and_shows_no_key(seeded):
     assert seed() == seeded | {"keys": {}}
     assert fingerprint() == before
     assert ApiKey.objects.count() == 2
+
+
+def test_the_demo_partner_may_log_on_to_the_feed(seeded):
+    sessions = FixSession.objects.values_list("comp_id", "partner__login", "created_at")
+    assert list(sessions) == [
+        ("PARTNER001", "demo", OPENING),
+        ("PARTNER002", "demo", OPENING),
+    ]
+    FixSession.objects.all().delete()
+    assert seed() == seeded | {"keys": {}}
+    assert FixSession.objects.filter(partner__login="demo").count() == 2
+
+
+def test_partners_for_load_are_added_up_to_a_number(seeded, settings):
+    settings.FIX_SESSIONS = 7
+    two = seed("--fix-sessions=2")["fix"]
+    assert [(each["compID"], each["login"]) for each in two] == [
+        ("PARTNER003", "fix_0001"),
+        ("PARTNER004", "fix_0002"),
+    ]
+    for each in two:
+        key = ApiKey.objects.authenticate(each["key"], timezone.now())
+        assert key.scopes == [Scope.MARKETDATA_READ]
+        assert key.partner.fix_sessions.get().comp_id == each["compID"]
+        assert key.partner.grants.get().issuer is None
+    again = seed("--fix-sessions=2")
+    assert (again["fix"], again["partners"]) == ([], 4)
+    assert [each["compID"] for each in seed("--fix-sessions=4")["fix"]] == [
+        "PARTNER005",
+        "PARTNER006",
+    ]
+    with pytest.raises(CommandError, match="The pool of 7 CompIDs has only 0 left"):
+        seed("--fix-sessions=6")
+    assert FixSession.objects.count() == 6
 
 
 def test_is_the_same_in_every_sandbox(seeded):

@@ -10,6 +10,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 MOST = 10_000_000
 
 
+def fix_sessions(text):
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not a number of sessions, 0 or more")
+    return int(text)
+
+
 def register_size(text):
     slug, _, total = text.partition("=")
     if not slug or not total.isdecimal() or not 1 <= int(total) <= MOST:
@@ -21,14 +27,16 @@ class Command(BaseCommand):
     help = """Fill an empty sandbox with invented companies; again, it changes nothing.
 
 It writes 25 issuers with profiles, logos, figures, articles, tokens and legacy
-shareholders, and two partners with 200 accounts each: `demo`, which may see everything,
-and `observer`, with some grants and two scopes. Their keys are shown once. Rows and ids
+shareholders, and two partners with 200 accounts each: `demo`, which may see everything
+and has two CompIDs for the FIX feed, and `observer`, with some grants and two scopes.
+Keys are shown once. Rows and ids
 are the same in every sandbox. Runs only where PARTNER_API_SANDBOX=true.
 
 examples:
   manage.py seed_sandbox
   manage.py seed_sandbox --json
   manage.py seed_sandbox --shareholders lumarelle-optics=1000000
+  manage.py seed_sandbox --fix-sessions 50 --json
 """
 
     def create_parser(self, *args, **kwargs):
@@ -46,12 +54,20 @@ examples:
             "may be given several times",
         )
         parser.add_argument(
+            "--fix-sessions",
+            metavar="NUMBER",
+            type=fix_sessions,
+            default=0,
+            help="partners with a CompID and a key for the FIX feed each, for load; "
+            "new ones are added until there are so many, and their keys shown once",
+        )
+        parser.add_argument(
             "--json",
             action="store_true",
             help="one line of JSON on standard output: new keys, and counts",
         )
 
-    def handle(self, *, shareholders, **options):
+    def handle(self, *, shareholders, fix_sessions, **options):
         if not settings.PARTNER_API_SANDBOX:
             raise CommandError(
                 "This installation is not a sandbox: nothing was written. Set "
@@ -72,7 +88,7 @@ examples:
                 return lambda done: progress.advance(task, done)
 
             try:
-                seeded = seed(dict(shareholders), follow)
+                seeded = seed(dict(shareholders), follow, fix_sessions)
             except SeedRefused as error:
                 raise CommandError(str(error)) from None
             except IntegrityError as error:
@@ -87,11 +103,17 @@ examples:
         summary += ", ".join(f"{number} {name}" for name, number in numbers.items())
         if options["json"]:
             self.stderr.write(summary, self.style.SUCCESS)
-            self.stdout.write(json.dumps({"keys": seeded.keys, **numbers}))
+            fix = [
+                {"compID": each.comp_id, "login": each.login, "key": each.key}
+                for each in seeded.fix
+            ]
+            self.stdout.write(json.dumps({"keys": seeded.keys, "fix": fix, **numbers}))
             return
         self.stdout.write(summary)
         for login, token in seeded.keys.items():
             self.stdout.write(f"Key of {login}, shown only now: {token}")
+        for access in seeded.fix:
+            self.stdout.write(f"{access.comp_id} of {access.login}: {access.key}")
         if seeded.keys:
             self.stdout.write("Send a key in the header X-Token-Auth.")
 
