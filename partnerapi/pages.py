@@ -16,7 +16,8 @@ from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from issuers.models import public_documents
-from partnerapi import reference
+from marketdata.fix import rules
+from partnerapi import fix_reference, reference
 from partnerapi.schema import schema
 
 SDL_FILE = Path(__file__).with_name("schema.graphql")
@@ -99,6 +100,23 @@ def schema_reference(request: HttpRequest) -> HttpResponse:
     response = cacheable(request, reference_page(), "text/html; charset=utf-8")
     response["Content-Security-Policy"] = PAGE_POLICY
     return response
+
+
+@require_safe
+def fix(request: HttpRequest) -> HttpResponse:
+    context = {
+        "sandbox": settings.PARTNER_API_SANDBOX,
+        "comp_id": settings.FIX_COMP_ID,
+        "port": settings.FIX_PORT,
+        "layouts": rules.LAYOUTS,
+        "session_rules": rules.SESSION_RULES,
+        "limits": fix_reference.limits(),
+        "reject_reasons": rules.MD_REJECT_REASONS,
+        "logouts": fix_reference.logouts(),
+        "steps": fix_reference.conversation(),
+        "engine_settings": fix_reference.engine_settings(),
+    }
+    return page(request, "fix_reference.html", context, PAGE_POLICY)
 
 
 @require_safe

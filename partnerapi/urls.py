@@ -11,6 +11,7 @@ urlpatterns = [
     path("schema.graphql", pages.schema_sdl, name="schema_sdl"),
     path("docs/clients", pages.clients, name="clients"),
     path("docs/schema", pages.schema_reference, name="schema_reference"),
+    path("docs/fix", pages.fix, name="fix"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("admin/", admin.site.urls),
 ]
