@@ -35,7 +35,8 @@ class Limit(NamedTuple):
     number: str
 
 
-class Listed(NamedTuple):
+@dataclass
+class Listed:
     """An instrument of the examples."""
 
     symbol: str
