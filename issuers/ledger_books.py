@@ -299,16 +299,26 @@ LOCK = """
 """
 
 
-# One row at least, for the clock; later than LOCK's, which may have waited.
+# One row at least, for the clock; later than LOCK's, which may have waited. Each
+# account is looked up: where statistics are older than a large import, the planner
+# would compare each with all.
 STANDING = """
     SELECT clock.now, w.token_id, w.account_id, a.kind, a.issuer_id,
         coalesce(holder.name, 'the treasury of ' || issuer.trading_name, ''),
         coalesce(b.balance, 0)
     FROM (SELECT clock_timestamp() AS now) clock
     LEFT JOIN unnest(%s::uuid[], %s::bigint[]) AS w (token_id, account_id) ON TRUE
-    LEFT JOIN issuers_ledgeraccount a ON a.id = w.account_id
-    LEFT JOIN issuers_issuer issuer ON issuer.id = a.issuer_id
-    LEFT JOIN accounts_userholder holder ON holder.id = a.holder_id
-    LEFT JOIN issuers_holderbalance b
-        ON b.token_id = w.token_id AND b.account_id = w.account_id
+    LEFT JOIN LATERAL (
+        SELECT * FROM issuers_ledgeraccount WHERE id = w.account_id LIMIT 1
+    ) a ON TRUE
+    LEFT JOIN LATERAL (
+        SELECT trading_name FROM issuers_issuer WHERE id = a.issuer_id LIMIT 1
+    ) issuer ON TRUE
+    LEFT JOIN LATERAL (
+        SELECT name FROM accounts_userholder WHERE id = a.holder_id LIMIT 1
+    ) holder ON TRUE
+    LEFT JOIN LATERAL (
+        SELECT balance FROM issuers_holderbalance
+        WHERE token_id = w.token_id AND account_id = w.account_id LIMIT 1
+    ) b ON TRUE
 """
