@@ -6,76 +6,27 @@ entry, by number, and what has a number never changes: so there is no torn table
 the same instant gives the same table for ever.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import groupby, repeat
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.db import OperationalError, transaction
+from django.db import OperationalError
 
+from issuers.captable_columns import Holders, TokenSummary
+from issuers.captable_reading import read_holders
 from partnerapi.engine.errors import PartnerAPIError, RequestTimeout
 from partnerapi.engine.pages import fetch
 from partnerapi.engine.scalars import MAX_UINT64
-
-MANY = 200_000
-"""Of more holders, accounts are read all at once and not each."""
-SCAN_RATIO = 32
-"""One account's balance in the past costs about as much as this many postings in a
-scan of all of them."""
 
 
 class CapitalizationTableTooLarge(PartnerAPIError):
     """More holders than one table may list (`maximum`), or a value above 2⁶⁴−1."""
 
     code = "CAPITALIZATION_TABLE_TOO_LARGE"
-
-
-class TokenBalance(NamedTuple):
-    """Units of a token that somebody holds; price and value in euro cents."""
-
-    token_id: str
-    balance: int
-    price: int
-    value: int
-
-
-class Holder(NamedTuple):
-    """A user's holdings of an issuer's tokens; value in euro cents."""
-
-    user_id: str
-    user_holder_id: str
-    total_value: int
-    percentage: float
-    token_balances: Sequence[TokenBalance]
-
-
-@dataclass(frozen=True, slots=True)
-class TokenSummary:
-    """A token as it stood: units held by holders, all units, and the noted entry.
-
-    `seq` is the entry, `last_seq` the ledger's last one when it was noted.
-    """
-
-    token_id: str
-    price: int
-    held: int
-    supply: int
-    holder_count: int
-    seq: int
-    last_seq: int = field(compare=False)
-
-    @property
-    def held_value(self) -> int:
-        return self.held * self.price
-
-    @property
-    def supply_value(self) -> int:
-        return self.supply * self.price
 
 
 @dataclass(frozen=True)
@@ -88,7 +39,7 @@ class CapitalizationTable:
 
     date: str
     tokens: list[TokenSummary]
-    holders: list[Holder] | CapitalizationTableTooLarge | None = None
+    holders: Holders | CapitalizationTableTooLarge | None = None
 
     @cached_property
     def total_value(self) -> int:
@@ -109,7 +60,7 @@ def capitalization_tables(
     date, summaries = note(issuer_ids, at)
     if not with_holders:
         return [CapitalizationTable(date, tokens) for tokens in summaries]
-    holders: list[Any] = [[] for _ in issuer_ids]
+    holders: list[Any] = [Holders([], []) for _ in issuer_ids]
     places = []
     for place, tokens in enumerate(summaries):
         count = sum(token.holder_count for token in tokens)
@@ -148,108 +99,6 @@ def note(
     return rows[0][0], summaries
 
 
-def read_holders(
-    places: Sequence[int], summaries: Sequence[Sequence[TokenSummary]]
-) -> Iterator[tuple[int, list[Holder]]]:
-    """For each place its holders, by value descending, then by user's id."""
-    noted = [
-        (place, n, token)
-        for place in places
-        for n, token in enumerate(summaries[place])
-        if token.holder_count
-    ]
-    if not noted:
-        return
-    tokens = [token for *_, token in noted]
-    several = len(noted) > len(places)
-    many = sum(token.holder_count for token in tokens) > MANY
-    statement = HOLDERS.format(value=VALUES[several], accounts=ACCOUNTS[many])
-    arguments = [
-        SCAN_RATIO,
-        [place for place, *_ in noted],
-        [n for _, n, _ in noted],
-        [token.token_id for token in tokens],
-        [token.seq for token in tokens],
-        [token.holder_count for token in tokens],
-        [token.price for token in tokens],
-    ]
-    if many:
-        with transaction.atomic():
-            # Joined and sorted in memory: on the disk it would take twice as long.
-            fetch("SELECT set_config('work_mem', '256MB', TRUE)", [], tuple)
-            rows = fetch(statement, arguments, tuple)
-    else:
-        rows = fetch(statement, arguments, tuple)
-    if len(places) == 1:
-        yield places[0], listed(rows, summaries[places[0]])
-        return
-    for place, group in groupby(rows, itemgetter(0)):
-        yield place, listed(list(group), summaries[place])
-
-
-def listed(
-    rows: Sequence[tuple[Any, ...]], tokens: Sequence[TokenSummary]
-) -> list[Holder]:
-    """Holders of rows that come holder by holder, each holder's by the token's place.
-
-    Percentages are shares of the value; without any value, of the units.
-    """
-    users: Sequence[str]
-    profiles: Sequence[str]
-    _, numbers, users, profiles, texts = zip(*rows, strict=True)
-    units = list(map(int, texts))
-    prices = [token.price for token in tokens]
-    ids = [token.token_id for token in tokens]
-    if len(set(numbers)) == 1:
-        price, token_id = prices[numbers[0]], ids[numbers[0]]
-        values = units if price == 1 else [balance * price for balance in units]
-        holdings: Any = zip(
-            map(
-                TokenBalance._make,
-                zip(repeat(token_id), units, repeat(price), values, strict=False),
-            ),
-            strict=True,
-        )
-    else:
-        users, profiles, units, values, holdings = merged(
-            numbers, users, profiles, units, ids, prices
-        )
-    total = sum(values)
-    weights, whole = (values, total) if total else (units, sum(units))
-    shares = [weight / whole for weight in weights]
-    return list(
-        map(Holder._make, zip(users, profiles, values, shares, holdings, strict=True))
-    )
-
-
-def merged(
-    numbers: Sequence[int],
-    users: Sequence[str],
-    profiles: Sequence[str],
-    units: Sequence[int],
-    ids: Sequence[str],
-    prices: Sequence[int],
-) -> tuple[list[Any], ...]:
-    """The columns of holders of whom each may have several rows."""
-    columns: tuple[list[Any], ...] = ([], [], [], [], [])
-    holding: list[TokenBalance] = []
-    last = None
-    for number, user, profile, balance in zip(
-        numbers, users, profiles, units, strict=True
-    ):
-        if user != last:
-            last, holding = user, []
-            for column, value in zip(
-                columns, (user, profile, 0, 0, holding), strict=True
-            ):
-                column.append(value)
-        price = prices[number]
-        holding.append(TokenBalance(ids[number], balance, price, balance * price))
-        columns[2][-1] += balance
-        columns[3][-1] += balance * price
-    return columns
-
-
 def too_many(count: int) -> CapitalizationTableTooLarge:
     maximum = settings.PARTNER_API_MAX_HOLDERS
     return CapitalizationTableTooLarge(
@@ -271,59 +120,3 @@ NOTE = """
         noted_held::text, noted_supply::text, noted_holders, noted_seq, noted_last_seq
     FROM register_note(%s::uuid[], %s::timestamptz)
 """
-# Balances as they are serve where nothing was posted since. Each other account is
-# looked up, unless that would cost more than one scan of all postings: no more
-# accounts can have changed than there are holders, then or now, nor than postings.
-HOLDERS = """
-    WITH noted AS MATERIALIZED (
-        SELECT n.*, %s::bigint * least(
-                2 * (h.last_seq - n.seq), greatest(n.holders, h.holder_count)
-            ) > 2 * h.last_seq AS is_scanned
-        FROM unnest(%s::int[], %s::int[], %s::uuid[], %s::bigint[], %s::bigint[],
-                %s::bigint[]) AS n (place, number, token_id, seq, holders, price)
-        JOIN issuers_tokenledgerhead h ON h.token_id = n.token_id
-    ), balances AS (
-        SELECT n.place, n.number, n.price, b.account_id, b.balance
-        FROM noted n
-        JOIN issuers_holderbalance b
-            ON b.token_id = n.token_id AND b.last_seq <= n.seq
-        WHERE NOT n.is_scanned
-        UNION ALL
-        SELECT n.place, n.number, n.price, b.account_id, p.balance_after
-        FROM noted n
-        JOIN issuers_holderbalance b
-            ON b.token_id = n.token_id AND b.last_seq > n.seq
-        CROSS JOIN LATERAL (
-            SELECT p.balance_after FROM issuers_ledgerposting p
-            WHERE p.token_id = b.token_id AND p.account_id = b.account_id
-              AND p.seq <= n.seq
-            ORDER BY p.seq DESC LIMIT 1
-        ) p
-        WHERE NOT n.is_scanned
-        UNION ALL
-        SELECT n.place, n.number, n.price, p.account_id, p.balance_after
-        FROM noted n
-        CROSS JOIN LATERAL (
-            SELECT DISTINCT ON (account_id) account_id, balance_after
-            FROM issuers_ledgerposting
-            WHERE token_id = n.token_id AND seq <= n.seq
-            ORDER BY account_id, seq DESC
-        ) p
-        WHERE n.is_scanned
-    )
-    SELECT place, number, a.user_id::text, a.holder_id::text, balance::text
-    FROM balances {accounts}
-    WHERE balance > 0 AND a.kind = 'HOLDER'
-    ORDER BY place, {value} DESC, a.user_id, number
-"""
-VALUES = {
-    False: "balance * price",
-    # Where some issuer has more than one token, a holder's value is a sum.
-    True: "sum(balance * price) OVER (PARTITION BY place, account_id)",
-}
-ACCOUNTS = {
-    # The planner would read the accounts of all the world for those of one register.
-    False: """CROSS JOIN LATERAL (
-        SELECT * FROM issuers_ledgeraccount WHERE id = account_id LIMIT 1) a""",
-    True: "JOIN issuers_ledgeraccount a ON a.id = account_id",
-}

@@ -212,12 +212,12 @@ class Register(RuleBasedStateMachine):
         self.remember(answers[0])
 
     def read(self, at: datetime | str | None) -> tuple[str, Any]:
-        from issuers.captable import capitalization_tables
+        from issuers.captable import Holders, capitalization_tables
 
         instant = datetime.fromisoformat(at) if isinstance(at, str) else at
         [table] = capitalization_tables([str(self.issuer.pk)], instant, True)
         place = {str(token.pk): n for n, token in enumerate(self.tokens)}
-        assert isinstance(table.holders, list)
+        assert isinstance(table.holders, Holders)
         if table.holders:
             assert abs(sum(h.percentage for h in table.holders) - 1) < 1e-9
         return table.date, (

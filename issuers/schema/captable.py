@@ -96,8 +96,8 @@ class CapitalizationTableHolder(graphene.ObjectType):
 
     def resolve_user_holder(holders, info):
         profiles = UserHolderModel.objects.all()
-        keys = [holder.user_holder_id for holder in holders]
-        return read_rows("UserHolder", info, profiles, keys)
+        users = [holder.user_id for holder in holders]
+        return read_rows("UserHolder", info, profiles, users, by="user_id")
 
     def resolve_total_value(holders, info):
         # Of a list by value: where the first fits, all do.

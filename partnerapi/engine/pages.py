@@ -17,6 +17,7 @@ from partnerapi.engine.statements import (
     List,
     Shape,
     count_statement,
+    holds_uuids,
     page_statement,
     primary_key,
     rows_statement,
@@ -127,7 +128,7 @@ def read_rows(
         return [None] * len(ids)
     columns = info.selection.columns(graphql_type) | {primary_key(rows.model).name, by}
     wanted: Any = distinct
-    if isinstance(rows.model._meta.get_field(by), models.UUIDField):
+    if holds_uuids(rows.model, by):
         # As text: psycopg would write tens of thousands of ids one by one.
         wanted = "{" + ",".join(distinct) + "}"
     found = fetch(

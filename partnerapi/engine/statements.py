@@ -66,6 +66,11 @@ def concrete_field(model: type[models.Model], name: str) -> Any:
     return model._meta.get_field(name)
 
 
+def holds_uuids(model: type[models.Model], name: str) -> bool:
+    field = concrete_field(model, name)
+    return isinstance(getattr(field, "target_field", field), models.UUIDField)
+
+
 def primary_key(model: type[models.Model]) -> Any:
     return model._meta.pk
 
@@ -211,7 +216,6 @@ def count_statement(of: List, condition: str) -> str:
 def rows_statement(model: Any, paths: frozenset[str], by: str, condition: str) -> str:
     columns = Columns(model)
     listed = columns.listed(paths)
-    is_uuid = isinstance(model._meta.get_field(by), models.UUIDField)
     return (
         sql.SQL("SELECT 0, {} FROM {} WHERE {}.{} = ANY(%s::{}) AND ({})")
         .format(
@@ -219,7 +223,7 @@ def rows_statement(model: Any, paths: frozenset[str], by: str, condition: str) -
             columns.source(),
             columns.table,
             sql.Identifier(by),
-            sql.SQL("uuid[]" if is_uuid else "text[]"),
+            sql.SQL("uuid[]" if holds_uuids(model, by) else "text[]"),
             sql.SQL(condition),
         )
         .as_string()

@@ -1,0 +1,121 @@
+"""What a capitalization table says of tokens and of holders, these as columns.
+
+A register may have a million holders, and a million objects take longer to make than
+to read: so a holder's row, and each column, is made when it is looked at.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import repeat
+from operator import mul
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSummary:
+    """A token as it stood: units held by holders, all units, and the noted entry.
+
+    `seq` is the entry, `last_seq` the ledger's last one when it was noted.
+    """
+
+    token_id: str
+    price: int
+    held: int
+    supply: int
+    holder_count: int
+    seq: int
+    last_seq: int = field(compare=False)
+
+    @property
+    def held_value(self) -> int:
+        return self.held * self.price
+
+    @property
+    def supply_value(self) -> int:
+        return self.supply * self.price
+
+
+class TokenBalance(NamedTuple):
+    """Units of a token that somebody holds; price and value in euro cents."""
+
+    token_id: str
+    balance: int
+    price: int
+    value: int
+
+
+class Holder(NamedTuple):
+    """A user's holdings of an issuer's tokens; value in euro cents."""
+
+    user_id: str
+    total_value: int
+    percentage: float
+    token_balances: Sequence[TokenBalance]
+
+
+@dataclass(frozen=True)
+class Holding:
+    """All units held of one token, and the places of their holders in the table."""
+
+    token: TokenSummary
+    places: Sequence[int]
+    units: Sequence[int]
+
+    @property
+    def values(self) -> Iterator[int]:
+        return map(mul, self.units, repeat(self.token.price))
+
+
+@dataclass(frozen=True)
+class Holders:
+    """The holders by value descending, then by user's id; each a Holder.
+
+    `holdings` are in the order of the tokens' creation.
+    """
+
+    user_ids: Sequence[str]
+    holdings: Sequence[Holding]
+
+    def __len__(self) -> int:
+        return len(self.user_ids)
+
+    def __iter__(self) -> Iterator[Holder]:
+        columns = (self.total_values, self.percentages, self.token_balances)
+        return map(Holder._make, zip(self.user_ids, *columns, strict=True))
+
+    @cached_property
+    def total_values(self) -> list[int]:
+        return self.summed(holding.values for holding in self.holdings)
+
+    @cached_property
+    def percentages(self) -> list[float]:
+        """Shares of the value; without any value, of the units."""
+        weights = self.total_values
+        whole = sum(weights)
+        if not whole:
+            weights = self.summed(holding.units for holding in self.holdings)
+            whole = sum(weights)
+        return [weight / whole for weight in weights]
+
+    @cached_property
+    def token_balances(self) -> list[list[TokenBalance]]:
+        rows: list[list[TokenBalance]] = [[] for _ in self.user_ids]
+        for holding in self.holdings:
+            token = holding.token
+            columns = (
+                repeat(token.token_id), holding.units, repeat(token.price),
+                holding.values,
+            )  # fmt: skip
+            balances = map(TokenBalance._make, zip(*columns, strict=False))
+            for place, balance in zip(holding.places, balances, strict=True):
+                rows[place].append(balance)
+        return rows
+
+    def summed(self, columns: Iterable[Iterable[int]]) -> list[int]:
+        """One number for each holder, from those that each holding has of its own."""
+        sums = [0] * len(self.user_ids)
+        for holding, column in zip(self.holdings, columns, strict=True):
+            for place, number in zip(holding.places, column, strict=True):
+                sums[place] += number
+        return sums
