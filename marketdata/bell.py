@@ -75,20 +75,27 @@ def ring(token_id: UUID) -> None:
 
 
 def publish(message: str) -> None:
-    """Publish on this thread's own connection.
+    """Publish on this thread's own connection, without waiting for the answer.
+
+    It is read before the next message, by when it has long come.
 
     Raises:
-        RedisError: no answer; the next call connects anew.
+        RedisError: no answer to the last message; the next call connects anew.
     """
     redis = getattr(local, "redis", None)
     if redis is None:
         cache: Any = caches["default"]
         client = cache.client.get_client(write=True)
         redis = local.redis = client.connection_pool.make_connection()
+        local.awaits_answer = False
     try:
+        if local.awaits_answer:
+            redis.read_response()
+        local.awaits_answer = False
         redis.send_command("PUBLISH", BELL, message)
-        redis.read_response()
+        local.awaits_answer = True
     except RedisError:
         # An answer that comes late must not be taken for the next one's.
         redis.disconnect()
+        local.awaits_answer = False
         raise

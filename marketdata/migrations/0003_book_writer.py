@@ -3,6 +3,9 @@ from django.db import migrations, models
 # A plan is kept for the session, and may be made while the tables are still empty.
 BY_INDEX = "SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off"
 
+# A writer waits for its turn behind others of the same log, and for their batches.
+WAITS = "SET lock_timeout = '10s'"
+
 # What a row says, as a number; the head keeps the sum of all, and each snapshot of all
 # before it, which betrays whoever gets past the guards.
 DIGEST = """
@@ -30,7 +33,7 @@ CREATE FUNCTION marketdata_record(
     bid_prices bigint[], bid_quantities bigint[],
     ask_prices bigint[], ask_quantities bigint[])
 RETURNS TABLE (sequence bigint, trade bigint, at timestamptz)
-LANGUAGE plpgsql {BY_INDEX} AS $$
+LANGUAGE plpgsql {BY_INDEX} {WAITS} AS $$
 #variable_conflict use_column
 DECLARE
     head marketdata_orderbookhead;
@@ -105,7 +108,7 @@ LOCK_BOOK = f"""
 CREATE FUNCTION marketdata_lock_book(token uuid)
 RETURNS TABLE (sequence bigint, snapshot bigint,
     sides smallint[], prices bigint[], quantities bigint[])
-LANGUAGE plpgsql {BY_INDEX} AS $$
+LANGUAGE plpgsql {BY_INDEX} {WAITS} AS $$
 DECLARE
     head marketdata_orderbookhead;
 BEGIN

@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 
 from issuers.models import Token
 from marketdata.log import Deal, Message, record
-from marketdata.models import BookChange, OrderBookHead, Trade
+from marketdata.models import BookChange, Trade
 from tests.marketdata.markets import bid, head_of, traded
 
 ME = "maker@example.com"
@@ -101,8 +101,7 @@ def test_a_change_that_does_not_follow_the_last_one_is_refused(acme: Token):
 
 
 def test_a_trade_that_does_not_follow_the_last_one_is_refused(acme: Token):
-    record(acme.pk, [Message(deals=[Deal(1, 1)])], ME)
-    at = OrderBookHead.objects.get(token=acme).last_at
+    at = record(acme.pk, [Message(deals=[Deal(1, 1)])], ME).at
     primary = Token.objects.create(issuer=acme.issuer, name="P", symbol="PRIM")
     for token, sequence in ((acme, 2), (acme, 3), (primary, 1)):
         trade = Trade(token=token, sequence=sequence, price_cents=1, quantity=1, at=at)
