@@ -1,0 +1,109 @@
+"""What became of order books, held against what their writers know."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from uuid import UUID
+
+from tests.chaos.book_actors import Acknowledged, Attempt, FeedProcess, Writer
+from tests.chaos.book_logs import heads
+
+
+@dataclass
+class Report:
+    """What was done, and how many histories ended otherwise than acknowledged."""
+
+    histories: int
+    calls: int = 0
+    changes: int = 0
+    trades: int = 0
+    refused: int = 0
+    other_numbers: int = 0
+    other_books: int = 0
+    other_journals: int = 0
+    other_trades: int = 0
+    writers_killed: int = 0
+    feeds_killed: int = 0
+    feeds_put_to_sleep: int = 0
+    redis_killed: int = 0
+    pruned: int = 0
+    rebuilt: int = 0
+    seconds: float = 0
+
+    @property
+    def passed(self) -> bool:
+        return not (
+            self.other_numbers
+            or self.other_books
+            or self.other_journals
+            or self.other_trades
+        )
+
+
+def in_order(
+    acknowledged: list[Acknowledged], unknown: list[Attempt], end: tuple[int, int]
+) -> Iterator[Attempt]:
+    """A log's calls by their numbers; where some are missing, those of the killed.
+
+    Numbers that nobody's call explains are passed over: the examination finds them.
+    """
+    at = (0, 0)
+    ends = [((call.sequence, call.trade), call.attempt) for call in acknowledged]
+    for (sequence, trade), attempt in [*sorted(ends, key=itemgetter(0)), (end, None)]:
+        changes, deals = (
+            (len(attempt.changes), len(attempt.deals)) if attempt else (0, 0)
+        )
+        before = (sequence - changes, trade - deals)
+        for one in unknown:
+            missing = (before[0] - at[0], before[1] - at[1])
+            if missing == (len(one.changes), len(one.deals)):
+                unknown.remove(one)
+                yield one
+                break
+        if attempt:
+            yield attempt
+        at = (sequence, trade)
+
+
+def examine(
+    token_ids: list[UUID], writers: list[Writer], feed: FeedProcess, report: Report
+) -> None:
+    """Compare the feed's books with those of what was acknowledged."""
+    ends = heads(token_ids)
+    seen = feed.books(ends)
+    for token_id, end in ends.items():
+        acknowledged = [
+            call
+            for writer in writers
+            for call in writer.acknowledged
+            if call.attempt.token_id == token_id
+        ]
+        unknown = [
+            attempt
+            for writer in writers
+            for attempt in writer.unknown
+            if attempt.token_id == token_id
+        ]
+        book: dict[tuple[int, int], int] = {}
+        trades: list[tuple[int, int, int]] = []
+        sequence = 0
+        for attempt in in_order(acknowledged, unknown, end):
+            sequence += len(attempt.changes)
+            for deal in attempt.deals:
+                trades.append((len(trades) + 1, *deal))
+            for side, price, quantity in attempt.changes:
+                book.pop((side, price), None)
+                if quantity:
+                    book[side, price] = quantity
+        report.calls += len(acknowledged)
+        report.changes += sequence
+        report.trades += len(trades)
+        report.other_numbers += (sequence, len(trades)) != end
+        found = seen.get(token_id)
+        if found is None:
+            report.other_books += 1
+            continue
+        report.other_books += (found.sequence, found.book) != (sequence, book)
+        report.other_journals += found.kept != book
+        report.other_trades += (found.last_trade, found.trades) != (len(trades), trades)
+        report.rebuilt += found.rebuilt
