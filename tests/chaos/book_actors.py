@@ -17,7 +17,7 @@ from uuid import UUID
 
 from tests.chaos.book_logs import prune
 
-SNAPSHOT_EVERY = 10
+SNAPSHOT_EVERY = 5
 """Changes; in earnest more, so that these histories would have none."""
 REACH_SECONDS = 15.0
 
@@ -87,11 +87,11 @@ def throw(dice: random.Random) -> Any:
     from marketdata.orderbook import Change
 
     changes = []
-    for _ in range(dice.choice((0, 1, 1, 1, 2, 4))):
+    for _ in range(dice.choice((0, 1, 1, 2, 4))):
         side = dice.randrange(2)
-        # The ranges of both sides meet in two prices.
-        price = 100 + (dice.randrange(-1, 11) if side else dice.randrange(-11, 1))
-        changes.append(Change(side, price, dice.choice((0, 1, 2, 5, 9))))
+        # The sides meet in one price; books of few levels have a snapshot sooner.
+        price = 100 + (dice.randrange(6) if side else -dice.randrange(6))
+        changes.append(Change(side, price, dice.choice((0, 1, 2, 3, 4, 5, 6, 7))))
     # Never nothing at all: that would have the numbers of the call before.
     least = 0 if changes else 1
     deals = [Deal(100, dice.randrange(1, 9)) for _ in range(dice.randrange(least, 2))]

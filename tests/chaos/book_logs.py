@@ -1,11 +1,22 @@
 """The logs of order books in a storm: opened, pruned, looked at."""
 
 import time
+from typing import NamedTuple
 from uuid import UUID
+
+from django.utils import timezone
 
 from tests.chaos.installation import close_connection
 
 REST_SECONDS = 15.0
+
+
+class End(NamedTuple):
+    """The last numbers of a log, and how many trades were not pruned."""
+
+    sequence: int
+    trade: int
+    trades_left: int
 
 
 def open_books(count: int) -> list[UUID]:
@@ -27,25 +38,19 @@ def open_books(count: int) -> list[UUID]:
 
 
 def prune(token_ids: list[UUID]) -> None:
-    """Delete what the newest snapshots cover."""
-    from marketdata.models import BookChange, BookSnapshot
+    """Delete what is covered, however young it is."""
+    from marketdata import pruning
 
-    for token_id in token_ids:
-        snapshots = BookSnapshot.objects.filter(token=token_id)
-        newest = snapshots.order_by("-sequence").first()
-        if newest is not None:
-            snapshots.filter(sequence__lt=newest.sequence).delete()
-            BookChange.objects.filter(
-                token=token_id, sequence__lt=newest.sequence
-            ).delete()
+    logs = pruning.covered(timezone.now())
+    pruning.prune(log for log in logs if log.token_id in token_ids)
     close_connection()
 
 
-def heads(token_ids: list[UUID]) -> dict[UUID, tuple[int, int]]:
+def ends_of(token_ids: list[UUID]) -> dict[UUID, End]:
     """Where the logs end, once no killed writer's statement goes on."""
     from django.db import connection
 
-    from marketdata.models import OrderBookHead
+    from marketdata.models import OrderBookHead, Trade
 
     deadline = time.monotonic() + REST_SECONDS
     with connection.cursor() as cursor:
@@ -58,7 +63,11 @@ def heads(token_ids: list[UUID]) -> dict[UUID, tuple[int, int]]:
                 break
             time.sleep(0.002)
     found = {
-        head.token_id: (head.last_sequence, head.last_trade)
+        head.token_id: End(
+            head.last_sequence,
+            head.last_trade,
+            Trade.objects.filter(token=head.token_id).count(),
+        )
         for head in OrderBookHead.objects.filter(token__in=token_ids)
     }
     close_connection()

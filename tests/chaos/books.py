@@ -32,9 +32,9 @@ AT_ONCE = 20
 WRITERS = 4
 CALLS = 150
 """That a writer makes, over all histories of its time."""
-LONGEST_CALM_SECONDS = 0.25
+LONGEST_CALM_SECONDS = 0.5
 SHARE_OF_WRITERS = 0.4
-"""Among what is killed while there are writers."""
+"""Of the faults until one of them was killed."""
 
 
 class Cache:
@@ -99,6 +99,7 @@ def rage(
     for writer in writers:
         writer.begin(token_ids, dice.random(), CALLS)
     fault_at = time.monotonic() + dice.uniform(0, LONGEST_CALM_SECONDS)
+    may_kill = True
     while writing := [writer for writer in writers if writer.left]:
         calm = max(0.0, fault_at - time.monotonic())
         ready = wait([writer.pipe for writer in writing], timeout=calm)
@@ -107,8 +108,10 @@ def rage(
                 writer.read()
         if time.monotonic() < fault_at:
             continue
-        if dice.random() < SHARE_OF_WRITERS:
+        if may_kill and dice.random() < SHARE_OF_WRITERS:
             dice.choice(writing).kill(token_ids, dice.random())
+            # Of two calls without an answer nobody could say which was made.
+            may_kill = False
         else:
             break_one(token_ids, feed, cache, dice, report)
         fault_at = time.monotonic() + dice.uniform(0, LONGEST_CALM_SECONDS)
@@ -126,7 +129,7 @@ def break_one(
     if fault == "kill":
         feed.kill()
     elif fault == "sleep":
-        feed.sleep(dice.uniform(0, 0.3), token_ids)
+        feed.sleep(dice.uniform(0, 0.6), token_ids)
     elif fault == "prune":
         prune(token_ids)
         report.pruned += 1

@@ -10,10 +10,10 @@ KEPT = {
 
 
 def test_no_fault_makes_a_book_another_one(run: Callable[..., dict[str, Any]]):
-    report = run("books", "--histories", "60")
+    report = run("books", "--histories", "40")
     assert {name: report[name] for name in KEPT} == KEPT
-    assert report["histories"] == 60
+    assert report["histories"] == 40
     assert report["calls"] >= 600
-    # So many histories have each of these, whatever the dice say.
-    faults = ("writers_killed", "feeds_killed", "redis_killed", "pruned")
-    assert min(report[name] for name in faults) > 0
+    # Each twenty end with one.
+    faults = ("feeds_killed", "feeds_put_to_sleep", "redis_killed", "pruned")
+    assert sum(report[name] for name in faults) >= 2
