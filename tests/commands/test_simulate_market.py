@@ -5,34 +5,37 @@ import signal
 import threading
 import time
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connection, transaction
 
 from issuers import ledger
-from issuers.models import Token, TokenPrice
+from issuers.models import Issuer, Token, TokenPrice
 from marketdata.log import Deal, Message, record
 from marketdata.management.commands.simulate_market import Market
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Trade
 from marketdata.orderbook import ASK, BID, Change, OrderBook
 from tests.characters import World
+from tests.register import new_issuer
 
 FAST = ("--rate", "1000000")
+
+
+def traded(issuer: Issuer, symbol: str) -> Token:
+    return Token.objects.create(
+        issuer=issuer,
+        name="Traded",
+        symbol=symbol,
+        market_type=Token.MarketType.SECONDARY_MARKET,
+    )
 
 
 @pytest.fixture
 def tokens(world: World, settings) -> list[Token]:
     """Three on the secondary market, priced but for the last; the world's are not."""
     settings.PARTNER_API_SANDBOX = True
-    made = [
-        Token.objects.create(
-            issuer=world.listed,
-            name="Traded",
-            symbol=symbol,
-            market_type=Token.MarketType.SECONDARY_MARKET,
-        )
-        for symbol in ("AAA", "BBB", "CCC")
-    ]
+    made = [traded(world.listed, symbol) for symbol in ("AAA", "BBB", "CCC")]
     for token, price in zip(made, (1_500, 40_000), strict=False):
         ledger.set_price(token.pk, price, TokenPrice.Source.MANUAL, "ana@example.com")
     return made
@@ -129,6 +132,33 @@ def test_looks_again_at_a_book_on_which_others_write(tokens: list[Token]):
     assert OrderBook(log(token)) == levels(token)
     head = OrderBookHead.objects.get(token=token)
     assert head.last_sequence == len(log(token))
+
+
+def test_goes_on_when_the_database_has_not_taken_something(transactional_db, settings):
+    settings.PARTNER_API_SANDBOX = True
+    token = traded(new_issuer(), "AAA")
+    simulate("--events", "5", "--seed", "1", *FAST)
+    before = len(log(token))
+    with psycopg.connect(**connection.get_connection_params()) as other:
+        held = "SELECT FROM marketdata_orderbookhead WHERE token_id = %s FOR UPDATE"
+        other.execute(held, [token.pk])
+        timer = threading.Timer(1.5, other.rollback)
+        timer.start()
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = 200")
+        errors = io.StringIO()
+        call_command(
+            *("simulate_market", "--events", "5", *FAST),
+            stdout=io.StringIO(),
+            stderr=errors,
+        )
+        timer.join()
+    connection.close()
+    first, *_ = errors.getvalue().splitlines()
+    assert first.startswith("The database did not take it: canceling statement due to ")
+    assert first.endswith("; trying again.")
+    assert len(log(token)) >= before + 5
+    assert OrderBook(log(token)) == levels(token)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

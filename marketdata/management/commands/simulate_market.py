@@ -31,6 +31,7 @@ UNPRICED_HOME = 1_000
 BATCH = 500
 STATUS_SECONDS = 1
 RETRY_SECONDS = 1
+BEHIND_SECONDS = 1
 
 
 def positive(text):
@@ -121,6 +122,8 @@ examples:
             now = time.monotonic()
             if seconds is not None and now - began >= seconds:
                 return
+            # A machine that slept has nothing to make up for.
+            due = max(due, now - BEHIND_SECONDS)
             most = BATCH if events is None else min(BATCH, events - market.events)
             happening = 0
             while due <= now and happening < most:
