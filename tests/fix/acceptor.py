@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -33,14 +34,17 @@ class Acceptor:
     members: list[Member]
     host: str = "127.0.0.1"
     comp_id: str = settings.FIX_COMP_ID
+    tls: ssl.SSLContext | None = None
 
     def client(self, member: int = 0, **options: Any) -> Client:
         """A client for one of the members, not logged on yet."""
         options = {
+            "host": self.host,
             "sender": self.members[member].comp_id,
             "key": self.members[member].key,
+            "tls": self.tls,
         } | options
-        return Client(host=self.host, port=self.port, target=self.comp_id, **options)
+        return Client(port=self.port, target=self.comp_id, **options)
 
     def is_ready(self) -> bool:
         """Whether a Logon works."""
@@ -51,16 +55,26 @@ class Acceptor:
             return False
 
 
+def database_url() -> str:
+    """The address of the tests' own database."""
+    database = connection.settings_dict["NAME"]
+    return urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{database}").geturl()
+
+
 @contextlib.contextmanager
 def running_acceptor(
-    log: Path, members: list[Member], **environment: str
+    log: Path,
+    members: list[Member],
+    tls: ssl.SSLContext | None = None,
+    **environment: str,
 ) -> Iterator[Acceptor]:
-    """`run_fix_acceptor` with these settings; on leaving it is told to end."""
+    """`run_fix_acceptor` with these settings; on leaving it is told to end.
+
+    `tls` is how its clients trust the certificate that the settings name.
+    """
     port = free_port()
-    database = connection.settings_dict["NAME"]
-    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{database}").geturl()
     settings_of_ours = {
-        "DATABASE_URL": url,
+        "DATABASE_URL": database_url(),
         "FIX_PORT": str(port),
         "FIX_SESSIONS": "5",
         "LOG_LEVEL": "INFO",
@@ -73,7 +87,7 @@ def running_acceptor(
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    acceptor = Acceptor(process, port, log, members)
+    acceptor = Acceptor(process, port, log, members, tls=tls)
     try:
         deadline = time.monotonic() + START_SECONDS
         while not acceptor.is_ready():

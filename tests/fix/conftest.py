@@ -1,4 +1,6 @@
 import contextlib
+import ssl
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,9 +41,9 @@ def start_acceptor(market: Market, tmp_path: Path) -> Iterator[Callable[..., Acc
     """Starts an acceptor with the settings that are given; it ends with the test."""
     with contextlib.ExitStack() as stack:
 
-        def start(**environment: str) -> Acceptor:
+        def start(tls: ssl.SSLContext | None = None, **environment: str) -> Acceptor:
             log = tmp_path / "acceptor.log"
-            running = running_acceptor(log, market.members, **environment)
+            running = running_acceptor(log, market.members, tls, **environment)
             return stack.enter_context(running)
 
         yield start
@@ -68,3 +70,21 @@ def committed_key(keeps_rows: None, transactional_db: None) -> Iterator[str]:
 def any_port(settings: Any) -> None:
     """Let the system choose where to listen."""
     settings.FIX_PORT = 0
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A self-signed certificate for localhost, and its key: two PEM files."""
+    directory = tmp_path_factory.mktemp("tls")
+    certificate, key = directory / "certificate.pem", directory / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"),
+            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=DNS:localhost"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return certificate, key

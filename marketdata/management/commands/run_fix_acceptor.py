@@ -139,13 +139,18 @@ examples:
     def check_acceptor(self, comp_id, key):
         if not key:
             raise CommandError("--check needs an API key: put it into FIX_KEY.")
+        certificate = settings.FIX_TLS_CERTIFICATE
+        try:
+            tls = own_certificate(certificate) if certificate else None
+        except OSError as error:
+            raise CommandError(f"FIX_TLS_CERTIFICATE={certificate}: {error}") from None
         client = Client(
             host=ANYWHERE.get(settings.FIX_HOST, settings.FIX_HOST),
             port=settings.FIX_PORT,
             sender=comp_id,
             target=settings.FIX_COMP_ID,
             key=key,
-            tls=self.own_certificate(),
+            tls=tls,
         )
         try:
             with client:
@@ -154,19 +159,14 @@ examples:
             raise CommandError(explain(failure, client)) from None
         return f"{comp_id} has logged on to {client.host}:{client.port}, and out."
 
-    def own_certificate(self):
-        """TLS that trusts the configured certificate, whatever name it is for."""
-        certificate = settings.FIX_TLS_CERTIFICATE
-        if not certificate:
-            return None
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
-        try:
-            context.load_verify_locations(certificate)
-        except OSError as error:
-            raise CommandError(f"FIX_TLS_CERTIFICATE={certificate}: {error}") from None
-        return context
+
+def own_certificate(certificate):
+    """TLS that trusts the configured certificate, whatever name it is for."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(certificate)
+    return context
 
 
 def of_database(error):
