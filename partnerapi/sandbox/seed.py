@@ -99,7 +99,7 @@ def issuer_id(company: Company) -> UUID:
 def seed(
     totals: dict[str, int],
     follow: Callable[[str, int], Callable[[int], object]],
-    fix_sessions: int,
+    fix_sessions: int = 0,
 ) -> Seeded:
     """Write what is missing in one transaction; registers grow to `totals` by slug.
 
