@@ -21,17 +21,16 @@ OTHER_PORT = (
     "Take --host and --port from your account manager; for the sandbox that "
     "`manage.py up` runs, from what it prints."
 )
-BY_TEXT = (
-    ("Password(554)", "Check the key (in FIX_KEY, whole, not expired) and --comp-id."),
-    ("scope", "Log on with a key that has the scope marketdata:read."),
-    ("SendingTime(52)", "Set this machine's clock by NTP."),
-    ("switched off", "Only your account manager can switch it on."),
-    ("revoked", "Log on with a live key."),
-    ("Too many", "Wait a minute before the next try, and correct the key first."),
-    ("slow consumer", "Read faster, or subscribe less: books with a smaller --depth."),
-    ("already logged on", "Each CompID has one connection: end the other one first."),
+OF_OPTIONS = (
+    ("Password(554)", "Here they are FIX_KEY, or --key, and --comp-id."),
+    ("logged on already", "Here another CompID is given with --comp-id."),
+    ("slow consumer", "Here --depth, and fewer symbols, make it less."),
 )
-"""What a Logout's text holds → what to do; the texts are the acceptor's."""
+"""What a Logout's text holds → which options of `fix_client` it is about.
+
+The acceptor's texts say themselves what is wrong and what to do.
+"""
+PREFIXES = ("Rejected Logon Attempt: ", "Logon refused: ")
 
 
 def explain(failure: FixFailure, client: Initiator) -> str:
@@ -39,11 +38,9 @@ def explain(failure: FixFailure, client: Initiator) -> str:
     where = f"{client.host}:{client.port}"
     match failure:
         case LogonRefused():
-            return f"The Logon was refused: {failure} {advice(failure, client)}"
+            return f"The Logon was refused: {reason(failure, client)}"
         case LoggedOut():
-            return (
-                f"The acceptor ended the session: {failure} {advice(failure, client)}"
-            )
+            return f"The acceptor ended the session: {reason(failure, client)}"
         case NoConnection():
             return f"No connection to {where}: {of_connection(failure, client)}"
         case NotFix():
@@ -54,13 +51,17 @@ def explain(failure: FixFailure, client: Initiator) -> str:
             return f"The session with {where} is over: {failure}."
 
 
-def advice(failure: LoggedOut, client: Initiator) -> str:
-    todo = next((todo for part, todo in BY_TEXT if part in failure.text), "")
+def reason(failure: LoggedOut, client: Initiator) -> str:
+    text = str(failure)
+    for prefix in PREFIXES:
+        text = text.removeprefix(prefix)
+    said = [text if text.endswith(".") else f"{text}."]
+    said += [todo for part, todo in OF_OPTIONS if part in text]
     ahead = client.clock_difference
     if ahead is not None and abs(ahead) >= CLOCK_SECONDS:
         word = "ahead of" if ahead > 0 else "behind"
-        todo += f" Our clock is {abs(ahead):.1f} s {word} the acceptor's."
-    return todo.strip()
+        said.append(f"Our clock is {abs(ahead):.1f} s {word} the acceptor's.")
+    return " ".join(said)
 
 
 def of_connection(failure: NoConnection, client: Initiator) -> str:
@@ -102,8 +103,9 @@ def of_first(client: Initiator) -> str:
 
 
 def of_silence(client: Initiator) -> str:
-    other = "" if client.tls else "it expects TLS (use --tls); "
+    expects_tls = "" if client.tls else "It may expect TLS: use --tls. "
     return (
-        f"without a word. Perhaps {other}--target {client.target} is not its CompID; "
-        "or this address has too many connections already."
+        f"without a word. {expects_tls}Or --target {client.target} is not its CompID, "
+        f"--comp-id {client.sender} none that it gives out or logged on already; or "
+        "this address has too many connections."
     )

@@ -13,6 +13,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
+from marketdata.fix import logon, rules
 from marketdata.fix.wire import encode, utc_timestamp
 from tests.fix.counterpart import Counterpart, counterpart
 from tests.system import bare_environment, free_port
@@ -247,8 +248,33 @@ def test_measures_how_far_the_clocks_are_apart():
 
     with counterpart(script) as port:
         told = failure(port)
-    assert told.startswith("The Logon was refused: SendingTime(52) is more than 30")
-    assert "Our clock is 95.0 s ahead of the acceptor's." in told
+    assert told == (
+        "The Logon was refused: SendingTime(52) is more than 30 seconds from our clock."
+        " Our clock is 95.0 s ahead of the acceptor's."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [
+        (logon.CREDENTIALS_REFUSED, " Here they are FIX_KEY, or --key, and --comp-id."),
+        (logon.SCOPE_REFUSED, ""),
+        (logon.TOO_MANY_FAILURES, ""),
+        (
+            f"Rejected Logon Attempt: {rules.LOGON_REFUSED}",
+            " Here another CompID is given with --comp-id.",
+        ),
+    ],
+)
+def test_tells_the_reason_of_a_refusal_once(text, added):
+    def script(them: Counterpart) -> None:
+        them.hear()
+        them.say("5", (58, text))
+
+    with counterpart(script) as port:
+        told = failure(port)
+    bare = text.removeprefix("Rejected Logon Attempt: ").removeprefix("Logon refused: ")
+    assert told == f"The Logon was refused: {bare}{added}"
 
 
 def test_tells_where_symbols_are_listed():

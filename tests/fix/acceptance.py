@@ -4,7 +4,6 @@ The scripts lie in that project's repository, in test/definitions/server/fix44.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -45,9 +44,9 @@ def main() -> None:
 
         log = Path(directory) / "acceptor.log"
         member = new_member(1)
-        names = {"TW44": member.comp_id, "ISLD": os.environ["FIX_COMP_ID"]}
         profile = PROFILES[options.profile]
         with running_acceptor(log, [member], **profile) as acceptor:
+            names = {"TW44": member.comp_id, "ISLD": acceptor.comp_id}
             partner = Partner(acceptor.host, acceptor.port, member.key, names)
             found = {}
             for path in track(scripts, console=Console(stderr=True)):
