@@ -19,6 +19,7 @@ from celery.beat import PersistentScheduler
 from django.core.management import get_commands, load_command_class
 
 from partnerapi.celery import app
+from partnerapi.management.commands.up import BOOKS
 from partnerapi.processes import started_at
 from tests.system import System, free_port, refused, remove_servers, system
 
@@ -184,11 +185,18 @@ def test_the_order_books_of_the_sandbox_move(state):
         while connection.execute(moved).fetchone() == before:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        query = "{ issuers(first: 1) { nodes { tokens(first: 1) { nodes { orderBook "
-        query += "{ bids { price } asks { price } } } } } } }"
-        [issuer] = ask(running.described, query)["data"]["issuers"]["nodes"]
-        [token] = issuer["tokens"]["nodes"]
-        assert len(token["orderBook"]["bids"]) == len(token["orderBook"]["asks"]) == 10
+        answer = ask(running.described, BOOKS)
+        books = {
+            token["symbol"]: token["orderBook"]
+            for token in answer["data"]["issuer"]["tokens"]["nodes"]
+        }
+        assert {
+            symbol: len(book["bids"]) for symbol, book in books.items() if book
+        } == {
+            "LUMARELLE": 3,
+            "LUMARELLE-E": 3,
+        }
+        assert books["LUMARELLE-B"] is None
 
 
 EXPIRED = """

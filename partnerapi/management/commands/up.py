@@ -38,9 +38,9 @@ CLASSIFICATION = (
     " { totalCount nodes { industry sector subsector subsectorCode } } }"
 )
 BOOKS = (
-    "{ issuers(first: 3) { nodes { tradingName tokens(first: 1) { nodes { symbol"
+    '{ issuer(slug: "lumarelle-optics") { tradingName tokens { nodes { symbol'
     " orderBook(depth: 3)"
-    " { sequence at bids { price quantity } asks { price quantity } } } } } } }"
+    " { sequence at bids { price quantity } asks { price quantity } } } } } }"
 )
 VIEWER = "{ viewer { login partner scopes rateLimit { limit remaining } } }"
 
