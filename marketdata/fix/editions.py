@@ -5,14 +5,16 @@ what one session is sent is, but for MDReqID(262), what all are sent, and made o
 """
 
 import math
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from marketdata.feed import Feed, LiveBook
 from marketdata.fix.messages import (
+    ASKS,
+    BIDS,
     identity,
     increment,
     level_entries,
@@ -21,63 +23,95 @@ from marketdata.fix.messages import (
 )
 from marketdata.fix.rules import DEEPEST, TRADES_IN_A_MESSAGE
 from marketdata.livebook import TradeRow
-from marketdata.orderbook import Change, Ladder, OrderBook, difference
+from marketdata.orderbook import (
+    ASK,
+    BID,
+    CHANGE,
+    DELETE,
+    NEW,
+    Change,
+    Ladder,
+    Level,
+    Update,
+    difference,
+)
 
 STEPS = 5
 """Moments in an interval at which books may be published: what falls together is sent
 together, and none waits long for its moment."""
-MOST_BEHIND = 1_000
+MOST_BEHIND = 4_000
 """Editions of one message each that a session may still be sent one by one."""
 EMPTY = Ladder((), ())
+SIDES = (BIDS, ASKS)
 
 
 class TradesLost(Exception):
     """Trades that were not sent are no longer kept."""
 
 
+class History(NamedTuple):
+    """What an edition's numbers are of: those of another say nothing of them."""
+
+    book: LiveBook
+    rebuilt: int
+    symbol: str
+
+
 class Edition:
     """A book's state: its best levels, and its last trade.
 
-    `next` is the edition of the following message where each message has one.
+    Where each message has an edition, `next` is the following one and `updates` what
+    its message did; it has a `ladder` only if somebody needs it, or it was the last.
     """
 
-    __slots__ = ("book", "history", "identity", "ladder", "last_trade", "lock", "next",
-                 "number", "sequence", "symbol", "texts")  # fmt: skip
+    __slots__ = ("history", "ladder", "last_trade", "next", "number", "sequence",
+                 "texts", "updates", "watched")  # fmt: skip
 
     def __init__(
         self,
-        book: LiveBook,
-        number: int,
+        watched: "WatchedBook",
         sequence: int,
-        ladder: Ladder,
         last_trade: int,
+        ladder: Ladder | None,
+        updates: Sequence[Update] = (),
     ) -> None:
-        self.book = book
-        self.number = number
+        self.watched = watched
+        self.number = watched.number
+        self.history = watched.history
         self.sequence = sequence
-        self.ladder = ladder
         self.last_trade = last_trade
-        # Numbers of one history say nothing of another.
-        self.history = book, book.rebuilt
-        self.symbol = book.symbol
-        self.identity = identity(book)
+        self.ladder = ladder
+        self.updates = updates
         self.next: Edition | None = None
         self.texts: dict[Hashable, str] = {}
-        self.lock = Lock()
 
     def best(self, depth: int) -> Ladder:
+        assert self.ladder is not None
         if depth == DEEPEST:
             return self.ladder
         return Ladder(self.ladder.bids[:depth], self.ladder.asks[:depth])
 
+    def follows(self, before: "Edition") -> bool:
+        """Whether an X can lead here; else it takes a W."""
+        if before.next is self:
+            return True
+        return (
+            before.ladder is not None
+            and self.ladder is not None
+            and before.history.symbol == self.history.symbol
+        )
+
     def snapshot(self, depth: int, entry_types: Collection[str]) -> str:
         """Of W, what follows MDReqID(262)."""
         key = depth, entry_types
-        with self.lock:
-            text = self.texts.get(key)
-            if text is None:
-                text = snapshot(self.identity, self.best(depth), entry_types)
-                self.texts[key] = text
+        text = self.texts.get(key)
+        if text is None:
+            with self.watched.lock:
+                if key not in self.texts:
+                    self.texts[key] = snapshot(
+                        identity(self.history.book), self.best(depth), entry_types
+                    )
+                text = self.texts[key]
         return text
 
     def increment(
@@ -92,22 +126,35 @@ class Edition:
         "" where there is nothing to say.
         """
         key = before.number, trades and trades[0].number, depth, entry_types
-        with self.lock:
-            text = self.texts.get(key)
-            if text is None:
-                updates = [
-                    update
-                    for update in difference(before.best(depth), self.best(depth))
-                    if str(update.side) in entry_types
-                ]
-                text = ""
-                if updates or trades:
-                    text = increment(
-                        level_entries(self.symbol, updates),
-                        trade_entries(self.symbol, trades),
-                    )
-                self.texts[key] = text
+        text = self.texts.get(key)
+        if text is None:
+            with self.watched.lock:
+                # Whoever had the lock before may have made it.
+                if key not in self.texts:
+                    updates = self.updates_since(before, depth)
+                    self.texts[key] = self.told(updates, trades, entry_types)
+                text = self.texts[key]
         return text
+
+    def told(
+        self,
+        updates: Sequence[Update],
+        trades: Sequence[TradeRow],
+        entry_types: Collection[str],
+    ) -> str:
+        symbol = self.history.symbol
+        wanted = [one for one in updates if SIDES[one.side] in entry_types]
+        entries = level_entries(symbol, wanted)
+        if trades:
+            entries += trade_entries(symbol, trades)
+        return increment(entries) if entries else ""
+
+    def updates_since(self, before: "Edition", depth: int) -> Sequence[Update]:
+        if before is self:
+            return ()
+        if before.next is self and depth == DEEPEST:
+            return self.updates
+        return difference(before.best(depth), self.best(depth))
 
     def trades_after(self, number: int) -> tuple[TradeRow, ...]:
         """The trades that follow one, as many as a message holds.
@@ -117,73 +164,124 @@ class Edition:
         """
         if number == self.last_trade:
             return ()
-        trades = self.book.trades_since(number)
+        trades = self.history.book.trades_since(number)
         if trades is None:
             raise TradesLost
         return tuple(trades[: min(self.last_trade - number, TRADES_IN_A_MESSAGE)])
 
 
 class Watcher(Protocol):
-    """A session, which is woken when a book that it watches has a new edition."""
+    """Who is led from edition to edition; `wake` is set when there is a new one.
+
+    `needs_ladders`: of each edition, not only what its message did.
+    """
 
     wake: Event
+    needs_ladders: bool
 
 
 class WatchedBook:
     """A book that sessions watch, and its newest edition."""
 
-    def __init__(self, book: LiveBook, *, each_message: bool) -> None:
+    def __init__(self, book: LiveBook) -> None:
         self.book = book
-        self.watchers: dict[Watcher, int] = {}
+        self.watchers: set[Watcher] = set()
+        self.ladders_needed = 0
         self.due = 0
-        # Where each message has an edition: the book, led on message by message.
-        self.own = OrderBook() if each_message else None
         self.number = 0
+        # Held while a text is made, so that the others find it.
+        self.lock = Lock()
         self.edition = self.now()
 
     def now(self) -> Edition:
         """An edition of the book as it stands."""
-        depth = DEEPEST if self.own is None else 0
         # Trades first: one that comes meanwhile is left to the next edition.
-        last_trade = self.book.last_trade
+        last_trade = self.look()
+        sequence, ladder = self.ladder(DEEPEST)
+        return Edition(self, sequence, last_trade, ladder)
+
+    def look(self) -> int:
+        """Note which history the book has; the number of its last trade."""
+        self.history = History(self.book, self.book.rebuilt, self.book.symbol)
+        return self.book.last_trade
+
+    def ladder(self, depth: int) -> tuple[int, Ladder]:
         sequence, ladder = self.book.numbered_ladder(depth)
-        if not self.book.live:
-            # The token left the market, or its log has a hole: nothing can be had.
-            ladder = EMPTY
-        if self.own is not None:
-            self.own = OrderBook(
-                Change(side, *level) for side in (0, 1) for level in ladder[side]
-            )
-            ladder = self.own.ladder(DEEPEST)
-        return Edition(self.book, self.number, sequence, ladder, last_trade)
+        # Nobody follows a book whose token left the market, or whose log has a hole.
+        return sequence, ladder if self.book.live else EMPTY
 
     def publish(self) -> None:
-        before = self.edition
-        messages = None
-        if self.own is not None and self.book.live:
-            is_same = before.history == (self.book, self.book.rebuilt)
-            messages = self.book.since(before.sequence) if is_same else None
-        if not messages or self.own is None:
-            self.number += 1
-            self.edition = self.now()
-            return
-        last_trade = self.book.last_trade
-        for sequence, changes in messages:
-            self.number += 1
-            self.own.apply(changes)
-            edition = Edition(
-                self.book, self.number, sequence, self.own.ladder(DEEPEST),
-                last_trade if sequence == messages[-1][0] else before.last_trade,
-            )  # fmt: skip
-            before.next = edition
-            before = edition
-        self.edition = before
+        self.number += 1
+        self.edition = self.now()
 
     def after(self, edition: Edition) -> Edition:
         """What a session that was shown this edition is to be shown next."""
         if edition.next and self.number - edition.number <= MOST_BEHIND:
             return edition.next
         return self.edition
+
+
+class BookByMessage(WatchedBook):
+    """One of which each message is an edition."""
+
+    def now(self) -> Edition:
+        last_trade = self.look()
+        sequence, ladder = self.ladder(0)
+        self.levels: list[dict[int, int]] = [dict(ladder.bids), dict(ladder.asks)]
+        return Edition(self, sequence, last_trade, self.best())
+
+    def best(self) -> Ladder:
+        bids, asks = self.levels
+        return Ladder(
+            tuple(Level(p, bids[p]) for p in sorted(bids, reverse=True)[:DEEPEST]),
+            tuple(Level(p, asks[p]) for p in sorted(asks)[:DEEPEST]),
+        )
+
+    def publish(self) -> None:
+        before, history = self.edition, self.history
+        last_trade = self.look()
+        messages = None
+        if self.book.live and self.history == history:
+            messages = self.book.since(before.sequence)
+        if not messages:
+            super().publish()
+            return
+        newest = messages[-1][0]
+        for sequence, changes in messages:
+            updates = self.apply(changes)
+            self.number += 1
+            if sequence == newest:
+                edition = Edition(self, sequence, last_trade, self.best(), updates)
+            else:
+                best = self.best() if self.ladders_needed else None
+                edition = Edition(self, sequence, before.last_trade, best, updates)
+            before.next = edition
+            before = edition
+        self.edition = before
+
+    def apply(self, changes: Sequence[Change]) -> Sequence[Update]:
+        """Apply a message; what becomes of the best levels, deletions first."""
+        deepest = max(len(self.levels[BID]), len(self.levels[ASK]))
+        if len(changes) == 1 and deepest < DEEPEST:
+            side, price, quantity = changes[0]
+            levels = self.levels[side]
+            if quantity == 0:
+                del levels[price]
+                return (Update(DELETE, side, price, 0),)
+            resting = levels.get(price)
+            levels[price] = quantity
+            if resting == quantity:
+                return ()
+            action = NEW if resting is None else CHANGE
+            return (Update(action, side, price, quantity),)
+        # Levels may come and go within a message, fall out of sight or come into it.
+        before = self.best()
+        for side, price, quantity in changes:
+            if quantity:
+                self.levels[side][price] = quantity
+            else:
+                del self.levels[side][price]
+        return difference(before, self.best())
 
 
 class Pace:
@@ -197,6 +295,7 @@ class Pace:
     def __init__(self, feed: Feed, interval: float) -> None:
         self.feed = feed
         self.step = interval / STEPS
+        self.rest = STEPS if interval else 0
         self.watched: dict[UUID, WatchedBook] = {}
         self.changed: set[WatchedBook] = set()
         self.has_changes = Event()
@@ -217,16 +316,16 @@ class Pace:
         with self.lock:
             watched = self.watched.get(book.token_id)
             if watched is None:
-                watched = WatchedBook(book, each_message=not self.step)
+                watched = (WatchedBook if self.step else BookByMessage)(book)
                 self.watched[book.token_id] = watched
-            watched.watchers[watcher] = watched.watchers.get(watcher, 0) + 1
+            watched.watchers.add(watcher)
+            watched.ladders_needed += watcher.needs_ladders
         return watched
 
     def unwatch(self, watched: WatchedBook, watcher: Watcher) -> None:
         with self.lock:
-            watched.watchers[watcher] -= 1
-            if not watched.watchers[watcher]:
-                del watched.watchers[watcher]
+            watched.watchers.remove(watcher)
+            watched.ladders_needed -= watcher.needs_ladders
             if not watched.watchers:
                 self.watched.pop(watched.book.token_id)
                 self.changed.discard(watched)
@@ -257,7 +356,7 @@ class Pace:
 
     def publish(self, moment: int) -> None:
         """Make editions of the changed books that are due, and wake who watches."""
-        watchers: set[Watcher] = set()
+        wakes: set[Event] = set()
         with self.lock:
             due = [watched for watched in self.changed if watched.due <= moment]
             self.changed.difference_update(due)
@@ -265,7 +364,7 @@ class Pace:
                 self.has_changes.clear()
             for watched in due:
                 watched.publish()
-                watched.due = moment + STEPS
-                watchers.update(watched.watchers)
-        for watcher in watchers:
-            watcher.wake.set()
+                watched.due = moment + self.rest
+                wakes.update(watcher.wake for watcher in watched.watchers)
+        for wake in wakes:
+            wake.set()

@@ -6,7 +6,7 @@ field, which names the request, is the same for every session.
 
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from marketdata.fix.rules import INSTRUMENTS_IN_A_MESSAGE, READ_ONLY
@@ -26,13 +26,6 @@ class Instrument(Protocol):
     isin: str | None
     token_id: UUID
     name: str
-
-
-class Entries(NamedTuple):
-    """Entries of a NoMDEntries(268) group."""
-
-    number: int
-    text: str
 
 
 def price(cents: int) -> str:
@@ -65,38 +58,32 @@ def snapshot(identity: str, ladder: Ladder, entry_types: Collection[str]) -> str
     return f"{identity}268={len(entries)}\x01{''.join(entries)}"
 
 
-def level_entries(symbol: str, updates: Sequence[Update]) -> Entries:
+def level_entries(symbol: str, updates: Iterable[Update]) -> list[str]:
     """Of X, what became of levels."""
-    texts = []
-    for action, side, cents, quantity in updates:
-        text = (
-            f"279={action}\x01269={side}\x0155={symbol}\x01"
-            f"270={cents // 100}.{cents % 100:02d}\x01"
-        )
-        if action != DELETE:
-            text += f"{CURRENCY}271={quantity}\x01"
-        texts.append(text)
-    return Entries(len(texts), "".join(texts))
+    return [
+        f"279=2\x01269={side}\x0155={symbol}\x01"
+        f"270={cents // 100}.{cents % 100:02d}\x01"
+        if action == DELETE
+        else f"279={action}\x01269={side}\x0155={symbol}\x01"
+        f"270={cents // 100}.{cents % 100:02d}\x0115=EUR\x01271={quantity}\x01"
+        for action, side, cents, quantity in updates
+    ]
 
 
-def trade_entries(symbol: str, trades: Sequence[TradeRow]) -> Entries:
+def trade_entries(symbol: str, trades: Iterable[TradeRow]) -> list[str]:
     """Of X, trades; their instants in UTC."""
-    return Entries(
-        len(trades),
-        "".join(
-            f"279=0\x01269=2\x01278={trade.number}\x0155={symbol}\x01"
-            f"270={price(trade.price)}\x01{CURRENCY}271={trade.quantity}\x01"
-            f"272={trade.at:%Y%m%d}\x01273={trade.at:%H:%M:%S}"
-            f".{trade.at.microsecond // 1000:03d}\x01"
-            for trade in trades
-        ),
-    )
+    return [
+        f"279=0\x01269=2\x01278={trade.number}\x0155={symbol}\x01"
+        f"270={price(trade.price)}\x01{CURRENCY}271={trade.quantity}\x01"
+        f"272={trade.at:%Y%m%d}\x01273={trade.at:%H:%M:%S}"
+        f".{trade.at.microsecond // 1000:03d}\x01"
+        for trade in trades
+    ]
 
 
-def increment(*parts: Entries) -> str:
+def increment(entries: Sequence[str]) -> str:
     """Of X, what follows MDReqID(262)."""
-    number = sum(part.number for part in parts)
-    return f"268={number}\x01{''.join(part.text for part in parts)}"
+    return f"268={len(entries)}\x01{''.join(entries)}"
 
 
 def market_data(request_id: str, rest: str) -> str:

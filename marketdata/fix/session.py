@@ -138,7 +138,7 @@ class LiveSession:
         books = books_asked_for(request, active, Directory(self.visible()))
         with self.lock:
             self.subscriptions[request.request_id] = [
-                Subscription(request, self.pace.watch(book, self)) for book in books
+                Subscription(request, book, self.pace, self.wake) for book in books
             ]
 
     def unsubscribe(self, request_id: str) -> None:
@@ -147,7 +147,7 @@ class LiveSession:
         if ended is None:
             raise RequestRefused("4", request_id)
         for subscription in ended:
-            self.pace.unwatch(subscription.watched, self)
+            subscription.close()
 
     def asks_for_instruments(self, request_id: str, kind: str, named: Named) -> None:
         """Answer a SecurityListRequest; `kind` is its SecurityListRequestType(559)."""
@@ -228,7 +228,7 @@ class LiveSession:
             ended = [one for several in self.subscriptions.values() for one in several]
             self.subscriptions = {}
         for subscription in ended:
-            self.pace.unwatch(subscription.watched, self)
+            subscription.close()
 
     # The thread.
 
@@ -287,7 +287,7 @@ class LiveSession:
             several.remove(subscription)
             if not several:
                 del self.subscriptions[subscription.request_id]
-        self.pace.unwatch(subscription.watched, self)
+        subscription.close()
 
     def send(self, outgoing: Outgoing) -> None:
         tag, _, rest = outgoing.body.partition("=")

@@ -1,12 +1,13 @@
 """A subscription: which message its session is to be sent next."""
 
+from threading import Event
 from typing import NamedTuple
 
-from marketdata.fix.editions import Edition, WatchedBook
+from marketdata.fix.editions import Edition, Pace
 from marketdata.fix.messages import TRADES, market_data
 from marketdata.fix.requests import ONCE, REFRESH, MarketDataRequest
 from marketdata.fix.rules import DEEPEST
-from marketdata.livebook import TradeRow
+from marketdata.livebook import LiveBook, TradeRow
 
 
 class Outgoing(NamedTuple):
@@ -23,22 +24,32 @@ class Subscription:
     `trade` is the number of the last trade that it was sent or that went before.
     """
 
-    __slots__ = ("depth", "entry_types", "is_once", "refreshes", "request_id", "shown",
-                 "trade", "watched")  # fmt: skip
+    __slots__ = ("depth", "entry_types", "is_once", "needs_ladders", "pace",
+                 "refreshes", "request_id", "shown", "trade", "wake",
+                 "wants_trades", "watched")  # fmt: skip
 
-    def __init__(self, request: MarketDataRequest, watched: WatchedBook) -> None:
+    def __init__(
+        self, request: MarketDataRequest, book: LiveBook, pace: Pace, wake: Event
+    ) -> None:
         self.request_id = request.request_id
         self.depth = request.depth or DEEPEST
         self.entry_types = frozenset(request.entry_types)
+        self.wants_trades = TRADES in request.entry_types
         self.is_once = request.action == ONCE
         self.refreshes = request.update_type == REFRESH
-        self.watched = watched
+        self.needs_ladders = self.depth != DEEPEST or self.refreshes
         self.shown: Edition | None = None
         self.trade = 0
+        self.wake = wake
+        self.pace = pace
+        self.watched = pace.watch(book, self)
+
+    def close(self) -> None:
+        self.pace.unwatch(self.watched, self)
 
     @property
     def unsent_trades(self) -> int:
-        if self.shown is None or TRADES not in self.entry_types:
+        if self.shown is None or not self.wants_trades:
             return 0
         return self.watched.edition.last_trade - self.trade
 
@@ -53,7 +64,7 @@ class Subscription:
             return self.whole(self.watched.edition)
         while True:
             shown, edition = self.shown, self.watched.after(self.shown)
-            if edition.symbol != shown.symbol:
+            if edition is not shown and not edition.follows(shown):
                 return self.whole(edition)
             if self.refreshes and edition is not shown:
                 before = shown.snapshot(self.depth, self.entry_types)
@@ -62,7 +73,7 @@ class Subscription:
                 # Its trades, if there are any, make an X.
                 self.shown = edition
                 continue
-            trades = self.next_trades(shown, edition)
+            trades = self.next_trades(shown, edition) if self.wants_trades else ()
             if edition is shown and not trades:
                 return None
             self.shown = edition
@@ -78,8 +89,6 @@ class Subscription:
         return Outgoing("W", market_data(self.request_id, text))
 
     def next_trades(self, shown: Edition, edition: Edition) -> tuple[TradeRow, ...]:
-        if TRADES not in self.entry_types:
-            return ()
         if edition.history != shown.history:
             self.trade = edition.last_trade
         return edition.trades_after(self.trade)
