@@ -25,6 +25,12 @@ MAY_PASS = (
     fix.DoNotSend,
 )
 """What QuickFIX makes an answer of."""
+OF_PARTNERS = frozenset(
+    ["D", "E", "F", "G", "H", "J", "P", "R", "S", "Z", "a", "c", "e", "g", "i", "k"]
+    + ["q", "r", "s", "t", "u", "v", "z", "AA", "AB", "AC", "AD", "AE", "AF", "AH"]
+    + ["AI", "AJ", "AL", "AN", "AX", "BB"]
+)
+"""Orders, quotes and requests, which partners send elsewhere; the rest nobody may."""
 REFERENCES = (11, 262, 131, 117, 390, 66, 37, 335, 320, 568, 710)
 """Where messages carry an id of their sender's: ClOrdID, MDReqID, QuoteReqID …"""
 
@@ -101,6 +107,9 @@ class FeedApplication(fix.Application):
         message_type = message.getHeader().getField(35)
         session = self.engine.live.get(comp_id)
         if message_type == "A":
+            if session and session.may_reset(text(message, 141), text(message, 108)):
+                session.counts()
+                return
             if session or not self.engine.admit(comp_id, text(message, 554)):
                 raise fix.RejectLogon(LOGON_REFUSED)
             return
@@ -125,16 +134,28 @@ class FeedApplication(fix.Application):
             return
         session.hears()
         session.counts()
-        message_type = message.getHeader().getField(35)
+        header = message.getHeader()
+        message_type = header.getField(35)
+        reference = reference_of(message)
+        if session.has_seen(message_type, reference, text(message, 263)) and (
+            text(header, 97) == "Y"
+        ):
+            # PossResend: it may come for the first time, but it does not.
+            return
         if message_type == "V":
             session.asks_for_market_data(market_data_request(message))
         elif message_type == "x":
             ask_for_instruments(session, message)
+        elif message_type not in OF_PARTNERS:
+            raise fix.UnsupportedMessageType
         else:
-            number = message.getHeader().getField(34)
-            references = (text(message, tag) for tag in REFERENCES)
-            reference = next(filter(None, references), "")
+            number = header.getField(34)
             session.asks_for_something_else(number, message_type, reference)
+
+
+def reference_of(message: fix.Message) -> str:
+    """The id that its sender gave a message, or ""."""
+    return next(filter(None, (text(message, tag) for tag in REFERENCES)), "")
 
 
 def market_data_request(message: fix.Message) -> MarketDataRequest:

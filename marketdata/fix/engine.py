@@ -129,6 +129,9 @@ class Engine:
         return True
 
     def begin(self, comp_id: str) -> None:
+        if comp_id in self.live:
+            # A Logon within the session, which starts its numbers anew.
+            return
         wire = fix.Session.lookupSession(session_id(comp_id))
         session = LiveSession(self.admitted.pop(comp_id), self.feed, self.pace, wire)
         with self.lock:

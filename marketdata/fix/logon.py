@@ -18,6 +18,7 @@ from accounts.callers import Scope, Unauthenticated
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
 from marketdata.models import FixSession
+from marketdata.models.sessions import pool
 
 LONGEST_HEARTBEAT = 60
 CLOCK_SECONDS = 30
@@ -56,7 +57,10 @@ class CredentialsRefused(LogonRefused):
 
 
 class NotForUs(LogonRefused):
-    """TargetCompID(56) names somebody else, who gets no answer from us."""
+    """A session that nobody can have here gets no answer (FIX 4.4, test case 1S c).
+
+    TargetCompID(56) is not ours, or SenderCompID(49) not of the form we give out.
+    """
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +68,8 @@ class Admission:
     """A Logon that may pass, and on whose behalf.
 
     `granted_issuers` holds issuer ids as text, None means every issuer; it follows
-    the database for as long as the session lives.
+    the database for as long as the session lives. `heartbeat` is HeartBtInt(108), which
+    may not change within a session.
     """
 
     comp_id: str
@@ -72,6 +77,7 @@ class Admission:
     key_id: str
     login: str
     granted_issuers: frozenset[str] | None
+    heartbeat: str = ""
     ticket: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
 
     def may_see(self, issuer_id: str) -> bool:
@@ -87,6 +93,8 @@ def check_rules(logon: Mapping[int, str], now: datetime) -> None:
     """
     if logon.get(56) != settings.FIX_COMP_ID:
         raise NotForUs(f"TargetCompID(56) is not {settings.FIX_COMP_ID}")
+    if logon.get(49) not in pool():
+        raise NotForUs("SenderCompID(49) is none of the pool's")
     if not logon.get(554):
         raise LogonRefused("Password(554) is missing: send your API key in it.")
     if logon.get(98) != "0":
@@ -174,6 +182,7 @@ def verify(logon: Mapping[int, str], now: datetime) -> Admission:
         key_id=str(key.pk),
         login=key.partner.login,
         granted_issuers=granted(grants.values_list("issuer_id", flat=True)),
+        heartbeat=logon.get(108, ""),
     )
 
 

@@ -43,6 +43,8 @@ DEEPEST = 50
 LONGEST_REQUEST_ID = 36
 MESSAGES_BURST = 50
 """Messages a partner may send at once; a second, as FIX_MESSAGES_PER_SECOND says."""
+CLOCK_SECONDS = 120
+"""How far SendingTime(52) of a message after the Logon may be from our clock."""
 MOST_UNSENT_TRADES = 1_000
 TRADES_IN_A_MESSAGE = 200
 INSTRUMENTS_IN_A_MESSAGE = 200

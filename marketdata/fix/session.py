@@ -49,6 +49,7 @@ logger = logging.getLogger(__name__)
 
 OVERHEAD = 100
 """Bytes of a message besides its body, about."""
+SEEN = 1_000
 CONNECTION_LOST = "the connection was lost"
 ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
 """SecurityListRequestType(559)."""
@@ -110,6 +111,8 @@ class LiveSession:
         self.parting = CONNECTION_LOST
         self.subscriptions: dict[str, list[Subscription]] = {}
         self.answers: deque[Outgoing] = deque()
+        # Ids of what the partner has sent, for what it may send again (97=Y).
+        self.seen: deque[tuple[str, str, str]] = deque(maxlen=SEEN)
         self.lock = Lock()
         self.end_lock = Lock()
         self.wake = Event()
@@ -190,6 +193,26 @@ class LiveSession:
         """Count a message of the client's; one too many ends the session."""
         if not self.allowance.take():
             self.end(TOO_MANY_MESSAGES.format(per_second=self.allowance.per_second))
+
+    def may_reset(self, flag: str, heartbeat: str) -> bool:
+        """Whether a Logon within the session may start its numbers anew (141=Y).
+
+        Whoever has the connection has been admitted. HeartBtInt(108) stays what the
+        front has judged: the engine would take 0 and wait for nobody from then on.
+        """
+        return flag == "Y" and heartbeat == self.admission.heartbeat
+
+    def has_seen(self, message_type: str, reference: str, action: str) -> bool:
+        """Note a message by the id its sender gave it, if any; whether it came before.
+
+        A MarketDataRequest's `action` is its SubscriptionRequestType(263).
+        """
+        seen = (message_type, reference, action)
+        if seen in self.seen:
+            return True
+        if reference:
+            self.seen.append(seen)
+        return False
 
     def answer(self, message_type: str, bodies: Iterable[str]) -> None:
         self.answers.extend(Outgoing(message_type, body) for body in bodies)

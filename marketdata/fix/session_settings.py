@@ -7,7 +7,7 @@ from pathlib import Path
 import quickfix as fix
 from django.conf import settings
 
-from marketdata.fix.rules import BEGIN_STRING
+from marketdata.fix.rules import BEGIN_STRING, CLOCK_SECONDS
 
 STOCK_DICTIONARY = Path(sys.prefix) / "share" / "quickfix" / "FIX44.xml"
 """FIX 4.4 as the QuickFIX project publishes it, which its package brings along."""
@@ -24,8 +24,9 @@ DEFAULTS = {
     "ResetOnLogon": "Y",
     # A ResendRequest is answered with a gap fill: stale book changes help nobody.
     "PersistMessages": "N",
-    # The front has compared the Logon's SendingTime(52) with our clock.
-    "CheckLatency": "N",
+    # The front is stricter with a Logon; later ones may lag while a client is busy.
+    "CheckLatency": "Y",
+    "MaxLatency": CLOCK_SECONDS,
     "UseDataDictionary": "N",
 }
 

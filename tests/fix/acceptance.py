@@ -26,7 +26,34 @@ PROFILES = {
     "default": {},
 }
 """What the acceptor runs with: what the scripts presume, or what partners meet."""
-RULES: dict[str, dict[str, str]] = {"scripts": {}, "default": {}}
+CLOCK = "a Logon by a wrong clock is answered: the Logout tells the difference"
+GAP_FILL = "PersistMessages=N: a ResendRequest is answered with a gap fill"
+HEARTBEAT = "FIX_MIN_HEARTBEAT=5: HeartBtInt(108)=2 is refused"
+RESET = "FIX_REQUIRE_RESET=Y: neither ResetSeqNumFlag(141)=Y nor MsgSeqNum(34)=1"
+RULES = {
+    "scripts": {
+        "1d_InvalidLogonBadSendingTime": CLOCK,
+        "20_SimultaneousResendRequest": GAP_FILL,
+        "8_AdminAndApplicationMessages": GAP_FILL,
+        "8_OnlyApplicationMessages": GAP_FILL,
+    }
+}
+RULES["default"] = RULES["scripts"] | {
+    "14a_BadField": HEARTBEAT,
+    "14b_RequiredFieldMissing": HEARTBEAT,
+    "14c_TagNotDefinedForMsgType": HEARTBEAT,
+    "14d_TagSpecifiedWithoutValue": HEARTBEAT,
+    "14e_IncorrectEnumValue": HEARTBEAT,
+    "14f_IncorrectDataFormat": HEARTBEAT,
+    "14g_HeaderBodyTrailerFieldsOutOfOrder": HEARTBEAT,
+    "14h_RepeatedTag": HEARTBEAT,
+    "14i_RepeatingGroupCountNotEqual": HEARTBEAT,
+    "15_HeaderAndBodyFieldsOrderedDifferently": HEARTBEAT,
+    "19a_PossResendMessageThatHAsAlreadyBeenSent": HEARTBEAT,
+    "19b_PossResendMessageThatHasNotBeenSent": HEARTBEAT,
+    "1a_ValidLogonMsgSeqNumTooHigh": RESET,
+    "21_RepeatingGroupSpecifierWithValueOfZero": HEARTBEAT,
+}
 """Scripts that miss, by profile, and the rule of ours that makes them."""
 
 

@@ -32,7 +32,9 @@ class Bench:
 
     def admit(self, comp_id: str, granted: Collection[str] = ()) -> Admission:
         """What the front would let pass."""
-        admission = Admission(comp_id, "partner", "key", "login", frozenset(granted))
+        admission = Admission(
+            comp_id, "partner", "key", "login", frozenset(granted), heartbeat="30"
+        )
         deadline = time.monotonic() + PATIENCE_SECONDS
         self.admissions.waiting[admission.ticket] = deadline, admission
         return admission

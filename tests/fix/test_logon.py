@@ -131,8 +131,6 @@ def test_every_failure_of_the_credentials_has_one_text(admissions, acme, token):
         [
             logon(token, t49="PARTNER002"),
             logon(token, t49="PARTNER003"),
-            logon(token, t49="partner001"),
-            logon(token, t49="PARTNER001\0"),
             logon(token, t553="zeta"),
             logon(secret(token), t553="zeta"),
             logon(secret(token)),
@@ -219,6 +217,13 @@ def test_has_nothing_to_say_to_who_asks_for_somebody_else(admissions, token):
     for comp_id in ("DLSI", "", None):
         with pytest.raises(NotForUs, match="not PARTNERAPI"):
             admissions.admit(logon(token, t56=comp_id), HERE, NOW)
+
+
+def test_has_nothing_to_say_to_who_is_nobody_here(admissions, token, settings):
+    settings.FIX_SESSIONS = 3
+    for comp_id in ("PARTNER004", "WT", "partner001", "PARTNER001\0", "", None):
+        with pytest.raises(NotForUs, match="none of the pool's"):
+            admissions.admit(logon(token, t49=comp_id), HERE, NOW)
 
 
 def test_stops_looking_after_ten_failures_of_an_address(
