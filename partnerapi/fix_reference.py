@@ -69,6 +69,10 @@ def limits() -> list[Limit]:
             "SendingTime(52) of a Logon and our clock, at most apart",
             f"{logon.CLOCK_SECONDS} s",
         ),
+        (
+            "SendingTime(52) of a later message and our clock",
+            f"{rules.CLOCK_SECONDS} s",
+        ),
         ("From the connection to a whole Logon", f"{front.LOGON_SECONDS:.0f} s"),
         (
             "Failed Logons a minute, of a login and of an address",

@@ -93,7 +93,12 @@ SESSION_RULES = (
     ("Encryption", "EncryptMethod(98)=0; TLS is the connection's."),
     (
         "Sequence numbers",
-        "Start anew with every Logon: ResetSeqNumFlag(141)=Y, or 34=1.",
+        "Start anew with every Logon: ResetSeqNumFlag(141)=Y, or 34=1. A Logon within "
+        "the session does it, too, with 141=Y and the same HeartBtInt(108).",
+    ),
+    (
+        "PossResend",
+        "A message with PossResend(97)=Y is ignored where its id was seen before.",
     ),
     (
         "ResendRequest",
@@ -149,7 +154,7 @@ LAYOUTS = (
         "Opens the session; ours repeats 98, 108 and 141.",
         (
             Tag(98, "EncryptMethod", "0"),
-            Tag(108, "HeartBtInt", "Seconds between heartbeats, 5 to 60."),
+            Tag(108, "HeartBtInt", "Seconds between heartbeats."),
             Tag(141, "ResetSeqNumFlag", "Y", False, "unless MsgSeqNum(34) is 1"),
             Tag(553, "Username", "The login of the key.", False, "if you like"),
             Tag(
