@@ -96,6 +96,8 @@ def record(token_id: UUID, messages: Sequence[Message], actor: str) -> Recorded:
         ImpossibleChange: a change that the book can not make, or a price or quantity
             that no order has.
         CrossedBook: a message leaves the book crossed.
+        OperationalError: PostgreSQL does not answer. Where the connection ended in the
+            middle, all of the call may yet be in the log; the next call connects anew.
     """
     rows = Rows(messages)
     try:
@@ -147,6 +149,7 @@ def write(
         # What a transaction around this one may yet take back is remembered by nobody.
         _, recorded = write_locked(token_id, messages, rows, actor)
         return recorded
+    connection.close_if_unusable_or_obsolete()
     mine = kept_of(token_id)
     with mine.lock:
         standing, mine.standing = mine.standing, None

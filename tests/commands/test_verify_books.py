@@ -3,6 +3,8 @@
 import io
 import random
 import re
+import threading
+from time import monotonic
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -186,3 +188,28 @@ def test_other_books_are_left_alone():
     assert "  NOVA: not all of the changes 1 to 20 and trades 1 to 2" in lines
     assert not any("ACME" in line for line in lines)
     assert OrderBookHead.objects.count() == 2
+
+
+def test_books_that_are_being_written_and_pruned_are_sound():
+    tokens = [traded("ACME"), traded("NOVA")]
+    stop = threading.Event()
+
+    def keep_writing() -> None:
+        seed = 0
+        while not stop.is_set():
+            seed += 1
+            write(tokens[seed % 2], 100, seed)
+            if seed % 20 == 0:
+                prune(covered(timezone.now()))
+        connection.close()
+
+    writer = threading.Thread(target=keep_writing)
+    writer.start()
+    try:
+        until = monotonic() + 3
+        while monotonic() < until:
+            assert verify()[-1] == f"All {RULES} rules hold."
+    finally:
+        stop.set()
+        writer.join()
+    assert OrderBookHead.objects.get(token=tokens[0]).last_snapshot > 0

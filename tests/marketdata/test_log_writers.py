@@ -138,3 +138,17 @@ def test_after_a_wait_that_is_too_long_the_next_call_goes_on(
     assert len(raised) == 1
     assert record(token_id, [Message([bid(1, 7)])], "me").sequence == 3
     assert book_of(token_id) == OrderBook([bid(1, 7)])
+
+
+def test_a_connection_that_has_ended_meanwhile_is_replaced():
+    token_id = traded("ACME").pk
+    record(token_id, [Message([bid(1, 1)])], "me")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        [(backend,)] = cursor.fetchall()
+    killer = connection.copy()
+    with killer.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 1000)", [backend])
+    killer.close()
+    assert record(token_id, [Message([bid(1, 2)])], "me").sequence == 2
+    assert book_of(token_id) == OrderBook([bid(1, 2)])
