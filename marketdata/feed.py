@@ -51,6 +51,10 @@ class Feed:
         self.token_ids = None if token_ids is None else list(token_ids)
         self.books: dict[UUID, LiveBook] = {}
         self.listeners: list[Heard] = []
+        # What listeners were not told yet, and what is still to be made anew: both
+        # outlast an outage that comes between.
+        self.changed: set[LiveBook] = set()
+        self.broken: Broken = {}
         # Why a book could not be made; said once.
         self.unsound: dict[UUID, str] = {}
         self.look_at = 0.0
@@ -75,6 +79,8 @@ class Feed:
             OperationalError: PostgreSQL does not answer.
         """
         self.look()
+        # Whoever listens finds these in `books`.
+        self.changed = set()
         self.thread.start()
 
     def stop(self) -> None:
@@ -92,7 +98,8 @@ class Feed:
             while not self.stopping.is_set():
                 rung = self.hearing.wait(self.look_at - monotonic())
                 began = monotonic()
-                changed = self.attempt(rung)
+                self.attempt(rung)
+                changed, self.changed = self.changed, set()
                 if changed:
                     for heard in self.listeners:
                         heard(changed)
@@ -101,17 +108,17 @@ class Feed:
             self.hearing.close()
             connection.close()
 
-    def attempt(self, rung: Iterable[UUID]) -> Collection[LiveBook]:
+    def attempt(self, rung: Iterable[UUID]) -> None:
         """Make a round; where PostgreSQL does not answer, pause for a while."""
         # A connection that has ended meanwhile is replaced without a word.
         connection.close_if_unusable_or_obsolete()
         try:
             if monotonic() >= self.look_at:
-                changed = self.look()
+                self.look()
             else:
                 books = [self.books[one] for one in rung if one in self.books]
-                moved, broken = advance(books)
-                changed = moved | self.rebuild(broken)
+                advance(books, self.changed, self.broken)
+                self.rebuild()
         except (OperationalError, InterfaceError) as error:
             connection.close()
             if not self.is_away:
@@ -123,20 +130,17 @@ class Feed:
             self.look_at = 0.0
             self.stopping.wait(self.pause)
             self.pause = min(2 * self.pause, LONGEST_PAUSE_SECONDS)
-            return ()
+            return
         if self.is_away:
             self.is_away = False
             self.pause = FIRST_PAUSE_SECONDS
             logger.info("PostgreSQL answers again: order books are followed")
-        return changed
 
-    def look(self) -> set[LiveBook]:
-        """Compare all heads and tokens with the books, and catch up; what changed."""
+    def look(self) -> None:
+        """Compare all heads and tokens with the books, and catch up."""
         rows = fetch(LOOK, [self.token_ids, self.token_ids], tuple)
         self.look_at = monotonic() + LOOK_SECONDS
         new = []
-        changed = set()
-        broken: Broken = {}
         behind: dict[LiveBook, int] = {}
         for token_id, *facts, last_sequence, last_trade in rows:
             book = self.books.get(token_id)
@@ -144,36 +148,36 @@ class Feed:
                 new.append(token_id)
                 continue
             if book.describe(*facts):
-                changed.add(book)
+                self.changed.add(book)
             if last_sequence < book.read or last_trade < book.last_trade:
-                broken[book] = BrokenLog(
+                self.broken[book] = BrokenLog(
                     f"it ends at change {last_sequence} and trade {last_trade}, before "
                     f"{book.read} and {book.last_trade}"
                 )
             elif (last_sequence, last_trade) != (book.read, book.last_trade):
                 behind[book] = last_sequence
-        moved, holes = advance(behind)
+        advance(behind, self.changed, self.broken)
         for book, last_sequence in behind.items():
-            if book.read < last_sequence and book not in holes:
-                holes[book] = PrunedLog(f"change {book.read + 1} is gone")
+            if book.read < last_sequence:
+                self.broken.setdefault(
+                    book, PrunedLog(f"change {book.read + 1} is gone")
+                )
+        self.rebuild()
+        self.open(new)
         listed = {row[0] for row in rows}
-        gone = [one for one in self.books if one not in listed]
-        return (
-            changed | moved | self.rebuild(broken | holes) | self.open(new)
-            | self.close(gone)
-        )  # fmt: skip
+        self.close([one for one in self.books if one not in listed])
 
-    def rebuild(self, broken: Broken) -> set[LiveBook]:
-        """Make books anew that their logs do not lead on from; all books concerned.
+    def rebuild(self) -> None:
+        """Make the books anew that their logs do not lead on from.
 
         Where the log has gone another way another LiveBook takes the place: so numbers
         of one are always of one history.
         """
-        if not broken:
-            return set()
-        made = self.make(book.token_id for book in broken)
+        if not self.broken:
+            return
+        made = self.make(book.token_id for book in self.broken)
         replaced = []
-        for book, reason in broken.items():
+        for book, reason in self.broken.items():
             was_pruned = isinstance(reason, PrunedLog)
             logger.log(
                 logging.WARNING if was_pruned else logging.ERROR,
@@ -183,25 +187,29 @@ class Feed:
             )  # fmt: skip
             if was_pruned and book.token_id in made:
                 book.adopt(made.pop(book.token_id))
+                self.changed.add(book)
             else:
                 replaced.append(book.token_id)
+        self.broken = {}
         self.close(replaced)
-        self.books = self.books | made
-        return broken.keys() | made.values()
+        self.add(made)
 
-    def open(self, token_ids: Collection[UUID]) -> set[LiveBook]:
-        made = self.make(token_ids) if token_ids else {}
+    def open(self, token_ids: Collection[UUID]) -> None:
+        if token_ids:
+            self.add(self.make(token_ids))
+
+    def add(self, made: dict[UUID, LiveBook]) -> None:
         if made:
             self.books = self.books | made
-        return set(made.values())
+            self.changed.update(made.values())
 
-    def close(self, token_ids: Iterable[UUID]) -> set[LiveBook]:
-        closed = {one: self.books[one] for one in token_ids}
-        for book in closed.values():
-            book.live = False
-        if closed:
+    def close(self, token_ids: Collection[UUID]) -> None:
+        if token_ids:
+            closed = {one: self.books[one] for one in token_ids}
+            for book in closed.values():
+                book.live = False
             self.books = {n: b for n, b in self.books.items() if n not in closed}
-        return set(closed.values())
+            self.changed.update(closed.values())
 
     def make(self, token_ids: Iterable[UUID]) -> dict[UUID, LiveBook]:
         """Books from their newest snapshots and what follows; those that can be made.
@@ -239,7 +247,8 @@ def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
         ids = [book.token_id for book in by_place]
         for place, *trade in fetch(RECENT_TRADES_OF, [ids], tuple):
             by_place[place - 1].trades.appendleft(as_trade(*trade))
-        _, broken = advance(by_place)
+        broken: Broken = {}
+        advance(by_place, set(), broken)
     for book, last_sequence in ends.items():
         if book.sequence != last_sequence and book not in broken:
             broken[book] = BrokenLog(
@@ -270,13 +279,11 @@ def as_trade(number: int, price: int, quantity: int, at: int) -> TradeRow:
     return TradeRow(number, price, quantity, instant(at))
 
 
-def advance(books: Iterable[LiveBook]) -> tuple[set[LiveBook], Broken]:
-    """Read on in the logs to their ends: the books that moved, and those that can not.
+def advance(books: Iterable[LiveBook], moved: set[LiveBook], broken: Broken) -> None:
+    """Read on in the logs to their ends; note which books moved, and which can not.
 
     Two statements for all books, and more only for more than a page of one of them.
     """
-    moved: set[LiveBook] = set()
-    broken: Broken = {}
     behind = list(books)
     while behind:
         ids = [book.token_id for book in behind]
@@ -306,7 +313,6 @@ def advance(books: Iterable[LiveBook]) -> tuple[set[LiveBook], Broken]:
             if len(trades) == PAGE_ROWS:
                 more.add(book)
         behind = [book for book in behind if book in more and book not in broken]
-    return moved, broken
 
 
 TOKEN = "t.symbol, t.isin, t.name, t.issuer_id::text, t.visibility = 'PUBLIC'"

@@ -8,6 +8,7 @@ from datetime import datetime
 from time import monotonic, sleep
 from uuid import UUID
 
+import psycopg
 import pytest
 from django.db import connection, transaction
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NOWHERE = "redis://127.0.0.1:1/0"
 
 
-def until(reached: Callable[[], object], seconds: float = 5.0) -> None:
+def until(reached: Callable[[], object], seconds: float = 20.0) -> None:
     deadline = monotonic() + seconds
     while not reached():
         assert monotonic() < deadline, "it did not come"
@@ -141,7 +142,8 @@ def test_the_bell_wakes_it_at_once(token, started):
         write(token, bid(1000, number))
         until(lambda number=number: book.sequence == number)
         waited.append(monotonic() - began)
-    assert sorted(waited)[30] < 0.1
+    # Without it, half a second would pass on the average.
+    assert sorted(waited)[30] < 0.2
 
 
 def test_a_bell_for_nothing_and_one_in_another_tongue_are_passed_over(token, started):
@@ -163,7 +165,7 @@ def test_follows_within_a_second_without_redis(token, started, settings, caplog)
         began = monotonic()
         write(token, bid(1000, number))
         until(lambda number=number: book.sequence == number)
-        assert monotonic() - began < 1.5
+        assert monotonic() - began < 2.5
     away = [r for r in caplog.records if r.message.startswith("Redis does not answer")]
     assert [r.levelno for r in away if r.name == "marketdata.hearing"] == [
         logging.WARNING
@@ -197,7 +199,7 @@ def test_ends_at_once_with_redis_and_without(token, started, settings):
         sleep(0.1)
         began = monotonic()
         feed.stop()
-        assert monotonic() - began < 0.5
+        assert monotonic() - began < 0.9
         assert not feed.is_alive
 
 
@@ -514,3 +516,35 @@ def test_many_look_while_it_is_written(token, started):
     for reader in readers:
         reader.join()
     assert wrong == []
+
+
+def test_an_outage_keeps_nothing_from_being_told_or_mended(
+    token, listed, started, often, caplog
+):
+    other = listed("ARB")
+    write(token, bid(1000, 5))
+    feed = started()
+    rounds = heard_by(feed)
+    book = feed.books[token.pk]
+    BookSnapshot.objects.create(
+        token=token, sequence=2, trade_sequence=0, at=book.at, bid_prices=[7],
+        bid_quantities=[1], ask_prices=[], ask_quantities=[],
+    )  # fmt: skip
+    with psycopg.connect(**connection.get_connection_params()) as session:
+        # Whoever wants to read snapshots waits, and gives up after two seconds.
+        session.execute("LOCK TABLE marketdata_booksnapshot")
+        with unguarded():
+            BookChange.objects.create(
+                token=token, sequence=2, side=BID, price_cents=1, quantity=0,
+                ends_message=True, at=book.at,
+            )  # fmt: skip
+            OrderBookHead.objects.filter(token=token).update(last_sequence=2)
+            write(other, bid(1, 1))
+        until(lambda: feed.is_away)
+        until(lambda: {"ARB"} in rounds)
+        assert feed.books[token.pk] is book
+    until(lambda: not book.live)
+    assert feed.books[token.pk].ladder(0) == Ladder((Level(7, 1),), ())
+    assert feed.books[token.pk].sequence == 2
+    said = [r.message for r in caplog.records if r.levelno == logging.ERROR]
+    assert [m[:35] for m in said] == ["The log of LUM does not lead on fro"]
