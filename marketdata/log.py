@@ -29,6 +29,7 @@ from marketdata.orderbook import (
     Change,
     CrossedBook,
     ImpossibleChange,
+    Ladder,
     OrderBook,
 )
 
@@ -64,11 +65,11 @@ class Recorded(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A token's book at the change `sequence`; the newest snapshot is at `snapshot`."""
+    """A token's book at the change `sequence`; at `due` the next snapshot is due."""
 
     book: OrderBook
     sequence: int
-    snapshot: int
+    due: int
 
 
 @dataclass(slots=True)
@@ -196,7 +197,10 @@ def append(
     for changes, _ in messages:
         book.apply(changes)
     sequence = standing.sequence + len(rows.prices)
-    image = image_of(book, sequence - standing.snapshot)
+    due, image = standing.due, NO_IMAGE
+    if sequence >= due:
+        ladder = book.ladder()
+        due, image = next_snapshot(sequence, ladder), image_of(ladder)
     columns = (
         rows.sides, rows.prices, rows.quantities, rows.ends,
         rows.deal_prices, rows.deal_quantities, *image,
@@ -213,27 +217,30 @@ def append(
         recorded = execute(parameters)
     if recorded is None:
         return None
-    snapshot = standing.snapshot if image is NO_IMAGE else sequence
-    return Standing(book, sequence, snapshot), recorded
+    return Standing(book, sequence, due), recorded
 
 
-NO_IMAGE = (None, None, None, None)
+def next_snapshot(sequence: int, ladder: Ladder) -> int:
+    """Where one is due after one at this change, of this book.
+
+    All snapshots of a deep book together are no larger than its log is long.
+    """
+    return sequence + max(SNAPSHOT_EVERY, len(ladder.bids) + len(ladder.asks))
 
 
-def image_of(book: OrderBook, changes: int) -> Sequence[list[int] | None]:
-    """A snapshot's four columns, if one is due so many changes after the last."""
-    if changes < SNAPSHOT_EVERY:
-        return NO_IMAGE
-    bids, asks = book.ladder()
-    if changes < len(bids) + len(asks):
-        # All snapshots of a deep book together are no larger than its log.
-        return NO_IMAGE
-    return [
+Image = Sequence[list[int] | None]
+NO_IMAGE: Image = (None, None, None, None)
+
+
+def image_of(ladder: Ladder) -> Image:
+    """A snapshot's four columns."""
+    bids, asks = ladder
+    return (
         [level.price for level in bids],
         [level.quantity for level in bids],
         [level.price for level in asks],
         [level.quantity for level in asks],
-    ]
+    )
 
 
 def array(column: Iterable[int] | None) -> str | None:
@@ -264,7 +271,7 @@ def lock_book(token_id: UUID) -> Standing:
         raise closed(token_id)
     sequence, snapshot, *levels = row
     book = OrderBook(zip(*(column or () for column in levels), strict=True))
-    return Standing(book, sequence, snapshot)
+    return Standing(book, sequence, next_snapshot(snapshot, book.ladder()))
 
 
 def closed(token_id: UUID) -> MarketClosed:

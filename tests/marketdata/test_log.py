@@ -225,15 +225,19 @@ def test_a_snapshot_follows_every_thousand_changes_at_a_message_end(acme: Token)
 
 def test_a_deep_book_is_written_out_less_often(acme: Token):
     deep = [Change(0, price, 1) for price in range(1, 2501)]
-    for changes in (deep[:1500], deep[1500:], deep[:499], deep[:1]):
+    snapshots = BookSnapshot.objects.order_by("sequence")
+    sequences = snapshots.values_list("sequence", flat=True)
+    # After the first 1,500 levels only 1,500 changes later, then 2,500.
+    for changes, expected in (
+        (deep[:1500], [1500]),
+        (deep[1500:], [1500]),
+        (deep[:499], [1500]),
+        (deep[:1], [1500, 3000]),
+        (deep[:2499], [1500, 3000]),
+        (deep[:1], [1500, 3000, 5500]),
+    ):
         say(acme, *changes)
-    # 1,500 levels after as many changes; 2,500 levels only after 2,500 more.
-    sequences = BookSnapshot.objects.order_by("sequence").values_list(
-        "sequence", flat=True
-    )
-    assert list(sequences) == [1500]
-    say(acme, *deep[:1000])
-    assert list(sequences.all()) == [1500, 4000]
+        assert list(sequences.all()) == expected
 
 
 def test_books_are_remembered_up_to_a_number(
