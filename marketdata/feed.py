@@ -232,6 +232,7 @@ class Feed:
 
 def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
     made: dict[UUID, LiveBook] = {}
+    broken: Broken = {}
     ends: dict[LiveBook, int] = {}
     # All statements see one state: nobody prunes the log between them.
     with transaction.atomic():
@@ -240,14 +241,17 @@ def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
         for row in fetch(NEWEST, [token_ids], tuple):
             token_id, *facts, last_sequence, last_trade, sequence, at = row[:-4]
             book = made[token_id] = LiveBook(token_id, *facts)
-            book.stand_at(sequence, at and instant(at), levels(*row[-4:]))
-            book.last_trade = last_trade
             ends[book] = last_sequence
-        by_place = [made[one] for one in token_ids if one in made]
+            try:
+                book.stand_at(sequence, at and instant(at), levels(*row[-4:]))
+            except ValueError as error:
+                # Columns of different lengths, or levels that no book has.
+                broken[book] = error
+            book.last_trade = last_trade
+        by_place = [book for book in ends if book not in broken]
         ids = [book.token_id for book in by_place]
         for place, *trade in fetch(RECENT_TRADES_OF, [ids], tuple):
             by_place[place - 1].trades.appendleft(as_trade(*trade))
-        broken: Broken = {}
         advance(by_place, set(), broken)
     for book, last_sequence in ends.items():
         if book.sequence != last_sequence and book not in broken:

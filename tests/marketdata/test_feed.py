@@ -483,6 +483,24 @@ def test_withdraws_a_book_whose_log_has_a_hole(token, listed, started, often, ca
     assert feed.books[token.pk].ladder(0) == Ladder((Level(1000, 5),), ())
 
 
+@pytest.mark.parametrize(("bid_quantities", "ask"), [([1], 7), ([1, 1], 8)])
+def test_serves_all_other_books_where_a_snapshot_is_wrong(
+    token, listed, started, caplog, bid_quantities, ask
+):
+    other = listed("ARB")
+    write(other, bid(1, 1))
+    at = record(token.pk, [bid(1000, 5)], "test").at
+    BookSnapshot.objects.create(
+        token=token, sequence=1, trade_sequence=0, at=at, bid_prices=[7],
+        bid_quantities=bid_quantities, ask_prices=[ask], ask_quantities=[1],
+    )  # fmt: skip
+    feed = started()
+    assert set(feed.books) == {other.pk}
+    assert feed.books[other.pk].sequence == 1
+    [said] = [r.message for r in caplog.records if r.levelno == logging.ERROR]
+    assert said.startswith("The order book of LUM can not be made from its newest snap")
+
+
 def test_many_look_while_it_is_written(token, started):
     feed = started()
     book: LiveBook = feed.books[token.pk]
