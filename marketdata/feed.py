@@ -8,19 +8,15 @@ from is made anew from the newest snapshot and what follows it.
 
 import logging
 from collections.abc import Callable, Collection, Iterable
-from datetime import datetime, timedelta
-from itertools import groupby
-from operator import itemgetter
 from threading import Event, Thread
 from time import monotonic
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection
 
 from marketdata.hearing import Hearing
-from marketdata.livebook import EPOCH, BrokenLog, LiveBook, PrunedLog, TradeRow
-from marketdata.orderbook import ASK, BID, Change, CrossedBook, ImpossibleChange
-from partnerapi.engine.pages import fetch
+from marketdata.livebook import BrokenLog, LiveBook, PrunedLog
+from marketdata.reading import Broken, advance, make_books, read_heads
 
 __all__ = ["Feed", "LiveBook"]
 
@@ -29,15 +25,10 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 ROUND_SECONDS = 0.005
 """Between the beginnings of two rounds, so that a busy market costs no whole core."""
-PAGE_ROWS = 5_000
-"""Of one token, read at once."""
-RECENT_TRADES = 100
-"""Read when a book is made."""
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 2.0
 """Between attempts to reach PostgreSQL."""
 
 Heard = Callable[[Collection[LiveBook]], None]
-Broken = dict[LiveBook, ValueError]
 
 
 class Feed:
@@ -138,7 +129,7 @@ class Feed:
 
     def look(self) -> None:
         """Compare all heads and tokens with the books, and catch up."""
-        rows = fetch(LOOK, [self.token_ids, self.token_ids], tuple)
+        rows = read_heads(self.token_ids)
         self.look_at = monotonic() + LOOK_SECONDS
         new = []
         behind: dict[LiveBook, int] = {}
@@ -228,149 +219,3 @@ class Feed:
         for token_id in made:
             self.unsound.pop(token_id, None)
         return made
-
-
-def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
-    made: dict[UUID, LiveBook] = {}
-    broken: Broken = {}
-    ends: dict[LiveBook, int] = {}
-    # All statements see one state: nobody prunes the log between them.
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        for row in fetch(NEWEST, [token_ids], tuple):
-            token_id, *facts, last_sequence, last_trade, sequence, at = row[:-4]
-            book = made[token_id] = LiveBook(token_id, *facts)
-            ends[book] = last_sequence
-            try:
-                book.stand_at(sequence, at and instant(at), levels(*row[-4:]))
-            except ValueError as error:
-                # Columns of different lengths, or levels that no book has.
-                broken[book] = error
-            book.last_trade = last_trade
-        by_place = [book for book in ends if book not in broken]
-        ids = [book.token_id for book in by_place]
-        for place, *trade in fetch(RECENT_TRADES_OF, [ids], tuple):
-            by_place[place - 1].trades.appendleft(as_trade(*trade))
-        advance(by_place, set(), broken)
-    for book, last_sequence in ends.items():
-        if book.sequence != last_sequence and book not in broken:
-            broken[book] = BrokenLog(
-                f"it ends at change {book.sequence}, its head at {last_sequence}"
-            )
-    for book in broken:
-        del made[book.token_id]
-    return made, broken
-
-
-def levels(
-    bid_prices: list[int],
-    bid_quantities: list[int],
-    ask_prices: list[int],
-    ask_quantities: list[int],
-) -> Iterable[Change]:
-    for price, quantity in zip(bid_prices, bid_quantities, strict=True):
-        yield Change(BID, price, quantity)
-    for price, quantity in zip(ask_prices, ask_quantities, strict=True):
-        yield Change(ASK, price, quantity)
-
-
-def instant(microseconds: int) -> datetime:
-    return EPOCH + timedelta(microseconds=microseconds)
-
-
-def as_trade(number: int, price: int, quantity: int, at: int) -> TradeRow:
-    return TradeRow(number, price, quantity, instant(at))
-
-
-def advance(books: Iterable[LiveBook], moved: set[LiveBook], broken: Broken) -> None:
-    """Read on in the logs to their ends; note which books moved, and which can not.
-
-    Two statements for all books, and more only for more than a page of one of them.
-    """
-    behind = list(books)
-    while behind:
-        ids = [book.token_id for book in behind]
-        pages = fetch(CHANGES, [ids, [book.read for book in behind]], tuple)
-        more = set()
-        for place, page in groupby(pages, itemgetter(0)):
-            book = behind[place - 1]
-            rows = [row[1:] for row in page]
-            try:
-                if book.extend(rows):
-                    moved.add(book)
-            except (BrokenLog, ImpossibleChange, CrossedBook) as error:
-                broken[book] = error
-            else:
-                if len(rows) == PAGE_ROWS:
-                    more.add(book)
-        pages = fetch(TRADES, [ids, [book.last_trade for book in behind]], tuple)
-        for place, page in groupby(pages, itemgetter(0)):
-            book = behind[place - 1]
-            trades = [as_trade(*trade) for _, *trade in page]
-            try:
-                book.extend_trades(trades)
-            except BrokenLog as error:
-                broken[book] = error
-                continue
-            moved.add(book)
-            if len(trades) == PAGE_ROWS:
-                more.add(book)
-        behind = [book for book in behind if book in more and book not in broken]
-
-
-TOKEN = "t.symbol, t.isin, t.name, t.issuer_id::text, t.visibility = 'PUBLIC'"
-# Loading a timestamptz takes longer than all other columns of a row together.
-MICROSECONDS = "(extract(epoch FROM {}.at) * 1000000)::bigint"
-
-LOOK = f"""
-    SELECT h.token_id, {TOKEN}, h.last_sequence, h.last_trade
-    FROM marketdata_orderbookhead h JOIN issuers_token t ON t.id = h.token_id
-    WHERE t.market_type = 'SECONDARY_MARKET'
-      AND (%s::uuid[] IS NULL OR h.token_id = ANY (%s::uuid[]))
-"""  # noqa: S608
-NEWEST = f"""
-    SELECT h.token_id, {TOKEN}, h.last_sequence, h.last_trade,
-        coalesce(s.sequence, 0), {MICROSECONDS.format("s")},
-        coalesce(s.bid_prices, '{{}}'), coalesce(s.bid_quantities, '{{}}'),
-        coalesce(s.ask_prices, '{{}}'), coalesce(s.ask_quantities, '{{}}')
-    FROM marketdata_orderbookhead h
-    JOIN issuers_token t ON t.id = h.token_id
-    LEFT JOIN LATERAL (
-        SELECT * FROM marketdata_booksnapshot s WHERE s.token_id = h.token_id
-        ORDER BY s.sequence DESC LIMIT 1
-    ) s ON TRUE
-    WHERE h.token_id = ANY (%s::uuid[])
-"""  # noqa: S608
-# From the last row that was read: a log that was restored, and has gone on in another
-# way, would else lead on from any book.
-CHANGES = f"""
-    SELECT w.place, c.sequence, c.side, c.price_cents, c.quantity, c.ends_message,
-        {MICROSECONDS.format("c")}
-    FROM unnest(%s::uuid[], %s::bigint[]) WITH ORDINALITY w (token_id, read, place)
-    CROSS JOIN LATERAL (
-        SELECT * FROM marketdata_bookchange c
-        WHERE c.token_id = w.token_id AND c.sequence >= w.read
-        ORDER BY c.sequence LIMIT {PAGE_ROWS}
-    ) c
-    ORDER BY w.place, c.sequence
-"""  # noqa: S608
-TRADES = f"""
-    SELECT w.place, d.sequence, d.price_cents, d.quantity, {MICROSECONDS.format("d")}
-    FROM unnest(%s::uuid[], %s::bigint[]) WITH ORDINALITY w (token_id, last, place)
-    CROSS JOIN LATERAL (
-        SELECT * FROM marketdata_trade d
-        WHERE d.token_id = w.token_id AND d.sequence > w.last
-        ORDER BY d.sequence LIMIT {PAGE_ROWS}
-    ) d
-    ORDER BY w.place, d.sequence
-"""  # noqa: S608
-RECENT_TRADES_OF = f"""
-    SELECT w.place, d.sequence, d.price_cents, d.quantity, {MICROSECONDS.format("d")}
-    FROM unnest(%s::uuid[]) WITH ORDINALITY w (token_id, place)
-    CROSS JOIN LATERAL (
-        SELECT * FROM marketdata_trade d WHERE d.token_id = w.token_id
-        ORDER BY d.sequence DESC LIMIT {RECENT_TRADES}
-    ) d
-    ORDER BY w.place, d.sequence DESC
-"""  # noqa: S608

@@ -1,0 +1,57 @@
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+import pytest
+
+from issuers.models import Issuer, Token
+from marketdata.feed import Feed
+from tests.register import new_issuer
+
+
+@pytest.fixture
+def issuer() -> Issuer:
+    return new_issuer()
+
+
+@pytest.fixture
+def listed(issuer: Issuer) -> Callable[[str], Token]:
+    """Brings a token of a symbol to the secondary market."""
+
+    def bring(symbol: str) -> Token:
+        return Token.objects.create(
+            issuer=issuer,
+            name=f"Shares {symbol}",
+            symbol=symbol,
+            market_type=Token.MarketType.SECONDARY_MARKET,
+        )
+
+    return bring
+
+
+@pytest.fixture
+def token(listed: Callable[[str], Token]) -> Token:
+    return listed("LUM")
+
+
+@pytest.fixture
+def started() -> Iterator[Callable[..., Feed]]:
+    """Starts feeds, and stops them before the tables are emptied."""
+    feeds = []
+
+    def start(token_ids: list[UUID] | None = None) -> Feed:
+        feed = Feed(token_ids)
+        feed.start()
+        feeds.append(feed)
+        return feed
+
+    yield start
+    for feed in feeds:
+        feed.stop()
+        assert not feed.is_alive
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> float:
+    """How many seconds pass between two looks, for tests that wait for one."""
+    monkeypatch.setattr("marketdata.feed.LOOK_SECONDS", 0.1)
+    return 0.1

@@ -1,0 +1,46 @@
+"""What tests of the feed write, wait for, and hear."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from time import monotonic, sleep
+
+from django.db import connection, transaction
+
+from issuers.models import Token
+from marketdata.feed import Feed
+from marketdata.log import Message, record
+from marketdata.orderbook import ASK, BID, Change
+
+
+def until(reached: Callable[[], object], seconds: float = 20.0) -> None:
+    deadline = monotonic() + seconds
+    while not reached():
+        assert monotonic() < deadline, "it did not come"
+        sleep(0.002)
+
+
+def bid(price: int, quantity: int) -> Message:
+    return Message([Change(BID, price, quantity)])
+
+
+def ask(price: int, quantity: int) -> Message:
+    return Message([Change(ASK, price, quantity)])
+
+
+def write(token: Token, *messages: Message) -> int:
+    return record(token.pk, messages, "test").sequence
+
+
+def heard_by(feed: Feed) -> list[set[str]]:
+    """The symbols of each round."""
+    rounds: list[set[str]] = []
+    feed.listen(lambda books: rounds.append({book.symbol for book in books}))
+    return rounds
+
+
+@contextlib.contextmanager
+def unguarded() -> Iterator[None]:
+    """A transaction in which the tables' owner does what their triggers refuse."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        yield
