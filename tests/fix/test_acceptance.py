@@ -11,6 +11,8 @@ import sys
 import pytest
 from django.conf import settings
 
+from tests.system import bare_environment
+
 VARIABLE = "QUICKFIX_DEFINITIONS"
 
 
@@ -22,6 +24,7 @@ def test_misses_only_what_our_rules_explain(profile: str, passed: int):
     ended = subprocess.run(
         [sys.executable, "-m", "tests.fix.acceptance", *arguments],
         cwd=settings.BASE_DIR,
+        env=bare_environment(),
         capture_output=True,
         text=True,
         check=False,

@@ -28,6 +28,17 @@ def well(them: Counterpart) -> None:
     them.say("j", (45, 2), (372, "D"), (380, 3))
 
 
+def says_more(them: Counterpart) -> None:
+    well(them)
+    them.say("0")
+
+
+def rejects(them: Counterpart) -> None:
+    them.welcome()
+    them.hear()
+    them.say("3", (45, 2))
+
+
 def test_passes_what_does_as_expected(tmp_path):
     lines = ["# a comment", "", "iCONNECT", LOGON, WELCOME, ORDER, ECHO, "eDISCONNECT"]
     assert run(tmp_path, well, *lines) is None
@@ -44,13 +55,9 @@ def test_passes_what_does_as_expected(tmp_path):
         ),
         (lambda them: them.connection.sendall(b"x" * 30), 3, "garbled: expected 8="),
         (lambda them: them.hear(), 3, "the connection was closed"),
+        (rejects, 5, "expected BusinessMessageReject(j) with 380=3"),
         (
-            lambda them: (them.welcome(), them.hear(), them.say("3", (45, 2))),
-            5,
-            "expected BusinessMessageReject(j) with 380=3",
-        ),
-        (
-            lambda them: (well(them), them.say("0")),
+            says_more,
             6,
             "instead of a close came 8=FIX.4.4|9=49|35=0|",
         ),
