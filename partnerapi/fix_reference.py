@@ -55,10 +55,10 @@ class Step:
     """As they go over the wire, each without its SOH."""
 
 
-LUMA = Listed(
-    "LUMA", "FR0000120271", UUID("01932f3e-7a00-7000-8000-000000000001"), "Ordinary A"
+LUM = Listed(
+    "LUM", "FR0000120271", UUID("01932f3e-7a00-7000-8000-000000000001"), "Ordinary A"
 )
-ORBI = Listed("ORBI", None, UUID("01932f3e-7a00-7000-8000-000000000002"), "Ordinary B")
+ORB = Listed("ORB", None, UUID("01932f3e-7a00-7000-8000-000000000002"), "Ordinary B")
 
 
 def limits() -> list[Limit]:
@@ -147,25 +147,24 @@ def conversation() -> list[Step]:
     said.ask("Log on with your key.", "A", f"98=0|108=30|141=Y|554={KEY}")
     said.answer("The session stands.", "A", "98=0\x01108=30\x01141=Y\x01")
     said.ask("Which instruments are there?", "x", "320=list-1|559=4")
-    [listed] = messages.security_list("list-1", "1", messages.FOUND, [LUMA, ORBI])
+    [listed] = messages.security_list("list-1", "1", messages.FOUND, [LUM, ORB])
     said.answer("Two; the second has no ISIN.", "y", listed)
     said.ask(
         "Subscribe one: two levels of each side, what changes, and trades.",
         "V",
-        "262=luma-1|263=1|264=2|265=1|267=3|269=0|269=1|269=2|146=1|55=LUMA",
+        "262=lum-1|263=1|264=2|265=1|267=3|269=0|269=1|269=2|146=1|55=LUM",
     )
     sides = (messages.BIDS, messages.ASKS)
-    snapshot = messages.snapshot(messages.identity(LUMA), BEFORE, sides)
-    said.answer("The book as it stands.", "W", messages.market_data("luma-1", snapshot))
+    snapshot = messages.snapshot(messages.identity(LUM), BEFORE, sides)
+    said.answer("The book as it stands.", "W", messages.market_data("lum-1", snapshot))
     trade = TradeRow(1, 995, 40, OPENING + timedelta(milliseconds=800))
-    increment = messages.increment(
-        messages.level_entries(LUMA.symbol, difference(BEFORE, AFTER)),
-        messages.trade_entries(LUMA.symbol, [trade]),
-    )
+    levels = messages.level_entries(LUM.symbol, difference(BEFORE, AFTER))
+    trades = messages.trade_entries(LUM.symbol, [trade])
+    increment = messages.increment([*levels, *trades])
     said.answer(
         "One bid is gone, one is new, one is smaller: 40 units were sold.",
         "X",
-        messages.market_data("luma-1", increment),
+        messages.market_data("lum-1", increment),
     )
     said.ask(
         "An instrument that is not to be had.",
@@ -178,7 +177,7 @@ def conversation() -> list[Step]:
     said.ask(
         "An order, which this session is not for.",
         "D",
-        "11=order-1|55=LUMA|54=1|60=20260302-09:00:01.233|38=10|40=2|44=9.95",
+        "11=order-1|55=LUM|54=1|60=20260302-09:00:01.233|38=10|40=2|44=9.95",
     )
     number = str(said.numbers[False])
     refused = messages.business_reject(number, "D", "order-1")
@@ -188,7 +187,7 @@ def conversation() -> list[Step]:
     said.ask(
         "End the subscription.",
         "V",
-        "262=luma-1|263=2|264=2|267=1|269=0|146=1|55=LUMA",
+        "262=lum-1|263=2|264=2|267=1|269=0|146=1|55=LUM",
     )
     said.ask("Log out.", "5", "")
     said.answer("So do we; then the connection ends.", "5", "")

@@ -106,7 +106,7 @@ def test_the_example_uses_the_tags_of_the_rules(messages):
 def test_the_example_makes_a_book(messages):
     [snapshot] = [message for message in messages if message.type == "W"]
     [update] = [message for message in messages if message.type == "X"]
-    replica = Replica("LUMA")
+    replica = Replica("LUM")
     for message in (snapshot, update):
         replica.take(message, message.group(268))
 
