@@ -9,6 +9,7 @@ from marketdata.fix.initiator import (
     Initiator,
     LoggedOut,
     LogonRefused,
+    NoAnswer,
     NoConnection,
     NotFix,
 )
@@ -47,6 +48,8 @@ def explain(failure: FixFailure, client: Initiator) -> str:
             return f"What answers at {where} does not speak FIX 4.4: {of_first(client)}"
         case Disconnected() if not client.first:
             return f"{where} closed the connection at our Logon, {of_silence(client)}"
+        case NoAnswer() if not client.first:
+            return f"{where} says nothing to our Logon: it may be no FIX. {OTHER_PORT}"
         case _:
             return f"The session with {where} is over: {failure}."
 

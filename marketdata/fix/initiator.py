@@ -25,6 +25,7 @@ from marketdata.fix.wire import (
 
 HEARTBEAT_SECONDS = 30
 ANSWER_SECONDS = 10.0
+HTTP_SECONDS = 1.0
 SILENCE, DEATH = 1.2, 2.4
 """Heartbeat intervals without a byte: then a TestRequest; then the end."""
 
@@ -170,6 +171,8 @@ class Initiator:
         except GarbledMessage as error:
             raise NotFix(str(error)) from error
         if message is None:
+            if self.speaks_http():
+                raise NotFix("it answers in HTTP")
             raise NoAnswer(f"no answer to the Logon within {ANSWER_SECONDS:.0f} s")
         self.measure_clock(message)
         if message.type == "5":
@@ -178,6 +181,15 @@ class Initiator:
             raise NotFix(f"the first answer is no Logon: {message!r}")
         self.expected = message.sequence + 1
         return message
+
+    def speaks_http(self) -> bool:
+        """Whether the other side waited for the end of a line, which FIX has not."""
+        assert self.socket is not None
+        with contextlib.suppress(OSError):
+            self.socket.settimeout(HTTP_SECONDS)
+            self.socket.sendall(b"\r\n\r\n")
+            self.first = self.socket.recv(4096)
+        return self.first.startswith((b"HTTP/", b"<"))
 
     def measure_clock(self, message: Message) -> None:
         """Note by how many seconds our clock is ahead of SendingTime(52)."""

@@ -6,7 +6,10 @@ import signal
 import ssl
 import subprocess
 import sys
+import threading
+import time
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -128,11 +131,16 @@ def test_takes_the_key_from_the_environment_and_logs_out_on_ctrl_c(tmp_path: Pat
     assert [line[0] for line in output.splitlines() if "|35=5|" in line] == [">", "<"]
 
 
-def test_asks_for_a_key(settings, monkeypatch):
-    settings.PARTNER_API_SANDBOX_KEY = ""
+@pytest.mark.parametrize(
+    ("sandbox_key", "arguments"),
+    # The sandbox's key is for the sandbox.
+    [("", []), (KEY, ["--host", "fix.example.com"])],
+)
+def test_asks_for_a_key(settings, monkeypatch, sandbox_key, arguments):
+    settings.PARTNER_API_SANDBOX_KEY = sandbox_key
     monkeypatch.delenv("FIX_KEY", raising=False)
     with pytest.raises(CommandError, match="environment variable FIX_KEY"):
-        call_command("fix_client")
+        call_command("fix_client", *arguments)
 
 
 def test_explains_that_nobody_listens():
@@ -148,7 +156,22 @@ def test_explains_a_host_that_does_not_exist():
     assert "No connection to fix.invalid:1: there is no such host name." in told
 
 
-def test_explains_a_web_server():
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr("marketdata.fix.initiator.ANSWER_SECONDS", 0.5)
+
+
+def test_explains_a_web_server(impatient):
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        told = failure(server.server_port)
+        server.shutdown()
+        thread.join()
+    assert "does not speak FIX 4.4: it is a web server." in told
+
+
+def test_explains_who_answers_in_http_at_once():
     def script(them: Counterpart) -> None:
         them.hear()
         them.connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -156,6 +179,12 @@ def test_explains_a_web_server():
     with counterpart(script) as port:
         told = failure(port)
     assert "does not speak FIX 4.4: it is a web server." in told
+
+
+def test_explains_who_says_nothing(impatient):
+    with counterpart(lambda them: time.sleep(3)) as port:
+        told = failure(port)
+    assert told.startswith(f"127.0.0.1:{port} says nothing to our Logon: it may be no")
 
 
 def test_explains_that_the_acceptor_wants_tls(tls_files):

@@ -144,7 +144,9 @@ examples:
             ) from None
 
     def client(self, *, host, port, tls, ca, comp_id, target, key, **options):
-        key = key or os.environ.get("FIX_KEY") or settings.PARTNER_API_SANDBOX_KEY
+        key = key or os.environ.get("FIX_KEY")
+        if host in LOCAL:
+            key = key or settings.PARTNER_API_SANDBOX_KEY
         if not key:
             raise CommandError(
                 "There is no key to log on with: put yours into the environment "
