@@ -66,6 +66,12 @@ class Holding:
     def values(self) -> Iterator[int]:
         return map(mul, self.units, repeat(self.token.price))
 
+    @property
+    def balances(self) -> Iterator[TokenBalance]:
+        token, price = repeat(self.token.token_id), repeat(self.token.price)
+        columns = zip(token, self.units, price, self.values, strict=False)
+        return map(TokenBalance._make, columns)
+
 
 @dataclass(frozen=True)
 class Holders:
@@ -98,17 +104,13 @@ class Holders:
             whole = sum(weights)
         return [weight / whole for weight in weights]
 
-    @cached_property
-    def token_balances(self) -> list[list[TokenBalance]]:
+    @property
+    def token_balances(self) -> Iterable[Sequence[TokenBalance]]:
+        if len(self.holdings) == 1:
+            return zip(self.holdings[0].balances, strict=True)
         rows: list[list[TokenBalance]] = [[] for _ in self.user_ids]
         for holding in self.holdings:
-            token = holding.token
-            columns = (
-                repeat(token.token_id), holding.units, repeat(token.price),
-                holding.values,
-            )  # fmt: skip
-            balances = map(TokenBalance._make, zip(*columns, strict=False))
-            for place, balance in zip(holding.places, balances, strict=True):
+            for place, balance in zip(holding.places, holding.balances, strict=True):
                 rows[place].append(balance)
         return rows
 
