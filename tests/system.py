@@ -28,7 +28,7 @@ def free_port() -> int:
 def up_command(directory: Path, port: int) -> list[str]:
     manage = str(settings.BASE_DIR / "manage.py")
     command = [sys.executable, manage, "up", "--json", "--port", str(port)]
-    return [*command, "--directory", str(directory)]
+    return [*command, "--fix-port", str(free_port()), "--directory", str(directory)]
 
 
 def refused(

@@ -19,8 +19,8 @@ from django.utils import timezone
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
 from marketdata.fix.client import Client
+from marketdata.fix.health import own_certificate
 from marketdata.fix.initiator import Initiator, LoggedOut, LogonRefused, tls_context
-from marketdata.management.commands.run_fix_acceptor import own_certificate
 from marketdata.models import FixSession
 from tests.fix.acceptor import Acceptor, database_url, running_acceptor
 from tests.fix.conftest import Market

@@ -1,7 +1,6 @@
 import logging
 import os
 import signal
-import ssl
 import threading
 from argparse import RawDescriptionHelpFormatter
 
@@ -10,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error
 
 from marketdata.fix.advice import explain
-from marketdata.fix.client import Client
 from marketdata.fix.front import tls_context
+from marketdata.fix.health import prober
 from marketdata.fix.initiator import FixFailure
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
@@ -20,7 +19,6 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.5
 STOP_SECONDS = 9.0
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 
 
 class Command(BaseCommand):
@@ -139,34 +137,18 @@ examples:
     def check_acceptor(self, comp_id, key):
         if not key:
             raise CommandError("--check needs an API key: put it into FIX_KEY.")
-        certificate = settings.FIX_TLS_CERTIFICATE
         try:
-            tls = own_certificate(certificate) if certificate else None
+            client = prober(settings.FIX_PORT, comp_id, key)
         except OSError as error:
-            raise CommandError(f"FIX_TLS_CERTIFICATE={certificate}: {error}") from None
-        client = Client(
-            host=ANYWHERE.get(settings.FIX_HOST, settings.FIX_HOST),
-            port=settings.FIX_PORT,
-            sender=comp_id,
-            target=settings.FIX_COMP_ID,
-            key=key,
-            tls=tls,
-        )
+            raise CommandError(
+                f"FIX_TLS_CERTIFICATE={settings.FIX_TLS_CERTIFICATE}: {error}"
+            ) from None
         try:
             with client:
                 pass
         except FixFailure as failure:
             raise CommandError(explain(failure, client)) from None
         return f"{comp_id} has logged on to {client.host}:{client.port}, and out."
-
-
-def own_certificate(certificate):
-    """TLS that trusts the configured certificate, whatever name it is for."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
-    context.load_verify_locations(certificate)
-    return context
 
 
 def of_database(error):

@@ -7,14 +7,15 @@ from django.utils import timezone
 
 from accounts.callers import Scope, Unauthenticated
 from accounts.models import ApiKey, Partner, User
+from marketdata.models import FixSession
+from partnerapi.sandbox.sessions import DEMO, write_fix_sessions
 
 STAFF = "staff@sandbox.example"
-PARTNER = "demo"
 
 
 class Command(BaseCommand):
     help = (
-        "Show the sandbox's staff login and its key; make them where they are missing. "
+        "Show the sandbox's staff login, key and CompIDs; make what is missing. "
         "Example: manage.py sandbox_access"
     )
 
@@ -30,10 +31,19 @@ class Command(BaseCommand):
                 "issue_api_key, or set PARTNER_API_SANDBOX=true."
             )
         password, key = self.staff_password(), self.live_key()
+        write_fix_sessions()
+        comp_ids = list(
+            FixSession.objects.filter(partner__login=DEMO, enabled=True).values_list(
+                "comp_id", flat=True
+            )
+        )
         if as_json:
             staff = {"login": STAFF, "password": password}
-            return json.dumps({"key": key, "staff": staff})
-        return f"login     {STAFF}\npassword  {password}\nkey       {key}"
+            return json.dumps({"key": key, "staff": staff, "compIDs": comp_ids})
+        return (
+            f"login     {STAFF}\npassword  {password}\nkey       {key}\n"
+            f"CompIDs   {', '.join(comp_ids)}"
+        )
 
     def staff_password(self):
         """The password that is kept in the state directory; the user is given it."""
@@ -63,10 +73,10 @@ class Command(BaseCommand):
             ApiKey.objects.authenticate(token, timezone.now())
         except Unauthenticated:
             try:
-                partner = Partner.objects.get(login=PARTNER)
+                partner = Partner.objects.get(login=DEMO)
             except Partner.DoesNotExist:
                 raise CommandError(
-                    f"There is no partner {PARTNER}; run manage.py seed_sandbox first."
+                    f"There is no partner {DEMO}; run manage.py seed_sandbox first."
                 ) from None
             _, token = ApiKey.objects.issue(partner, Scope.values)
         return token

@@ -15,38 +15,21 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.termcolors import colorize
 from environ.fileaware_mapping import FileAwareMapping
 
+from marketdata.fix.health import prober
+from marketdata.fix.initiator import FixFailure
 from partnerapi.embedded import supply
 from partnerapi.processes import Interrupted, Process, Processes, RunError, take_lock
+from partnerapi.welcome import Running
 
 COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
-WEB_SECONDS = 60
+WEB_SECONDS = FIX_SECONDS = 60
 MOST_WORKERS = 8
 MARKET_RATE = 5
 """Events a second on all order books together: little work, and little to keep."""
 
-ISSUERS = (
-    "{ issuers(first: 3) { nodes { tradingName"
-    " industryClassificationBenchmark { industry subsector }"
-    " financialData(first: 4) { nodes { year periodType revenue netIncome } }"
-    " articles(first: 2) { nodes { title publishedAt } }"
-    " tokens(first: 5) { nodes { symbol name visibility } }"
-    " legacyShareholders(first: 3)"
-    " { totalCount nodes { status numberOfShares price } } } } }"
-)
-CLASSIFICATION = (
-    "{ industryClassificationBenchmarks(first: 3)"
-    " { totalCount nodes { industry sector subsector subsectorCode } } }"
-)
-BOOKS = (
-    '{ issuer(slug: "lumarelle-optics") { tradingName tokens { nodes { symbol'
-    " orderBook(depth: 3)"
-    " { sequence at bids { price quantity } asks { price quantity } } } } } }"
-)
-VIEWER = "{ viewer { login partner scopes rateLimit { limit remaining } } }"
-
 
 class Command(BaseCommand):
-    help = "Run the whole system here: servers, sandbox data and market, web, workers"
+    help = "Run the whole system here: servers, sandbox data, market, web, FIX, workers"
     # It makes the database that the checks ask for.
     requires_system_checks = []
 
@@ -71,7 +54,7 @@ class Command(BaseCommand):
             "--fix-port",
             type=int,
             default=9878,
-            help="kept for the FIX feed, which is not served yet (9878)",
+            help="FIX acceptor's port (9878)",
         )
         parser.add_argument(
             "--directory",
@@ -98,6 +81,7 @@ class Command(BaseCommand):
             and "NO_COLOR" not in os.environ
         )
         self.names = []
+        self.fix_port = fix_port
         self.directory = directory.expanduser().absolute()
         try:
             self.run(port, as_json)
@@ -119,10 +103,19 @@ class Command(BaseCommand):
             self.end_on_signals()
             for name in self.processes.end_leftovers():
                 self.say("up", f"ended {name}, left over from a run that was killed")
-            listeners = listen(port)
+            # The acceptor takes its own port, but late: it must be free by now.
+            for listener in listen(self.fix_port, "--fix-port"):
+                listener.close()
+            listeners = listen(port, "--port")
             try:
                 access = self.start(listeners, port)
-                self.announce(port, access, as_json, time.monotonic() - began)
+                running = Running(port, self.fix_port, access)
+                if as_json:
+                    self.stdout.write(json.dumps(running.described()))
+                else:
+                    seconds = time.monotonic() - began
+                    self.stdout.write(running.told(seconds, self.directory))
+                self.stdout.flush()
                 self.processes.watch()
             except Interrupted:
                 self.say("up", "stopping")
@@ -171,7 +164,9 @@ class Command(BaseCommand):
         self.work("worker", environment, "--concurrency=1", "--without-mingle")
         self.work("beat", environment)
         self.trade(environment)
+        feed = self.feed(environment)
         self.serve(listeners, port, environment)
+        self.wait_for_logon(feed, access)
         return access
 
     def read_environment(self, port):
@@ -202,13 +197,16 @@ class Command(BaseCommand):
             "PARTNER_API_SANDBOX": "true",
             "PARTNER_API_HTTPS": "false",
         }
-        self.ours = {*made, *kept, "PARTNER_API_LOCAL_URL", "PARTNER_API_SANDBOX_KEY"}
+        self.ours = {
+            *made, *kept, "PARTNER_API_LOCAL_URL", "PARTNER_API_SANDBOX_KEY", "FIX_PORT"
+        }  # fmt: skip
         return (
             made
             | kept
             | configured
             | {
                 "PARTNER_API_LOCAL_URL": f"http://localhost:{port}",
+                "FIX_PORT": str(self.fix_port),
                 "PARTNER_API_DIRECTORY": str(self.directory),
                 "PYTHONUNBUFFERED": "1",
             }
@@ -266,6 +264,31 @@ class Command(BaseCommand):
             cwd=settings.BASE_DIR,
         )
 
+    def feed(self, environment):
+        """Start the FIX acceptor."""
+        return self.processes.start(
+            "fix",
+            [
+                *(sys.executable, settings.BASE_DIR / "manage.py", "run_fix_acceptor"),
+                "--skip-checks",
+            ],
+            environment=environment,
+            cwd=settings.BASE_DIR,
+        )
+
+    def wait_for_logon(self, feed: Process, access):
+        """Wait until the FIX acceptor answers a Logon of the last of the CompIDs."""
+        client = prober(self.fix_port, access["compIDs"][-1], access["key"])
+
+        def answers():
+            try:
+                with client:
+                    return True
+            except FixFailure:
+                return False
+
+        self.processes.wait_until(answers, feed, FIX_SECONDS)
+
     def serve(self, listeners, port, environment):
         descriptors = [listener.fileno() for listener in listeners]
         workers = min(MOST_WORKERS, max(2, os.cpu_count() or 1))
@@ -300,42 +323,8 @@ class Command(BaseCommand):
 
         self.processes.wait_until(answers, web, WEB_SECONDS)
 
-    def announce(self, port, access, as_json, seconds):
-        address = f"http://localhost:{port}"
-        if as_json:
-            described = {
-                "graphql": f"{address}/graphql",
-                "graphiql": f"{address}/graphiql",
-                "admin": f"{address}/admin/",
-                **access,
-            }
-            self.stdout.write(json.dumps(described))
-            self.stdout.flush()
-            return
-        curl = f"curl -s {address}/graphql -H 'Content-Type: application/json'"
-        key = f"-H 'X-Token-Auth: {access['key']}'"
-        staff = access["staff"]
-        self.stdout.write(
-            f"\nEverything answers, after {seconds:.0f} s.\n\n"
-            f"  Start page   {address}/\n"
-            f"  GraphQL      {address}/graphql\n"
-            f"  GraphiQL     {address}/graphiql\n"
-            f"  Reference    {address}/docs/schema\n"
-            f"  Back office  {address}/admin/\n"
-            f"    login      {staff['login']}\n"
-            f"    password   {staff['password']}\n"
-            f"  Key          {access['key']}\n\n"
-            "Paste one of these into another terminal:\n\n"
-            f"{curl} -d '{json.dumps({'query': CLASSIFICATION})}'\n\n"
-            f"{curl} {key} -d '{json.dumps({'query': ISSUERS})}'\n\n"
-            f"{curl} {key} -d '{json.dumps({'query': BOOKS})}'\n\n"
-            f"{curl} {key} -d '{json.dumps({'query': VIEWER})}'\n\n"
-            f"Ctrl-C ends everything. The data stay in {self.directory}.\n"
-        )
-        self.stdout.flush()
 
-
-def listen(port):
+def listen(port, option):
     """Take the port on this machine's own addresses, before anything else is begun.
 
     Raises:
@@ -353,7 +342,7 @@ def listen(port):
     except OSError as error:
         raise RunError(
             f"port {port} can not be used: {os.strerror(error.errno)}; stop what "
-            "listens there, or choose another with --port"
+            f"listens there, or choose another with {option}"
         ) from None
     return listeners
 
