@@ -21,7 +21,15 @@ from django.core.management import get_commands, load_command_class
 from partnerapi.celery import app
 from partnerapi.processes import started_at
 from partnerapi.welcome import BOOKS
-from tests.system import System, free_port, refused, remove_servers, system
+from tests.system import (
+    System,
+    bare_environment,
+    free_port,
+    refused,
+    remove_servers,
+    system,
+    up_command,
+)
 
 # One of xdist's workers runs them all: they share a state directory.
 pytestmark = pytest.mark.xdist_group("up")
@@ -138,6 +146,14 @@ def test_other_commands_work_on_the_running_sandbox(open_state):
             "staff": running.described["staff"],
             "compIDs": fix["compIDs"],
         }
+        assert (fix["host"], fix["targetCompID"]) == ("localhost", "PARTNERAPI")
+        watched = subprocess.run(
+            ["sh", "-c", f"{fix['client']} --json"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert [len(book["bids"]) for book in json.loads(watched.stdout)] == [10, 10]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -287,6 +303,22 @@ def test_a_port_in_use_is_named(fresh):
             f"CommandError: port {port} can not be used: Address already in use; stop "
             "what listens there, or choose another with --port"
         )
+
+
+def test_a_port_for_fix_in_use_is_named_before_anything_begins(fresh):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = subprocess.run(
+            [*up_command(fresh, free_port()), "--fix-port", str(port)],
+            env=bare_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert one_line(ended.stderr) == (
+        f"CommandError: port {port} can not be used: Address already in use; stop "
+        "what listens there, or choose another with --fix-port"
+    )
 
 
 def test_an_unreadable_directory_is_named(tmp_path):
