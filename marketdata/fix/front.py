@@ -38,8 +38,6 @@ LOGON_SECONDS = 5.0
 """How long a connection may take from its first byte, of TLS too, to a whole Logon."""
 STALL_SECONDS = 10.0
 """How long a client may leave more unread than WRITE_BUFFER holds."""
-GATHER_SECONDS = 0.002
-"""How long what the engine sends is gathered: a burst of messages is one write."""
 WRITE_BUFFER = 65_536
 INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 """Bytes that a client may send at once, and a second; more waits in its sockets."""
@@ -323,7 +321,6 @@ async def pass_out(engine: asyncio.StreamReader, client: asyncio.StreamWriter) -
                 await client.drain()
         except TimeoutError:
             raise Cut(f"it read too little for {STALL_SECONDS:.0f} s") from None
-        await asyncio.sleep(GATHER_SECONDS)
     return count
 
 
