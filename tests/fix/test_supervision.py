@@ -1,0 +1,131 @@
+"""What is written of sessions, and that they outlive the database."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from accounts.callers import Scope
+from accounts.models import ApiKey, Partner
+from marketdata.fix.logon import Admission, Admissions
+from marketdata.fix.supervision import Supervisor
+from marketdata.models import FixSession
+
+SINCE, LATER = (datetime(2026, 3, 2, 9, minute, tzinfo=UTC) for minute in (30, 45))
+
+
+class Status(NamedTuple):
+    connected_since: datetime | None
+    last_heartbeat_at: datetime | None
+    messages_sent: int
+    last_logout_reason: str
+
+
+class Engine:
+    """Tells what it is told to, and notes whose session was ended."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Status] = {}
+        self.ended: list[tuple[str, str]] = []
+
+    def status(self) -> dict[str, Status]:
+        return self.told
+
+    def end(self, comp_id: str, text: str) -> None:
+        self.ended.append((comp_id, text))
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine()
+
+
+@pytest.fixture
+def supervisor(engine: Engine) -> Supervisor:
+    return Supervisor(Admissions(), engine)
+
+
+@pytest.fixture
+def session(db: None) -> FixSession:
+    partner = Partner.objects.create(login="acme_co", name="Acme")
+    FixSession.objects.bind(partner, 2)
+    FixSession.objects.update(messages_sent=100)
+    return FixSession.objects.get(comp_id="PARTNER001")
+
+
+def row(session: FixSession) -> Status:
+    session.refresh_from_db()
+    return Status(
+        session.connected_since,
+        session.last_heartbeat_at,
+        session.messages_sent,
+        session.last_logout_reason,
+    )
+
+
+def test_writes_a_session_from_its_logon_to_its_end(engine, supervisor, session):
+    engine.told = {"PARTNER001": Status(SINCE, SINCE, 7, "")}
+    supervisor.write()
+    assert row(session) == Status(SINCE, SINCE, 107, "")
+    engine.told = {"PARTNER001": Status(SINCE, LATER, 9, "")}
+    supervisor.write()
+    assert row(session) == Status(SINCE, LATER, 109, "")
+    engine.told = {"PARTNER001": Status(None, None, 12, "slow consumer" * 50)}
+    supervisor.write()
+    assert row(session) == Status(None, LATER, 112, ("slow consumer" * 50)[:200])
+
+
+def test_writes_those_that_changed_in_one_statement(
+    engine, supervisor, session, django_assert_num_queries
+):
+    engine.told = {f"PARTNER{n:03d}": Status(SINCE, SINCE, n, "") for n in range(1, 9)}
+    with django_assert_num_queries(1):
+        supervisor.write()
+    with django_assert_num_queries(0):
+        supervisor.write()
+    counts = FixSession.objects.values_list("comp_id", "messages_sent")
+    assert dict(counts) == {"PARTNER001": 101, "PARTNER002": 102}
+
+
+@pytest.fixture
+def admitted(committed_key: str, supervisor: Supervisor) -> Admission:
+    key = ApiKey.objects.select_related("partner").get()
+    admission = Admission(
+        "PARTNER001", str(key.partner_id), str(key.pk), key.partner.login, None
+    )
+    supervisor.admissions.waiting[admission.ticket] = float("inf"), admission
+    supervisor.admissions.redeem(admission.ticket, "PARTNER001")
+    return admission
+
+
+def test_sessions_outlive_the_database(engine, supervisor, admitted, caplog):
+    ApiKey.objects.update(scopes=[Scope.ISSUERS_READ])
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE accounts_apikey RENAME TO away")
+        try:
+            supervisor.attempt()
+            supervisor.attempt()
+        finally:
+            cursor = connection.cursor()
+            cursor.execute("ALTER TABLE away RENAME TO accounts_apikey")
+    assert engine.ended == []
+    supervisor.attempt()
+    [(comp_id, text)] = engine.ended
+    assert comp_id == "PARTNER001"
+    assert "lacks the scope marketdata:read" in text
+    said = [r.message for r in caplog.records if "looked after" in r.message]
+    assert len(said) == 2
+    assert "not looked after: relation" in said[0]
+    assert said[1].startswith("PostgreSQL answers again")
+
+
+def test_forgets_who_was_connected_when_the_last_one_was_killed(
+    supervisor, committed_key
+):
+    FixSession.objects.update(connected_since=timezone.now(), messages_sent=5)
+    supervisor.start()
+    supervisor.stop()
+    fared = FixSession.objects.values_list("connected_since", "messages_sent")
+    assert list(fared) == [(None, 5)] * 2
