@@ -69,9 +69,10 @@ TOO_MANY_TRADES = (
     "or subscribe to less"
 )
 LOGON_REFUSED = (
-    "Logon refused: this session is logged on already, or its Logon did not come "
-    "through the front. Log out first, then log on with your API key."
+    "this session is logged on already, or its Logon is older than a few seconds; log "
+    "out first, then log on again with your API key"
 )
+"""What a Logon is told that passed the gate; after "Rejected Logon Attempt: "."""
 INTERNAL_ERROR = "Internal error; log on again, and tell us if it happens again."
 READ_ONLY = "read-only market data session: this message type is not supported"
 

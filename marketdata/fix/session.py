@@ -288,9 +288,11 @@ class LiveSession:
         try:
             for subscription in subscriptions[turn:] + subscriptions[:turn]:
                 while self.may_send and (due := subscription.next_message()):
+                    if subscription.is_once:
+                        # First: whoever has its answer may use the MDReqID again.
+                        self.drop(subscription)
                     self.send(due)
                     if subscription.is_once:
-                        self.drop(subscription)
                         break
                 if not self.may_send:
                     self.turn = subscriptions.index(subscription)
@@ -320,8 +322,8 @@ class LiveSession:
             message.getHeader().setField(35, outgoing.type)
         # To the engine the body is one field: it neither parses nor sorts it.
         message.setField(int(tag), rest.removesuffix(SOH))
-        self.wire.send(message)
         self.messages_sent += 1
+        self.wire.send(message)
         self.sent += len(outgoing.body) + OVERHEAD
         if self.probe is None and self.sent - self.acknowledged >= PROBE_BYTES:
             self.probe = Probe(secrets.token_hex(4), self.sent, monotonic())

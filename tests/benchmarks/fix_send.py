@@ -108,8 +108,8 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
     bench.engine.start()
     context = multiprocessing.get_context("spawn")
     ready = context.Event()
-    comp_id = "PARTNER001"
-    ticket = bench.admit(comp_id).ticket
+    comp_id = bench.comp_ids[0]
+    ticket = bench.admit().ticket
     client = context.Process(
         target=drain, args=(bench.engine.port, comp_id, ticket, ready), daemon=True
     )

@@ -1,0 +1,99 @@
+"""Clients that do not read: the credit window, and what becomes of trades meanwhile."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from marketdata.fix import session as sessions
+from marketdata.fix.rules import (
+    PROBE_BYTES,
+    SLOW_CONSUMER,
+    TOO_MANY_TRADES,
+    WINDOW_BYTES,
+)
+from tests.fix.engines import (
+    Bench,
+    eventually,
+    logged_on,
+    market_data_request,
+    new_book,
+    running_engine,
+)
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Bench]:
+    settings.FIX_CONFLATION_MS = 20
+    # Ten seconds of the rules are long for a test.
+    monkeypatch.setattr(sessions, "CREDIT_SECONDS", 1.0)
+    with running_engine([new_book("LUM"), new_book("ORB")]) as bench:
+        yield bench
+
+
+def deep(bench, symbol):
+    """A book with forty levels a side: its snapshots are long."""
+    book = next(one for one in bench.feed.books.values() if one.symbol == symbol)
+    levels = [(0, 900 - n, 5) for n in range(40)] + [
+        (1, 1100 + n, 5) for n in range(40)
+    ]
+    bench.change(book, levels)
+    return book
+
+
+def flood(bench, book, session, until):
+    """Change all bids again and again; the bytes that were sent when it is so."""
+    quantity = 10
+    while not until():
+        quantity += 1
+        bench.change(book, [(0, 900 - n, quantity) for n in range(40)])
+        time.sleep(0.02)
+    return session.sent
+
+
+def test_sending_stops_at_the_window_and_the_session_ends(bench):
+    book = deep(bench, "LUM")
+    other = bench.client(1)
+    other.logon()
+    other.snapshots(["ORB"])
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        client.send("V", *market_data_request("R1", "LUM", t265=0))
+        sent = flood(bench, book, session, lambda: session.ending)
+        assert session.ending == SLOW_CONSUMER
+        assert PROBE_BYTES <= sent <= WINDOW_BYTES + 10_000
+    eventually(lambda: client.sender not in bench.engine.live)
+    assert bench.engine.status()[client.sender].last_logout_reason == SLOW_CONSUMER
+    orb = next(one for one in bench.feed.books.values() if one.symbol == "ORB")
+    bench.change(orb, [(0, 1000, 7)])
+    assert other.receive().get(271) == "7"
+    other.close()
+
+
+def test_an_answered_test_request_reopens_the_window(bench):
+    book = deep(bench, "LUM")
+    client = bench.client()
+    with logged_on(client, bench) as session:
+        client.snapshots(["LUM"])
+        quantity = 10
+        while session.sent < 2 * WINDOW_BYTES:
+            quantity += 1
+            bench.change(book, [(0, 900 - n, quantity) for n in range(40)])
+            while client.receive(0.03):
+                pass
+        assert not session.ending
+        assert session.sent - session.acknowledged < WINDOW_BYTES
+        assert client.books["LUM"].ladder() == book.book.ladder()
+
+
+def test_trades_that_wait_end_the_session(bench):
+    book = next(one for one in bench.feed.books.values() if one.symbol == "LUM")
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        client.send("V", *market_data_request("R1", "LUM", entry_types="2"))
+        assert client.receive().type == "W"
+        # A window holds fewer than nine hundred of them.
+        bench.trade(book, 1_900)
+        eventually(lambda: session.ending)
+        assert session.ending == TOO_MANY_TRADES
