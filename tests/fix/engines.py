@@ -151,9 +151,11 @@ def body_of(message: Message | None) -> str:
 def logged_on(client: Initiator, bench: Bench) -> Iterator[LiveSession]:
     """Log on; the engine's side of it. The test ends it."""
     client.logon()
-    eventually(lambda: client.sender in bench.engine.live)
-    yield bench.engine.live[client.sender]
-    client.close()
+    try:
+        eventually(lambda: client.sender in bench.engine.live)
+        yield bench.engine.live[client.sender]
+    finally:
+        client.close()
 
 
 def eventually(is_so: Callable[[], object]) -> None:

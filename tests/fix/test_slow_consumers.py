@@ -93,7 +93,9 @@ def test_trades_that_wait_end_the_session(bench):
     with logged_on(client, bench) as session:
         client.send("V", *market_data_request("R1", "LUM", entry_types="2"))
         assert client.receive().type == "W"
-        # A window holds fewer than nine hundred of them.
-        bench.trade(book, 1_900)
+        # A window holds about a thousand of them.
+        for _ in range(12):
+            bench.trade(book, 190)
+            time.sleep(0.03)
         eventually(lambda: session.ending)
         assert session.ending == TOO_MANY_TRADES
