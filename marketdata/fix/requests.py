@@ -102,6 +102,8 @@ def books_asked_for(
         refuse("6", "it is missing")
     if request.aggregated not in ("", "Y"):
         refuse("7", f"it is {request.aggregated}")
+    if not request.entry_types:
+        refuse("8", "NoMDEntryTypes(267) is 0")
     for entry_type in request.entry_types:
         if entry_type not in (BIDS, ASKS, TRADES):
             refuse("8", f"it is {entry_type}")

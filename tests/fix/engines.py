@@ -16,7 +16,7 @@ from marketdata.fix.client import Client
 from marketdata.fix.initiator import Initiator
 from marketdata.fix.logon import Admission, Admissions
 from marketdata.fix.wire import Message
-from marketdata.livebook import TradeRow
+from marketdata.livebook import ChangeRow, TradeRow
 from tests.system import free_port
 
 # Importing QuickFIX makes SIGINT end the process at once.
@@ -84,7 +84,7 @@ class Bench:
 
     def change(self, book: LiveBook, *messages: Iterable[tuple[int, int, int]]) -> None:
         """Let messages of changes (side, price, quantity) be read."""
-        rows = []
+        rows: list[ChangeRow] = []
         for message in messages:
             changes = list(message)
             for place, (side, price, quantity) in enumerate(changes, 1):
