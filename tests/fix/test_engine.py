@@ -289,15 +289,6 @@ def test_a_ticket_is_good_once_and_for_its_comp_id(bench):
         assert refusal.value.text.endswith(LOGON_REFUSED)
 
 
-def test_a_second_logon_within_a_session_ends_it(bench):
-    with bench.initiator() as client:
-        client.sent = 0
-        client.send("A", (98, 0), (108, 30), (141, "Y"), (554, client.key))
-        with pytest.raises(LoggedOut) as ended:
-            client.receive()
-        assert ended.value.text.endswith(LOGON_REFUSED)
-
-
 def test_an_ended_session_is_told_why_and_may_come_back(bench):
     client = bench.initiator()
     with logged_on(client, bench):
