@@ -207,6 +207,12 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
             return False
         return super().has_delete_permission(request, obj)
 
+    def get_actions(self, request):
+        actions = super().get_actions(request)
+        # Delivered lines stay for ever; a PENDING one is deleted on its own page.
+        actions.pop("delete_selected", None)
+        return actions
+
     @admin.action(description="Mark DELIVERED", permissions=["change"])
     def mark_delivered(self, request, queryset):
         """Show what will happen; once it is confirmed, deliver the lines shown."""

@@ -194,11 +194,16 @@ def test_staff_confirm_what_the_admin_will_deliver(load, world: World, staff):
     client = Client()
     client.force_login(staff)
     path = "/admin/issuers/legacyshareholder/"
+    assert "delete_selected" not in client.get(path).content.decode()
     ids = [str(row.pk) for row in LegacyShareholder.objects.exclude(reference=None)]
     asked = {"action": "mark_delivered", "_selected_action": ids}
     page = client.post(path, asked)
     assert page.status_code == 200
     assert "LUM</td><td>2</td><td>107</td>" in page.content.decode()
+    LegacyShareholder.objects.filter(reference="L-2").update(number_of_shares=1_000_007)
+    page = client.post(path, asked)
+    assert "LUM</td><td>2</td><td>1,000,107</td>" in page.content.decode()
+    LegacyShareholder.objects.filter(reference="L-2").update(number_of_shares=7)
     assert LedgerTransaction.objects.count() == 0
     page = client.post(path, asked | {"source": "MINT"}, follow=True)
     assert "2 delivered, 0 skipped (delivered before), 0 refused." in (
