@@ -72,10 +72,8 @@ def any_port(settings: Any) -> None:
     settings.FIX_PORT = 0
 
 
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A self-signed certificate for localhost, and its key: two PEM files."""
-    directory = tmp_path_factory.mktemp("tls")
+def new_certificate(directory: Path) -> tuple[Path, Path]:
+    """Write a self-signed certificate for localhost, and its key: two PEM files."""
     certificate, key = directory / "certificate.pem", directory / "key.pem"
     subprocess.run(
         [
@@ -88,3 +86,8 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         capture_output=True,
     )
     return certificate, key
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    return new_certificate(tmp_path)

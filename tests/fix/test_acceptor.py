@@ -20,10 +20,16 @@ from accounts.models import ApiKey
 from issuers.models import IssuerGrant
 from marketdata.fix.client import Client
 from marketdata.fix.health import own_certificate
-from marketdata.fix.initiator import Initiator, LoggedOut, LogonRefused, tls_context
+from marketdata.fix.initiator import (
+    Initiator,
+    LoggedOut,
+    LogonRefused,
+    NoConnection,
+    tls_context,
+)
 from marketdata.models import FixSession
 from tests.fix.acceptor import Acceptor, database_url, running_acceptor
-from tests.fix.conftest import Market
+from tests.fix.conftest import Market, new_certificate
 
 Start = Callable[..., Acceptor]
 
@@ -133,7 +139,7 @@ def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
     )
 
 
-def test_serves_tls_and_checks_its_own_health(
+def test_serves_tls_checks_its_own_health_and_renews_its_certificate(
     start_acceptor: Start,
     market: Market,
     certificate: tuple[Path, Path],
@@ -160,6 +166,25 @@ def test_serves_tls_and_checks_its_own_health(
         assert unsound.returncode == 1
         assert why in unsound.stderr
         assert unsound.stderr.count("\n") == 1
+
+    with acceptor.client(1) as live:
+        certificate[0].write_text("half of a certificate")
+        acceptor.process.send_signal(signal.SIGHUP)
+        wait_for_line(acceptor, "the old one stays in use")
+        new_certificate(certificate[0].parent)
+        acceptor.process.send_signal(signal.SIGHUP)
+        wait_for_line(acceptor, "certificate.pem was read anew")
+        with acceptor.client(tls=own_certificate(chain)) as client:
+            assert symbols(client) == symbols(live)
+        with pytest.raises(NoConnection):
+            acceptor.client().logon()
+
+
+def wait_for_line(acceptor: Acceptor, part: str) -> None:
+    deadline = time.monotonic() + 5
+    while part not in acceptor.log.read_text():
+        assert time.monotonic() < deadline, acceptor.log.read_text()
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(

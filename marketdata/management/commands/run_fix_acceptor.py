@@ -26,7 +26,8 @@ class Command(BaseCommand):
 
 It listens on FIX_HOST and FIX_PORT, with TLS where FIX_TLS_CERTIFICATE and FIX_TLS_KEY
 are set. Sessions are given out by issue_fix_session, keys by issue_api_key. Told to
-end, it logs everybody out and exits with 0 within ten seconds.
+end, it logs everybody out and exits with 0 within ten seconds. On SIGHUP it reads a
+renewed certificate, and no session notices.
 
 --check is a health check: it logs on to the acceptor that runs here, as a partner does,
 and exits with 0, or with 1 and the reason. Give it a CompID and a key of its own: a
@@ -87,6 +88,9 @@ examples:
         # After that import, which sets a handler of its own for SIGINT.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, frame: stopping.set())
+        renewed = threading.Event()
+        if context:
+            signal.signal(signal.SIGHUP, lambda number, frame: renewed.set())
         self.check_pool()
         acceptor = Acceptor(context)
         where = f"{settings.FIX_HOST} port {settings.FIX_PORT}"
@@ -105,7 +109,9 @@ examples:
             *(where, encryption, settings.FIX_SESSIONS, len(acceptor.feed.books)),
         )
         while not stopping.wait(LOOK_SECONDS) and acceptor.is_sound:
-            pass
+            if renewed.is_set():
+                renewed.clear()
+                renew(context)
         # The engine's library has been seen to hang; nobody is served by then.
         guard = threading.Timer(STOP_SECONDS, self.give_up)
         guard.daemon = True
@@ -149,6 +155,19 @@ examples:
         except FixFailure as failure:
             raise CommandError(explain(failure, client)) from None
         return f"{comp_id} has logged on to {client.host}:{client.port}, and out."
+
+
+def renew(context):
+    """Show the certificate that the files hold now to whoever connects from now on."""
+    certificate, key = settings.FIX_TLS_CERTIFICATE, settings.FIX_TLS_KEY
+    try:
+        # In a context of its own first: half of a new pair would spoil the old one.
+        tls_context(certificate, key)
+        context.load_cert_chain(certificate, key, password="")
+    except OSError as error:
+        logger.error("%s, %s: %s; the old one stays in use", certificate, key, error)
+    else:
+        logger.info("%s was read anew", certificate)
 
 
 def of_database(error):
