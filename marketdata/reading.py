@@ -83,44 +83,36 @@ def instant(microseconds: int) -> datetime:
     return EPOCH + timedelta(microseconds=microseconds)
 
 
-def as_trade(number: int, price: int, quantity: int, at: int) -> TradeRow:
+def as_trade(number: int, price: int, quantity: int, at: int, *_: None) -> TradeRow:
     return TradeRow(number, price, quantity, instant(at))
 
 
 def advance(books: Iterable[LiveBook], moved: set[LiveBook], broken: Broken) -> None:
     """Read on in the logs to their ends; note which books moved, and which can not.
 
-    Two statements for all books, and more only for more than a page of one of them.
+    One statement for all books, and more only for more than a page of one of them.
     """
     behind = list(books)
     while behind:
         ids = [book.token_id for book in behind]
-        pages = fetch(CHANGES, [ids, [book.read for book in behind]], tuple)
-        more = set()
-        for place, page in groupby(pages, itemgetter(0)):
+        changes = [book.read for book in behind]
+        trades = [book.last_trade for book in behind]
+        found = fetch(FOLLOWING, [ids, changes, trades], tuple)
+        more = []
+        for (place, is_trade), page in groupby(found, itemgetter(0, 1)):
             book = behind[place - 1]
-            rows = [row[1:] for row in page]
+            rows = [row[2:] for row in page]
             try:
-                if book.extend(rows):
+                if is_trade:
+                    book.extend_trades([as_trade(*row) for row in rows])
+                    moved.add(book)
+                elif book.extend(rows):
                     moved.add(book)
             except (BrokenLog, ImpossibleChange, CrossedBook) as error:
                 broken[book] = error
-            else:
-                if len(rows) == PAGE_ROWS:
-                    more.add(book)
-        pages = fetch(TRADES, [ids, [book.last_trade for book in behind]], tuple)
-        for place, page in groupby(pages, itemgetter(0)):
-            book = behind[place - 1]
-            trades = [as_trade(*trade) for _, *trade in page]
-            try:
-                book.extend_trades(trades)
-            except BrokenLog as error:
-                broken[book] = error
-                continue
-            moved.add(book)
-            if len(trades) == PAGE_ROWS:
-                more.add(book)
-        behind = [book for book in behind if book in more and book not in broken]
+            if len(rows) == PAGE_ROWS:
+                more.append(book)
+        behind = [book for book in dict.fromkeys(more) if book not in broken]
 
 
 TOKEN = "t.symbol, t.isin, t.name, t.issuer_id::text, t.visibility = 'PUBLIC'"
@@ -146,28 +138,26 @@ NEWEST = f"""
     ) s ON TRUE
     WHERE h.token_id = ANY (%s::uuid[])
 """  # noqa: S608
-# From the last row that was read: a log that was restored, and has gone on in another
-# way, would else lead on from any book.
-CHANGES = f"""
-    SELECT w.place, c.sequence, c.side, c.price_cents, c.quantity, c.ends_message,
-        {MICROSECONDS.format("c")}
-    FROM unnest(%s::uuid[], %s::bigint[]) WITH ORDINALITY w (token_id, read, place)
+# Changes from the last row that was read: a log that was restored, and has gone on in
+# another way, would else lead on from any book.
+FOLLOWING = f"""
+    SELECT w.place, l.is_trade, l.sequence, l.price_cents, l.quantity,
+        {MICROSECONDS.format("l")}, l.side, l.ends_message
+    FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[])
+        WITH ORDINALITY w (token_id, read, last_trade, place)
     CROSS JOIN LATERAL (
-        SELECT * FROM marketdata_bookchange c
+        (SELECT FALSE AS is_trade, sequence, price_cents, quantity, at, side,
+            ends_message
+        FROM marketdata_bookchange c
         WHERE c.token_id = w.token_id AND c.sequence >= w.read
-        ORDER BY c.sequence LIMIT {PAGE_ROWS}
-    ) c
-    ORDER BY w.place, c.sequence
-"""  # noqa: S608
-TRADES = f"""
-    SELECT w.place, d.sequence, d.price_cents, d.quantity, {MICROSECONDS.format("d")}
-    FROM unnest(%s::uuid[], %s::bigint[]) WITH ORDINALITY w (token_id, last, place)
-    CROSS JOIN LATERAL (
-        SELECT * FROM marketdata_trade d
-        WHERE d.token_id = w.token_id AND d.sequence > w.last
-        ORDER BY d.sequence LIMIT {PAGE_ROWS}
-    ) d
-    ORDER BY w.place, d.sequence
+        ORDER BY c.sequence LIMIT {PAGE_ROWS})
+        UNION ALL
+        (SELECT TRUE, sequence, price_cents, quantity, at, NULL, NULL
+        FROM marketdata_trade d
+        WHERE d.token_id = w.token_id AND d.sequence > w.last_trade
+        ORDER BY d.sequence LIMIT {PAGE_ROWS})
+    ) l
+    ORDER BY w.place, l.is_trade, l.sequence
 """  # noqa: S608
 RECENT_TRADES_OF = f"""
     SELECT w.place, d.sequence, d.price_cents, d.quantity, {MICROSECONDS.format("d")}
