@@ -13,6 +13,7 @@ import uuid_utils.compat as uuid
 
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner, User, UserHolder
+from issuers import ledger
 from issuers.models import (
     Article,
     Document,
@@ -23,6 +24,7 @@ from issuers.models import (
     Token,
 )
 from tests.characters import Ask
+from tests.register import people
 
 Callers = dict[str, tuple[Ask, list[str]]]
 SHARES = {
@@ -114,6 +116,25 @@ def hide(owner: User, objects: int) -> Hidden:
     }
     ids = {name: [f"{name}|{row.pk}" for row in made] for name, made in rows.items()}
     return Hidden(issuer, bare, other, ids, documents)
+
+
+def hold(hidden: Hidden) -> list[str]:
+    """Have the hidden tokens held by people of whom nothing else tells; their ids."""
+    users = people(10)
+    profiles = UserHolder.objects.filter(user__in=users)
+    accounts = ledger.holder_accounts(user.pk for user in users)
+    tokens = Token.objects.filter(issuer=hidden.issuer)
+    ledger.record(
+        [
+            ledger.Entry(token.pk, "MINT", 1, None, account)
+            for token in tokens
+            for account in accounts.values()
+        ],
+        "me",
+    )
+    return [f"User|{user.pk}" for user in users] + [
+        f"UserHolder|{profile.pk}" for profile in profiles
+    ]
 
 
 def caller(login: str, scopes: list[Scope], *granted: Issuer | None) -> Ask:

@@ -13,6 +13,7 @@ from django.test import Client
 from issuers.models import Article
 from tests.characters import Ask, World
 from tests.graphql.hidden import (
+    NODES,
     Callers,
     Hidden,
     ask_for_hidden,
@@ -20,6 +21,7 @@ from tests.graphql.hidden import (
     body_of,
     callers,
     hide,
+    hold,
 )
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")
@@ -43,6 +45,32 @@ def blind(hidden: Hidden) -> Callers:
 def test_hidden_ids_answer_as_ids_that_do_not_exist(hidden: Hidden, blind: Callers):
     # 400 without a key; without a grant all but the 20 figures, twice; and so on.
     assert ask_for_hidden(hidden, blind) == 400 + 2 * 380 + 320 + 300 + 120
+
+
+@pytest.mark.parametrize("name", ["no key", "no grant", "another's grant"])
+def test_who_holds_hidden_tokens_is_hidden_too(name, hidden: Hidden, blind: Callers):
+    table = """
+    query ($slug: String) { issuer(slug: $slug) { capitalizationTable {
+      totalValue holders { user { id } userHolder { id } } tokens { tokenID } } } }
+    """
+    ids = hold(hidden)
+    ask, _ = blind[name]
+    answers = [ask(table, {"slug": slug}).body for slug in ("hiding", "bare")]
+    for answer in answers:
+        [error] = answer["errors"]
+        del error["extensions"]["requestId"]
+        error["extensions"].pop("requiredGrant", None)
+    assert answers[0] == answers[1]
+    assert answers[0]["data"] == {"issuer": None}
+    assert ask(NODES, {"ids": ids}).body == {"data": {"nodes": [None] * 20}}
+    # The scope and the grant for the register are what shows them.
+    ask, _ = blind["grant, no scope"]
+    holders = ask(table, {"slug": "hiding"}).data["issuer"]["capitalizationTable"][
+        "holders"
+    ]
+    seen = {h["user"]["id"] for h in holders} | {h["userHolder"]["id"] for h in holders}
+    assert seen == set(ids)
+    assert [node["id"] for node in ask(NODES, {"ids": ids}).data["nodes"]] == ids
 
 
 def test_the_right_key_sees_every_one_of_them(hidden: Hidden, blind: Callers):
