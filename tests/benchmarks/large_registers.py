@@ -48,7 +48,11 @@ SELECT '{token}', seq, leg, account, delta,
 FROM (SELECT seq, 1 AS leg, f AS account, -amount AS delta FROM raw WHERE f IS NOT NULL
       UNION ALL SELECT seq, 2, t, amount FROM raw) x ORDER BY seq, leg;
 DROP TABLE raw;
-UPDATE issuers_tokenledgerhead SET last_seq = {transactions},
+INSERT INTO issuers_tokenprice (token_id, number, price_cents, source, effective_at,
+    recorded_at, recorded_by)
+VALUES ('{token}', 1, 25, 'ISSUE', '2020-01-01Z', now(), 'benchmark');
+UPDATE issuers_tokenledgerhead SET is_open = TRUE, last_price = 1, price_cents = 25,
+    last_price_at = '2020-01-01Z', last_seq = {transactions},
     last_effective_at = '2020-01-01Z'::timestamptz
         + {transactions} * interval '10 seconds',
     supply = {holders}::numeric * 10000000, held = {holders}::numeric * 10000000,
@@ -59,8 +63,6 @@ UPDATE issuers_tokenledgerhead SET last_seq = {transactions},
 def load(holders: int, transactions: int, console: Console) -> dict[str, Any]:
     """Tokens by name; what the triggers would derive is written directly."""
     from django.db import connection
-
-    from issuers import ledger
 
     tokens = {"large": token("large")}
     sizes = {"large": (holders, transactions)}
@@ -95,8 +97,6 @@ def load(holders: int, transactions: int, console: Console) -> dict[str, Any]:
         for setting in ("session_replication_role", "work_mem", "maintenance_work_mem"):
             cursor.execute(f"RESET {setting}")
         cursor.execute("VACUUM ANALYZE")
-    for one in tokens.values():
-        ledger.set_price(one.pk, 25, "ISSUE", "benchmark")
     return tokens
 
 
