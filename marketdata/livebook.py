@@ -14,8 +14,8 @@ JOURNAL_CHANGES = 4_000
 KEPT_TRADES = 2_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-ChangeRow = tuple[int, int, int, int, int, bool]
-"""Sequence, price in cents, quantity, microseconds since 1970, side, ends_message."""
+ChangeRow = tuple[int, int, int, int, bool, int]
+"""Sequence, side, price in cents, quantity, ends_message, microseconds since 1970."""
 
 
 class BrokenLog(ValueError):
@@ -164,7 +164,7 @@ class LiveBook:
             rows = rows[1:]
         before = self.sequence
         for row in rows:
-            sequence, price, quantity, at, side, ends_message = row
+            sequence, side, price, quantity, ends_message, at = row
             if sequence != self.read + 1:
                 raise PrunedLog(f"change {self.read + 1} is gone, {sequence} is there")
             self.read = sequence

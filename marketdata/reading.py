@@ -83,7 +83,7 @@ def instant(microseconds: int) -> datetime:
     return EPOCH + timedelta(microseconds=microseconds)
 
 
-def as_trade(number: int, price: int, quantity: int, at: int, *_: None) -> TradeRow:
+def as_trade(number: int, price: int, quantity: int, at: int) -> TradeRow:
     return TradeRow(number, price, quantity, instant(at))
 
 
@@ -104,7 +104,12 @@ def advance(books: Iterable[LiveBook], moved: set[LiveBook], broken: Broken) -> 
             rows = [row[2:] for row in page]
             try:
                 if is_trade:
-                    book.extend_trades([as_trade(*row) for row in rows])
+                    book.extend_trades(
+                        [
+                            as_trade(n, price, units, at)
+                            for n, _, price, units, _, at in rows
+                        ]
+                    )
                     moved.add(book)
                 elif book.extend(rows):
                     moved.add(book)
@@ -141,18 +146,18 @@ NEWEST = f"""
 # Changes from the last row that was read: a log that was restored, and has gone on in
 # another way, would else lead on from any book.
 FOLLOWING = f"""
-    SELECT w.place, l.is_trade, l.sequence, l.price_cents, l.quantity,
-        {MICROSECONDS.format("l")}, l.side, l.ends_message
+    SELECT w.place, l.is_trade, l.sequence, l.side, l.price_cents, l.quantity,
+        l.ends_message, {MICROSECONDS.format("l")}
     FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[])
         WITH ORDINALITY w (token_id, read, last_trade, place)
     CROSS JOIN LATERAL (
-        (SELECT FALSE AS is_trade, sequence, price_cents, quantity, at, side,
-            ends_message
+        (SELECT FALSE AS is_trade, sequence, side, price_cents, quantity,
+            ends_message, at
         FROM marketdata_bookchange c
         WHERE c.token_id = w.token_id AND c.sequence >= w.read
         ORDER BY c.sequence LIMIT {PAGE_ROWS})
         UNION ALL
-        (SELECT TRUE, sequence, price_cents, quantity, at, NULL, NULL
+        (SELECT TRUE, sequence, NULL, price_cents, quantity, NULL, at
         FROM marketdata_trade d
         WHERE d.token_id = w.token_id AND d.sequence > w.last_trade
         ORDER BY d.sequence LIMIT {PAGE_ROWS})
