@@ -38,6 +38,8 @@ LOGON_SECONDS = 5.0
 """How long a connection may take from its first byte, of TLS too, to a whole Logon."""
 STALL_SECONDS = 10.0
 """How long a client may leave more unread than WRITE_BUFFER holds."""
+AGAIN_SECONDS = 1.0
+"""How long a Logon is shown to the engine again that closes without a word."""
 WRITE_BUFFER = 65_536
 INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 """Bytes that a client may send at once, and a second; more waits in its sockets."""
@@ -262,15 +264,8 @@ class Front:
 
     async def lead(self, client: Stream, admission: Admission, first: bytes) -> None:
         """Pass on the Logon, then what either side says, until one of them ends."""
-        try:
-            engine = Stream(
-                *await asyncio.open_connection(
-                    "127.0.0.1", self.engine_port, limit=CHUNK
-                )
-            )
-        except OSError as error:
-            raise Cut(f"the engine takes no connection: {error}") from None
-        engine.writer.write(first)
+        engine, said = await self.knock(admission, first)
+        client.writer.write(said)
         inward = self.loop.create_task(pass_in(client.reader, engine.writer))
         outward = self.loop.create_task(pass_out(engine.reader, client.writer))
         try:
@@ -279,11 +274,8 @@ class Front:
                 # The client has said its last word; the engine may answer it.
                 engine.writer.write_eof()
                 await asyncio.wait({outward}, timeout=CLOSE_SECONDS)
-            elif await outward == 0:
-                raise Cut(
-                    f"the engine did not take the Logon of {admission.comp_id}, "
-                    "which may be logged on already"
-                )
+            else:
+                await outward
         except Cut as cut:
             logger.warning(
                 "%s (%s) was cut: %s", admission.comp_id, admission.login, cut
@@ -293,6 +285,42 @@ class Front:
             outward.cancel()
             await asyncio.gather(inward, outward, return_exceptions=True)
             engine.writer.transport.abort()
+
+    async def knock(self, admission: Admission, first: bytes) -> tuple[Stream, bytes]:
+        """A connection to the engine, and how its answer to the Logon begins.
+
+        It closes the door on a CompID whose last connection it has yet to put away,
+        which may take it a moment after that connection has ended.
+
+        Raises:
+            Cut: it does not take the Logon.
+        """
+        deadline = monotonic() + AGAIN_SECONDS
+        while True:
+            try:
+                engine = Stream(
+                    *await asyncio.open_connection(
+                        "127.0.0.1", self.engine_port, limit=CHUNK
+                    )
+                )
+            except OSError as error:
+                raise Cut(f"the engine takes no connection: {error}") from None
+            engine.writer.write(first)
+            said = b""
+            try:
+                with contextlib.suppress(ConnectionError):
+                    said = await engine.reader.read(CHUNK)
+            finally:
+                if not said:
+                    engine.writer.transport.abort()
+            if said:
+                return engine, said
+            if monotonic() > deadline:
+                raise Cut(
+                    f"the engine did not take the Logon of {admission.comp_id}, "
+                    "which may be logged on already"
+                )
+            await asyncio.sleep(AGAIN_SECONDS / 10)
 
 
 async def pass_in(client: asyncio.StreamReader, engine: asyncio.StreamWriter) -> None:
@@ -306,22 +334,19 @@ async def pass_in(client: asyncio.StreamReader, engine: asyncio.StreamWriter) ->
         await asyncio.sleep(max(0.0, due - monotonic()))
 
 
-async def pass_out(engine: asyncio.StreamReader, client: asyncio.StreamWriter) -> int:
-    """Lead the engine's bytes to a client; how many they were.
+async def pass_out(engine: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+    """Lead the engine's bytes to a client.
 
     Raises:
         Cut: the client does not read them.
     """
-    count = 0
     while data := await engine.read(CHUNK):
-        count += len(data)
         client.write(data)
         try:
             async with asyncio.timeout(STALL_SECONDS):
                 await client.drain()
         except TimeoutError:
             raise Cut(f"it read too little for {STALL_SECONDS:.0f} s") from None
-    return count
 
 
 async def close(client: Stream) -> None:

@@ -24,6 +24,8 @@ class Echo(socketserver.ThreadingTCPServer):
         self.logons: list[wire.Message] = []
         self.ended = threading.Event()
         self.connections: list[socket.socket] = []
+        self.refusals = 0
+        """How many connections it is yet to close without a word."""
 
     @property
     def port(self) -> int:
@@ -34,6 +36,9 @@ class EchoedConnection(socketserver.BaseRequestHandler):
     server: Echo
 
     def handle(self) -> None:
+        if self.server.refusals:
+            self.server.refusals -= 1
+            return
         self.server.connections.append(self.request)
         decoder: wire.Decoder | None = wire.Decoder()
         with contextlib.suppress(OSError):

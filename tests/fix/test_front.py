@@ -78,6 +78,22 @@ def test_an_admitted_logon_reaches_the_engine_without_the_key(
     assert "PARTNER001 (acme_co) logs on from 127.0.0.1" in caplog.text
 
 
+def test_a_logon_waits_for_the_end_of_the_session_before(
+    start, engine, committed_key, caplog
+):
+    front = start()
+    engine.refusals = 3
+    with Partner(front.port) as partner:
+        partner.send(logon(committed_key))
+        assert partner.receive().type == "A"
+        ping(partner)
+    engine.refusals = 1_000
+    with Partner(front.port) as partner:
+        partner.send(logon(committed_key))
+        assert 0.9 < partner.seconds_until_cut() < 3
+    assert "the engine did not take the Logon of PARTNER001" in caplog.text
+
+
 def test_bytes_that_follow_the_logon_are_passed_on(start, committed_key):
     front = start()
     request = wire.encode([(35, "V"), (34, 2), (262, "a")])
