@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Sequence
 from datetime import datetime
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import NamedTuple
 
 import quickfix as fix
@@ -12,6 +12,7 @@ from django.conf import settings
 
 from marketdata.feed import Feed
 from marketdata.fix.application import FeedApplication
+from marketdata.fix.descriptors import keep_apart
 from marketdata.fix.editions import Pace
 from marketdata.fix.journal import JournalFactory
 from marketdata.fix.logon import Admission, Admissions
@@ -57,6 +58,9 @@ class Engine:
         self.sent_before: dict[str, int] = dict.fromkeys(comp_ids, 0)
         self.reasons: dict[str, str] = dict.fromkeys(comp_ids, "")
         self.lock = Lock()
+        self.started, self.stopping = Event(), Event()
+        self.failure: Exception | None = None
+        self.thread = Thread(target=self.run, name="FIX engine", daemon=True)
         self.application = FeedApplication(self)
         self.stores = fix.MemoryStoreFactory()
         self.logs = JournalFactory()
@@ -70,9 +74,27 @@ class Engine:
         Raises:
             fix.RuntimeError: the port is taken.
         """
-        assert self.acceptor is not None
         self.pace.start()
-        self.acceptor.start()
+        self.thread.start()
+        self.started.wait()
+        if self.failure:
+            raise self.failure
+
+    def run(self) -> None:
+        """Start and stop QuickFIX: its threads are children of this one."""
+        keep_apart()
+        assert self.acceptor is not None
+        try:
+            self.acceptor.start()
+        except fix.RuntimeError as failure:
+            self.failure = failure
+            return
+        finally:
+            self.started.set()
+        self.stopping.wait()
+        self.acceptor.stop(True)
+        # Its end takes the sessions out of QuickFIX's registry.
+        self.acceptor = None
 
     @property
     def is_alive(self) -> bool:
@@ -86,11 +108,9 @@ class Engine:
         deadline = time.monotonic() + LEAVE_SECONDS
         while self.live and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert self.acceptor is not None
-        self.acceptor.stop(True)
+        self.stopping.set()
+        self.thread.join()
         self.pace.stop()
-        # Its end takes the sessions out of QuickFIX's registry.
-        self.acceptor = None
 
     def end(self, comp_id: str, text: str) -> None:
         """Log a session out with a reason; none where nobody is logged on."""

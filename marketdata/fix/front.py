@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 LOGON_SECONDS = 5.0
 """How long a connection may take from its first byte, of TLS too, to a whole Logon."""
+SETTLE_SECONDS = 0.2
+"""Between the end of one connection to the engine and the beginning of the next."""
 STALL_SECONDS = 10.0
 """How long a client may leave more unread than WRITE_BUFFER holds."""
 AGAIN_SECONDS = 1.0
@@ -90,6 +92,7 @@ class Front:
         self.at_the_gate: dict[socket.socket, asyncio.Task[None]] = {}
         self.served: set[asyncio.Task[None]] = set()
         self.unverified = 0
+        self.engine_closed_at = 0.0
         self.gate, self.refused = Sparingly(), Sparingly()
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.run, name="fix-front", daemon=True)
@@ -281,6 +284,7 @@ class Front:
                 "%s (%s) was cut: %s", admission.comp_id, admission.login, cut
             )
         finally:
+            self.engine_closed_at = monotonic()
             inward.cancel()
             outward.cancel()
             await asyncio.gather(inward, outward, return_exceptions=True)
@@ -297,6 +301,9 @@ class Front:
         """
         deadline = monotonic() + AGAIN_SECONDS
         while True:
+            # QuickFIX looks at a connection's descriptor once more after closing it: a
+            # new one must not be given its number before that.
+            await asyncio.sleep(self.engine_closed_at + SETTLE_SECONDS - monotonic())
             try:
                 engine = Stream(
                     *await asyncio.open_connection(

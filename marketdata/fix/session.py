@@ -21,6 +21,7 @@ from marketdata.fix.messages import (
     NONE_FOUND,
     UNSUPPORTED,
     business_reject,
+    plain,
     request_reject,
     security_list,
 )
@@ -187,7 +188,7 @@ class LiveSession:
 
     def leaves(self, text: str) -> None:
         """The client has sent a Logout."""
-        self.parting = f"logged out by the partner: {text}".removesuffix(": ")
+        self.parting = f"logged out by the partner: {plain(text)}".removesuffix(": ")
 
     def counts(self) -> None:
         """Count a message of the client's; one too many ends the session."""
