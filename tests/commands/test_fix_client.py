@@ -303,7 +303,7 @@ def test_tells_the_reason_of_a_refusal_once(text, added):
     with counterpart(script) as port:
         told = failure(port)
     bare = text.removeprefix("Rejected Logon Attempt: ").removeprefix("Logon refused: ")
-    assert told == f"The Logon was refused: {bare}{added}"
+    assert told == f"The Logon was refused: {bare.removesuffix('.')}.{added}"
 
 
 def test_tells_where_symbols_are_listed():
