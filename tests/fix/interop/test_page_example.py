@@ -25,12 +25,15 @@ def sent_now(fields: list[tuple[int, str]], key: str) -> bytes:
     return encode([(tag, now.get(tag, value)) for tag, value in fields[2:-1]])
 
 
-def receive(connection: socket.socket, decoder: Decoder) -> Message:
+def receive(connection: socket.socket, decoder: Decoder, awaited: str) -> Message:
     deadline = time.monotonic() + SECONDS
     while (message := decoder.next()) is None:
         connection.settimeout(max(0.01, deadline - time.monotonic()))
-        data = connection.recv(65536)
-        assert data, "the acceptor closed the connection"
+        try:
+            data = connection.recv(65536)
+        except TimeoutError:
+            raise AssertionError(f"no {awaited} within {SECONDS} s") from None
+        assert data, f"the acceptor closed the connection instead of {awaited}"
         decoder.feed(data)
     return message
 
@@ -52,7 +55,7 @@ def test_the_acceptor_answers_as_the_example_tells(acceptor: Acceptor, market: M
                 changes = [Change(BID, 985, 0), Change(BID, 990, 50)]
                 sold = MarketMessage(changes, [Deal(990, 10)])
                 record(market.listed.pk, [sold], "tests")
-            answer = receive(connection, decoder)
+            answer = receive(connection, decoder, kind)
             assert [tag for tag, _ in answer.fields] == [tag for tag, _ in fields]
             alike = {35, 15, 22, 55, 58, 262, 263, 268, 269, 279, 281, 320, 372, 380}
             assert [pair for pair in answer.fields if pair[0] in alike] == [
