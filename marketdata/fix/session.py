@@ -138,7 +138,8 @@ class LiveSession:
         self.wake.set()
 
     def subscribe(self, request: MarketDataRequest) -> None:
-        active = {one: len(several) for one, several in self.subscriptions.items()}
+        with self.lock:
+            active = {one: len(several) for one, several in self.subscriptions.items()}
         books = books_asked_for(request, active, Directory(self.visible()))
         with self.lock:
             self.subscriptions[request.request_id] = [
@@ -278,6 +279,9 @@ class LiveSession:
         if probe and monotonic() - probe.at >= CREDIT_SECONDS:
             self.end(SLOW_CONSUMER)
             return
+        if self.is_probe_due:
+            # What followed the answered one may fill the window by itself.
+            self.demand_heartbeat()
         while self.answers and self.may_send:
             self.send(self.answers.popleft())
         with self.lock:
@@ -326,6 +330,13 @@ class LiveSession:
         self.messages_sent += 1
         self.wire.send(message)
         self.sent += len(outgoing.body) + OVERHEAD
-        if self.probe is None and self.sent - self.acknowledged >= PROBE_BYTES:
-            self.probe = Probe(secrets.token_hex(4), self.sent, monotonic())
-            self.send(Outgoing("1", f"112={self.probe.id}{SOH}"))
+        if self.is_probe_due:
+            self.demand_heartbeat()
+
+    @property
+    def is_probe_due(self) -> bool:
+        return self.probe is None and self.sent - self.acknowledged >= PROBE_BYTES
+
+    def demand_heartbeat(self) -> None:
+        self.probe = Probe(secrets.token_hex(4), self.sent, monotonic())
+        self.send(Outgoing("1", f"112={self.probe.id}{SOH}"))

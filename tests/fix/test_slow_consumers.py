@@ -13,6 +13,7 @@ from marketdata.fix.rules import (
     TOO_MANY_TRADES,
     WINDOW_BYTES,
 )
+from marketdata.fix.subscriptions import Outgoing
 from tests.fix.engines import (
     Bench,
     eventually,
@@ -85,6 +86,19 @@ def test_an_answered_test_request_reopens_the_window(bench):
         assert not session.ending
         assert session.sent - session.acknowledged < WINDOW_BYTES
         assert client.books["LUM"].ladder() == book.book.ladder()
+
+
+def test_what_follows_a_test_request_may_fill_the_window(bench):
+    client = bench.initiator()
+    sizes = [PROBE_BYTES] + 7 * [6_500] + [30_000, 10]
+    with logged_on(client, bench) as session:
+        for size in sizes:
+            body = f"262=R1\x01281=0\x0158={'x' * size}\x01"
+            session.answers.append(Outgoing("Y", body))
+        session.wake.set()
+        for size in sizes:
+            assert len(client.receive(5).get(58)) == size
+        assert not session.ending
 
 
 def test_trades_that_wait_end_the_session(bench):
