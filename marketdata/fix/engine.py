@@ -136,12 +136,13 @@ class Engine:
 
     def admit(self, comp_id: str, ticket: str) -> bool:
         """Whether a Logon with this ticket may pass."""
-        before = self.left.pop(comp_id, None)
+        before = self.left.get(comp_id)
         if before:
             # What it was about to send must not reach who comes after it.
             before.thread.join(LEAVE_SECONDS)
             if before.thread.is_alive():
                 return False
+            self.left.pop(comp_id, None)
         admission = self.admissions.redeem(ticket, comp_id)
         if admission is None:
             return False

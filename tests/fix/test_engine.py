@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from threading import Event, Thread
 
 import pytest
 
@@ -18,6 +19,9 @@ from tests.fix.engines import (
     running_engine,
 )
 from tests.fix.market import ladder_of, moving
+
+# After them: importing QuickFIX makes SIGINT end the process.
+from marketdata.fix import engine as engines  # isort: skip
 
 QUIET_SECONDS = 0.3
 
@@ -301,6 +305,23 @@ def test_an_ended_session_is_told_why_and_may_come_back(bench):
     bench.engine.end(client.sender, "Nobody is there.")
     with bench.client() as again:
         again.snapshots(["LUM"])
+
+
+def test_nobody_comes_while_the_thread_of_the_session_before_runs(bench, monkeypatch):
+    monkeypatch.setattr(engines, "LEAVE_SECONDS", 0.05)
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        pass
+    eventually(lambda: not bench.engine.live)
+    sent = Event()
+    session.thread.join()
+    session.thread = Thread(target=sent.wait)
+    session.thread.start()
+    for _ in range(2):
+        assert not bench.engine.admit(client.sender, bench.admit().ticket)
+    sent.set()
+    session.thread.join()
+    assert bench.engine.admit(client.sender, bench.admit().ticket)
 
 
 def test_who_sends_too_much_is_logged_out(bench):
