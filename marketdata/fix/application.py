@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import quickfix as fix
 
 from marketdata.fix.requests import MarketDataRequest, Named, is_request_id
-from marketdata.fix.rules import INTERNAL_ERROR, LOGON_REFUSED
+from marketdata.fix.rules import INTERNAL_ERROR, LOGON_REFUSED, LONGEST_REFERENCE
 
 if TYPE_CHECKING:
     from marketdata.fix.engine import Engine
@@ -155,7 +155,8 @@ class FeedApplication(fix.Application):
 
 def reference_of(message: fix.Message) -> str:
     """The id that its sender gave a message, or ""."""
-    return next(filter(None, (text(message, tag) for tag in REFERENCES)), "")
+    found = next(filter(None, (text(message, tag) for tag in REFERENCES)), "")
+    return found[:LONGEST_REFERENCE]
 
 
 def market_data_request(message: fix.Message) -> MarketDataRequest:

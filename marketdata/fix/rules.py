@@ -41,6 +41,8 @@ MOST_INSTRUMENTS = 50
 DEEPEST = 50
 """Levels of a side; MarketDepth(264)=0 asks for as many."""
 LONGEST_REQUEST_ID = 36
+LONGEST_REFERENCE = 100
+"""Characters of another message's id that are kept and repeated."""
 MESSAGES_BURST = 50
 """Messages a partner may send at once; a second, as FIX_MESSAGES_PER_SECOND says."""
 CLOCK_SECONDS = 120
@@ -351,7 +353,8 @@ LAYOUTS = (
             Tag(
                 379,
                 "BusinessRejectRefID",
-                "Its ClOrdID(11), QuoteReqID(131) or the like.",
+                f"Its ClOrdID(11), QuoteReqID(131) or the like; {LONGEST_REFERENCE} "
+                "characters of it.",
                 False,
                 "if it has one",
             ),
