@@ -40,6 +40,8 @@ SETTLE_SECONDS = 0.2
 """Between the end of one connection to the engine and the beginning of the next."""
 STALL_SECONDS = 10.0
 """How long a client may leave more unread than WRITE_BUFFER holds."""
+ANSWER_SECONDS = 10.0
+"""How long the engine may take to answer a Logon; tickets are good for as long."""
 AGAIN_SECONDS = 1.0
 """How long a Logon is shown to the engine again that closes without a word."""
 WRITE_BUFFER = 65_536
@@ -316,7 +318,10 @@ class Front:
             said = b""
             try:
                 with contextlib.suppress(ConnectionError):
-                    said = await engine.reader.read(CHUNK)
+                    async with asyncio.timeout(ANSWER_SECONDS):
+                        said = await engine.reader.read(CHUNK)
+            except TimeoutError:
+                raise Cut("the engine does not answer the Logon") from None
             finally:
                 if not said:
                     engine.writer.transport.abort()

@@ -94,6 +94,21 @@ def test_a_logon_waits_for_the_end_of_the_session_before(
     assert "the engine did not take the Logon of PARTNER001" in caplog.text
 
 
+def test_nobody_waits_for_ever_for_an_engine_that_says_nothing(
+    any_port, committed_key, monkeypatch, caplog
+):
+    monkeypatch.setattr(front_module, "ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as stuck:
+        front = Front(Admissions(), stuck.getsockname()[1])
+        front.listen()
+        front.start()
+        with Partner(front.port) as partner:
+            partner.send(logon(committed_key))
+            assert partner.seconds_until_cut() < 2
+        front.stop()
+    assert "was cut: the engine does not answer the Logon" in caplog.text
+
+
 def test_bytes_that_follow_the_logon_are_passed_on(start, committed_key):
     front = start()
     request = wire.encode([(35, "V"), (34, 2), (262, "a")])
