@@ -126,6 +126,12 @@ SESSION_RULES = (
     ),
     ("Connections", "One of a CompID at a time."),
     (
+        "Visibility",
+        "Where you may no longer see a token, its book becomes empty (268=0) before "
+        "anything else of it is sent, and its subscription ends. The book of a token "
+        "that leaves the market becomes empty, too.",
+    ),
+    (
         "End",
         "A revoked key, or a session that is switched off, is logged out within 5 "
         "seconds; Text(58) says why.",

@@ -221,11 +221,10 @@ class LiveSession:
         self.wake.set()
 
     def visible(self) -> list[LiveBook]:
-        return [
-            book
-            for book in self.feed.books.values()
-            if book.is_public or self.admission.may_see(book.issuer_id)
-        ]
+        return [book for book in self.feed.books.values() if self.may_see(book)]
+
+    def may_see(self, book: LiveBook) -> bool:
+        return book.is_public or self.admission.may_see(book.issuer_id)
 
     # Its beginning and end.
 
@@ -292,6 +291,9 @@ class LiveSession:
         self.turn = 0
         try:
             for subscription in subscriptions[turn:] + subscriptions[:turn]:
+                if not self.may_see(subscription.watched.book):
+                    self.hide(subscription)
+                    continue
                 while self.may_send and (due := subscription.next_message()):
                     if subscription.is_once:
                         # First: whoever has its answer may use the MDReqID again.
@@ -308,6 +310,14 @@ class LiveSession:
         unsent = sum(one.unsent_trades for one in subscriptions)
         if unsent > MOST_UNSENT_TRADES and not self.may_send:
             self.end(TOO_MANY_TRADES)
+
+    def hide(self, subscription: Subscription) -> None:
+        """End a subscription to a book that was hidden, or whose grant was taken."""
+        logger.info(
+            "%s may no longer see %s", self.comp_id, subscription.watched.book.symbol
+        )
+        self.drop(subscription)
+        self.send(subscription.emptied())
 
     def drop(self, subscription: Subscription) -> None:
         with self.lock:

@@ -3,8 +3,8 @@
 from threading import Event
 from typing import NamedTuple
 
-from marketdata.fix.editions import Edition, Pace
-from marketdata.fix.messages import TRADES, market_data
+from marketdata.fix.editions import EMPTY, Edition, Pace
+from marketdata.fix.messages import TRADES, identity, market_data, snapshot
 from marketdata.fix.requests import ONCE, REFRESH, MarketDataRequest
 from marketdata.fix.rules import DEEPEST
 from marketdata.livebook import LiveBook, TradeRow
@@ -86,6 +86,12 @@ class Subscription:
     def whole(self, edition: Edition) -> Outgoing:
         self.shown = edition
         text = edition.snapshot(self.depth, self.entry_types)
+        return Outgoing("W", market_data(self.request_id, text))
+
+    def emptied(self) -> Outgoing:
+        """What takes the client's book away."""
+        instrument = identity(self.watched.book)
+        text = snapshot(instrument, EMPTY, self.entry_types)
         return Outgoing("W", market_data(self.request_id, text))
 
     def next_trades(self, shown: Edition, edition: Edition) -> tuple[TradeRow, ...]:

@@ -225,7 +225,29 @@ def test_a_hidden_book_is_for_who_has_a_grant_at_that_moment(bench):
         client.send("V", *market_data_request("R2", "HID"))
         assert client.receive().get(281) == "0"
         client.send("x", (320, "Q"), (559, 4))
-        assert {"55=HID"}.isdisjoint(body_of(client.receive()).split("|"))
+        while (message := client.receive()).type != "y":
+            assert message.get(268) == "0"
+        assert {"55=HID"}.isdisjoint(body_of(message).split("|"))
+
+
+def test_a_book_that_is_hidden_meanwhile_becomes_empty_and_ends(bench):
+    hidden = book_of(bench, "HID")
+    with bench.initiator(granted=[hidden.issuer_id]) as client:
+        client.send("V", *market_data_request("R1", "HID", "LUM", entry_types="012"))
+        assert {client.receive().get(268), client.receive().get(268)} == {"2"}
+        (session,) = bench.engine.live.values()
+        session.admission.granted_issuers = frozenset()
+        bench.change(hidden, [(0, 1001, 5)])
+        bench.trade(hidden, 1)
+        identity = f"55=HID|48={hidden.token_id}|22=8"
+        assert body_of(client.receive()) == f"35=W|262=R1|{identity}|268=0"
+        bench.change(hidden, [(0, 1001, 0)])
+        assert client.receive(QUIET_SECONDS) is None
+        # What else the request asked for goes on.
+        book = book_of(bench, "LUM")
+        bench.change(book, [(0, 980, 5)])
+        assert client.receive().get(55) == "LUM"
+        bench.change(book, [(0, 980, 0)])
 
 
 def test_lists_instruments(bench):
