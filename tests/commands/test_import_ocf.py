@@ -421,6 +421,18 @@ def test_a_conversion_goes_from_one_class_to_the_other(load):
     assert kinds() == [("MINT", 100), ("BURN", 60), ("MINT", 30)]
 
 
+def test_only_an_issue_sets_a_price_and_other_prices_are_counted(load):
+    output = load(
+        issue("s1", "ann", "+100.0", share_price=euro("2")),
+        tx("t", "TRANSFER", "2021-02-01", security_id="s1", quantity="100",
+           resulting_security_ids=["s2"]),
+        issue("s2", "bob", "100", "2021-02-01", share_price=euro("5")),
+    )  # fmt: skip
+    assert list(TokenPrice.objects.values_list("price_cents")) == [(200,)]
+    assert counted(output, "share prices not of an issue") == 1
+    assert balances() == {("Common", "Bob Fox"): 100}
+
+
 def test_fractions_are_whole_in_the_register_and_named(load):
     output = load(
         issue("s1", "ann", "10.5"),
@@ -611,6 +623,22 @@ def test_the_same_package_as_a_zip_or_split_otherwise_changes_nothing(write, tmp
     }  # fmt: skip
     assert run(write(package)).strip().endswith("nova-sas: 0 changes.")
     assert (Issuer.objects.count(), LedgerTransaction.objects.count()) == (1, 2)
+
+
+def test_files_that_are_not_read_are_named(write, tmp_path, capsys):
+    others = {"a.txt": "a", "deeds/b.pdf": "b", "c.json": "{}", ".hidden": "d"}
+    folder = write(files(ROOT) | others)
+    said = "3 files not read: their names do not end in .ocf.json (a.txt, c.json, "
+    assert said in run(folder, dry_run=True)
+    archive = tmp_path / "nova.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        for file in folder.rglob("*.*"):
+            made.write(file, file.relative_to(tmp_path))
+    assert "3 files not read: " in run(archive, dry_run=True)
+    package = files(ROOT) | others
+    package["Manifest.ocf.json"]["stock_plans_files"] = [{"filepath": "./c.json"}]
+    [line] = refused(write(package), capsys)
+    assert "stock_plans_files: names ./c.json; let its name, there and here" in line
 
 
 def test_another_package_of_an_issuer_is_refused(load, capsys):

@@ -92,7 +92,8 @@ def read_package(path: Path) -> Package:
     problems: list[PackageProblem] = []
     files: dict[str, dict[str, Any]] = {}
     digests: dict[str, str] = {}
-    contents = folder_files(path) if path.is_dir() else zip_files(path)
+    unread: list[str] = []
+    contents = (folder_files if path.is_dir() else zip_files)(path, unread)
     for name, content in contents:
         if name in digests:
             rule = "stands in the archive twice; make it again"
@@ -112,8 +113,14 @@ def read_package(path: Path) -> Package:
         raise WrongPackageError([*problems, PackageProblem(path.name, "", rule)])
     [name] = manifests
     package = Package(issuer_of(name, files.pop(name), problems), problems=problems)
-    check_manifest(package, name, digests)
+    check_manifest(package, name, digests, unread)
     read_items(package, files)
+    if unread:
+        first = ", ".join(unread[:3]) + (", …" if len(unread) > 3 else "")
+        package.remarks.append(
+            f"{len(unread)} files not read: their names do not end in .ocf.json "
+            f"({first})"
+        )
     return package
 
 
@@ -134,32 +141,29 @@ def parse(content: bytes) -> dict[str, Any]:
     return file
 
 
-def folder_files(path: Path) -> Iterator[tuple[str, bytes]]:
-    found = sorted(p for p in path.rglob("*") if p.is_file() and wanted(p.name))
+def folder_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Names and contents; of files that are no OCF, the names go to `unread`."""
+    files = {p.relative_to(path).as_posix(): p for p in path.rglob("*") if p.is_file()}
+    names = chosen(path, sorted(files), unread)
     left = MAX_BYTES
-    check_count(path, len(found))
-    for file in found:
-        with file.open("rb") as opened:
+    for name in names:
+        with files[name].open("rb") as opened:
             content = opened.read(left + 1)
         left -= len(content)
         check_size(path, left)
-        yield file.relative_to(path).as_posix(), content
+        yield name, content
 
 
-def zip_files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """What is unpacked is counted, not what the archive says of itself."""
+def zip_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
+    """The same; what is unpacked is counted, not what the archive says of itself."""
     left = MAX_BYTES
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = [
-                entry
-                for entry in archive.infolist()
-                if not entry.is_dir()
-                and wanted(PurePosixPath(entry.filename).name)
-                and not entry.filename.startswith("__MACOSX/")
-            ]
-            check_count(path, len(entries))
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            names = set(chosen(path, [e.filename for e in entries], unread))
             for entry in entries:
+                if entry.filename not in names:
+                    continue
                 if entry.flag_bits & 1:
                     raise zipfile.BadZipFile(f"{entry.filename} is encrypted")
                 with archive.open(entry) as opened:
@@ -175,18 +179,20 @@ def zip_files(path: Path) -> Iterator[tuple[str, bytes]]:
         raise WrongPackageError([PackageProblem(path.name, "", rule)]) from None
 
 
-def wanted(name: str) -> bool:
-    return name.lower().endswith(".ocf.json") and not name.startswith("._")
-
-
-def check_count(path: Path, count: int) -> None:
-    if not count:
+def chosen(path: Path, names: list[str], unread: list[str]) -> list[str]:
+    """The files to be read; what systems leave behind is not even told of."""
+    found = []
+    for name in names:
+        if name.startswith("__MACOSX/") or PurePosixPath(name).name.startswith("."):
+            continue
+        (found if name.lower().endswith(".ocf.json") else unread).append(name)
+    if not found:
         rule = "holds no file whose name ends in .ocf.json"
-    elif count > MAX_FILES:
-        rule = f"holds {count} files, at most {MAX_FILES} are read"
-    else:
-        return
-    raise WrongPackageError([PackageProblem(path.name, "", rule)])
+        raise WrongPackageError([PackageProblem(path.name, "", rule)])
+    if len(found) > MAX_FILES:
+        rule = f"holds {len(found)} files, at most {MAX_FILES} are read"
+        raise WrongPackageError([PackageProblem(path.name, "", rule)])
+    return found
 
 
 def check_size(path: Path, left: int) -> None:
@@ -207,7 +213,9 @@ def issuer_of(
     })  # fmt: skip
 
 
-def check_manifest(package: Package, name: str, digests: dict[str, str]) -> None:
+def check_manifest(
+    package: Package, name: str, digests: dict[str, str], unread: list[str]
+) -> None:
     """Each file that the manifest names must be there; others are read as well."""
     home = PurePosixPath(name).parent
     named = set()
@@ -222,7 +230,10 @@ def check_manifest(package: Package, name: str, digests: dict[str, str]) -> None
                 continue
             file = normpath(str(home / path.replace("\\", "/")))
             named.add(file)
-            if file not in digests:
+            if file in unread:
+                rule = f"names {path}; let its name, there and here, end in .ocf.json"
+                package.problems.append(PackageProblem(name, section, rule))
+            elif file not in digests:
                 rule = f"names {path}, which the package lacks; add it or drop its name"
                 package.problems.append(PackageProblem(name, section, rule))
             elif str(entry.get("md5") or digests[file]).lower() != digests[file]:

@@ -283,6 +283,9 @@ class State:
             if rest := exact - floor(exact):
                 what = f"{rest} of a unit of {class_id} with {holder}"
                 self.result.unplaced[what] += 1
+        for id in self.made.makers.keys() & self.made.issuances.keys():
+            if self.made.issuances[id].item.values.get("share_price") is not None:
+                self.result.unplaced["share prices not of an issue"] += 1
         for item in self.package.others:
             self.result.unplaced[item.type] += 1
         return self.result

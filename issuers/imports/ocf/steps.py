@@ -34,7 +34,7 @@ GIVING = {
 """Those of them that results in securities."""
 READ = {ISSUANCE, SPLIT, ACCEPTANCE, AUTHORIZED, *TAKEN}
 SAID = ("custom_id", "reason_text", "consideration_text")
-NUMBER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,20})?")
+NUMBER = re.compile(r"\+?[0-9]{1,30}(\.[0-9]{1,20})?")
 
 
 class Broken(Exception):
