@@ -111,6 +111,12 @@ class LiveBook:
         trades.reverse()
         return trades
 
+    @property
+    def trades_gone(self) -> int:
+        """The last trade that is no longer kept; 0: all are."""
+        with self.lock:
+            return self.last_trade - len(self.trades)
+
     # What follows is for the feed's thread.
 
     def describe(self, *facts: str | bool | None) -> bool:

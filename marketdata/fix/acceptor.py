@@ -52,6 +52,8 @@ class Acceptor:
 
     def stop(self) -> None:
         """Log everybody out, let it be read, and end."""
+        # Nobody comes back before the end.
+        self.front.close()
         self.engine.stop(GOING_DOWN)
         self.front.stop()
         self.supervisor.stop()

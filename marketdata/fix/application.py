@@ -90,11 +90,16 @@ class FeedApplication(fix.Application):
 
     @guarded
     def toAdmin(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
-        if message.getHeader().getField(35) != "3":
+        message_type = message.getHeader().getField(35)
+        if message_type not in ("3", "4"):
             return
-        # A message that breaks FIX 4.4 reaches no callback; its Reject passes here.
         session = self.engine.live.get(comp_id_of(session_id))
-        if session:
+        if session is None:
+            return
+        if message_type == "4":
+            session.fills_gap()
+        else:
+            # A message that breaks FIX 4.4 reaches no callback but this.
             session.counts()
 
     # Not guarded: called with each message that is sent, and nothing in it can fail.
@@ -111,7 +116,7 @@ class FeedApplication(fix.Application):
                 session.counts()
                 return
             if session or not self.engine.admit(comp_id, text(message, 554)):
-                raise fix.RejectLogon(LOGON_REFUSED)
+                raise fix.RejectLogon(self.engine.farewell or LOGON_REFUSED)
             return
         if session is None or session.ending:
             return

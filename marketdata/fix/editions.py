@@ -164,8 +164,12 @@ class Edition:
         """
         if number == self.last_trade:
             return ()
-        trades = self.history.book.trades_since(number)
+        book = self.history.book
+        trades = book.trades_since(number)
         if trades is None:
+            if book.rebuilt != self.history.rebuilt:
+                # The next edition tells what there still is.
+                return ()
             raise TradesLost
         return tuple(trades[: min(self.last_trade - number, TRADES_IN_A_MESSAGE)])
 

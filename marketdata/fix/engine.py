@@ -61,9 +61,11 @@ class Engine:
         self.started, self.stopping = Event(), Event()
         self.failure: Exception | None = None
         self.thread = Thread(target=self.run, name="FIX engine", daemon=True)
+        # Why all sessions end, those, too, that begin meanwhile.
+        self.farewell = ""
         self.application = FeedApplication(self)
         self.stores = fix.MemoryStoreFactory()
-        self.logs = JournalFactory()
+        self.logs = JournalFactory(self.logon_comes)
         self.acceptor: fix.ThreadedSocketAcceptor | None = new_acceptor(
             self.application, self.stores, self.logs, comp_ids, port
         )
@@ -103,6 +105,7 @@ class Engine:
 
     def stop(self, text: str) -> None:
         """Log all sessions out with a reason, then end for good."""
+        self.farewell = text
         for comp_id in list(self.live):
             self.end(comp_id, text)
         deadline = time.monotonic() + LEAVE_SECONDS
@@ -136,6 +139,8 @@ class Engine:
 
     def admit(self, comp_id: str, ticket: str) -> bool:
         """Whether a Logon with this ticket may pass."""
+        if self.farewell:
+            return False
         before = self.left.get(comp_id)
         if before:
             # What it was about to send must not reach who comes after it.
@@ -149,9 +154,16 @@ class Engine:
         self.admitted[comp_id] = admission
         return True
 
+    def logon_comes(self, comp_id: str) -> None:
+        live = self.live.get(comp_id)
+        if live:
+            live.hold()
+
     def begin(self, comp_id: str) -> None:
-        if comp_id in self.live:
+        live = self.live.get(comp_id)
+        if live:
             # A Logon within the session, which starts its numbers anew.
+            live.go_on()
             return
         wire = fix.Session.lookupSession(session_id(comp_id))
         session = LiveSession(self.admitted.pop(comp_id), self.feed, self.pace, wire)
@@ -159,6 +171,8 @@ class Engine:
             self.live[comp_id] = session
         logger.info("%s is logged on", comp_id)
         session.start()
+        if self.farewell:
+            session.end(self.farewell)
 
     def gone(self, comp_id: str) -> None:
         """The connection has ended; the CompID is free again."""

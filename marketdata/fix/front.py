@@ -111,22 +111,34 @@ class Front:
     def start(self) -> None:
         """Serve who connects; `listen` has been called."""
         self.verifiers = ThreadPoolExecutor(VERIFIERS, "fix-logon")
+        self.stopping = asyncio.Event()
         self.accepting = self.loop.create_task(self.accept())
         self.thread.start()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self.loop.call_soon_threadsafe(self.close_listener)
+
+    def close_listener(self) -> None:
+        if self.listener.fileno() < 0:
+            return
+        # A connection that has just come would be handed to a task that is cancelled.
+        self.loop.remove_reader(self.listener)
+        self.accepting.cancel()
+        self.listener.close()
 
     def stop(self) -> None:
         """Take no more connections, and end those there are.
 
         Whom the engine has logged out before has CLOSE_SECONDS to read why.
         """
-        self.loop.call_soon_threadsafe(self.accepting.cancel)
+        self.loop.call_soon_threadsafe(self.stopping.set)
         self.thread.join()
         self.verifiers.shutdown()
 
     def run(self) -> None:
-        with contextlib.suppress(asyncio.CancelledError):
-            self.loop.run_until_complete(self.accepting)
-        self.listener.close()
+        self.loop.run_until_complete(self.stopping.wait())
+        self.close_listener()
         self.loop.run_until_complete(self.end_all())
         self.loop.close()
 
@@ -208,7 +220,7 @@ class Front:
                 "%s (%s) logs on from %s", admission.comp_id, admission.login, address
             )
             try:
-                await self.lead(client, admission, with_ticket(logon, admission) + rest)
+                await self.lead(client, admission, with_ticket(logon, admission), rest)
             finally:
                 self.admissions.leave(admission)
         except Cut as cut:
@@ -267,10 +279,18 @@ class Front:
             # Logons are rare: none should meet a connection that has died meanwhile.
             connection.close()
 
-    async def lead(self, client: Stream, admission: Admission, first: bytes) -> None:
-        """Pass on the Logon, then what either side says, until one of them ends."""
-        engine, said = await self.knock(admission, first)
+    async def lead(
+        self, client: Stream, admission: Admission, logon: bytes, rest: bytes
+    ) -> None:
+        """Pass on the Logon, then what either side says, until one of them ends.
+
+        `rest` has come together with the Logon. Nothing follows it before its answer:
+        an engine that does not take a Logon closes its socket for that and again for
+        each message that follows, and then the number may be another connection's.
+        """
+        engine, said = await self.knock(admission, logon)
         client.writer.write(said)
+        engine.writer.write(rest)
         inward = self.loop.create_task(pass_in(client.reader, engine.writer))
         outward = self.loop.create_task(pass_out(engine.reader, client.writer))
         try:
@@ -292,7 +312,7 @@ class Front:
             await asyncio.gather(inward, outward, return_exceptions=True)
             engine.writer.transport.abort()
 
-    async def knock(self, admission: Admission, first: bytes) -> tuple[Stream, bytes]:
+    async def knock(self, admission: Admission, logon: bytes) -> tuple[Stream, bytes]:
         """A connection to the engine, and how its answer to the Logon begins.
 
         It closes the door on a CompID whose last connection it has yet to put away,
@@ -314,7 +334,7 @@ class Front:
                 )
             except OSError as error:
                 raise Cut(f"the engine takes no connection: {error}") from None
-            engine.writer.write(first)
+            engine.writer.write(logon)
             said = b""
             try:
                 with contextlib.suppress(ConnectionError):

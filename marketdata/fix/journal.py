@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Callable
 
 import quickfix as fix
 
@@ -9,6 +10,8 @@ logger = logging.getLogger(__name__)
 
 SECRET = re.compile("(554|925|96)=|service-apikey_")
 """Password(554), NewPassword(925), RawData(96), and a key wherever it was put."""
+
+LOGON = "\x0135=A\x01"
 
 
 def masked(text: str) -> str:
@@ -25,9 +28,10 @@ def masked(text: str) -> str:
 class Journal(fix.Log):
     """The log of a session, or of the acceptor ("")."""
 
-    def __init__(self, comp_id: str) -> None:
+    def __init__(self, comp_id: str, logon_comes: Callable[[str], object]) -> None:
         super().__init__()
         self.comp_id = comp_id or "acceptor"
+        self.logon_comes = logon_comes
 
     def clear(self) -> None:
         """Nothing is kept here."""
@@ -36,6 +40,8 @@ class Journal(fix.Log):
         """Nothing is kept here."""
 
     def onIncoming(self, text: str) -> None:  # noqa: N802
+        if LOGON in text:
+            self.logon_comes(self.comp_id)
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s < %s", self.comp_id, masked(text))
 
@@ -49,10 +55,16 @@ class Journal(fix.Log):
 
 
 class JournalFactory(fix.LogFactory):
+    """`logon_comes` is told the CompID of each Logon before the engine looks at it."""
+
+    def __init__(self, logon_comes: Callable[[str], object]) -> None:
+        super().__init__()
+        self.logon_comes = logon_comes
+
     def create(self, session_id: fix.SessionID | None = None) -> fix.Log:
         comp_id = session_id.getTargetCompID().getValue() if session_id else ""
         # The engine owns it from here on: without this, it would be freed twice.
-        return Journal(comp_id).__disown__()
+        return Journal(comp_id, self.logon_comes).__disown__()
 
     def destroy(self, log: fix.Log) -> None:
         """A journal holds nothing that must be closed."""

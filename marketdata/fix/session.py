@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ logger = logging.getLogger(__name__)
 OVERHEAD = 100
 """Bytes of a message besides its body, about."""
 SEEN = 1_000
+HELD_SECONDS, HOLD_STEP_SECONDS = 1.0, 0.01
+"""How long the answer to a Logon within the session may take; it is there at once."""
 CONNECTION_LOST = "the connection was lost"
 ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
 """SecurityListRequestType(559)."""
@@ -116,9 +119,13 @@ class LiveSession:
         self.seen: deque[tuple[str, str, str]] = deque(maxlen=SEEN)
         self.lock = Lock()
         self.end_lock = Lock()
+        # Held while a message is given its number.
+        self.numbering = Lock()
+        self.held_until = 0.0
         self.wake = Event()
         self.sent = self.acknowledged = 0
         self.probe: Probe | None = None
+        self.is_probe_lost = False
         # Where sending stopped last; it goes on from there, so that all get their turn.
         self.turn = 0
         self.messages: dict[str, fix.Message] = {}
@@ -184,6 +191,11 @@ class LiveSession:
         self.wake.set()
         return True
 
+    def fills_gap(self) -> None:
+        """What a client has missed is left out; a TestRequest may have been of it."""
+        self.is_probe_lost = self.probe is not None
+        self.wake.set()
+
     def hears(self) -> None:
         self.heard_at = timezone.now()
 
@@ -195,6 +207,18 @@ class LiveSession:
         """Count a message of the client's; one too many ends the session."""
         if not self.allowance.take():
             self.end(TOO_MANY_MESSAGES.format(per_second=self.allowance.per_second))
+
+    def hold(self) -> None:
+        """A Logon has come, which may start the numbers anew: its answer is the first.
+
+        The engine resets them before it asks us about the Logon.
+        """
+        with self.numbering:
+            self.held_until = monotonic() + HELD_SECONDS
+
+    def go_on(self) -> None:
+        """The Logon is answered."""
+        self.held_until = 0.0
 
     def may_reset(self, flag: str, heartbeat: str) -> bool:
         """Whether a Logon within the session may start its numbers anew (141=Y).
@@ -274,6 +298,9 @@ class LiveSession:
         return not self.ending and self.sent - self.acknowledged < WINDOW_BYTES
 
     def send_what_is_due(self) -> None:
+        if self.is_probe_lost:
+            self.is_probe_lost = False
+            self.demand_heartbeat()
         probe = self.probe
         if probe and monotonic() - probe.at >= CREDIT_SECONDS:
             self.end(SLOW_CONSUMER)
@@ -338,7 +365,8 @@ class LiveSession:
         # To the engine the body is one field: it neither parses nor sorts it.
         message.setField(int(tag), rest.removesuffix(SOH))
         self.messages_sent += 1
-        self.wire.send(message)
+        while not self.may_number(message):
+            time.sleep(HOLD_STEP_SECONDS)
         self.sent += len(outgoing.body) + OVERHEAD
         if self.is_probe_due:
             self.demand_heartbeat()
@@ -346,6 +374,14 @@ class LiveSession:
     @property
     def is_probe_due(self) -> bool:
         return self.probe is None and self.sent - self.acknowledged >= PROBE_BYTES
+
+    def may_number(self, message: fix.Message) -> bool:
+        """Send it, unless the numbers start anew at this moment."""
+        with self.numbering:
+            if monotonic() < self.held_until:
+                return False
+            self.wire.send(message)
+        return True
 
     def demand_heartbeat(self) -> None:
         self.probe = Probe(secrets.token_hex(4), self.sent, monotonic())

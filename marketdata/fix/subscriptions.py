@@ -7,7 +7,7 @@ from marketdata.fix.editions import EMPTY, Edition, Pace
 from marketdata.fix.messages import TRADES, identity, market_data, snapshot
 from marketdata.fix.requests import ONCE, REFRESH, MarketDataRequest
 from marketdata.fix.rules import DEEPEST
-from marketdata.livebook import LiveBook, TradeRow
+from marketdata.livebook import LiveBook
 
 
 class Outgoing(NamedTuple):
@@ -60,8 +60,9 @@ class Subscription:
             TradesLost: trades that it was not sent are no longer kept.
         """
         if self.shown is None:
-            self.trade = self.watched.edition.last_trade
-            return self.whole(self.watched.edition)
+            edition = self.watched.edition
+            self.trade = edition.last_trade
+            return self.whole(edition)
         while True:
             shown, edition = self.shown, self.watched.after(self.shown)
             if edition is not shown and not edition.follows(shown):
@@ -71,12 +72,12 @@ class Subscription:
                 if edition.snapshot(self.depth, self.entry_types) != before:
                     return self.whole(edition)
                 # Its trades, if there are any, make an X.
-                self.shown = edition
+                self.lead_to(edition)
                 continue
-            trades = self.next_trades(shown, edition) if self.wants_trades else ()
+            self.lead_to(edition)
+            trades = edition.trades_after(self.trade) if self.wants_trades else ()
             if edition is shown and not trades:
                 return None
-            self.shown = edition
             if trades:
                 self.trade = trades[-1].number
             text = edition.increment(shown, trades, self.depth, self.entry_types)
@@ -84,7 +85,7 @@ class Subscription:
                 return Outgoing("X", market_data(self.request_id, text))
 
     def whole(self, edition: Edition) -> Outgoing:
-        self.shown = edition
+        self.lead_to(edition)
         text = edition.snapshot(self.depth, self.entry_types)
         return Outgoing("W", market_data(self.request_id, text))
 
@@ -94,7 +95,15 @@ class Subscription:
         text = snapshot(instrument, EMPTY, self.entry_types)
         return Outgoing("W", market_data(self.request_id, text))
 
-    def next_trades(self, shown: Edition, edition: Edition) -> tuple[TradeRow, ...]:
-        if edition.history != shown.history:
+    def lead_to(self, edition: Edition) -> None:
+        """Note what the client's book will equal; pass over trades that are gone."""
+        shown, self.shown = self.shown, edition
+        if shown is None:
+            return
+        before, now = shown.history, edition.history
+        if now.book is not before.book:
             self.trade = edition.last_trade
-        return edition.trades_after(self.trade)
+        elif now.rebuilt != before.rebuilt:
+            # What was pruned before it was read nobody has.
+            gone = min(now.book.trades_gone, edition.last_trade)
+            self.trade = max(self.trade, gone)

@@ -1,3 +1,4 @@
+import faulthandler
 import logging
 import os
 import signal
@@ -127,6 +128,7 @@ examples:
 
     def give_up(self):
         logger.error("The FIX acceptor did not stop in %.0f s", STOP_SECONDS)
+        faulthandler.dump_traceback()
         os._exit(1)
 
     def check_pool(self):
