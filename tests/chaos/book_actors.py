@@ -20,6 +20,8 @@ from tests.chaos.book_logs import prune
 SNAPSHOT_EVERY = 5
 """Changes; in earnest more, so that these histories would have none."""
 REACH_SECONDS = 15.0
+NARROW = 6
+"""Prices of a side, for books of which every level is often seen at the top."""
 
 fork = multiprocessing.get_context("fork")
 
@@ -62,11 +64,11 @@ def write(pipe: Pipe) -> None:
 
     marketdata.log.SNAPSHOT_EVERY = SNAPSHOT_EVERY
     while True:
-        token_ids, seed, records = pipe.recv()
+        token_ids, seed, records, width = pipe.recv()
         dice = random.Random(seed)
         for _ in range(records):
             token_id = dice.choice(token_ids)
-            messages = [throw(dice) for _ in range(dice.choice((1, 1, 1, 5)))]
+            messages = [throw(dice, width) for _ in range(dice.choice((1, 1, 1, 5)))]
             changes = [tuple(c) for message in messages for c in message.changes]
             deals = [tuple(d) for message in messages for d in message.deals]
             pipe.send(Attempt(token_id, changes, deals))
@@ -78,10 +80,11 @@ def write(pipe: Pipe) -> None:
                 pipe.send((recorded.sequence, recorded.trade))
 
 
-def throw(dice: random.Random) -> Any:
+def throw(dice: random.Random, width: int) -> Any:
     """A message that most books can make: few cross, few take away what is not there.
 
-    Another writer's changes are not known, so that some are refused.
+    Each side has `width` prices. Another writer's changes are not known, so that some
+    are refused.
     """
     from marketdata.log import Deal, Message
     from marketdata.orderbook import Change
@@ -90,7 +93,7 @@ def throw(dice: random.Random) -> Any:
     for _ in range(dice.choice((0, 1, 1, 2, 4))):
         side = dice.randrange(2)
         # The sides meet in one price; books of few levels have a snapshot sooner.
-        price = 100 + (dice.randrange(6) if side else -dice.randrange(6))
+        price = 100 + (dice.randrange(width) if side else -dice.randrange(width))
         changes.append(Change(side, price, dice.choice((0, 1, 2, 3, 4, 5, 6, 7))))
     # Never nothing at all: that would have the numbers of the call before.
     least = 0 if changes else 1
@@ -183,9 +186,13 @@ class Writer:
         self.process.start()
         child.close()
 
-    def begin(self, token_ids: list[UUID], seed: float, records: int) -> None:
+    def begin(
+        self, token_ids: list[UUID], seed: float, records: int, width: int
+    ) -> None:
+        """Have it write so many calls, on prices of so many levels a side."""
         self.acknowledged, self.unknown, self.left = [], [], records
-        self.pipe.send((token_ids, seed, records))
+        self.width = width
+        self.pipe.send((token_ids, seed, records, width))
 
     def read(self) -> None:
         """Take what it has told.
@@ -221,7 +228,7 @@ class Writer:
         self.pipe.close()
         self.kills += 1
         self.start()
-        self.pipe.send((token_ids, seed, self.left))
+        self.pipe.send((token_ids, seed, self.left, self.width))
 
 
 class FeedProcess:

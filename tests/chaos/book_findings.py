@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import NamedTuple
 from uuid import UUID
 
 from tests.chaos.book_actors import Acknowledged, Attempt, FeedProcess, Writer
@@ -58,6 +59,42 @@ def in_order(
         yield from unknown
 
 
+class Truth(NamedTuple):
+    """A log as its writers know it: its last change, its book, and its trades."""
+
+    calls: int
+    sequence: int
+    book: dict[tuple[int, int], int]
+    trades: list[tuple[int, int, int]]
+
+
+def truth(token_id: UUID, writers: list[Writer], end: tuple[int, int]) -> Truth:
+    acknowledged = [
+        call
+        for writer in writers
+        for call in writer.acknowledged
+        if call.attempt.token_id == token_id
+    ]
+    unknown = [
+        attempt
+        for writer in writers
+        for attempt in writer.unknown
+        if attempt.token_id == token_id
+    ]
+    book: dict[tuple[int, int], int] = {}
+    trades: list[tuple[int, int, int]] = []
+    sequence = 0
+    for attempt in in_order(acknowledged, unknown, end):
+        sequence += len(attempt.changes)
+        for deal in attempt.deals:
+            trades.append((len(trades) + 1, *deal))
+        for side, price, quantity in attempt.changes:
+            book.pop((side, price), None)
+            if quantity:
+                book[side, price] = quantity
+    return Truth(len(acknowledged), sequence, book, trades)
+
+
 def examine(
     token_ids: list[UUID], writers: list[Writer], feed: FeedProcess, report: Report
 ) -> None:
@@ -65,30 +102,8 @@ def examine(
     ends = ends_of(token_ids)
     seen = feed.books({one: end[:2] for one, end in ends.items()})
     for token_id, end in ends.items():
-        acknowledged = [
-            call
-            for writer in writers
-            for call in writer.acknowledged
-            if call.attempt.token_id == token_id
-        ]
-        unknown = [
-            attempt
-            for writer in writers
-            for attempt in writer.unknown
-            if attempt.token_id == token_id
-        ]
-        book: dict[tuple[int, int], int] = {}
-        trades: list[tuple[int, int, int]] = []
-        sequence = 0
-        for attempt in in_order(acknowledged, unknown, end[:2]):
-            sequence += len(attempt.changes)
-            for deal in attempt.deals:
-                trades.append((len(trades) + 1, *deal))
-            for side, price, quantity in attempt.changes:
-                book.pop((side, price), None)
-                if quantity:
-                    book[side, price] = quantity
-        report.calls += len(acknowledged)
+        calls, sequence, book, trades = truth(token_id, writers, end[:2])
+        report.calls += calls
         report.changes += sequence
         report.trades += len(trades)
         report.other_numbers += (sequence, len(trades)) != end[:2]

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from partnerapi.embedded import private_directory, server_account, start_valkey
 from partnerapi.processes import Process, Processes
-from tests.chaos.book_actors import FeedProcess, Writer
+from tests.chaos.book_actors import NARROW, FeedProcess, Writer
 from tests.chaos.book_findings import Report, examine
 from tests.chaos.book_logs import open_books, prune
 from tests.chaos.installation import Database, breakable_installation
@@ -97,7 +97,7 @@ def rage(
 ) -> None:
     """Let the writers write, and break things meanwhile and at last."""
     for writer in writers:
-        writer.begin(token_ids, dice.random(), CALLS)
+        writer.begin(token_ids, dice.random(), CALLS, NARROW)
     fault_at = time.monotonic() + dice.uniform(0, LONGEST_CALM_SECONDS)
     may_kill = True
     while writing := [writer for writer in writers if writer.left]:
