@@ -132,13 +132,15 @@ class Front:
 
         Whom the engine has logged out before has CLOSE_SECONDS to read why.
         """
+        self.close()
         self.loop.call_soon_threadsafe(self.stopping.set)
         self.thread.join()
         self.verifiers.shutdown()
 
     def run(self) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            self.loop.run_until_complete(self.accepting)
         self.loop.run_until_complete(self.stopping.wait())
-        self.close_listener()
         self.loop.run_until_complete(self.end_all())
         self.loop.close()
 
