@@ -2,6 +2,7 @@
 
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -27,12 +28,20 @@ class FailedAcceptor(Exception):
 class AcceptorProcess:
     """One acceptor at a port of its own; `log` holds all that it ever said.
 
-    `seat` is a CompID and a key: who has them sees whether a Logon works.
+    `seat` is a CompID and a key: who has them sees whether a Logon works. `tls` is how
+    the certificate that the environment names is trusted.
     """
 
-    def __init__(self, log: Path, seat: tuple[str, str], **environment: str) -> None:
+    def __init__(
+        self,
+        log: Path,
+        seat: tuple[str, str],
+        tls: ssl.SSLContext | None = None,
+        **environment: str,
+    ) -> None:
         self.log = log
         self.seat = seat
+        self.tls = tls
         self.port = free_port()
         self.environment = {"FIX_PORT": str(self.port), "LOG_LEVEL": "INFO"}
         self.environment |= environment
@@ -71,8 +80,9 @@ class AcceptorProcess:
     def initiator(self, comp_id: str, key: str) -> Initiator:
         target = self.environment.get("FIX_COMP_ID", "PARTNERAPI")
         return Initiator(
-            host="127.0.0.1", port=self.port, sender=comp_id, target=target, key=key
-        )
+            host="127.0.0.1", port=self.port, sender=comp_id, target=target, key=key,
+            tls=self.tls,
+        )  # fmt: skip
 
     def check(self) -> None:
         """Raises FailedAcceptor: it has ended by itself."""
