@@ -129,7 +129,7 @@ HEADS = f"""
     FROM marketdata_orderbookhead h JOIN issuers_token t ON t.id = h.token_id
     WHERE t.market_type = 'SECONDARY_MARKET'
       AND (%s::uuid[] IS NULL OR h.token_id = ANY (%s::uuid[]))
-"""  # noqa: S608
+"""
 NEWEST = f"""
     SELECT h.token_id, {TOKEN}, h.last_sequence, h.last_trade,
         coalesce(s.sequence, 0), {MICROSECONDS.format("s")},
@@ -142,7 +142,7 @@ NEWEST = f"""
         ORDER BY s.sequence DESC LIMIT 1
     ) s ON TRUE
     WHERE h.token_id = ANY (%s::uuid[])
-"""  # noqa: S608
+"""
 # Changes from the last row that was read: a log that was restored, and has gone on in
 # another way, would else lead on from any book.
 FOLLOWING = f"""
@@ -163,7 +163,7 @@ FOLLOWING = f"""
         ORDER BY d.sequence LIMIT {PAGE_ROWS})
     ) l
     ORDER BY w.place, l.is_trade, l.sequence
-"""  # noqa: S608
+"""
 RECENT_TRADES_OF = f"""
     SELECT w.place, d.sequence, d.price_cents, d.quantity, {MICROSECONDS.format("d")}
     FROM unnest(%s::uuid[]) WITH ORDINALITY w (token_id, place)
@@ -172,4 +172,4 @@ RECENT_TRADES_OF = f"""
         ORDER BY d.sequence DESC LIMIT {RECENT_TRADES}
     ) d
     ORDER BY w.place, d.sequence DESC
-"""  # noqa: S608
+"""
