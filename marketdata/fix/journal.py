@@ -1,4 +1,7 @@
-"""The FIX engine's log in ours: events at INFO, messages at DEBUG, secrets nowhere."""
+"""The FIX engine's log in ours: what went wrong at INFO, the rest at DEBUG.
+
+Secrets are nowhere in it.
+"""
 
 import logging
 import re
@@ -6,23 +9,38 @@ from collections.abc import Callable
 
 import quickfix as fix
 
+from marketdata.fix.messages import plain
+
 logger = logging.getLogger(__name__)
 
 SECRET = re.compile("(554|925|96)=|service-apikey_")
 """Password(554), NewPassword(925), RawData(96), and a key wherever it was put."""
+ROUTINE = (
+    "Created session",
+    "Accepted connection from",
+    "Allows connections to the acceptor from",
+    "Logon contains ResetSeqNumFlag=Y",
+    "Received logon request",
+    "Responding to logon request",
+    "Initiated logout request",
+    "Received logout re",
+    "Sending logout response",
+    "Disconnecting",
+)
+"""How events begin that every session has; we tell ourselves who comes and goes."""
 
 LOGON = "\x0135=A\x01"
 
 
 def masked(text: str) -> str:
-    """A message up to the first field that is a secret, with | for SOH.
+    """A message up to the first field that is a secret, in one line, | for SOH.
 
     The rest is dropped: in a garbled message nobody knows where a field ends.
     """
     found = SECRET.search(text)
     if found:
         text = f"{text[: found.start()]}{found[0]}***"
-    return text.replace("\x01", "|")
+    return plain(text.replace("\x01", "|"))
 
 
 class Journal(fix.Log):
@@ -50,8 +68,9 @@ class Journal(fix.Log):
             logger.debug("%s > %s", self.comp_id, masked(text))
 
     def onEvent(self, text: str) -> None:  # noqa: N802
+        level = logging.DEBUG if text.startswith(ROUTINE) else logging.INFO
         # Some events end in the message that they are about.
-        logger.info("%s: %s", self.comp_id, masked(text.partition("8=FIX")[0]))
+        logger.log(level, "%s: %s", self.comp_id, masked(text.partition("8=FIX")[0]))
 
 
 class JournalFactory(fix.LogFactory):

@@ -100,7 +100,6 @@ class Supervisor:
         connection.close_if_unusable_or_obsolete()
         try:
             for comp_id, text in still_live(self.admissions, timezone.now()).items():
-                logger.warning("The session of %s is ended: %s", comp_id, text)
                 self.engine.end(comp_id, text)
             if monotonic() >= self.write_at:
                 self.write()

@@ -21,6 +21,7 @@ KEY = "service-apikey_acme_s3cret"
         ("35=A|98=0554=s3cret|10=000|", "35=A|98=0554=***"),
         (f"35=A|553={KEY}|10=000|", "35=A|553=service-apikey_***"),
         ("35=0|34=2|", "35=0|34=2|"),
+        ("35=1|112=a\nb\udce9|", "35=1|112=a?b?|"),
     ],
 )
 def test_nothing_that_follows_a_secret_is_shown(text, shown):
@@ -39,9 +40,22 @@ def test_a_session_leaves_no_ticket_and_no_message_in_the_log(caplog):
         client = bench.client()
         with logged_on(client, bench):
             client.snapshots(["LUM"])
+            client.logout()
         eventually(lambda: not bench.engine.live)
     assert client.key not in caplog.text
     assert f"{client.sender} < 8=FIX.4.4|" in caplog.text
-    said = [one for one in caplog.records if one.levelno >= logging.INFO]
-    assert said
-    assert not [one for one in said if "8=FIX" in one.getMessage()]
+    said = [one.message for one in caplog.records if one.levelno >= logging.INFO]
+    assert said == [
+        f"{client.sender} is logged on",
+        f"{client.sender} is gone: logged out by the partner",
+    ]
+
+
+def test_why_the_engine_refuses_something_is_said(caplog):
+    caplog.set_level(logging.INFO)
+    with running_engine([new_book("LUM")]) as bench:
+        client = bench.initiator()
+        with logged_on(client, bench):
+            client.send("ZZ", (58, "noise"))
+            assert client.receive().type == "3"
+    assert f"{client.sender}: Message 2 Rejected: Invalid MsgType" in caplog.messages
