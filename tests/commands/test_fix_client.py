@@ -57,9 +57,27 @@ def test_lists_the_instruments():
 
     [row] = [line.split() for line in shown.splitlines() if "LUM" in line][:1]
     assert row == ["LUM", "FR0000120271", "Lumen", "EUR"]
-    assert shown.endswith(
-        "1 instruments. Watch one: manage.py fix_client LUM\n",
-    )
+    assert shown.endswith("1 instrument. Watch one: manage.py fix_client LUM\n")
+
+
+def test_cuts_no_id_however_narrow_the_terminal_is(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    token_id = "01932f3e-7a00-7000-8000-000000000001"
+    name = "Ordinary shares of a company with a very long name, class A"
+
+    def script(them: Counterpart) -> None:
+        them.welcome()
+        listed = [(55, "LUM"), (48, token_id), (22, 8), (107, name), (15, "EUR")]
+        answer = [(320, them.hear().get(320)), (322, "A"), (560, 0), (393, 1)]
+        them.say("y", *answer, (893, "Y"), (146, 1), *listed)
+        assert them.hear().type == "5"
+        them.say("5")
+
+    with counterpart(script) as port:
+        shown = fix_client(port)
+
+    [row] = [line.split() for line in shown.splitlines() if "EUR" in line]
+    assert row == ["LUM", token_id, *name.split(), "EUR"]
 
 
 def test_shows_one_ladder_where_there_is_no_terminal():

@@ -26,6 +26,7 @@ from marketdata.ladders import BookShown, TradeShown, screen
 LOCAL = ("127.0.0.1", "localhost", "::1")
 DEEPEST = 50
 SCREENS_PER_SECOND = 10
+LONGEST_LINE = 1_000
 UNKNOWN_SYMBOL = "0"
 
 
@@ -186,10 +187,12 @@ examples:
         table = Table("symbol", "ISIN or id", "name", "currency", box=SIMPLE_HEAD)
         for each in instruments:
             table.add_row(each.symbol, each.isin or each.id, each.name, each.currency)
-        self.print_once(table)
+        # An id that a narrow terminal had cut could not be used.
+        self.print_once(table, Console(width=LONGEST_LINE))
+        count = len(instruments)
         self.stdout.write(
-            f"{len(instruments)} instruments. Watch one: manage.py fix_client "
-            f"{instruments[0].symbol if instruments else 'SYMBOL'}"
+            f"{count} {'instrument' if count == 1 else 'instruments'}. Watch one: "
+            f"manage.py fix_client {instruments[0].symbol if count else 'SYMBOL'}"
         )
 
     def show_snapshot(self, client, symbols, depth):
@@ -224,18 +227,19 @@ examples:
             while True:
                 client.receive()
         elif not self.stdout.isatty():
-            self.print_once(shown())
+            self.print_once(shown(), Console())
         else:
             with Live(shown(), auto_refresh=False) as live:
                 while True:
                     receive_for(client, 1 / SCREENS_PER_SECOND)
                     live.update(shown(), refresh=True)
 
-    def print_once(self, renderable):
-        console = Console()
+    def print_once(self, renderable, console):
         with console.capture() as captured:
             console.print(renderable)
-        self.stdout.write(captured.get())
+        self.stdout.write(
+            "\n".join(line.rstrip() for line in captured.get().splitlines())
+        )
 
     def of_refusal(self, refusal):
         rejected = {"3": "The acceptor's engine", "j": "The acceptor", "Y": "The feed"}
