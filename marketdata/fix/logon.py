@@ -7,10 +7,11 @@ key is a ticket, good for one use within seconds, so that no secret reaches it.
 import re
 import secrets
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
+from typing import Any
 
 from django.conf import settings
 
@@ -190,13 +191,23 @@ def granted(issuer_ids: Collection[object]) -> frozenset[str] | None:
     return None if None in issuer_ids else frozenset(map(str, issuer_ids))
 
 
+REMEMBERED = 10_000
+"""Names of whom failures are counted, and of those that once proved a key."""
+
+
+def remember(known: dict[Any, Any], name: Hashable, value: object) -> None:
+    """Note something about a name; whoever was not noted for longest gives way."""
+    known.pop(name, None)
+    if len(known) >= REMEMBERED:
+        known.pop(next(iter(known)))
+    known[name] = value
+
+
 class FailedLogons:
     """Counts failures of a login or an address, and forgets one every few seconds.
 
     Its own process's: one acceptor owns its sessions. Thread-safe.
     """
-
-    REMEMBERED = 10_000
 
     def __init__(self, per_minute: int) -> None:
         self.most = per_minute
@@ -213,12 +224,7 @@ class FailedLogons:
         now = monotonic()
         with self.lock:
             for name in names:
-                level = self.level(name, now) + 1
-                self.levels.pop(name, None)
-                if len(self.levels) >= self.REMEMBERED:
-                    # The one that has not failed for longest.
-                    self.levels.pop(next(iter(self.levels)))
-                self.levels[name] = level, now
+                remember(self.levels, name, (self.level(name, now) + 1, now))
 
     def level(self, name: str, now: float) -> float:
         level, at = self.levels.get(name, (0.0, now))
@@ -233,7 +239,8 @@ class Admissions:
 
     def __init__(self) -> None:
         self.failed = FailedLogons(settings.FIX_FAILED_LOGONS_PER_MINUTE)
-        self.proven: set[tuple[str, str]] = set()
+        # Login and address.
+        self.proven: dict[tuple[str, str], None] = {}
         self.waiting: dict[str, tuple[float, Admission]] = {}
         self.live: dict[str, Admission] = {}
         self.lock = threading.Lock()
@@ -260,7 +267,7 @@ class Admissions:
             raise
         deadline = monotonic() + TICKET_SECONDS
         with self.lock:
-            self.proven.add((admission.login, address))
+            remember(self.proven, (admission.login, address), None)
             self.drop_expired()
             self.waiting[admission.ticket] = deadline, admission
         return admission

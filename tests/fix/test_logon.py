@@ -10,8 +10,10 @@ from django.utils import timezone
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import IssuerGrant
+from marketdata.fix import logon as logons
 from marketdata.fix.logon import (
     CREDENTIALS_REFUSED,
+    REMEMBERED,
     SCOPE_REFUSED,
     SWITCHED_OFF,
     TOO_MANY_FAILURES,
@@ -265,10 +267,19 @@ def test_a_failure_is_forgotten_after_its_share_of_a_minute():
 
 def test_remembers_a_bounded_number_of_names():
     failed = FailedLogons(per_minute=1)
-    failed.count(f"name {number}" for number in range(failed.REMEMBERED + 5))
-    assert len(failed.levels) == failed.REMEMBERED
+    failed.count(f"name {number}" for number in range(REMEMBERED + 5))
+    assert len(failed.levels) == REMEMBERED
     assert not failed.too_many(["name 4"])
     assert failed.too_many(["name 5"])
+
+
+def test_remembers_a_bounded_number_of_those_that_logged_on(
+    admissions, token, monkeypatch
+):
+    monkeypatch.setattr(logons, "REMEMBERED", 2)
+    for address in ("198.51.100.1", "198.51.100.2", HERE):
+        admissions.admit(logon(token), address, NOW)
+    assert list(admissions.proven) == [("acme_co", "198.51.100.2"), ("acme_co", HERE)]
 
 
 @pytest.fixture
