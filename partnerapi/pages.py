@@ -16,7 +16,7 @@ from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from issuers.models import public_documents
-from marketdata.fix import rules
+from marketdata.fix import layouts, rules
 from partnerapi import fix_reference, reference
 from partnerapi.schema import schema
 
@@ -108,7 +108,7 @@ def fix(request: HttpRequest) -> HttpResponse:
         "sandbox": settings.PARTNER_API_SANDBOX,
         "comp_id": settings.FIX_COMP_ID,
         "port": settings.FIX_PORT,
-        "layouts": rules.LAYOUTS,
+        "layouts": layouts.LAYOUTS,
         "session_rules": rules.SESSION_RULES,
         "limits": fix_reference.limits(),
         "reject_reasons": rules.MD_REJECT_REASONS,

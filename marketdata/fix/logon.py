@@ -7,17 +7,17 @@ key is a ticket, good for one use within seconds, so that no secret reaches it.
 import re
 import secrets
 import threading
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Any
 
 from django.conf import settings
 
 from accounts.callers import Scope, Unauthenticated
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
+from marketdata.fix.failed_logons import FailedLogons, remember
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
 
@@ -189,46 +189,6 @@ def verify(logon: Mapping[int, str], now: datetime) -> Admission:
 
 def granted(issuer_ids: Collection[object]) -> frozenset[str] | None:
     return None if None in issuer_ids else frozenset(map(str, issuer_ids))
-
-
-REMEMBERED = 10_000
-"""Names of whom failures are counted, and of those that once proved a key."""
-
-
-def remember(known: dict[Any, Any], name: Hashable, value: object) -> None:
-    """Note something about a name; whoever was not noted for longest gives way."""
-    known.pop(name, None)
-    if len(known) >= REMEMBERED:
-        known.pop(next(iter(known)))
-    known[name] = value
-
-
-class FailedLogons:
-    """Counts failures of a login or an address, and forgets one every few seconds.
-
-    Its own process's: one acceptor owns its sessions. Thread-safe.
-    """
-
-    def __init__(self, per_minute: int) -> None:
-        self.most = per_minute
-        self.per_second = per_minute / 60
-        self.levels: dict[str, tuple[float, float]] = {}
-        self.lock = threading.Lock()
-
-    def too_many(self, names: Iterable[str]) -> bool:
-        now = monotonic()
-        with self.lock:
-            return any(self.level(name, now) > self.most - 1 for name in names)
-
-    def count(self, names: Iterable[str]) -> None:
-        now = monotonic()
-        with self.lock:
-            for name in names:
-                remember(self.levels, name, (self.level(name, now) + 1, now))
-
-    def level(self, name: str, now: float) -> float:
-        level, at = self.levels.get(name, (0.0, now))
-        return max(0.0, level - (now - at) * self.per_second)
 
 
 class Admissions:

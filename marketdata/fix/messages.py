@@ -1,6 +1,6 @@
 """What our messages say, as text from the field after the header to the trailer.
 
-Layouts and their tags are those of `marketdata.fix.rules`. A body without its first
+Layouts and their tags are those of `marketdata.fix.layouts`. A body without its first
 field, which names the request, is the same for every session.
 """
 

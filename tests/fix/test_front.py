@@ -15,8 +15,9 @@ from django.db import connection, transaction
 from accounts.models import ApiKey
 from marketdata.fix import front as front_module
 from marketdata.fix import wire
-from marketdata.fix.front import Front, source, tls_context
+from marketdata.fix.front import Front
 from marketdata.fix.logon import CREDENTIALS_REFUSED, TOO_MANY_FAILURES, Admissions
+from marketdata.fix.sockets import source, tls_context
 from tests.fix.peers import Echo, Partner, echo, logon
 
 

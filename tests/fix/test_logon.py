@@ -10,16 +10,15 @@ from django.utils import timezone
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import IssuerGrant
-from marketdata.fix import logon as logons
+from marketdata.fix import failed_logons
+from marketdata.fix.failed_logons import REMEMBERED, FailedLogons
 from marketdata.fix.logon import (
     CREDENTIALS_REFUSED,
-    REMEMBERED,
     SCOPE_REFUSED,
     SWITCHED_OFF,
     TOO_MANY_FAILURES,
     Admission,
     Admissions,
-    FailedLogons,
     LogonRefused,
     NotForUs,
 )
@@ -276,7 +275,7 @@ def test_remembers_a_bounded_number_of_names():
 def test_remembers_a_bounded_number_of_those_that_logged_on(
     admissions, token, monkeypatch
 ):
-    monkeypatch.setattr(logons, "REMEMBERED", 2)
+    monkeypatch.setattr(failed_logons, "REMEMBERED", 2)
     for address in ("198.51.100.1", "198.51.100.2", HERE):
         admissions.admit(logon(token), address, NOW)
     assert list(admissions.proven) == [("acme_co", "198.51.100.2"), ("acme_co", HERE)]

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from django.conf import settings as configured
 
-from marketdata.fix import rules
+from marketdata.fix import layouts, rules
 from marketdata.fix.replica import Replica
 from marketdata.fix.wire import SOH, Decoder, Message
 from partnerapi import fix_reference
@@ -47,7 +47,7 @@ def messages() -> list[Message]:
 
 
 def test_shows_every_message_with_its_tags(page):
-    for layout in rules.LAYOUTS:
+    for layout in layouts.LAYOUTS:
         section = page.split(f'<h3 id="message.{layout.type}">')[1].split("</section>")
         numbers = re.findall(r"<b>(\d+)</b> (\w+)</code>", section[0])
         assert numbers == [(str(tag.number), tag.name) for tag in layout.tags]
@@ -92,12 +92,12 @@ def test_the_example_numbers_each_side_without_gaps(messages):
 
 
 def test_the_example_uses_the_tags_of_the_rules(messages):
-    layouts = {layout.type: layout for layout in rules.LAYOUTS}
+    by_type = {layout.type: layout for layout in layouts.LAYOUTS}
     for message in messages:
         if message.type == "D":
             continue
         tags = {tag for tag, _ in message.fields} - HEADER_AND_TRAILER
-        layout = layouts[message.type]
+        layout = by_type[message.type]
         assert tags <= {tag.number for tag in layout.tags}
         if (message.type, message.get(263)) != ("V", "2"):
             assert tags >= {tag.number for tag in layout.tags if tag.always}

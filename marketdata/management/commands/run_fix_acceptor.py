@@ -10,9 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error
 
 from marketdata.fix.advice import explain
-from marketdata.fix.front import tls_context
 from marketdata.fix.health import prober
 from marketdata.fix.initiator import FixFailure
+from marketdata.fix.sockets import tls_context
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
 

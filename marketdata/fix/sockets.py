@@ -1,0 +1,45 @@
+"""Where connections come from: the listening socket, TLS, and whose they count as."""
+
+import ipaddress
+import socket
+import ssl
+
+
+def source(address: str) -> str:
+    """Whom connections are counted for: a site of IPv6 has 2⁶⁴ addresses."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv4Address):
+        return address
+    if ip.ipv4_mapped:
+        return str(ip.ipv4_mapped)
+    return str(ipaddress.ip_network((ip, 64), strict=False))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections.
+
+    Raises:
+        OSError
+    """
+    if ":" not in host:
+        listener = socket.create_server((host, port), backlog=1024)
+    else:
+        both = host == "::" and socket.has_dualstack_ipv6()
+        listener = socket.create_server(
+            (host, port), family=socket.AF_INET6, backlog=1024, dualstack_ipv6=both
+        )
+    listener.setblocking(False)
+    return listener
+
+
+def tls_context(certificate: str, key: str) -> ssl.SSLContext:
+    """TLS 1.2 or 1.3 with the certificate chain and key of these files.
+
+    Raises:
+        OSError: a file can not be read, or holds something else.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # With a passphrase given, nobody is asked for one at the terminal.
+    context.load_cert_chain(certificate, key, password="")
+    return context
