@@ -7,8 +7,8 @@ from datetime import datetime
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from marketdata.ladders import ASK_STYLE, BID_STYLE, bar, euros, spread
 from marketdata.livebook import TradeRow
+from marketdata.management.ladders import ASK_STYLE, BID_STYLE, bar, euros, spread
 from marketdata.orderbook import Ladder, Level
 
 TRADES_WIDTH = 34

@@ -15,7 +15,7 @@ def traded_token(symbol: str) -> Token:
     token = token_named(symbol)
     if token.market_type != Token.MarketType.SECONDARY_MARKET:
         raise CommandError(
-            f"{symbol} is on the primary market and has no order book; "
+            f"{symbol} is not on the secondary market and has no order book; "
             f"open_secondary_market {symbol} opens one."
         )
     return token

@@ -19,12 +19,13 @@ from rich.table import Table
 from marketdata.fix.advice import explain
 from marketdata.fix.client import Client, Refused
 from marketdata.fix.initiator import FixFailure, tls_context
+from marketdata.fix.messages import price
 from marketdata.fix.replica import Inconsistent
+from marketdata.fix.rules import DEEPEST
 from marketdata.fix.wire import GarbledMessage, readable
-from marketdata.ladders import BookShown, TradeShown, screen
+from marketdata.management.ladders import BookShown, TradeShown, screen
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
-DEEPEST = 50
 SCREENS_PER_SECOND = 10
 LONGEST_LINE = 1_000
 UNKNOWN_SYMBOL = "0"
@@ -203,8 +204,8 @@ examples:
                 "sentAt": book.sent_at,
                 **{
                     side: [
-                        {"price": decimal(price), "quantity": quantity}
-                        for price, quantity in levels
+                        {"price": price(cents), "quantity": quantity}
+                        for cents, quantity in levels
                     ]
                     for side, levels in book.ladder()._asdict().items()
                 },
@@ -260,7 +261,3 @@ def book_shown(book):
     seen = [TradeShown(trade.at, trade.price, trade.quantity) for trade in book.trades]
     state = f"update {book.updates:,} · {book.sent_at[9:17]} UTC"
     return BookShown(book.symbol, book.ladder(), state, seen)
-
-
-def decimal(cents):
-    return f"{cents // 100}.{cents % 100:02d}"

@@ -17,11 +17,12 @@ from rich.table import Table
 
 from issuers.imports.tabular import WrongFileError
 from issuers.management.import_file import importing
-from issuers.management.register_command import DRY, token_named
+from issuers.management.register_command import DRY
 from issuers.models import Token
 from marketdata import recordings, tapes
 from marketdata.log import MarketClosed, Message, record
-from marketdata.models import BookLevel, OrderBookHead
+from marketdata.management.traded import traded_token
+from marketdata.models import BookLevel
 from marketdata.orderbook import ASK, BID, CrossedBook, ImpossibleChange, OrderBook
 
 ACTOR = "replay_book"
@@ -138,7 +139,7 @@ examples:
                     )
                 if token:
                     self.check()
-                into = on_the_market(token) if token else None
+                into = traded_token(token) if token else None
                 standing = levels(into) if into else []
                 before = [] if clear else standing
                 if before and not begins_with_reset(file):
@@ -212,16 +213,6 @@ examples:
             f"match, {counted(len(replayed.books), 'book')}, {changes:,} changes in "
             f"{seconds:.1f} s (nothing was written)"
         )
-
-
-def on_the_market(symbol: str) -> Token:
-    token = token_named(symbol)
-    if not OrderBookHead.objects.filter(token=token).exists():
-        raise CommandError(
-            f"{symbol} is not on the secondary market and has no order book; "
-            f"open_secondary_market {symbol} opens one."
-        )
-    return token
 
 
 def levels(token: Token) -> list[tuple[int, int, int]]:
