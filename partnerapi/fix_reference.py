@@ -17,10 +17,14 @@ LOGOUTS = (
     logon.SCOPE_REFUSED,
     logon.SWITCHED_OFF,
     logon.TOO_MANY_FAILURES,
+    logon.KEY_ENDED,
+    front.BUSY,
+    front.NO_DATABASE,
     rules.LOGON_REFUSED,
     rules.TOO_MANY_MESSAGES,
     rules.SLOW_CONSUMER,
     rules.TOO_MANY_TRADES,
+    rules.GOING_DOWN,
     rules.INTERNAL_ERROR,
 )
 

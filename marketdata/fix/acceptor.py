@@ -10,10 +10,9 @@ from marketdata.feed import Feed
 from marketdata.fix.engine import Engine
 from marketdata.fix.front import Front
 from marketdata.fix.logon import Admissions
+from marketdata.fix.rules import GOING_DOWN
 from marketdata.fix.supervision import Supervisor
 from marketdata.models.sessions import pool
-
-GOING_DOWN = "The acceptor is going down; log on again in a minute."
 
 
 class Acceptor:

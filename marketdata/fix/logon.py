@@ -37,6 +37,10 @@ SCOPE_REFUSED = (
     f"This API key lacks the scope {Scope.MARKETDATA_READ}; ask your account manager "
     "for a key that has it."
 )
+KEY_ENDED = (
+    "The API key of this session is no longer live: revoked, expired, or of an "
+    "integration account that is off."
+)
 SWITCHED_OFF = "This FIX session is switched off; ask your account manager why."
 TOO_MANY_FAILURES = (
     "Too many failed Logons from this address or for this login; correct the "

@@ -48,6 +48,7 @@ LOGON_REFUSED = (
     "out first, then log on again with your API key"
 )
 """What a Logon is told that passed the gate; after "Rejected Logon Attempt: "."""
+GOING_DOWN = "The acceptor is going down; log on again in a minute."
 INTERNAL_ERROR = "Internal error; log on again, and tell us if it happens again."
 READ_ONLY = "read-only market data session: this message type is not supported"
 

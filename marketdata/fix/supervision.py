@@ -15,7 +15,13 @@ from django.utils import timezone
 from accounts.callers import Scope
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
-from marketdata.fix.logon import SCOPE_REFUSED, SWITCHED_OFF, Admissions, granted
+from marketdata.fix.logon import (
+    KEY_ENDED,
+    SCOPE_REFUSED,
+    SWITCHED_OFF,
+    Admissions,
+    granted,
+)
 from marketdata.models import FixSession
 
 logger = logging.getLogger(__name__)
@@ -168,10 +174,7 @@ def still_live(admissions: Admissions, at: datetime) -> dict[str, str]:
     ended = {}
     for admission in live:
         if admission.key_id not in keys:
-            ended[admission.comp_id] = (
-                "The API key of this session is no longer live: revoked, expired, or "
-                "of an integration account that is off."
-            )
+            ended[admission.comp_id] = KEY_ENDED
             continue
         scopes, enabled, issuer_ids = keys[admission.key_id]
         if admission.comp_id not in enabled:
