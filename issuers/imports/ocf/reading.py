@@ -181,7 +181,7 @@ def zip_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
 
 def chosen(path: Path, names: list[str], unread: list[str]) -> list[str]:
     """The files to be read; what systems leave behind is not even told of."""
-    found = []
+    found: list[str] = []
     for name in names:
         if name.startswith("__MACOSX/") or PurePosixPath(name).name.startswith("."):
             continue
