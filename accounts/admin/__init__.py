@@ -7,3 +7,5 @@ __all__ = ["accounts", "partners", "users"]
 admin.site.site_header = "Partner platform"
 admin.site.site_title = "Partner platform"
 admin.site.index_title = "Back office"
+# Lists need its room, and the start page is a click away.
+admin.site.enable_nav_sidebar = False
