@@ -213,6 +213,30 @@ def test_staff_confirm_what_the_admin_will_deliver(load, world: World, staff):
     assert {entry.object_id for entry in LogEntry.objects.all()} == set(ids)
     page = client.post(path, asked | {"source": "MINT"}, follow=True)
     assert "0 delivered, 2 skipped" in page.content.decode()
+    assert LogEntry.objects.count() == 2
+
+
+def test_staff_deliver_a_form_of_lines_and_more_by_command(world: World, staff):
+    LegacyShareholder.objects.bulk_create(
+        LegacyShareholder(
+            issuer=world.listed, user=world.owner, token=world.public_token,
+            number_of_shares=1, price_cents=1,
+        )
+        for _ in range(501)
+    )  # fmt: skip
+    lines = LegacyShareholder.objects.filter(token=world.public_token)
+    ids = [str(pk) for pk in lines.values_list("pk", flat=True)]
+    client = Client()
+    client.force_login(staff)
+    path = "/admin/issuers/legacyshareholder/"
+    asked = {"action": "mark_delivered", "_selected_action": ids, "source": "MINT"}
+    page = client.post(path, asked, follow=True)
+    assert "501 lines are selected; at most 500 are delivered here. manage.py " in (
+        page.content.decode()
+    )
+    assert DeliveryJob.objects.count() == 0
+    page = client.post(path, asked | {"_selected_action": ids[1:]}, follow=True)
+    assert "500 delivered, 0 skipped" in page.content.decode()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,3 @@
+from issuers.admin import companies, register
+
+__all__ = ["companies", "register"]

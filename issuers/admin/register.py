@@ -1,0 +1,240 @@
+"""Tokens with their register, and the legacy shares that become tokens."""
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db import models
+from django.template.response import TemplateResponse
+from django.utils.formats import date_format
+from django.utils.html import format_html, format_html_join
+
+from accounts.admin.users import companies_called
+from issuers.models import DeliveryJob, Issuer, LegacyShareholder, Token
+
+MOST_LINES = 500
+"""More fields than Django reads of a form, and more work than a request should be."""
+LAST = 20
+
+
+@admin.register(LegacyShareholder)
+class LegacyShareholderAdmin(admin.ModelAdmin):
+    list_display = [
+        "user", "issuer", "token", "status", "number_of_shares", "price_cents",
+        "created_at",
+    ]  # fmt: skip
+    list_select_related = ["user", "issuer", "token"]
+    list_filter = ["status"]
+    # Prefixes that have an index each: an issuer may have a million shareholders.
+    search_fields = [
+        "user__email__startswith", "^user__first_name", "^user__last_name",
+        "^user__company_name",
+    ]  # fmt: skip
+    search_help_text = (
+        "An issuer's whole slug, the beginning of a holder's email address or name, "
+        "or both"
+    )
+    ordering = ["-id"]
+    show_full_result_count = False
+    autocomplete_fields = ["issuer", "user", "token"]
+    raw_id_fields = ["replaces"]
+    readonly_fields = [
+        "id", "status", "created_at", "delivered_at", "delivered_by", "ledger_seq"
+    ]  # fmt: skip
+    actions = ["mark_delivered"]
+
+    def has_change_permission(self, request, obj=None):
+        # A delivered line is for ever.
+        if obj is not None and obj.status == LegacyShareholder.Status.DELIVERED:
+            return False
+        return super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request, obj=None):
+        if obj is not None and obj.status == LegacyShareholder.Status.DELIVERED:
+            return False
+        return super().has_delete_permission(request, obj)
+
+    def get_actions(self, request):
+        actions = super().get_actions(request)
+        # Delivered lines stay for ever; a PENDING one is deleted on its own page.
+        actions.pop("delete_selected", None)
+        return actions
+
+    @admin.action(description="Mark DELIVERED", permissions=["change"])
+    def mark_delivered(self, request, queryset):
+        """Show what will happen; once it is confirmed, deliver the lines shown."""
+        if (count := queryset.count()) > MOST_LINES:
+            reason = (
+                f"{count:,} lines are selected; at most {MOST_LINES} are delivered "
+                "here. manage.py deliver_legacy_shares delivers all of an issuer's."
+            )
+            self.message_user(request, reason, messages.ERROR)
+            return None
+        source = request.POST.get("source")
+        if source not in DeliveryJob.Source.values:
+            return self.confirm_delivery(request, queryset)
+        ids = list(queryset.order_by("pk").values_list("pk", flat=True))
+        pending = list(self.pending(queryset).values_list("pk", flat=True))
+        job = DeliveryJob.objects.create(
+            source=source, shareholder_ids=ids, created_by=request.user.email
+        )
+        while job.remaining:
+            job.step()
+        delivered = LegacyShareholder.objects.filter(
+            pk__in=pending, delivered_by=job.created_by
+        )
+        self.log_changes(request, delivered)
+        level = messages.WARNING if job.refused else messages.SUCCESS
+        self.message_user(request, f"{job.summary()}.", level)
+        for reason in sorted(set(job.refusals.values())):
+            self.message_user(request, reason, messages.WARNING)
+        return None
+
+    def pending(self, queryset):
+        return queryset.filter(status=LegacyShareholder.Status.PENDING)
+
+    def log_changes(self, request, shareholders):
+        LogEntry.objects.log_actions(
+            request.user.pk, shareholders, CHANGE, "Marked DELIVERED."
+        )
+
+    def confirm_delivery(self, request, queryset):
+        pending = self.pending(queryset)
+        totals = pending.values("token__symbol").annotate(
+            lines=models.Count("pk"), shares=models.Sum("number_of_shares")
+        )
+        context = self.admin_site.each_context(request) | {
+            "title": "Deliver legacy shares",
+            "opts": self.model._meta,
+            "ids": queryset.values_list("pk", flat=True),
+            "totals": totals.order_by("token__symbol"),
+            "others": queryset.exclude(pk__in=pending).count(),
+            "sources": DeliveryJob.Source.choices,
+            "checkbox": admin.helpers.ACTION_CHECKBOX_NAME,
+        }
+        return TemplateResponse(request, "admin/deliver_legacy_shares.html", context)
+
+    def get_search_results(self, request, queryset, search_term):
+        words = search_term.lower().split()
+        issuers = list(Issuer.objects.filter(slug__in=words).values_list("slug", "pk"))
+        if issuers:
+            queryset = queryset.filter(issuer__in=[pk for _, pk in issuers])
+            slugs = {slug for slug, _ in issuers}
+            words = [word for word in words if word not in slugs]
+        term = " ".join(words)
+        found, has_duplicates = super().get_search_results(request, queryset, term)
+        return found | companies_called(term, queryset, "user__"), has_duplicates
+
+
+@admin.register(Token)
+class TokenAdmin(admin.ModelAdmin):
+    """Units and prices are recorded by commands, which ask for who and why."""
+
+    list_display = [
+        "symbol", "name", "issuer", "isin", "market_type", "visibility", "supply",
+        "price",
+    ]  # fmt: skip
+    list_select_related = ["issuer", "ledger_head"]
+    list_filter = ["market_type", "visibility", "network"]
+    search_fields = ["^symbol", "=isin", "name", "issuer__trading_name"]
+    ordering = ["symbol"]
+    autocomplete_fields = ["issuer"]
+    fields = [
+        "id", "issuer", "name", "symbol", "isin", "visibility", "market_type",
+        "contract_address", "network", "authorized_units", "created_at",
+    ]  # fmt: skip
+    readonly_fields = ["id", "created_at"]
+    register_fields = ["supply", "held", "price", "entries", "prices"]
+
+    def get_fieldsets(self, request, obj=None):
+        fieldsets = [(None, {"fields": self.fields})]
+        if obj is not None:
+            said = (
+                "manage.py mint, transfer, burn, set_price and open_secondary_market "
+                "write the register."
+            )
+            register = {"fields": self.register_fields, "description": said}
+            fieldsets.append(("Register", register))
+        return fieldsets
+
+    def get_readonly_fields(self, request, obj=None):
+        if obj is None:
+            return self.readonly_fields
+        kept = ["issuer"] if has_ledger(obj) else []
+        return [*self.readonly_fields, "market_type", *kept, *self.register_fields]
+
+    def has_delete_permission(self, request, obj=None):
+        if obj is not None and has_ledger(obj):
+            return False
+        return super().has_delete_permission(request, obj)
+
+    def get_actions(self, request):
+        actions = super().get_actions(request)
+        # One with a ledger stays for ever; an empty one is deleted on its own page.
+        actions.pop("delete_selected", None)
+        return actions
+
+    @admin.display(description="supply")
+    def supply(self, token):
+        return f"{token.ledger_head.supply:,}"
+
+    @admin.display(description="held")
+    def held(self, token):
+        head = token.ledger_head
+        return f"{head.held:,}, by {head.holder_count:,} holders; the rest: treasury"
+
+    @admin.display(description="price, cents")
+    def price(self, token):
+        cents = token.ledger_head.price_cents
+        return "none: counts 0" if cents is None else f"{cents:,}"
+
+    @admin.display(description="last entries")
+    def entries(self, token):
+        last = token.transactions.select_related(
+            "source__holder", "source__issuer", "target__holder", "target__issuer"
+        ).order_by("-seq")[:LAST]
+        return table(
+            ["Entry", "Time", "Kind", "Units", "From", "To", "Supply", "By", "Reason"],
+            [
+                (
+                    e.seq, at(e.effective_at), e.get_kind_display(), f"{e.amount:,}",
+                    e.source or "-", e.target or "-", f"{e.supply_after:,}", e.actor,
+                    e.reason,
+                )
+                for e in last
+            ],
+        )  # fmt: skip
+
+    @admin.display(description="last prices")
+    def prices(self, token):
+        last = token.prices.order_by("-number")[:LAST]
+        return table(
+            ["Time", "Cents", "Source", "By"],
+            [
+                (
+                    at(p.effective_at), f"{p.price_cents:,}", p.get_source_display(),
+                    p.recorded_by,
+                )
+                for p in last
+            ],
+        )  # fmt: skip
+
+
+def has_ledger(token):
+    return token.ledger_head.last_seq + token.ledger_head.last_price > 0
+
+
+def at(time):
+    return date_format(time, "DATETIME_FORMAT")
+
+
+def table(names, rows):
+    if not rows:
+        return "none"
+    head = format_html_join("", '<th scope="col">{}</th>', ((name,) for name in names))
+    cells = (
+        (format_html_join("", "<td>{}</td>", ((cell,) for cell in row)),)
+        for row in rows
+    )
+    body = format_html_join("", "<tr>{}</tr>", cells)
+    return format_html(
+        "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", head, body
+    )
