@@ -22,12 +22,20 @@ SHARE_DELIVERED = 35
 ACTOR = "registrar@sandbox.example"
 
 
-def write_register(issuer: Issuer) -> None:
-    """The histories of the issuer's tokens; the first one gets the legacy shares."""
-    tokens = list(issuer.tokens.order_by("created_at", "id"))
-    lines = list(
-        LegacyShareholder.objects.filter(issuer=issuer).order_by("created_at", "id")
+def write_register(issuer: Issuer, count: int) -> None:
+    """The histories of the issuer's tokens; the first one gets the legacy shares.
+
+    `count` is how many legacy shareholders take part, the first ones.
+    """
+    tokens = list(
+        issuer.tokens.filter(created_at__lt=OPENING + YEARS).order_by(
+            "created_at", "id"
+        )
     )
+    legacy = LegacyShareholder.objects.filter(issuer=issuer)
+    # In a sandbox from before there were registers, lines name no token.
+    legacy.filter(token=None).update(token=tokens[0])
+    lines = list(legacy.order_by("created_at", "id")[:count])
     delivered = [line for line in lines if line.pk.int % 100 < SHARE_DELIVERED]
     waiting = [line for line in lines if line.pk.int % 100 >= SHARE_DELIVERED]
     waiting = waiting[:MOST_TRADERS]

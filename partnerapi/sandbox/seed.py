@@ -124,6 +124,7 @@ def seed(
             seed_companies(follow("Companies", len(COMPANIES)))
             seeded.keys = seed_partners()
             seeded.changed = True
+        seeded.changed |= write_registers(follow)
         ids_by_slug = {company.slug: issuer_id(company) for company in COMPANIES}
         seeded.changed |= write_accounts(ids_by_slug)
         try:
@@ -169,8 +170,22 @@ def seed_companies(advance: Callable[[int], object]) -> None:
         Document.objects.bulk_create(covers)
         Article.objects.bulk_create(news)
         write_shareholders(company, issuer, 0, company.shareholders, lambda done: None)
-        write_register(issuer)
         advance(1)
+
+
+def write_registers(follow: Callable[[str, int], Callable[[int], object]]) -> bool:
+    """Those of the companies whose ledgers are all empty; whether there were any."""
+    heads = TokenLedgerHead.objects.exclude(last_seq=0, last_price=0)
+    written = set(heads.values_list("token__issuer", flat=True))
+    empty = [company for company in COMPANIES if issuer_id(company) not in written]
+    if not empty:
+        return False
+    advance = follow("Registers", len(empty))
+    for company in empty:
+        issuer = Issuer.objects.get(id=issuer_id(company))
+        write_register(issuer, company.shareholders)
+        advance(1)
+    return True
 
 
 def profile(company: Company, at: datetime) -> Issuer:
