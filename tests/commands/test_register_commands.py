@@ -183,6 +183,27 @@ def register(world: World):
     return token
 
 
+def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
+    why = ("--reason", "Typed wrongly")
+    said = "Entry 3 of LUM (ALLOCATE, 200 units)"
+    assert run("reverse_entry", "lum", 3, *why, "--dry-run") == (
+        f"{said} would be reversed; supply 1,000 (dry run: nothing was written)"
+    )
+    assert run("reverse_entry", "lum", 3, *why) == (
+        f"{said} is reversed by entry 6; supply 1,000."
+    )
+    assert entries(register)[-1] == ("REVERSAL", 200, STAFF, "Typed wrongly", 300)
+    for number, reason in (
+        (1, "the treasury of Lumen has 700 units of LUM, and 1000 are to leave: 300"),
+        (3, "Entry 3 of LUM was reversed before. Nothing was written."),
+        (6, "LUM has no entry 6 that could be reversed. Nothing was written."),
+        (7, "LUM has no entry 7. Nothing was written."),
+    ):
+        with pytest.raises(CommandError, match=re.escape(reason)):
+            run("reverse_entry", "LUM", number, *why)
+    assert verified()[-1] == "All 16 rules hold."
+
+
 def verified():
     output = io.StringIO()
     call_command("verify_register", stdout=output)

@@ -1,0 +1,50 @@
+from django.core.management.base import CommandError
+
+from issuers import ledger
+from issuers.management.register_command import (
+    DRY,
+    RegisterCommand,
+    actor,
+    add_reason,
+    token_named,
+    units,
+    whole,
+    writing,
+)
+from issuers.models import LedgerTransaction
+
+
+class Command(RegisterCommand):
+    help = """Undo an entry of a token's ledger, whole and once, by a further entry.
+
+The units go back to where they came from, which must still be possible: whoever
+received them must have as many. The delivery of a legacy share is undone so, too; its
+line stays DELIVERED, and a new line may replace it.
+
+examples:
+  manage.py reverse_entry ACME 12 --staff ana@example.com --reason "Typed wrongly" \\
+      --dry-run
+  manage.py reverse_entry ACME 12 --staff ana@example.com --reason "Typed wrongly"
+"""
+
+    def add_own_arguments(self, parser):
+        parser.add_argument(
+            "entry",
+            type=whole,
+            help="its number; the admin shows a token's last entries",
+        )
+        add_reason(parser)
+
+    def handle(self, *, symbol, entry, staff, reason, dry_run, **options):
+        who, token = actor(staff), token_named(symbol)
+        undone = LedgerTransaction.objects.filter(token=token, seq=entry).first()
+        if undone is None:
+            raise CommandError(f"{symbol} has no entry {entry}. Nothing was written.")
+        with writing(dry_run):
+            [recorded] = ledger.record([ledger.reversal_of(undone, reason)], who)
+            token.ledger_head.refresh_from_db()
+        supply = f"supply {token.ledger_head.supply:,}"
+        said = f"Entry {entry} of {symbol} ({undone.kind}, {units(undone.amount)})"
+        if dry_run:
+            return f"{said} would be reversed; {supply}{DRY}"
+        return f"{said} is reversed by entry {recorded.number}; {supply}."
