@@ -108,7 +108,8 @@ def test_every_command_is_run_by_a_test():
     assert others == [
         "python3 -m venv .venv && .venv/bin/pip install -e '.[sandbox]' "
         "&& .venv/bin/python manage.py up",
-        ".venv/bin/pip install -e '.[dev]' && .venv/bin/pytest",
+        ".venv/bin/pip install -e '.[dev]' && .venv/bin/pytest -n auto",
     ]
     assert ".venv/bin/pip install -e '.[sandbox]'" in continuous
     assert ".venv/bin/pip install -e '.[dev]'" in continuous
+    assert ".venv/bin/pytest -n auto" in continuous
