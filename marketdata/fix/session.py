@@ -54,6 +54,8 @@ OVERHEAD = 100
 SEEN = 1_000
 HELD_SECONDS, HOLD_STEP_SECONDS = 1.0, 0.01
 """How long the answer to a Logon within the session may take; it is there at once."""
+NUMBERING_SECONDS = 0.005
+"""How long a Logon waits for a message that is being sent."""
 CONNECTION_LOST = "the connection was lost"
 ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
 """SecurityListRequestType(559)."""
@@ -211,10 +213,12 @@ class LiveSession:
     def hold(self) -> None:
         """A Logon has come, which may start the numbers anew: its answer is the first.
 
-        The engine resets them before it asks us about the Logon.
+        The engine resets them before it asks us about the Logon. It holds a lock of
+        the session here, which a message that is being numbered may need.
         """
-        with self.numbering:
-            self.held_until = monotonic() + HELD_SECONDS
+        self.held_until = monotonic() + HELD_SECONDS
+        if self.numbering.acquire(timeout=NUMBERING_SECONDS):
+            self.numbering.release()
 
     def go_on(self) -> None:
         """The Logon is answered."""
