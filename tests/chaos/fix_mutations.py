@@ -20,6 +20,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
@@ -37,7 +38,7 @@ MESSAGES = 100_000
 BOOKS = 5
 WITNESSES = 6
 ATTACKERS = 2
-SEATS_OF_AN_ATTACKER = 8
+SEATS_OF_AN_ATTACKER = 16
 PLAIN_TARGETS = 4
 """Of five messages so many go to the acceptor without TLS."""
 CALM_SECONDS = 5.0
@@ -185,8 +186,9 @@ def send_all(messages: int, targets: list[Target], seats: list[Seat]) -> Attack:
     sent = dict.fromkeys(range(ATTACKERS), 0)
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("messages", total=messages)
-        left = {attacker.pipe: n for n, attacker in enumerate(attackers)}
+        left: dict[Any, int] = {one.pipe: n for n, one in enumerate(attackers)}
         while left:
+            pipe: Any
             for pipe in wait(list(left)):
                 told = pipe.recv()
                 if isinstance(told, Attack):

@@ -1,0 +1,33 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., dict[str, Any]]
+KEPT = {
+    "wrong": 0,
+    "other_logs": 0,
+    "lost_without_a_kill": 0,
+    "tracebacks": 0,
+    "examples": [],
+}
+
+
+@pytest.mark.xdist_group("storms")
+def test_no_fault_makes_a_client_hold_another_book(run: Run):
+    report = run("fix_histories", "--histories", "50")
+    assert {name: report[name] for name in KEPT} == KEPT
+    assert report["histories"] == 50
+    assert report["books"] >= 50
+    assert report["trades"] >= 200
+
+
+@pytest.mark.xdist_group("storms")
+def test_no_message_harms_the_acceptor(run: Run):
+    report = run("fix_mutations", "--messages", "1000")
+    none = ("leaks", "failures", "secrets", "tracebacks")
+    assert {name: report[name] for name in none} == dict.fromkeys(none, [])
+    assert report["messages"] >= 900
+    assert report["grown_megabytes"] <= 50
+    assert report["storm"]["wrong"] == []
+    assert report["storm"]["messages"] >= 500
