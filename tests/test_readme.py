@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 import subprocess
 import sys
@@ -83,6 +84,25 @@ def test_its_requests_answer(running_server: dict, number: int):
     assert all(answer["data"].values())
 
 
+@pytest.mark.parametrize(
+    ("number", "shown"), [(0, "instruments. Watch one"), (1, "spread")]
+)
+def test_its_looks_at_the_fix_feed_show_it(running_server: dict, number, shown):
+    asked = [c for c in commands() if "manage.py fix_client" in c]
+    assert len(asked) == 2
+    program, *arguments = asked[number].split()
+    assert program == ".venv/bin/python"
+    done = subprocess.run(
+        [sys.executable, *arguments, "--port", str(running_server["fix"]["port"])],
+        cwd=settings.BASE_DIR,
+        env={**os.environ, "FIX_KEY": running_server["key"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown in done.stdout
+
+
 def test_its_other_commands_run():
     [explained] = [c for c in commands() if c.endswith("--help")]
     program, *arguments = explained.split()
@@ -101,7 +121,9 @@ def test_every_command_is_run_by_a_test():
     others = [
         c
         for c in commands()
-        if not c.startswith(("curl", "export KEY=")) and not c.endswith("--help")
+        if not c.startswith(("curl", "export KEY="))
+        and not c.endswith("--help")
+        and "fix_client" not in c
     ]
     # .ci/run pastes these; tests/commands/test_up.py starts and ends the system.
     continuous = (settings.BASE_DIR / ".ci" / "run").read_text()

@@ -130,8 +130,8 @@ def test_names_tokens_without_a_book(world: World):
     with pytest.raises(CommandError) as refused:
         show("LUM")
     assert str(refused.value) == (
-        "LUM is not on the secondary market and has no order book; open_secondary_market "
-        "LUM opens one."
+        "LUM is not on the secondary market and has no order book; "
+        "open_secondary_market LUM opens one."
     )
 
 

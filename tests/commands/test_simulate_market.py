@@ -206,8 +206,8 @@ def test_names_tokens_that_it_can_not_trade(tokens: list[Token], world: World):
     with pytest.raises(CommandError) as refused:
         simulate("--token", "LUM")
     assert str(refused.value) == (
-        "LUM is not on the secondary market and has no order book; open_secondary_market "
-        "LUM opens one."
+        "LUM is not on the secondary market and has no order book; "
+        "open_secondary_market LUM opens one."
     )
 
 
