@@ -264,7 +264,8 @@ def json_records(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     for line, text in texts:
         try:
-            found = json.loads(text)
+            # As text: a number may have more digits than Python reads.
+            found = json.loads(text, parse_int=str)
         except (json.JSONDecodeError, RecursionError) as error:
             problems.append(
                 Problem(line, "", f"not JSON, {error}; write one object a line")

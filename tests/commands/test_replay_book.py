@@ -301,6 +301,12 @@ def test_refuses_what_can_not_happen_to_the_book(token, tmp_path, row, problem):
         ),
         (b"{}\n", "line 1, kind: '' is not change, trade or reset"),
         (
+            b'{"kind": "reset", "time": "2026-03-02T09:00:00Z", "message": %s}\n'
+            % (b"1" * 5_000),
+            f"line 1, message: '{'1' * 5_000}' is not a whole number from 0 to "
+            f"{2**63 - 1}",
+        ),
+        (
             gzip.compress((HEADER + TAPE).encode())[:-12],
             "line 9: the compressed data can not be read on: Compressed file ended "
             "before the end-of-stream marker was reached; make the file anew",
