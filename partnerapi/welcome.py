@@ -82,7 +82,7 @@ class Running:
             f"  GraphQL      {address}/graphql\n"
             f"  GraphiQL     {address}/graphiql\n"
             f"  Reference    {address}/docs/schema\n"
-            f"  FIX 4.4      localhost, port {self.fix_port}\n"
+            f"  FIX 4.4      localhost, port {self.fix_port}; {address}/docs/fix\n"
             f"    49         {comp_ids}\n"
             f"    56         {settings.FIX_COMP_ID}\n"
             "    554        the key\n"

@@ -50,6 +50,12 @@ def test_binds_two_comp_ids_and_says_how_to_log_on(acme, settings, capsys):
     assert "issue_api_key acme_co --scope marketdata:read" in capsys.readouterr().err
 
 
+def test_tells_no_partner_to_connect_to_every_address(acme, settings):
+    settings.FIX_HOST = "0.0.0.0"
+    said = run("issue_fix_session", "acme_co")
+    assert "Host                 the public name of the acceptor's machine" in said
+
+
 def test_takes_the_first_that_are_free(acme, capsys):
     ApiKey.objects.issue(acme, [Scope.MARKETDATA_READ])
     zeta = Partner.objects.create(login="zeta", name="Zeta")

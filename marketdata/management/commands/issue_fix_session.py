@@ -6,6 +6,7 @@ from django.db import transaction
 
 from accounts.callers import Scope
 from accounts.models import Partner
+from marketdata.fix.health import ANYWHERE
 from marketdata.models.sessions import (
     MOST_SESSIONS,
     USUAL_SESSIONS,
@@ -73,13 +74,16 @@ examples:
                 f"manage.py issue_api_key {login} --scope {Scope.MARKETDATA_READ}",
                 self.style.WARNING,
             )
+        host = settings.FIX_HOST
+        if host in ANYWHERE:
+            host = "the public name of the acceptor's machine"
         encryption = "TLS 1.2 or 1.3" if settings.FIX_TLS_CERTIFICATE else "none"
         return f"""Bound to {login}: {comp_ids}
 
 BeginString   (8)    FIX.4.4
 SenderCompID  (49)   {" or ".join(session.comp_id for session in bound)}
 TargetCompID  (56)   {settings.FIX_COMP_ID}
-Host                 {settings.FIX_HOST}
+Host                 {host}
 Port                 {settings.FIX_PORT}
 Encryption           {encryption}
 HeartBtInt    (108)  {settings.FIX_MIN_HEARTBEAT} to 60
