@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 
 from marketdata.fix import logon, rules
 from marketdata.fix.wire import encode, utc_timestamp
-from tests.fix.counterpart import Counterpart, counterpart
+from tests.fix.counterpart import Counterpart, change, counterpart
 from tests.system import bare_environment, free_port
 
 KEY = "service-apikey_acme_secret"
@@ -147,6 +147,37 @@ def test_takes_the_key_from_the_environment_and_logs_out_on_ctrl_c(tmp_path: Pat
     assert (program.returncode, errors) == (0, "")
     assert logons[0].get(554) == KEY
     assert [line[0] for line in output.splitlines() if "|35=5|" in line] == [">", "<"]
+
+
+def test_each_message_is_told_at_once_until_nobody_reads(tmp_path: Path):
+    def script(them: Counterpart) -> None:
+        them.welcome()
+        request = them.hear().get(262)
+        them.snapshot(request, (0, "9.90", 5))
+        for _ in range(4):
+            assert program.stdout.readline()[0] in "<>"
+        program.stdout.close()
+        them.update(request, change(1, 0, "9.90", 6))
+        assert them.hear().type == "5"
+        them.say("5")
+
+    environment = bare_environment() | {
+        "FIX_KEY": KEY,
+        "PARTNER_API_DIRECTORY": str(tmp_path),
+    }
+    with counterpart(script) as port:
+        address = ["--port", str(port), "--target", "THEM", "--comp-id", "US"]
+        manage = str(settings.BASE_DIR / "manage.py")
+        program = subprocess.Popen(
+            [sys.executable, manage, "fix_client", "LUM", "--raw", *address],
+            env=environment,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        _, errors = program.communicate(timeout=30)
+    assert (program.returncode, errors) == (0, "")
 
 
 @pytest.mark.parametrize(

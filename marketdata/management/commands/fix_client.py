@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import sys
 import time
 from argparse import (
     ArgumentTypeError,
@@ -176,7 +177,13 @@ examples:
         )
 
     def show(self, direction, raw):
-        self.stdout.write(f"{direction} {readable(raw)}")
+        try:
+            self.stdout.write(f"{direction} {readable(raw)}")
+            self.stdout.flush()
+        except BrokenPipeError:
+            # Who read along, as `head` does, has seen enough; the Logout goes unread.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise KeyboardInterrupt from None
 
     def list_instruments(self, client, as_json):
         instruments = client.instruments()
