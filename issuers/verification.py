@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from django.db import connection
 
+from issuers.models.shares import MAX_UNITS, MAX_VALUE
+
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
@@ -185,6 +187,15 @@ INVARIANTS = (
             LEFT JOIN issuers_ledgeraccount a ON a.id = b.account_id
             GROUP BY h.token_id
         ) x
+        """,
+    ),
+    Invariant(
+        "0 ≤ held ≤ supply ≤ 2⁶⁴−1, and supply × price ≤ 2⁶³−1 cents",
+        f"""
+        SELECT count(*), count(*) FILTER (WHERE NOT (
+            0 <= held AND held <= supply AND supply <= {MAX_UNITS}
+            AND supply * coalesce(price_cents, 0) <= {MAX_VALUE}))
+        FROM issuers_tokenledgerhead
         """,
     ),
     Invariant(

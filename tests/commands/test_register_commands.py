@@ -201,7 +201,7 @@ def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
     ):
         with pytest.raises(CommandError, match=re.escape(reason)):
             run("reverse_entry", "LUM", number, *why)
-    assert verified()[-1] == "All 16 rules hold."
+    assert verified()[-1] == "All 17 rules hold."
 
 
 def verified():
@@ -212,9 +212,9 @@ def verified():
 
 def test_a_register_that_was_written_by_the_rules_holds(register):
     lines = verified()
-    assert lines[-1] == "All 16 rules hold."
+    assert lines[-1] == "All 17 rules hold."
     assert lines[1].endswith("up to their head's: 5, ok")
-    assert len(lines) == 17
+    assert len(lines) == 18
     assert all(line.endswith(", ok") for line in lines[:-1])
 
 
@@ -240,6 +240,12 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         ("UPDATE issuers_holderbalance SET balance = 1", "that of the last posting"),
         ("UPDATE issuers_tokenledgerhead SET supply = 1001", "Σ balances = supply"),
         ("UPDATE issuers_tokenledgerhead SET price_cents = 1", "heads stand"),
+        (
+            "ALTER TABLE issuers_tokenledgerhead DROP CONSTRAINT "
+            "ledger_value_of_supply_within_bounds; "
+            "UPDATE issuers_tokenledgerhead SET price_cents = 2::bigint ^ 60",
+            "supply × price",
+        ),
         ("DELETE FROM issuers_tokenledgerhead", "has a head"),
         (
             "ALTER TABLE issuers_tokenprice DISABLE TRIGGER register_refuse_change",
@@ -279,4 +285,4 @@ def test_nobody_changes_what_was_written(register, table, statement):
         transaction.atomic(),
     ):
         connection.cursor().execute(statement.format(table))
-    assert verified()[-1] == "All 16 rules hold."
+    assert verified()[-1] == "All 17 rules hold."
