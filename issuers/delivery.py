@@ -24,9 +24,12 @@ class NotPending(LedgerError):
 
 
 class NoTokenToDeliver(LedgerError):
-    """The line does not say which token its shares become."""
+    """The line does not say which token of its issuer its shares become."""
 
     code = "NO_TOKEN_TO_DELIVER"
+
+
+NO_TOKEN = "The line names no token of its issuer; choose one first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,8 @@ def deliver_one(shareholder_id: UUID, source: str, actor: str) -> None:
         if not rows or rows[0].status != LegacyShareholder.Status.PENDING:
             raise NotPending(f"Line {shareholder_id} is not PENDING: nothing is due.")
         [row] = rows
-        if row.token_id is None:
-            raise NoTokenToDeliver("The line names no token; choose one first.")
+        if not names_token(row):
+            raise NoTokenToDeliver(NO_TOKEN)
         ledger.record(entries([row], source), actor)
         mark_delivered([row.pk])
 
@@ -66,7 +69,7 @@ def deliver(ids: Sequence[UUID], source: str, actor: str) -> list[Outcome]:
         pending = [
             row
             for row in rows.values()
-            if row.status == LegacyShareholder.Status.PENDING and row.token_id
+            if row.status == LegacyShareholder.Status.PENDING and names_token(row)
         ]
         results = ledger.record_each(entries(pending, source), actor)
         refusals = {
@@ -87,9 +90,7 @@ def deliver(ids: Sequence[UUID], source: str, actor: str) -> list[Outcome]:
         elif rows[pk].status == LegacyShareholder.Status.DELIVERED:
             outcomes.append(Outcome(pk, is_skipped=True))
         else:
-            outcomes.append(
-                Outcome(pk, refusal="The line names no token; choose one first.")
-            )
+            outcomes.append(Outcome(pk, refusal=NO_TOKEN))
     return outcomes
 
 
@@ -105,9 +106,25 @@ def reverse(shareholder: LegacyShareholder, actor: str, reason: str) -> None:
     ledger.record([ledger.reversal_of(delivery, reason)], actor)
 
 
+def not_replaceable(shareholder: LegacyShareholder) -> str:
+    """Why a line can not be replaced; empty where its delivery was reversed."""
+    if shareholder.status == LegacyShareholder.Status.PENDING:
+        return "This line is PENDING: correct it, or leave it out."
+    if LedgerTransaction.objects.filter(
+        token=shareholder.token_id, reverses=shareholder.ledger_seq
+    ).exists():
+        return ""
+    entry = shareholder.ledger_seq
+    return f"The delivery of this line stands; reverse it first (entry {entry})."
+
+
 def locked(ids: Sequence[UUID]) -> list[LegacyShareholder]:
     rows = LegacyShareholder.objects.filter(pk__in=ids).order_by("pk")
-    return list(rows.select_for_update())
+    return list(rows.select_related("token").select_for_update(of=["self"]))
+
+
+def names_token(row: LegacyShareholder) -> bool:
+    return row.token is not None and row.token.issuer_id == row.issuer_id
 
 
 def entries(rows: Sequence[LegacyShareholder], source: str) -> list[Entry]:

@@ -247,15 +247,16 @@ INVARIANTS = (
         """
         SELECT count(*), count(*) FILTER (
             WHERE (s.token_id, s.ledger_seq, s.number_of_shares, s.user_id,
-                    s.delivered_at, s.delivered_by)
+                    s.delivered_at, s.delivered_by, s.issuer_id)
                 IS DISTINCT FROM (t.token_id, t.seq, t.amount, a.user_id,
-                    t.effective_at, t.actor))
+                    t.effective_at, t.actor, k.issuer_id))
         FROM (SELECT * FROM issuers_legacyshareholder WHERE status = 'DELIVERED') s
         FULL JOIN (
             SELECT * FROM issuers_ledgertransaction
             WHERE legacy_shareholder_id IS NOT NULL
         ) t ON t.legacy_shareholder_id = s.id
         LEFT JOIN issuers_ledgeraccount a ON a.id = t.target_id
+        LEFT JOIN issuers_token k ON k.id = t.token_id
         """,
     ),
     Invariant(

@@ -24,6 +24,7 @@ REQUIRED = ("reference", "token_symbol", "number_of_shares", "price_cents")
 OPTIONAL = ("holder_email", "holder_lei", "created_at")
 COMPARED = ("user_id", "token_id", "number_of_shares", "price_cents", "created_at")
 LONGEST_REFERENCE = 100
+MAX_DIGITS = 30
 BATCH = 2_000
 
 
@@ -116,8 +117,10 @@ def read_line(row: Row, known: Known, wrong: list[Problem]) -> dict[str, Any]:
         if not text.isascii() or not text.isdecimal():
             refuse(name, f"{text!r} is not a whole number without signs or separators")
             return None
-        if not least <= int(text) <= MAX_INT:
-            refuse(name, f"{text} is not from {least} to {MAX_INT}")
+        # So many digits are neither read nor repeated.
+        if len(text) > MAX_DIGITS or not least <= int(text) <= MAX_INT:
+            refuse(name, f"{text[:MAX_DIGITS]} is not from {least} to {MAX_INT}")
+            return None
         return int(text)
 
     reference = values["reference"]

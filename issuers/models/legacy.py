@@ -2,6 +2,7 @@
 
 import uuid_utils.compat as uuid
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -147,6 +148,18 @@ class LegacyShareholder(models.Model):
         return f"{self.user}: {self.number_of_shares} shares of {self.issuer}"
 
     # The ledger stands on these models, so its modules are imported when needed.
+    def clean(self):
+        wrong = {}
+        if self.token and self.token.issuer_id != self.issuer_id:
+            wrong["token"] = f"{self.token} is a token of another issuer."
+        if self.replaces:
+            from issuers.delivery import not_replaceable
+
+            if rule := not_replaceable(self.replaces):
+                wrong["replaces"] = rule
+        if wrong:
+            raise ValidationError(wrong)
+
     def deliver(self, source: str, actor: str) -> None:
         """Turn the shares into tokens, from the treasury or made for it.
 

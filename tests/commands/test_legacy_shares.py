@@ -102,6 +102,7 @@ def test_imports_a_file_once_and_a_corrected_one_again(load, world: World):
         ),
         (ONE.replace("LUM", "BUM"), "line 3, token_symbol: 'BUM' is no token of this"),
         (ONE.replace("100", "0"), "line 3, number_of_shares: 0 is not from 1 to 2147"),
+        (ONE.replace("100", "9" * 5000), "line 3, number_of_shares: 999"),
         (ONE.replace("100", "1.5"), "line 3, number_of_shares: '1.5' is not a whole"),
         (ONE.replace("125", "2147483648"), "line 3, price_cents: 2147483648 is not"),
         (TWO, "line 3, reference: L-2 stands on line 2 already"),
@@ -138,7 +139,7 @@ def test_delivers_what_the_treasury_covers(load, world: World):
     _, errors = deliver("--source", "TREASURY")
     assert rows() == [("L-1", 100, 125, PENDING), ("L-2", 7, 0, DELIVERED)]
     # The world's own seven lines name no token.
-    assert sum("names no token" in error for error in errors) == 7
+    assert sum("names no token of its issuer" in error for error in errors) == 7
     [short] = [error for error in errors if "50 are missing" in error]
     assert str(LegacyShareholder.objects.get(reference="L-1").pk) in short
     line = LegacyShareholder.objects.get(reference="L-2")
@@ -187,6 +188,53 @@ def test_a_mistake_is_reversed_and_replaced(load, world: World):
     head.refresh_from_db()
     assert (head.last_seq, head.supply) == (3, 90)
     assert [finding.rule for finding in verify() if finding.breaches] == []
+
+
+def test_a_line_replaces_only_one_that_was_reversed(load, world: World, staff):
+    load(ONE, TWO)
+    wrong = LegacyShareholder.objects.get(reference="L-1")
+    client = Client()
+    client.force_login(staff)
+    line = {
+        "issuer": world.listed.pk, "user": wrong.user_id, "token": wrong.token_id,
+        "number_of_shares": 90, "price_cents": 125, "replaces": wrong.pk,
+    }  # fmt: skip
+
+    def added():
+        page = client.post("/admin/issuers/legacyshareholder/add/", line)
+        if page.status_code == 302:
+            return []
+        return page.context["adminform"].form.errors["replaces"]
+
+    [pending] = added()
+    assert pending == "This line is PENDING: correct it, or leave it out."
+    wrong.deliver(MINT, STAFF)
+    [delivered] = added()
+    assert delivered == "The delivery of this line stands; reverse it first (entry 1)."
+    wrong.reverse(STAFF, "Shares miscounted")
+    assert added() == []
+
+
+def test_no_line_becomes_a_token_of_another_issuer(world: World, staff, bo):
+    foreign = empty_token(world.quiet, "QUIET", "2024-01-01T00:00:00Z")
+    client = Client()
+    client.force_login(staff)
+    line = {
+        "issuer": world.listed.pk, "user": bo.pk, "token": foreign.pk,
+        "number_of_shares": 90, "price_cents": 125,
+    }  # fmt: skip
+    page = client.post("/admin/issuers/legacyshareholder/add/", line)
+    assert page.context["adminform"].form.errors["token"] == [
+        "QUIET is a token of another issuer."
+    ]
+    wrong = LegacyShareholder.objects.create(
+        issuer=world.listed, user=bo, token=foreign, number_of_shares=1, price_cents=1
+    )
+    with pytest.raises(LedgerError, match="names no token of its issuer"):
+        wrong.deliver(MINT, STAFF)
+    _, errors = deliver("--source", "MINT")
+    assert sum("names no token of its issuer" in error for error in errors) == 8
+    assert LedgerTransaction.objects.count() == 0
 
 
 def test_staff_confirm_what_the_admin_will_deliver(load, world: World, staff):
