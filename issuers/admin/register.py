@@ -37,9 +37,13 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
     autocomplete_fields = ["issuer", "user", "token"]
     raw_id_fields = ["replaces"]
     readonly_fields = [
-        "id", "status", "created_at", "delivered_at", "delivered_by", "ledger_seq"
+        "id", "status", "created_at", "delivered_at", "delivered_by", "ledger_entry"
     ]  # fmt: skip
     actions = ["mark_delivered"]
+
+    @admin.display(description="entry in the ledger")
+    def ledger_entry(self, line):
+        return line.ledger_seq
 
     def has_change_permission(self, request, obj=None):
         # A delivered line is for ever.

@@ -1,5 +1,6 @@
 """What the commands that write the register have in common."""
 
+import re
 from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from issuers.models import Token
 from issuers.models.register import REASON_LENGTH
 
 TREASURY = "treasury"
+# A comma parts thousands, or 12,50 would be 1250.
+WHOLE = re.compile(r"[0-9]+|[0-9]{1,3}([_,][0-9]{3})+")
 DRY = " (dry run: nothing was written)"
 
 
@@ -24,10 +27,11 @@ def reason_text(text: str) -> str:
 
 
 def whole(text: str) -> int:
-    digits = text.replace("_", "").replace(",", "")
-    if not digits.isdecimal():
-        raise ArgumentTypeError(f"{text} is not a whole number, 0 or more")
-    return int(digits)
+    if not WHOLE.fullmatch(text) or len(text) > 40:
+        raise ArgumentTypeError(
+            f"{text:.40} is not a whole number like 1250, 1_250 or 1,250"
+        )
+    return int(text.replace("_", "").replace(",", ""))
 
 
 class RegisterCommand(BaseCommand):

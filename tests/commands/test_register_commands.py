@@ -126,6 +126,13 @@ def test_refuses_by_naming_the_rule(world: World, staff, holder, arguments, reas
     assert LedgerTransaction.objects.count() == 0
 
 
+@pytest.mark.parametrize("text", ["12,50", "1.5", "1_00", "-1", ",", "9" * 5000])
+def test_only_thousands_are_separated(world: World, staff, text):
+    with pytest.raises(CommandError, match="is not a whole number"):
+        run("set_price", "LUM", text)
+    assert TokenPrice.objects.count() == 0
+
+
 def test_authorized_units_bound_the_supply(world: World, staff):
     Token.objects.filter(symbol="LUM").update(authorized_units=10)
     run("mint", "LUM", 8, "--reason", "x")
