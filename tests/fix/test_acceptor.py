@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
-from marketdata.fix.client import Client
+from marketdata.fix.client import Client, Refused
 from marketdata.fix.health import own_certificate
 from marketdata.fix.initiator import (
     Initiator,
@@ -77,6 +77,9 @@ def test_looks_after_sessions_and_ends_in_good_order(
         while symbols(other) != ["LUM", "ORB"]:
             assert time.monotonic() < began + 5
             time.sleep(0.2)
+        with pytest.raises(Refused, match="Unknown symbol") as refused:
+            other.snapshots(["HID"])
+        assert refused.value.answer.get(281) == "0"
 
         ApiKey.objects.get(partner=first.partner).revoke(timezone.now())
         assert "no longer live: revoked" in logged_out(revoked, within=5)

@@ -7,6 +7,7 @@ import pytest
 
 from marketdata.fix.client import Client
 from marketdata.fix.initiator import ANSWER_SECONDS, LoggedOut
+from marketdata.fix.rules import PROBE_BYTES
 from marketdata.fix.wire import utc_timestamp
 from tests.fix.conftest import Market
 from tests.fix.engines import Bench, running_engine
@@ -90,3 +91,18 @@ def test_ends_a_session_whose_clock_goes_astray(bench, monkeypatch, minutes):
         assert [reject.get(tag) for tag in (35, 45, 373)] == ["3", "2", "10"]
         with pytest.raises(LoggedOut):
             client.receive()
+
+
+def test_a_gap_that_swallows_a_test_request_ends_nobody(bench: Bench, monkeypatch):
+    monkeypatch.setattr("marketdata.fix.session.CREDIT_SECONDS", 1.0)
+    with bench.client() as client:
+        client.instruments()
+        live = bench.engine.live[client.sender]
+        live.sent += PROBE_BYTES
+        live.wake.set()
+        # As if it had been lost: what follows it shows the gap.
+        assert read(client).type == "1"
+        client.send("1", (112, "gap"))
+        for _ in range(3):
+            client.receive(0.5)
+        assert (client.gaps, live.ending) == (1, "")
