@@ -176,8 +176,9 @@ def test_each_message_is_told_at_once_until_nobody_reads(tmp_path: Path):
             stderr=subprocess.PIPE,
             text=True,
         )
-        _, errors = program.communicate(timeout=30)
-    assert (program.returncode, errors) == (0, "")
+        program.wait(30)
+    with program.stderr as errors:
+        assert (program.returncode, errors.read()) == (0, "")
 
 
 @pytest.mark.parametrize(
