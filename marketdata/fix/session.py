@@ -36,6 +36,7 @@ from marketdata.fix.requests import (
 )
 from marketdata.fix.rules import (
     CREDIT_SECONDS,
+    INTERNAL_ERROR,
     MESSAGES_BURST,
     MOST_UNSENT_TRADES,
     PROBE_BYTES,
@@ -285,10 +286,14 @@ class LiveSession:
     # The thread.
 
     def run(self) -> None:
-        while not self.ending:
-            self.wake.wait(self.patience())
-            self.wake.clear()
-            self.send_what_is_due()
+        try:
+            while not self.ending:
+                self.wake.wait(self.patience())
+                self.wake.clear()
+                self.send_what_is_due()
+        finally:
+            # After an unforeseen error, nobody is to hold a book that stands still.
+            self.end(INTERNAL_ERROR)
 
     def patience(self) -> float | None:
         """Seconds until a TestRequest must have been answered."""

@@ -7,7 +7,7 @@ from threading import Event, Thread
 import pytest
 
 from marketdata.fix.initiator import LoggedOut, LogonRefused
-from marketdata.fix.rules import LOGON_REFUSED
+from marketdata.fix.rules import INTERNAL_ERROR, LOGON_REFUSED
 from tests.fix.conftest import Market
 from tests.fix.engines import (
     Bench,
@@ -380,6 +380,15 @@ def test_status_tells_how_a_session_fares(bench):
     eventually(lambda: not bench.engine.live)
     reason = "logged out by the partner: good? night"
     assert bench.engine.status()[client.sender] == (None, None, before + 1, reason)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_session_whose_thread_fails_is_ended(bench):
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        # What no code here does: a message that has no first field.
+        session.answer("Y", [""])
+        assert until_logout(client) == ([], INTERNAL_ERROR)
 
 
 def test_a_lost_connection_frees_its_comp_id(bench):
