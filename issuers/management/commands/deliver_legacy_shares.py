@@ -2,10 +2,9 @@ from argparse import RawDescriptionHelpFormatter
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from accounts.management.people import active_staff
+from accounts.management.progress import counting
 from issuers.models import DeliveryJob, Issuer, LegacyShareholder
 
 
@@ -67,18 +66,8 @@ examples:
         job = DeliveryJob.objects.create(
             source=source, shareholder_ids=ids, created_by=actor
         )
-        with self.progress() as progress:
+        with counting() as progress:
             task = progress.add_task("Delivering", total=len(ids))
             while job.remaining:
                 progress.advance(task, job.step())
         return job
-
-    def progress(self):
-        console = Console(stderr=True)
-        return Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )

@@ -3,9 +3,8 @@ from datetime import timedelta
 
 from django.core.management.base import BaseCommand
 from django.utils import timezone
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from accounts.management.progress import counting
 from marketdata.pruning import KEPT, covered, prune
 
 KEPT_HOURS = KEPT // timedelta(hours=1)
@@ -61,17 +60,7 @@ examples:
         )
         if dry_run:
             return f"{what} would be deleted (dry run: nothing was written)"
-        with self.progress() as progress:
+        with counting() as progress:
             task = progress.add_task("Rows", total=sum(log.rows for log in logs))
             prune(logs, lambda done: progress.advance(task, done))
         return f"Deleted {what}."
-
-    def progress(self):
-        console = Console(stderr=True)
-        return Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )

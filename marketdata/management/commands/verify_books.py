@@ -2,9 +2,8 @@ from argparse import RawDescriptionHelpFormatter
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import F, OuterRef, Subquery, Sum
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from accounts.management.progress import counting
 from issuers.models import Token
 from marketdata.feed import Feed
 from marketdata.models import BookChange, OrderBookHead
@@ -42,7 +41,7 @@ examples:
 
     def handle(self, *, symbols, **options):
         tokens = self.tokens(symbols)
-        with self.progress() as progress:
+        with counting() as progress:
             task = progress.add_task("Changes", total=self.changes(tokens))
             rules = verify(
                 tokens, self.followed(tokens), lambda n: progress.advance(task, n)
@@ -109,13 +108,3 @@ examples:
             total=Sum(F("last_sequence") + 1 - F("first"))
         )
         return rows["total"] or 0
-
-    def progress(self):
-        console = Console(stderr=True)
-        return Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )

@@ -2,9 +2,8 @@ from argparse import RawDescriptionHelpFormatter
 
 from django.core.management.base import BaseCommand
 from django.utils import timezone
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from accounts.management.progress import counting
 from partnerapi.models import IdempotencyRecord
 
 
@@ -36,20 +35,10 @@ examples:
                 f"{expired.count()} expired idempotency records would be deleted "
                 "(dry run: nothing was written)"
             )
-        with self.progress() as progress:
+        with counting() as progress:
             task = progress.add_task("Expired records", total=expired.count())
             deleted = expired.prune(lambda done: progress.advance(task, done))
         return (
             f"Deleted {deleted} expired idempotency records; "
             f"{IdempotencyRecord.objects.count()} are kept."
-        )
-
-    def progress(self):
-        console = Console(stderr=True)
-        return Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            console=console,
-            disable=not console.is_terminal,
         )

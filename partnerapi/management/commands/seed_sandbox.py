@@ -4,8 +4,8 @@ from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import IntegrityError
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from accounts.management.progress import counting
 
 MOST = 10_000_000
 
@@ -81,7 +81,7 @@ examples:
                 "pip install -e '.[sandbox]'"
             ) from None
 
-        with self.progress() as progress:
+        with counting() as progress:
 
             def follow(work, size):
                 task = progress.add_task(work, total=size)
@@ -116,13 +116,3 @@ examples:
             self.stdout.write(f"{access.comp_id} of {access.login}: {access.key}")
         if seeded.keys:
             self.stdout.write("Send a key in the header X-Token-Auth.")
-
-    def progress(self):
-        console = Console(stderr=True)
-        return Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
