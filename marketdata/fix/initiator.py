@@ -314,7 +314,7 @@ class Initiator:
                 return False
             case "2":
                 # Nothing of ours is worth saying twice.
-                begin = int(message.get(7))
+                begin = message.number(7)
                 gap_fill = [(43, "Y"), (123, "Y"), (36, self.sent + 1)]
                 self.transmit("4", begin, gap_fill)
                 return False
@@ -322,7 +322,7 @@ class Initiator:
 
     def reset_sequence(self, message: Message) -> None:
         """SequenceReset(4), which answers a ResendRequest: messages were left out."""
-        self.expected = max(self.expected, int(message.get(36)))
+        self.expected = max(self.expected, message.number(36))
         self.filling_gap = False
         self.gaps += 1
 

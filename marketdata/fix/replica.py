@@ -65,12 +65,16 @@ class Replica:
 
         Raises:
             Inconsistent: a new level that is there, a change or delete of one that is
-                not, a book that is crossed after the message.
+                not, a book that is crossed after the message, a field that is missing.
         """
         if message.type == "W":
             for side in self.levels:
                 side.clear()
         for entry in entries:
+            if entry.get(269) not in (*SIDES, TRADE) or 270 not in entry:
+                raise Inconsistent(
+                    f"{self.symbol}: an entry without a known 269 and 270"
+                )
             if entry[269] == TRADE:
                 self.trades.append(trade(entry))
             else:

@@ -64,6 +64,17 @@ class Message:
         text = self.get(34)
         return int(text) if text.isdecimal() else 0
 
+    def number(self, tag: int) -> int:
+        """A tag's value as a whole number.
+
+        Raises:
+            GarbledMessage: it is none.
+        """
+        text = self.get(tag)
+        if not (text.isascii() and text.isdigit() and len(text) < 20):
+            raise GarbledMessage(f"{tag}={text[:40]} in a {self.type} is no number")
+        return int(text)
+
     def group(self, count: int) -> list[dict[int, str]]:
         """The entries of the repeating group that the tag `count` counts.
 

@@ -182,6 +182,30 @@ def test_each_message_is_told_at_once_until_nobody_reads(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    ("type_", "fields", "told"),
+    [
+        ("2", [(7, "all"), (16, 0)], "7=all in a 2 is no number"),
+        ("4", [(123, "Y")], "36= in a 4 is no number"),
+        (
+            "W",
+            [(262, "BOOK1"), (55, "LUM"), (268, 1), (269, 4), (270, "9.90")],
+            "LUM: an entry without a known 269 and 270",
+        ),
+    ],
+)
+def test_names_what_no_acceptor_sends(type_, fields, told):
+    def script(them: Counterpart) -> None:
+        them.welcome()
+        assert them.hear().type == "V"
+        them.say(type_, *fields)
+        assert them.hear().type == "5"
+        them.say("5")
+
+    with counterpart(script) as port:
+        assert told in failure(port, "LUM", "--json")
+
+
+@pytest.mark.parametrize(
     ("sandbox_key", "arguments"),
     # The sandbox's key is for the sandbox.
     [("", []), (KEY, ["--host", "fix.example.com"])],
