@@ -348,7 +348,8 @@ class Pace:
                 self.has_changes.set()
 
     def run(self) -> None:
-        while True:
+        # The end may be told just before a publication takes the event back.
+        while not self.stopping.is_set():
             self.has_changes.wait()
             if self.stopping.is_set():
                 return
