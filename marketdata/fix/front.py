@@ -45,6 +45,8 @@ ANSWER_SECONDS = 10.0
 AGAIN_SECONDS = 1.0
 """How long a Logon is shown to the engine again that closes without a word."""
 WRITE_BUFFER = 65_536
+LONGEST_MESSAGE, TRAILER = 65_536, b"\x0110="
+"""Bytes; the engine would keep as many as there are until it sees the trailer."""
 INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 """Bytes that a client may send at once, and a second; more waits in its sockets."""
 AT_THE_GATE = 500
@@ -297,6 +299,8 @@ class Front:
         outward = self.loop.create_task(pass_out(engine.reader, client.writer))
         try:
             await asyncio.wait({inward, outward}, return_when=asyncio.FIRST_COMPLETED)
+            if inward.done() and isinstance(inward.exception(), Cut):
+                await inward
             if not outward.done():
                 # The client has said its last word; the engine may answer it.
                 engine.writer.write_eof()
@@ -358,9 +362,18 @@ class Front:
 
 
 async def pass_in(client: asyncio.StreamReader, engine: asyncio.StreamWriter) -> None:
-    """Lead a client's bytes to the engine, no faster than a session may send."""
+    """Lead a client's bytes to the engine, no faster than a session may send.
+
+    Raises:
+        Cut: a message is longer than any that a session is for.
+    """
     due = monotonic()
+    unended = 0
     while data := await client.read(CHUNK):
+        last = data.rfind(TRAILER)
+        unended = len(data) - last if last >= 0 else unended + len(data)
+        if unended > LONGEST_MESSAGE:
+            raise Cut(f"it sent a message longer than {LONGEST_MESSAGE} bytes")
         engine.write(data)
         await engine.drain()
         due = max(due, monotonic() - INBOUND_BURST / INBOUND_PER_SECOND)
