@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import quickfix as fix
 
+from marketdata.fix.journal import masked
 from marketdata.fix.requests import MarketDataRequest, Named, is_request_id
 from marketdata.fix.rules import INTERNAL_ERROR, LOGON_REFUSED, LONGEST_REFERENCE
 
@@ -128,8 +129,9 @@ class FeedApplication(fix.Application):
         elif message_type == "3":
             logger.warning(
                 "%s rejects our message %s: tag %s, reason %s",
-                comp_id, text(message, 45), text(message, 371), text(message, 373),
-            )  # fmt: skip
+                comp_id,
+                *(masked(text(message, tag)) for tag in (45, 371, 373)),
+            )
         session.counts()
 
     @guarded

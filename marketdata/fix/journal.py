@@ -13,8 +13,9 @@ from marketdata.fix.messages import plain
 
 logger = logging.getLogger(__name__)
 
-SECRET = re.compile("(554|925|96)=|service-apikey_")
-"""Password(554), NewPassword(925), RawData(96), and a key wherever it was put."""
+SECRET = re.compile("((?:554|925|96)=|service-apikey_)|[0-9A-Za-z]{20}")
+"""Password(554), NewPassword(925), RawData(96), and a key wherever it was put: by its
+beginning, or, where that was damaged on the way, by its long secret."""
 ROUTINE = (
     "Created session",
     "Accepted connection from",
@@ -39,7 +40,7 @@ def masked(text: str) -> str:
     """
     found = SECRET.search(text)
     if found:
-        text = f"{text[: found.start()]}{found[0]}***"
+        text = f"{text[: found.start()]}{found[1] or ''}***"
     return plain(text.replace("\x01", "|"))
 
 

@@ -16,13 +16,13 @@ from django.utils import timezone
 
 from marketdata.feed import Feed, LiveBook
 from marketdata.fix.editions import Pace, TradesLost
+from marketdata.fix.journal import masked
 from marketdata.fix.logon import Admission
 from marketdata.fix.messages import (
     FOUND,
     NONE_FOUND,
     UNSUPPORTED,
     business_reject,
-    plain,
     request_reject,
     security_list,
 )
@@ -204,7 +204,7 @@ class LiveSession:
 
     def leaves(self, text: str) -> None:
         """The client has sent a Logout."""
-        self.parting = f"logged out by the partner: {plain(text)}".removesuffix(": ")
+        self.parting = f"logged out by the partner: {masked(text)}".removesuffix(": ")
 
     def counts(self) -> None:
         """Count a message of the client's; one too many ends the session."""
