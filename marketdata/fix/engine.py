@@ -65,7 +65,7 @@ class Engine:
         self.farewell = ""
         self.application = FeedApplication(self)
         self.stores = fix.MemoryStoreFactory()
-        self.logs = JournalFactory(self.logon_comes)
+        self.logs = JournalFactory()
         self.acceptor: fix.ThreadedSocketAcceptor | None = new_acceptor(
             self.application, self.stores, self.logs, comp_ids, port
         )
@@ -154,16 +154,11 @@ class Engine:
         self.admitted[comp_id] = admission
         return True
 
-    def logon_comes(self, comp_id: str) -> None:
-        live = self.live.get(comp_id)
-        if live:
-            live.hold()
-
     def begin(self, comp_id: str) -> None:
         live = self.live.get(comp_id)
         if live:
             # A Logon within the session, which starts its numbers anew.
-            live.go_on()
+            live.admission.numbering.go_on()
             return
         wire = fix.Session.lookupSession(session_id(comp_id))
         session = LiveSession(self.admitted.pop(comp_id), self.feed, self.pace, wire)

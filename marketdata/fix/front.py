@@ -30,6 +30,7 @@ from marketdata.fix.gate import (
     with_ticket,
 )
 from marketdata.fix.logon import Admission, Admissions, LogonRefused, NotForUs
+from marketdata.fix.numbering import LOGON, STEP_SECONDS, Numbering
 from marketdata.fix.sockets import listen, source
 
 logger = logging.getLogger(__name__)
@@ -295,7 +296,9 @@ class Front:
         engine, said = await self.knock(admission, logon)
         client.writer.write(said)
         engine.writer.write(rest)
-        inward = self.loop.create_task(pass_in(client.reader, engine.writer))
+        inward = self.loop.create_task(
+            pass_in(client.reader, engine.writer, admission.numbering)
+        )
         outward = self.loop.create_task(pass_out(engine.reader, client.writer))
         try:
             await asyncio.wait({inward, outward}, return_when=asyncio.FIRST_COMPLETED)
@@ -361,7 +364,9 @@ class Front:
             await asyncio.sleep(AGAIN_SECONDS / 10)
 
 
-async def pass_in(client: asyncio.StreamReader, engine: asyncio.StreamWriter) -> None:
+async def pass_in(
+    client: asyncio.StreamReader, engine: asyncio.StreamWriter, numbering: Numbering
+) -> None:
     """Lead a client's bytes to the engine, no faster than a session may send.
 
     Raises:
@@ -369,11 +374,17 @@ async def pass_in(client: asyncio.StreamReader, engine: asyncio.StreamWriter) ->
     """
     due = monotonic()
     unended = 0
+    seen = b""
     while data := await client.read(CHUNK):
         last = data.rfind(TRAILER)
         unended = len(data) - last if last >= 0 else unended + len(data)
         if unended > LONGEST_MESSAGE:
             raise Cut(f"it sent a message longer than {LONGEST_MESSAGE} bytes")
+        if LOGON in seen + data:
+            numbering.hold()
+            while not numbering.is_at_rest:
+                await asyncio.sleep(STEP_SECONDS)
+        seen = (seen + data)[1 - len(LOGON) :]
         engine.write(data)
         await engine.drain()
         due = max(due, monotonic() - INBOUND_BURST / INBOUND_PER_SECOND)

@@ -5,7 +5,6 @@ Secrets are nowhere in it.
 
 import logging
 import re
-from collections.abc import Callable
 
 import quickfix as fix
 
@@ -30,8 +29,6 @@ ROUTINE = (
 )
 """How events begin that every session has; we tell ourselves who comes and goes."""
 
-LOGON = "\x0135=A\x01"
-
 
 def masked(text: str) -> str:
     """A message up to the first field that is a secret, in one line, | for SOH.
@@ -47,10 +44,9 @@ def masked(text: str) -> str:
 class Journal(fix.Log):
     """The log of a session, or of the acceptor ("")."""
 
-    def __init__(self, comp_id: str, logon_comes: Callable[[str], object]) -> None:
+    def __init__(self, comp_id: str) -> None:
         super().__init__()
         self.comp_id = comp_id or "acceptor"
-        self.logon_comes = logon_comes
 
     def clear(self) -> None:
         """Nothing is kept here."""
@@ -59,8 +55,6 @@ class Journal(fix.Log):
         """Nothing is kept here."""
 
     def onIncoming(self, text: str) -> None:  # noqa: N802
-        if LOGON in text:
-            self.logon_comes(self.comp_id)
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s < %s", self.comp_id, masked(text))
 
@@ -75,16 +69,10 @@ class Journal(fix.Log):
 
 
 class JournalFactory(fix.LogFactory):
-    """`logon_comes` is told the CompID of each Logon before the engine looks at it."""
-
-    def __init__(self, logon_comes: Callable[[str], object]) -> None:
-        super().__init__()
-        self.logon_comes = logon_comes
-
     def create(self, session_id: fix.SessionID | None = None) -> fix.Log:
         comp_id = session_id.getTargetCompID().getValue() if session_id else ""
         # The engine owns it from here on: without this, it would be freed twice.
-        return Journal(comp_id, self.logon_comes).__disown__()
+        return Journal(comp_id).__disown__()
 
     def destroy(self, log: fix.Log) -> None:
         """A journal holds nothing that must be closed."""

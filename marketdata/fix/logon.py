@@ -18,6 +18,7 @@ from accounts.callers import Scope, Unauthenticated
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
 from marketdata.fix.failed_logons import FailedLogons, remember
+from marketdata.fix.numbering import Numbering
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
 
@@ -74,7 +75,7 @@ class Admission:
 
     `granted_issuers` holds issuer ids as text, None means every issuer; it follows
     the database for as long as the session lives. `heartbeat` is HeartBtInt(108), which
-    may not change within a session.
+    may not change within a session. `numbering` is the session's.
     """
 
     comp_id: str
@@ -84,6 +85,7 @@ class Admission:
     granted_issuers: frozenset[str] | None
     heartbeat: str = ""
     ticket: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    numbering: Numbering = field(default_factory=Numbering, repr=False)
 
     def may_see(self, issuer_id: str) -> bool:
         """Whether the integration account has a grant for the issuer."""

@@ -2,7 +2,6 @@
 
 import logging
 import secrets
-import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,10 +52,6 @@ logger = logging.getLogger(__name__)
 OVERHEAD = 100
 """Bytes of a message besides its body, about."""
 SEEN = 1_000
-HELD_SECONDS, HOLD_STEP_SECONDS = 1.0, 0.01
-"""How long the answer to a Logon within the session may take; it is there at once."""
-NUMBERING_SECONDS = 0.005
-"""How long a Logon waits for a message that is being sent."""
 CONNECTION_LOST = "the connection was lost"
 ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
 """SecurityListRequestType(559)."""
@@ -122,9 +117,6 @@ class LiveSession:
         self.seen: deque[tuple[str, str, str]] = deque(maxlen=SEEN)
         self.lock = Lock()
         self.end_lock = Lock()
-        # Held while a message is given its number.
-        self.numbering = Lock()
-        self.held_until = 0.0
         self.wake = Event()
         self.sent = self.acknowledged = 0
         self.probe: Probe | None = None
@@ -210,20 +202,6 @@ class LiveSession:
         """Count a message of the client's; one too many ends the session."""
         if not self.allowance.take():
             self.end(TOO_MANY_MESSAGES.format(per_second=self.allowance.per_second))
-
-    def hold(self) -> None:
-        """A Logon has come, which may start the numbers anew: its answer is the first.
-
-        The engine resets them before it asks us about the Logon. It holds a lock of
-        the session here, which a message that is being numbered may need.
-        """
-        self.held_until = monotonic() + HELD_SECONDS
-        if self.numbering.acquire(timeout=NUMBERING_SECONDS):
-            self.numbering.release()
-
-    def go_on(self) -> None:
-        """The Logon is answered."""
-        self.held_until = 0.0
 
     def may_reset(self, flag: str, heartbeat: str) -> bool:
         """Whether a Logon within the session may start its numbers anew (141=Y).
@@ -374,8 +352,7 @@ class LiveSession:
         # To the engine the body is one field: it neither parses nor sorts it.
         message.setField(int(tag), rest.removesuffix(SOH))
         self.messages_sent += 1
-        while not self.may_number(message):
-            time.sleep(HOLD_STEP_SECONDS)
+        self.admission.numbering.send(lambda: self.wire.send(message))
         self.sent += len(outgoing.body) + OVERHEAD
         if self.is_probe_due:
             self.demand_heartbeat()
@@ -383,14 +360,6 @@ class LiveSession:
     @property
     def is_probe_due(self) -> bool:
         return self.probe is None and self.sent - self.acknowledged >= PROBE_BYTES
-
-    def may_number(self, message: fix.Message) -> bool:
-        """Send it, unless the numbers start anew at this moment."""
-        with self.numbering:
-            if monotonic() < self.held_until:
-                return False
-            self.wire.send(message)
-        return True
 
     def demand_heartbeat(self) -> None:
         self.probe = Probe(secrets.token_hex(4), self.sent, monotonic())
