@@ -104,15 +104,25 @@ def kinds(said: bytes) -> Counter[str]:
 
 
 class Attacker:
-    def __init__(self, targets: list[Target], seat: Seat, seed: float) -> None:
+    def __init__(
+        self, targets: list[Target], seat: Seat, seed: float, pause: float
+    ) -> None:
         self.targets = targets
         self.seat = seat
+        self.pause = pause
+        self.due = time.monotonic()
         self.dice = random.Random(seed)
         self.attack = Attack()
+
+    def take_turn(self) -> None:
+        """Wait until so many seconds after the message before."""
+        self.due = max(self.due + self.pause, time.monotonic() - 1)
+        time.sleep(max(0.0, self.due - time.monotonic()))
 
     def before_logon(self, count: int) -> Attack:
         """A connection for each message, most of which are Logons."""
         for _ in range(count):
+            self.take_turn()
             target = self.dice.choice(self.targets)
             name, pieces = mutations.mutant(self.first_message(target), self.dice)
             self.attack.sent[f"before Logon: {name}"] += 1
@@ -168,6 +178,7 @@ class Attacker:
         number, sent = 2, 0
         with contextlib.suppress(OSError):
             while sent < min(count, OF_A_SESSION):
+                self.take_turn()
                 fields = mutations.request(
                     self.dice, number, comp_id, target.comp_id, target.symbol, key
                 )
@@ -185,9 +196,15 @@ class Attacker:
 
 
 def attack(
-    pipe: Pipe, targets: list[Target], seats: list[Seat], counts: tuple[int, int]
+    pipe: Pipe,
+    targets: list[Target],
+    seats: list[Seat],
+    counts: tuple[int, int],
+    rate: float,
 ) -> None:
     """Send so many messages before a Logon, so many within sessions; in a process.
+
+    `rate`: of both together, a second.
 
     Tells how many were sent every now and then, and in the end the Attack.
     """
@@ -197,7 +214,8 @@ def attack(
     attackers = []
     for seat in seats:
         for name, count in (("before_logon", before), ("within_session", within)):
-            attacker = Attacker(targets, seat, dice.random())
+            pause = 2 * len(seats) / rate
+            attacker = Attacker(targets, seat, dice.random(), pause)
             attackers.append(attacker)
             jobs.append((getattr(attacker, name), count))
     with ThreadPoolExecutor(len(jobs)) as pool:

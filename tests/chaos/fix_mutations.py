@@ -41,6 +41,8 @@ ATTACKERS = 2
 SEATS_OF_AN_ATTACKER = 16
 PLAIN_TARGETS = 4
 """Of five messages so many go to the acceptor without TLS."""
+RATE = 400
+"""Messages a second, of all attackers: what two cores bear beside those who send it."""
 CALM_SECONDS = 5.0
 REST_SECONDS = 15.0
 """Until connections without a Logon are cut, and slow ones."""
@@ -179,6 +181,7 @@ def send_all(messages: int, targets: list[Target], seats: list[Seat]) -> Attack:
             targets,
             seats[len(seats) - (n + 1) * SEATS_OF_AN_ATTACKER :][:SEATS_OF_AN_ATTACKER],
             share,
+            RATE / ATTACKERS,
         )
         for n in range(ATTACKERS)
     ]
