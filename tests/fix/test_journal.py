@@ -34,9 +34,7 @@ def test_nothing_that_follows_a_secret_is_shown(text, shown):
 
 def test_an_event_that_quotes_a_message_is_cut(caplog):
     caplog.set_level(logging.INFO)
-    Journal("P1", print).onEvent(
-        f"No session for: 8=FIX.4.4\x019=5\x0135=A\x01554={KEY}\x01"
-    )
+    Journal("P1").onEvent(f"No session for: 8=FIX.4.4\x019=5\x0135=A\x01554={KEY}\x01")
     assert caplog.messages == ["P1: No session for: "]
 
 
