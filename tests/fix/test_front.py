@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 from django.db import connection, transaction
@@ -293,6 +293,16 @@ def push_until_cut(sending: socket.socket) -> None:
                 sending.sendall(bytes(65536))
         except OSError:
             pass
+
+
+def test_a_message_without_an_end_is_cut(start, committed_key, caplog):
+    front = start()
+    with Partner(front.port) as partner:
+        partner.send(logon(committed_key))
+        assert partner.receive().type == "A"
+        with suppress(OSError):
+            partner.send(b"8=FIX.4.4\x019=99999\x0135=0\x0158=" + b"x" * 70_000)
+        wait_for(lambda: "was cut: it sent a message longer than" in caplog.text)
 
 
 def test_what_the_engine_says_last_is_read_before_the_end(start, engine, committed_key):
