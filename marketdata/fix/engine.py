@@ -21,8 +21,8 @@ from marketdata.fix.session_settings import new_acceptor, session_id
 
 logger = logging.getLogger(__name__)
 
-LEAVE_SECONDS = 5.0
-"""How long sessions have for their Logouts when the engine stops."""
+BEGIN_SECONDS, LEAVE_SECONDS = 0.2, 5.0
+"""How long admitted Logons, then all Logouts, may take when the engine stops."""
 
 
 class Status(NamedTuple):
@@ -106,6 +106,10 @@ class Engine:
     def stop(self, text: str) -> None:
         """Log all sessions out with a reason, then end for good."""
         self.farewell = text
+        # Whose Logon was admitted before is about to be logged on, and told why, too.
+        deadline = time.monotonic() + BEGIN_SECONDS
+        while self.admitted and time.monotonic() < deadline:
+            time.sleep(0.005)
         for comp_id in list(self.live):
             self.end(comp_id, text)
         deadline = time.monotonic() + LEAVE_SECONDS
