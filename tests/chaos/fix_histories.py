@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from uuid import UUID
@@ -342,7 +342,7 @@ def main() -> None:
         logs = options.logs or Path(directory)
         report = storm(options.histories, random.Random(options.seed), logs)
     if options.json:
-        sys.stdout.write(json.dumps(asdict(report)) + "\n")
+        sys.stdout.write(json.dumps(vars(report), default=vars) + "\n")
     else:
         show(report)
     if not report.passed:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -270,7 +270,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, throw_away_installation():
         report = storm(options.messages, options.logs or Path(directory))
     if options.json:
-        sys.stdout.write(json.dumps(asdict(report)) + "\n")
+        sys.stdout.write(json.dumps(vars(report), default=vars) + "\n")
     else:
         show(report)
     if not report.passed:

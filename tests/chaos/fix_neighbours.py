@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -297,7 +297,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, throw_away_installation():
         report = live(options.logs or Path(directory))
     if options.json:
-        sys.stdout.write(json.dumps(asdict(report)) + "\n")
+        sys.stdout.write(json.dumps(vars(report), default=vars) + "\n")
     else:
         show(report)
     if not report.passed:
