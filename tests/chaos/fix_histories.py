@@ -59,7 +59,7 @@ class Report:
     wrong: int = 0
     examples: list[str] = field(default_factory=list)
     other_logs: int = 0
-    lost_without_a_kill: int = 0
+    lost_without_an_end: int = 0
     tracebacks: int = 0
     books: int = 0
     trades: int = 0
@@ -77,7 +77,7 @@ class Report:
     @property
     def passed(self) -> bool:
         return not (
-            self.wrong or self.other_logs or self.lost_without_a_kill or self.tracebacks
+            self.wrong or self.other_logs or self.lost_without_an_end or self.tracebacks
         )
 
 
@@ -124,7 +124,7 @@ class Storm:
         # Those of the next round, which acceptors have heard of by then.
         token_ids, self.next = self.next, open_books(BOOKS)
         ids = symbols_of(token_ids)
-        kills = sum(acceptor.kills for acceptor in self.acceptors)
+        ends = self.ends_of_acceptors()
         watch = Watch(ids)
         for players in self.players:
             players.pipe.send((ids, self.dice.random()))
@@ -142,10 +142,14 @@ class Storm:
         for players in self.players:
             outcomes += players.pipe.recv()
         self.note(outcomes)
-        if kills == sum(acceptor.kills for acceptor in self.acceptors):
-            self.report.lost_without_a_kill += sum(
+        # One that ends in good order waits a second for its Logouts to be read.
+        if ends == self.ends_of_acceptors():
+            self.report.lost_without_an_end += sum(
                 outcome.lost_connections for outcome in outcomes
             )
+
+    def ends_of_acceptors(self) -> int:
+        return sum(acceptor.kills + acceptor.restarts for acceptor in self.acceptors)
 
     def rage(self, token_ids: list[UUID], watch: Watch) -> None:
         """Let all play and write, and break things until they have done so."""
@@ -302,7 +306,7 @@ def show(report: Report) -> None:
     for name, value in {
         "histories with something wrong": report.wrong,
         "logs other than acknowledged": report.other_logs,
-        "connections lost without a kill": report.lost_without_a_kill,
+        "connections lost while acceptors ran": report.lost_without_an_end,
         "tracebacks in the acceptors' logs": report.tracebacks,
         "books compared in the end": f"{report.books:,}",
         "trades seen": f"{report.trades:,}",

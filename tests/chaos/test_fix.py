@@ -7,7 +7,7 @@ Run = Callable[..., dict[str, Any]]
 KEPT = {
     "wrong": 0,
     "other_logs": 0,
-    "lost_without_a_kill": 0,
+    "lost_without_an_end": 0,
     "tracebacks": 0,
     "examples": [],
 }
