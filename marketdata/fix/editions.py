@@ -36,7 +36,7 @@ from marketdata.orderbook import (
     difference,
 )
 
-STEPS = 5
+STEPS = 3
 """Moments in an interval at which books may be published: what falls together is sent
 together, and none waits long for its moment."""
 MOST_BEHIND = 4_000
@@ -302,6 +302,9 @@ class Pace:
         self.rest = STEPS if interval else 0
         self.watched: dict[UUID, WatchedBook] = {}
         self.changed: set[WatchedBook] = set()
+        # Of the session that sends. Threads that send at once would spend more time
+        # on waking each other than on sending.
+        self.turn = Lock()
         self.has_changes = Event()
         self.stopping = Event()
         self.lock = Lock()

@@ -39,6 +39,8 @@ LOGON_SECONDS = 5.0
 """How long a connection may take from its first byte, of TLS too, to a whole Logon."""
 SETTLE_SECONDS = 0.2
 """Between the end of one connection to the engine and the beginning of the next."""
+GATHER_SECONDS = 0.02
+"""How long what follows may gather behind what was passed on to a client."""
 STALL_SECONDS = 10.0
 """How long a client may leave more unread than WRITE_BUFFER holds."""
 ANSWER_SECONDS = 10.0
@@ -299,7 +301,7 @@ class Front:
         inward = self.loop.create_task(
             pass_in(client.reader, engine.writer, admission.numbering)
         )
-        outward = self.loop.create_task(pass_out(engine.reader, client.writer))
+        outward = self.loop.create_task(pass_out(engine, client.writer))
         try:
             await asyncio.wait({inward, outward}, return_when=asyncio.FIRST_COMPLETED)
             if inward.done() and isinstance(inward.exception(), Cut):
@@ -392,19 +394,25 @@ async def pass_in(
         await asyncio.sleep(max(0.0, due - monotonic()))
 
 
-async def pass_out(engine: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
-    """Lead the engine's bytes to a client.
+async def pass_out(engine: Stream, client: asyncio.StreamWriter) -> None:
+    """Lead the engine's bytes to a client, those of a while at once.
 
     Raises:
         Cut: the client does not read them.
     """
-    while data := await engine.read(CHUNK):
+    transport = engine.writer.transport
+    assert isinstance(transport, asyncio.Transport)
+    while data := await engine.reader.read(CHUNK):
         client.write(data)
         try:
             async with asyncio.timeout(STALL_SECONDS):
                 await client.drain()
         except TimeoutError:
             raise Cut(f"it read too little for {STALL_SECONDS:.0f} s") from None
+        # The engine writes each message alone; to be woken for each costs the most.
+        transport.pause_reading()
+        await asyncio.sleep(GATHER_SECONDS)
+        transport.resume_reading()
 
 
 async def close(client: Stream) -> None:

@@ -31,11 +31,16 @@ class Numbering:
     def is_at_rest(self) -> bool:
         return not self.lock.locked()
 
-    def send(self, send: Callable[[], object]) -> None:
-        """Send a message, when that may be."""
+    def send(self, send: Callable[[], object], turn: Lock) -> None:
+        """Send a message, when that may be.
+
+        `turn` is locked by the caller, and let go while it waits.
+        """
         while True:
             with self.lock:
                 if monotonic() >= self.held_until:
                     send()
                     return
+            turn.release()
             sleep(STEP_SECONDS)
+            turn.acquire()

@@ -268,7 +268,8 @@ class LiveSession:
             while not self.ending:
                 self.wake.wait(self.patience())
                 self.wake.clear()
-                self.send_what_is_due()
+                with self.pace.turn:
+                    self.send_what_is_due()
         finally:
             # After an unforeseen error, nobody is to hold a book that stands still.
             self.end(INTERNAL_ERROR)
@@ -352,7 +353,7 @@ class LiveSession:
         # To the engine the body is one field: it neither parses nor sorts it.
         message.setField(int(tag), rest.removesuffix(SOH))
         self.messages_sent += 1
-        self.admission.numbering.send(lambda: self.wire.send(message))
+        self.admission.numbering.send(lambda: self.wire.send(message), self.pace.turn)
         self.sent += len(outgoing.body) + OVERHEAD
         if self.is_probe_due:
             self.demand_heartbeat()

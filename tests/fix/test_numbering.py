@@ -9,10 +9,16 @@ from marketdata.fix.numbering import Numbering
 NEVER = 0.1
 
 
+def taken() -> threading.Lock:
+    turn = threading.Lock()
+    turn.acquire()
+    return turn
+
+
 def test_a_message_waits_for_the_answer_to_the_logon():
     held, sent = Numbering(), threading.Event()
     held.hold()
-    sender = threading.Thread(target=held.send, args=(sent.set,))
+    sender = threading.Thread(target=held.send, args=(sent.set, taken()))
     sender.start()
     assert not sent.wait(NEVER)
     held.go_on()
@@ -25,7 +31,9 @@ def test_a_message_waits_no_longer_than_an_answer_may_take(monkeypatch):
     held, sent = Numbering(), threading.Event()
     began = time.monotonic()
     held.hold()
-    held.send(sent.set)
+    turn = taken()
+    held.send(sent.set, turn)
+    assert turn.locked()
     assert sent.is_set()
     assert time.monotonic() - began >= 0.2
 
@@ -33,5 +41,18 @@ def test_a_message_waits_no_longer_than_an_answer_may_take(monkeypatch):
 def test_it_is_at_rest_when_nothing_is_being_sent():
     held = Numbering()
     seen: list[bool] = []
-    held.send(lambda: seen.append(held.is_at_rest))
+    held.send(lambda: seen.append(held.is_at_rest), taken())
     assert (seen, held.is_at_rest) == ([False], True)
+
+
+def test_nobody_waits_for_a_session_that_waits():
+    held, sent, turn = Numbering(), threading.Event(), taken()
+    held.hold()
+    sender = threading.Thread(target=held.send, args=(sent.set, turn))
+    sender.start()
+    assert turn.acquire(timeout=5)
+    turn.release()
+    assert not sent.is_set()
+    held.go_on()
+    sender.join(5)
+    assert sent.is_set()
