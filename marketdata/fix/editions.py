@@ -347,8 +347,11 @@ class Pace:
                 if watched and (book.live or book is watched.book):
                     watched.book = book
                     self.changed.add(watched)
-            if self.changed:
+            if self.changed and self.step:
                 self.has_changes.set()
+        if not self.step:
+            # A thread more would only wait for this one.
+            self.publish(0)
 
     def run(self) -> None:
         # The end may be told just before a publication takes the event back.
@@ -356,10 +359,8 @@ class Pace:
             self.has_changes.wait()
             if self.stopping.is_set():
                 return
-            moment = 0
-            if self.step:
-                moment = math.ceil(monotonic() / self.step)
-                self.stopping.wait(moment * self.step - monotonic())
+            moment = math.ceil(monotonic() / self.step)
+            self.stopping.wait(moment * self.step - monotonic())
             self.publish(moment)
 
     def publish(self, moment: int) -> None:

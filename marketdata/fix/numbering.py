@@ -38,7 +38,7 @@ class Numbering:
         """
         while True:
             with self.lock:
-                if monotonic() >= self.held_until:
+                if not self.held_until or monotonic() >= self.held_until:
                     send()
                     return
             turn.release()

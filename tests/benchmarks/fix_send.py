@@ -141,7 +141,8 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
             time.sleep(0.0005)
         ours = watch.speed(number)
         at += number
-        assert session.messages_sent - sent_before >= number
+        # The last one may still be on its way.
+        assert session.messages_sent - sent_before >= number - 1
         text = sample(rows[at - 1])
         watch = Watch()
         for _ in range(number):
