@@ -1,7 +1,6 @@
 """The FIX engine behind the front: QuickFIX on loopback, and the sessions it serves."""
 
 import logging
-import sys
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,7 +21,6 @@ from marketdata.fix.session_settings import new_acceptor, session_id
 
 logger = logging.getLogger(__name__)
 
-SWITCH_SECONDS = 0.0005
 BEGIN_SECONDS, LEAVE_SECONDS = 0.2, 5.0
 """How long admitted Logons, then all Logouts, may take when the engine stops."""
 
@@ -78,9 +76,6 @@ class Engine:
         Raises:
             fix.RuntimeError: the port is taken.
         """
-        # A client's answer to a TestRequest, which lets us send on, is not to wait
-        # long for threads that compute.
-        sys.setswitchinterval(SWITCH_SECONDS)
         self.pace.start()
         self.thread.start()
         self.started.wait()

@@ -12,6 +12,7 @@ from django.db import Error
 from marketdata.fix.advice import explain
 from marketdata.fix.health import prober
 from marketdata.fix.initiator import FixFailure
+from marketdata.fix.interpreter import collect_seldom, stay_on_one_processor
 from marketdata.fix.sockets import tls_context
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
@@ -85,6 +86,7 @@ examples:
         # Here, not above: whoever only asks for --help or --check needs no quickfix.
         from marketdata.fix.acceptor import Acceptor
 
+        stay_on_one_processor()
         stopping = threading.Event()
         # After that import, which sets a handler of its own for SIGINT.
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -104,6 +106,7 @@ examples:
                 f"{where} can not be used: {error.strerror or error}; stop what "
                 "listens there, or choose another with FIX_HOST and FIX_PORT."
             ) from None
+        collect_seldom()
         encryption = "TLS" if context else "no TLS"
         logger.info(
             "The FIX acceptor listens on %s (%s), for %d CompIDs and %d books",
