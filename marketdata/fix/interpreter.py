@@ -1,4 +1,4 @@
-"""Suits the interpreter to the FIX acceptor: many threads, and much that is short-lived."""
+"""Suits the interpreter to the FIX acceptor: many threads, much that is short-lived."""
 
 import gc
 import os
