@@ -98,7 +98,7 @@ class FeedApplication(fix.Application):
         if session is None:
             return
         if message_type == "4":
-            session.fills_gap()
+            session.misses_messages()
         else:
             # A message that breaks FIX 4.4 reaches no callback but this.
             session.counts()

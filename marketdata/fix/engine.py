@@ -163,6 +163,8 @@ class Engine:
         if live:
             # A Logon within the session, which starts its numbers anew.
             live.admission.numbering.go_on()
+            # It will not ask for what it had missed until then.
+            live.misses_messages()
             return
         wire = fix.Session.lookupSession(session_id(comp_id))
         session = LiveSession(self.admitted.pop(comp_id), self.feed, self.pace, wire)

@@ -186,8 +186,8 @@ class LiveSession:
         self.wake.set()
         return True
 
-    def fills_gap(self) -> None:
-        """What a client has missed is left out; a TestRequest may have been of it."""
+    def misses_messages(self) -> None:
+        """What a client has missed is not sent again: perhaps a TestRequest."""
         self.is_probe_lost = self.probe is not None
         self.wake.set()
 

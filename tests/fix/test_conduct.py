@@ -106,3 +106,23 @@ def test_a_gap_that_swallows_a_test_request_ends_nobody(bench: Bench, monkeypatc
         for _ in range(3):
             client.receive(0.5)
         assert (client.gaps, live.ending) == (1, "")
+
+
+def test_a_test_request_lost_before_numbers_start_anew_ends_nobody(
+    bench: Bench, monkeypatch
+):
+    monkeypatch.setattr("marketdata.fix.session.CREDIT_SECONDS", 1.0)
+    with bench.client() as client:
+        client.instruments()
+        live = bench.engine.live[client.sender]
+        live.sent += PROBE_BYTES
+        live.wake.set()
+        # As if it had been lost: no gap will ever show it.
+        assert read(client).type == "1"
+        client.sent = 0
+        client.send("A", (98, 0), (108, 30), (141, "Y"))
+        assert read(client).type == "A"
+        client.expected = 2
+        for _ in range(3):
+            client.receive(0.5)
+        assert live.ending == ""
