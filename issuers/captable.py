@@ -89,12 +89,10 @@ def note(
             ) from error
         raise
     summaries: list[list[TokenSummary]] = [[] for _ in issuer_ids]
-    for _, place, token_id, price, held, supply, holders, seq, last_seq in rows:
+    for _, place, token_id, price, held, supply, *counts in rows:
         if token_id is not None:
             summaries[place - 1].append(
-                TokenSummary(
-                    token_id, price, int(held), int(supply), holders, seq, last_seq
-                )
+                TokenSummary(token_id, price, int(held), int(supply), *counts)
             )
     return rows[0][0], summaries
 
@@ -117,6 +115,7 @@ def too_much(name: str) -> CapitalizationTableTooLarge:
 
 NOTE = """
     SELECT noted_at::text, issuer_place, noted_token::text, noted_price,
-        noted_held::text, noted_supply::text, noted_holders, noted_seq, noted_last_seq
+        noted_held::text, noted_supply::text, noted_holders, noted_seq,
+        noted_last_seq, noted_last_holders
     FROM register_note(%s::uuid[], %s::timestamptz)
 """

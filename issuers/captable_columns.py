@@ -16,7 +16,8 @@ from typing import NamedTuple
 class TokenSummary:
     """A token as it stood: units held by holders, all units, and the noted entry.
 
-    `seq` is the entry, `last_seq` the ledger's last one when it was noted.
+    `seq` is the entry; `last_seq` and `last_holder_count` are how the ledger itself
+    stood when it was noted.
     """
 
     token_id: str
@@ -26,6 +27,7 @@ class TokenSummary:
     holder_count: int
     seq: int
     last_seq: int = field(compare=False)
+    last_holder_count: int = field(compare=False)
 
     @property
     def held_value(self) -> int:

@@ -1,6 +1,7 @@
 """Reads who held the tokens of capitalization tables, as of their noted entries."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -10,11 +11,10 @@ from django.db import transaction
 from issuers.captable_columns import Holders, Holding, TokenSummary
 from partnerapi.engine.pages import fetch
 
-MANY = 200_000
-"""Of more holders, accounts are read all at once and not each."""
-SCAN_RATIO = 32
-"""One account's balance in the past costs about as much as this many postings in a
-scan of all of them."""
+MANY = 50_000
+"""Of more holders, the balances are joined and sorted in memory."""
+LOOK_UP, SORT = 32, 8
+"""What it costs to look up an account's balance, and to read and sort a posting."""
 
 
 def read_holders(
@@ -30,31 +30,35 @@ def read_holders(
     if not noted:
         return
     tokens = [token for *_, token in noted]
+    ways = [cheapest_way(token) for token in tokens]
     many = sum(token.holder_count for token in tokens) > MANY
-    balances = BALANCES
-    arguments: list[Any] = [
-        SCAN_RATIO,
-        [place for place, *_ in noted],
-        [number for _, number, _ in noted],
-        [token.token_id for token in tokens],
-        [token.seq for token in tokens],
-        [token.holder_count for token in tokens],
-        [token.price for token in tokens],
-    ]
     if len(noted) == 1:
-        [token] = tokens
-        rest = ONE.format(order=ORDERS[token.price > 0], accounts=ACCOUNTS[many])
-        if many and is_long_ago(token):
-            balances, arguments = SCANNED, [token.token_id, token.seq]
+        [token], [way] = tokens, ways
+        balances = WAYS[way].format(accounts=ACCOUNTS[many])
+        statement = ONE.format(balances=balances, order=ORDERS[token.price > 0])
+        arguments: list[Any] = [token.token_id, token.seq]
     else:
-        several = len(noted) > len(places)
-        rest = SEVERAL.format(value=VALUES[several], accounts=ACCOUNTS[many])
+        # A holder's value is a sum where some issuer has more than one token.
+        value = VALUES[len(noted) > len(places)]
+        branches = [
+            BRANCH.format(way=way, balances=WAYS[way]) for way in sorted(set(ways))
+        ]
+        balances = "UNION ALL".join(branches).format(accounts=ACCOUNTS[many])
+        statement = SEVERAL.format(balances=balances, value=value)
+        arguments = [
+            [place for place, *_ in noted],
+            [number for _, number, _ in noted],
+            [token.token_id for token in tokens],
+            [token.seq for token in tokens],
+            [token.price for token in tokens],
+            [*map(str, ways)],
+        ]
     if many:
         with transaction.atomic():
             fetch(IN_MEMORY, [], tuple)
-            rows = fetch(balances + rest, arguments, tuple)
+            rows = fetch(statement, arguments, tuple)
     else:
-        rows = fetch(balances + rest, arguments, tuple)
+        rows = fetch(statement, arguments, tuple)
     if len(noted) == 1:
         yield places[0], one_token(tokens[0], *rows[0])
         return
@@ -62,10 +66,24 @@ def read_holders(
         yield place, several_tokens(summaries[place], group)
 
 
-def is_long_ago(token: TokenSummary) -> bool:
-    """Whether to look up each balance that has changed since costs more than a scan."""
-    changed = min(2 * (token.last_seq - token.seq), token.holder_count)
-    return SCAN_RATIO * changed > 2 * token.last_seq
+class Way(StrEnum):
+    """From where balances as of an entry are read."""
+
+    PRESENT = "PRESENT"
+    EVERY_POSTING = "EVERY_POSTING"
+    BEGINNING = "BEGINNING"
+
+
+def cheapest_way(token: TokenSummary) -> Way:
+    """Costs are counted in postings that an index-only scan passes over."""
+    accounts = max(token.holder_count, token.last_holder_count)
+    changed = min(2 * (token.last_seq - token.seq), accounts)
+    costs = {
+        Way.PRESENT: accounts + LOOK_UP * changed,
+        Way.EVERY_POSTING: 2 * token.last_seq,
+        Way.BEGINNING: SORT * 2 * token.seq,
+    }
+    return min(costs, key=costs.__getitem__)
 
 
 def one_token(token: TokenSummary, balances: str, users: str) -> Holders:
@@ -109,44 +127,28 @@ def several_tokens(
     )
 
 
-# Joined and sorted in memory: on the disk it would take twice as long. Balances come
-# in the order of their accounts, and merge. Workers would each read all of them.
+# On the disk it would take twice as long. Balances come in the order of their
+# accounts, and merge. Workers would each read all of them.
 IN_MEMORY = """
     SELECT set_config('work_mem', '256MB', TRUE), set_config('jit', 'off', TRUE),
         set_config('enable_hashjoin', 'off', TRUE),
         set_config('max_parallel_workers_per_gather', '0', TRUE)
 """
-# Balances as they are serve where nothing was posted since. Each other account is
-# looked up, unless that would cost more than one scan of all postings: no more
-# accounts can have changed than there are holders, then or now, nor than postings.
-BALANCES = """
-    WITH noted AS MATERIALIZED (
-        SELECT n.*, %s::bigint * least(
-                2 * (h.last_seq - n.seq), greatest(n.holders, h.holder_count)
-            ) > 2 * h.last_seq AS is_scanned
-        FROM unnest(%s::int[], %s::int[], %s::uuid[], %s::bigint[], %s::bigint[],
-                %s::bigint[]) AS n (place, number, token_id, seq, holders, price)
-        JOIN issuers_tokenledgerhead h ON h.token_id = n.token_id
-    ), balances AS (
-        SELECT n.place, n.number, n.price, b.account_id, b.balance
-        FROM noted n
-        JOIN issuers_holderbalance b
-            ON b.token_id = n.token_id AND b.last_seq <= n.seq
-        WHERE NOT n.is_scanned
-        UNION ALL
-        SELECT n.place, n.number, n.price, b.account_id, p.balance_after
-        FROM noted n
-        JOIN issuers_holderbalance b
-            ON b.token_id = n.token_id AND b.last_seq > n.seq
-        CROSS JOIN LATERAL (
-            SELECT p.balance_after FROM issuers_ledgerposting p
-            WHERE p.token_id = b.token_id AND p.account_id = b.account_id
-              AND p.seq <= n.seq
-            ORDER BY p.seq DESC LIMIT 1
-        ) p
-        WHERE NOT n.is_scanned
-        UNION ALL
-        SELECT n.place, n.number, n.price, p.account_id, p.balance_after
+WAYS = {
+    # Balances as they are serve where nothing was posted since; others are looked up.
+    Way.PRESENT: """
+        SELECT n.*, b.user_id,
+            CASE WHEN b.last_seq <= n.seq THEN b.balance ELSE (
+                SELECT p.balance_after FROM issuers_ledgerposting p
+                WHERE p.token_id = n.token_id AND p.account_id = b.account_id
+                    AND p.seq <= n.seq
+                ORDER BY p.seq DESC LIMIT 1
+            ) END AS balance
+        FROM noted n JOIN issuers_holderbalance b ON b.token_id = n.token_id
+    """,
+    # Postings are indexed by account.
+    Way.EVERY_POSTING: """
+        SELECT n.*, a.user_id, p.balance_after AS balance
         FROM noted n
         CROSS JOIN LATERAL (
             SELECT DISTINCT ON (account_id) account_id, balance_after
@@ -154,47 +156,63 @@ BALANCES = """
             WHERE token_id = n.token_id AND seq <= n.seq
             ORDER BY account_id, seq DESC
         ) p
-        WHERE n.is_scanned
-    )
-"""
-# The same for one token, when it is clear that all of it is scanned: the planner knows
-# how much that is.
-SCANNED = """
-    WITH balances AS (
-        SELECT DISTINCT ON (account_id) account_id, balance_after AS balance
-        FROM issuers_ledgerposting WHERE token_id = %s AND seq <= %s
-        ORDER BY account_id, seq DESC
-    )
-"""
+        {accounts}
+    """,
+    # By number they are read first: the planner can not know that they are few.
+    Way.BEGINNING: """
+        SELECT n.*, a.user_id, p.balance_after AS balance
+        FROM noted n
+        CROSS JOIN LATERAL (
+            SELECT DISTINCT ON (account_id) account_id, balance_after
+            FROM (
+                SELECT account_id, seq, balance_after FROM issuers_ledgerposting
+                WHERE token_id = n.token_id AND seq <= n.seq
+                ORDER BY seq, leg OFFSET 0
+            ) early
+            ORDER BY account_id, seq DESC
+        ) p
+        {accounts}
+    """,
+}
+ACCOUNTS = {
+    # The planner would read the accounts of all the world for those of one register.
+    False: """CROSS JOIN LATERAL (
+            SELECT user_id FROM issuers_ledgeraccount WHERE id = p.account_id LIMIT 1
+        ) a""",
+    True: "JOIN issuers_ledgeraccount a ON a.id = p.account_id",
+}
 # Columns as text: a million rows would take longer on their way than to be read. To
 # compare ids where values are equal is slow here, and quick in Python.
 ONE = """
+    WITH noted AS (SELECT %s::uuid AS token_id, %s::bigint AS seq),
+    balances AS ({balances})
     SELECT string_agg(balance::text, ','), string_agg(user_id::text, ',')
     FROM (
-        SELECT balance, a.user_id FROM balances {accounts}
-        WHERE balance > 0 AND a.kind = 'HOLDER' ORDER BY {order}
+        SELECT balance, user_id FROM balances
+        WHERE balance > 0 AND user_id IS NOT NULL ORDER BY {order}
     ) AS ordered
 """
 ORDERS = {
     # Supply times price fits.
     True: "balance::bigint DESC",
     # Without a price, all are worth the same.
-    False: "a.user_id",
+    False: "user_id",
 }
 SEVERAL = """
-    SELECT place, number, a.user_id::text, balance::text
-    FROM balances {accounts}
-    WHERE balance > 0 AND a.kind = 'HOLDER'
-    ORDER BY place, {value} DESC, a.user_id, number
+    WITH all_noted AS (
+        SELECT * FROM unnest(%s::int[], %s::int[], %s::uuid[], %s::bigint[],
+            %s::bigint[], %s::text[])
+            AS n (place, number, token_id, seq, price, way)
+    ), balances AS ({balances})
+    SELECT place, number, user_id::text, balance::text
+    FROM balances
+    WHERE balance > 0 AND user_id IS NOT NULL
+    ORDER BY place, {value} DESC, user_id, number
 """
+BRANCH = """(
+    WITH noted AS (SELECT * FROM all_noted WHERE way = '{way}') {balances}
+)"""
 VALUES = {
     False: "balance * price",
-    # Where some issuer has more than one token, a holder's value is a sum.
-    True: "sum(balance * price) OVER (PARTITION BY place, account_id)",
-}
-ACCOUNTS = {
-    # The planner would read the accounts of all the world for those of one register.
-    False: """CROSS JOIN LATERAL (
-        SELECT * FROM issuers_ledgeraccount WHERE id = account_id LIMIT 1) a""",
-    True: "JOIN issuers_ledgeraccount a ON a.id = account_id",
+    True: "sum(balance * price) OVER (PARTITION BY place, user_id)",
 }

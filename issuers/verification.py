@@ -222,6 +222,10 @@ INVARIANTS = (
             FROM issuers_ledgeraccount a
             JOIN accounts_userholder u ON u.id = a.holder_id
             UNION ALL
+            SELECT b.user_id IS DISTINCT FROM a.user_id
+            FROM issuers_holderbalance b
+            JOIN issuers_ledgeraccount a ON a.id = b.account_id
+            UNION ALL
             SELECT a.issuer_id <> t.issuer_id
             FROM issuers_holderbalance b
             JOIN issuers_ledgeraccount a ON a.id = b.account_id AND a.kind = 'TREASURY'

@@ -75,7 +75,7 @@ class LedgerAccount(models.Model):
     holder = models.OneToOneField(
         UserHolder, models.PROTECT, null=True, related_name="ledger_account"
     )
-    # The holder's user, here so that a million holders are listed without a join.
+    # The holder's.
     user = models.OneToOneField(
         User, models.PROTECT, null=True, related_name="ledger_account"
     )
@@ -317,6 +317,15 @@ class HolderBalance(models.Model):
     )
     account = models.ForeignKey(
         LedgerAccount, models.PROTECT, related_name="balances", db_constraint=False
+    )
+    # The account's, here so that holders are listed without a look at their accounts.
+    user = models.ForeignKey(
+        User,
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
     balance = Units()
     last_seq = models.BigIntegerField()

@@ -89,9 +89,11 @@ def load(holders: int, transactions: int, console: Console) -> dict[str, Any]:
         cursor.execute(index)
         cursor.execute(
             "INSERT INTO issuers_holderbalance"
-            " (token_id, account_id, balance, last_seq)"
+            " (token_id, account_id, user_id, balance, last_seq)"
             " SELECT DISTINCT ON (token_id, account_id)"
-            " token_id, account_id, balance_after, seq FROM issuers_ledgerposting"
+            " token_id, account_id, a.user_id, balance_after, seq"
+            " FROM issuers_ledgerposting p"
+            " JOIN issuers_ledgeraccount a ON a.id = p.account_id"
             " ORDER BY token_id, account_id, seq DESC"
         )
         for setting in ("session_replication_role", "work_mem", "maintenance_work_mem"):

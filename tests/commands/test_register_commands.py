@@ -245,6 +245,7 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
             "as they were after it",
         ),
         ("UPDATE issuers_holderbalance SET balance = 1", "that of the last posting"),
+        ("UPDATE issuers_holderbalance SET user_id = NULL", "accounts to their users"),
         ("UPDATE issuers_tokenledgerhead SET supply = 1001", "Σ balances = supply"),
         ("UPDATE issuers_tokenledgerhead SET price_cents = 1", "heads stand"),
         (
