@@ -1,13 +1,14 @@
 """What the commands that write the register have in common."""
 
 import re
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import OperationalError, transaction
 
+from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff, user_named
 from issuers import ledger
 from issuers.ledger_errors import LedgerError
@@ -34,12 +35,8 @@ def whole(text: str) -> int:
     return int(text.replace("_", "").replace(",", ""))
 
 
-class RegisterCommand(BaseCommand):
+class RegisterCommand(CommandWithExamples):
     """Names a token, who does it and why, and may be tried with --dry-run."""
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("symbol", type=str.upper, help="the token's symbol")

@@ -1,10 +1,11 @@
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff
 from accounts.models import (
     Account,
@@ -26,7 +27,7 @@ def reason_text(text):
     return text.strip()
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Change the status of an account, in the name of a member of staff.
 
 PENDING becomes ACTIVE or REJECTED; ACTIVE and SUSPENDED become each other, or CLOSED,
@@ -39,10 +40,6 @@ examples:
   manage.py change_account_status 'Account|019376a2-5c1e-7b04-9c55-2f0e6f6f1d11' \\
       CLOSED --staff ana@example.com --approved-by ben@example.com --dry-run
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("account", help="the account's id")

@@ -1,14 +1,13 @@
-from argparse import RawDescriptionHelpFormatter
-
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff, user_named
 from accounts.models import Account, Actor, Partner
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Open an account for a client of a partner; it is PENDING at first.
 
 A user has at most one account with a partner that is neither closed nor rejected.
@@ -18,10 +17,6 @@ examples:
   manage.py create_account acme 529900T8BM49AURSDO55 --staff ana@example.com
   manage.py create_account acme otto@example.com --staff ana@example.com --dry-run
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("login", help="login of the partner's integration account")

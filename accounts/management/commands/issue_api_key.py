@@ -1,12 +1,13 @@
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError
 from datetime import timedelta
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
 from accounts.callers import Scope
+from accounts.management.help import CommandWithExamples
 from accounts.models import ApiKey, Partner
 
 MOST_DAYS = 3650
@@ -18,7 +19,7 @@ def days(text):
     return int(text)
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Issue an API key to a partner's integration account.
 
 The key goes to standard output, once; only a digest of it is stored. A partner may
@@ -29,10 +30,6 @@ examples:
   manage.py issue_api_key acme --scope issuers:read --scope captable:read
   manage.py issue_api_key acme --scope issuers:read --expires-in 90
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("login", help="login of the integration account")

@@ -1,9 +1,9 @@
 import json
-from argparse import RawDescriptionHelpFormatter
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.management.help import CommandWithExamples
 from accounts.models import ApiKey, Partner
 
 COLUMNS = (
@@ -18,7 +18,7 @@ COLUMNS = (
 )
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """List API keys with their state and scopes. Secrets are never shown.
 
 examples:
@@ -26,10 +26,6 @@ examples:
   manage.py list_api_keys --partner acme
   manage.py list_api_keys --json
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("--partner", metavar="LOGIN", help="only this partner's")

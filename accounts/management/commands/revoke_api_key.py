@@ -1,13 +1,13 @@
-from argparse import RawDescriptionHelpFormatter
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.management.help import CommandWithExamples
 from accounts.models import ApiKey, Partner
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Revoke an API key: every process refuses it within a second, for good.
 
 The key is named by its id, or by its partner's login and its last four characters.
@@ -18,10 +18,6 @@ examples:
   manage.py revoke_api_key acme x7Qp
   manage.py revoke_api_key acme x7Qp --dry-run
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("key", metavar="ID|LOGIN", help="the key's id, or a login")

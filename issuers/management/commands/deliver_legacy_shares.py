@@ -1,14 +1,13 @@
-from argparse import RawDescriptionHelpFormatter
-
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 
+from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff
 from accounts.management.progress import counting
 from issuers.models import DeliveryJob, Issuer, LegacyShareholder
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Turn an issuer's PENDING legacy shares into tokens.
 
 From the treasury, or made for it; never from one because the other lacks units. Each
@@ -21,10 +20,6 @@ examples:
       --dry-run
   manage.py deliver_legacy_shares acme --source MINT --staff ana@example.com
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("issuer", metavar="SLUG", help="the issuer's slug")

@@ -1,13 +1,11 @@
-from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 
-from django.core.management.base import BaseCommand
-
+from accounts.management.help import CommandWithExamples
 from issuers.imports.classification import FIELDS, PACKAGED_FILE, import_classification
 from issuers.management.import_file import importing
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Import the 173 subsectors of the Industry Classification Benchmark.
 
 The file is the project's own or another with the same columns. Safe to run again: an
@@ -17,10 +15,6 @@ examples:
   manage.py import_industry_classification
   manage.py import_industry_classification icb.csv --dry-run
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

@@ -1,15 +1,14 @@
-from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 
-from django.core.management.base import BaseCommand
 from rich.console import Console
 from rich.progress import track
 
+from accounts.management.help import CommandWithExamples
 from issuers.imports.companies import import_companies
 from issuers.management.import_file import importing
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Import issuers, their owners and tokens from a CSV of listed companies.
 
 A company is known by its ISIN: the same file again changes nothing, a corrected one
@@ -20,10 +19,6 @@ examples:
   manage.py import_issuers listed_companies.csv --dry-run
   manage.py import_issuers listed_companies.csv
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

@@ -1,15 +1,15 @@
-from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff
 from issuers.imports.legacy_shareholders import import_legacy_shareholders
 from issuers.management.import_file import importing
 from issuers.models import Issuer
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Import an issuer's capitalization table from before the platform.
 
 A line is known by its reference: the same file again changes nothing, a corrected one
@@ -22,10 +22,6 @@ examples:
       --staff ana@example.com --dry-run
   manage.py import_legacy_shareholders acme.csv --issuer acme --staff ana@example.com
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

@@ -1,19 +1,19 @@
-from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import IntegrityError
 from django.utils import timezone
 from rich.console import Console
 from rich.progress import Progress
 
+from accounts.management.help import CommandWithExamples
 from issuers.imports.ocf.reading import WrongPackageError, read_package
 from issuers.imports.ocf.summary import summary
 from issuers.imports.ocf.writing import Imported, import_package
 from issuers.ledger_errors import LedgerError
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Import the register of an issuer from an Open Cap Table (OCF) package.
 
 That is the manifest's issuer, the stakeholders who ever held shares, a private token
@@ -27,10 +27,6 @@ examples:
   manage.py import_ocf acme_holdings/ --dry-run
   manage.py import_ocf acme_holdings.zip
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

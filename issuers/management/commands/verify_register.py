@@ -1,11 +1,10 @@
-from argparse import RawDescriptionHelpFormatter
+from django.core.management.base import CommandError
 
-from django.core.management.base import BaseCommand, CommandError
-
+from accounts.management.help import CommandWithExamples
 from issuers.verification import INVARIANTS, verify
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Check everything that must be true of the register, a line for each rule.
 
 Reads all of it, in one statement, and changes nothing. Exit code 1 where a rule is
@@ -14,10 +13,6 @@ broken: then somebody got past the database's guards.
 examples:
   manage.py verify_register
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def handle(self, **options):
         broken = 0

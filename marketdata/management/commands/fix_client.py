@@ -6,17 +6,17 @@ import time
 from argparse import (
     ArgumentTypeError,
     BooleanOptionalAction,
-    RawDescriptionHelpFormatter,
 )
 from functools import partial
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from accounts.management.help import CommandWithExamples
 from marketdata.fix.advice import explain
 from marketdata.fix.client import Client, Refused
 from marketdata.fix.initiator import FixFailure, tls_context
@@ -38,7 +38,7 @@ def depth(text):
     return int(text)
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Try the FIX feed: log on, list the instruments, watch order books.
 
 Without symbols it lists what may be subscribed and ends; with symbols it shows their
@@ -58,10 +58,6 @@ examples:
 """
     # Neither they nor anything below touches the database, which may be absent.
     requires_system_checks = []
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

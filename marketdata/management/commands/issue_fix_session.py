@@ -1,10 +1,11 @@
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 
 from accounts.callers import Scope
+from accounts.management.help import CommandWithExamples
 from accounts.models import Partner
 from marketdata.fix.health import ANYWHERE
 from marketdata.models.sessions import (
@@ -21,7 +22,7 @@ def sessions(text):
     return int(text)
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = f"""Give a partner CompIDs for the FIX feed, and say how to log on with them.
 
 They are the first free ones of the acceptor's pool, which needs no restart. A partner
@@ -32,10 +33,6 @@ examples:
   manage.py issue_fix_session acme --count 1
   manage.py issue_fix_session acme --dry-run
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("login", help="login of the integration account")

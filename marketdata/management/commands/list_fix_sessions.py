@@ -1,8 +1,8 @@
 import json
-from argparse import RawDescriptionHelpFormatter
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from accounts.management.help import CommandWithExamples
 from accounts.models import Partner
 from marketdata.models import FixSession
 
@@ -17,7 +17,7 @@ COLUMNS = (
 )
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """List the CompIDs of the FIX feed: whose they are and how they fare.
 
 examples:
@@ -25,10 +25,6 @@ examples:
   manage.py list_fix_sessions --partner acme
   manage.py list_fix_sessions --json
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("--partner", metavar="LOGIN", help="only this partner's")

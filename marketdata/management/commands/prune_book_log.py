@@ -1,9 +1,9 @@
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError
 from datetime import timedelta
 
-from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from accounts.management.help import CommandWithExamples
 from accounts.management.progress import counting
 from marketdata.pruning import KEPT, covered, prune
 
@@ -21,7 +21,7 @@ def hours(text: str) -> float:
     return number
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = f"""Delete what the snapshots of order books stand for.
 
 Changes, trades and snapshots go that are older than the time to keep, as far as a
@@ -34,10 +34,6 @@ examples:
   manage.py prune_book_log --dry-run
   manage.py prune_book_log --keep-hours 168
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

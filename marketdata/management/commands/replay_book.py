@@ -4,17 +4,18 @@ The formats are described in `marketdata.tapes` and `marketdata.recordings`.
 """
 
 import time
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from accounts.management.help import CommandWithExamples
 from issuers.imports.tabular import WrongFileError
 from issuers.management.import_file import importing
 from issuers.management.register_command import DRY
@@ -65,7 +66,7 @@ class Count:
         )
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = f"""Replay a file of book changes and trades into a token's order book.
 
 The whole file is checked before anything is written.
@@ -88,10 +89,6 @@ examples:
 
     # What runs in memory needs no database, and no settings that name one.
     requires_system_checks = []
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("file", type=Path, help="CSV, JSON lines or a recording")

@@ -3,12 +3,12 @@ import logging
 import os
 import signal
 import threading
-from argparse import RawDescriptionHelpFormatter
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import Error
 
+from accounts.management.help import CommandWithExamples
 from marketdata.fix.advice import explain
 from marketdata.fix.health import prober
 from marketdata.fix.initiator import FixFailure
@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.5
 STOP_SECONDS = 9.0
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Serve the FIX 4.4 market data feed until SIGTERM or Ctrl-C.
 
 It listens on FIX_HOST and FIX_PORT, with TLS where FIX_TLS_CERTIFICATE and FIX_TLS_KEY
@@ -40,10 +40,6 @@ examples:
   FIX_TLS_CERTIFICATE=chain.pem FIX_TLS_KEY=key.pem manage.py run_fix_acceptor
   FIX_KEY=service-apikey_… manage.py run_fix_acceptor --check --comp-id PARTNER001
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

@@ -1,13 +1,14 @@
 import json
 import time
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError
 from threading import Event
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils.dateparse import parse_datetime
 from rich.console import Console
 from rich.live import Live
 
+from accounts.management.help import CommandWithExamples
 from marketdata.current_books import read_books
 from marketdata.feed import Feed
 from marketdata.livebook import TradeRow
@@ -34,7 +35,7 @@ def levels(text):
     return int(text)
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Show a token's order book as it changes, until Ctrl-C.
 
 Asks are above, bids below, the best prices in the middle; prices are in euros, times
@@ -45,10 +46,6 @@ examples:
   manage.py show_book LUMARELLE --depth 5 | cat
   manage.py show_book LUMARELLE --json --depth 50
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument("symbol", type=str.upper, help="the token's symbol")

@@ -1,15 +1,16 @@
 import time
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError
 from collections import defaultdict
 from random import Random, SystemRandom
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import OperationalError, connection
 from django.utils import timezone
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
+from accounts.management.help import CommandWithExamples
 from issuers.models import Token, TokenLedgerHead
 from marketdata.current_books import read_books
 from marketdata.log import record
@@ -51,7 +52,7 @@ def count(text):
     return int(digits)
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Trade the sandbox's tokens: invented orders, cancellations and trades.
 
 Books are continued from where they stand; empty ones are filled first. Prices stay
@@ -64,10 +65,6 @@ examples:
   manage.py simulate_market --token LUMARELLE --rate 50 --seconds 60
   manage.py simulate_market --events 10000 --rate 1000 --seed 7
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

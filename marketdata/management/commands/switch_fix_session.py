@@ -1,11 +1,10 @@
-from argparse import RawDescriptionHelpFormatter
+from django.core.management.base import CommandError
 
-from django.core.management.base import BaseCommand, CommandError
-
+from accounts.management.help import CommandWithExamples
 from marketdata.models import FixSession
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Switch a FIX session off, or on again: whether its Logons are admitted.
 
 One that is connected is logged out within five seconds.
@@ -15,10 +14,6 @@ examples:
   manage.py switch_fix_session PARTNER007 on
   manage.py switch_fix_session PARTNER007 off --dry-run
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

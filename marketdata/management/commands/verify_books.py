@@ -1,8 +1,7 @@
-from argparse import RawDescriptionHelpFormatter
-
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db.models import F, OuterRef, Subquery, Sum
 
+from accounts.management.help import CommandWithExamples
 from accounts.management.progress import counting
 from issuers.models import Token
 from marketdata.feed import Feed
@@ -12,7 +11,7 @@ from marketdata.verification import verify
 SHOWN = 5
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Rebuild order books from their logs, and compare; a line for each rule.
 
 Reads the whole log of each token that is named, or of all of them, from its beginning
@@ -25,10 +24,6 @@ examples:
   manage.py verify_books
   manage.py verify_books ACME NOVA
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

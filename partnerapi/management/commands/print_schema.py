@@ -1,13 +1,12 @@
-from argparse import RawDescriptionHelpFormatter
-
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from graphql import build_schema, find_breaking_changes, print_schema
 
+from accounts.management.help import CommandWithExamples
 from partnerapi.pages import SDL_FILE
 from partnerapi.schema import schema
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Write the GraphQL schema to partnerapi/schema.graphql, which is committed.
 
 The file is served at /schema.graphql and compared in the tests. A change that breaks
@@ -19,10 +18,6 @@ examples:
   manage.py print_schema --check
   manage.py print_schema --breaking
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         mode = parser.add_mutually_exclusive_group()

@@ -1,13 +1,11 @@
-from argparse import RawDescriptionHelpFormatter
-
-from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from accounts.management.help import CommandWithExamples
 from accounts.management.progress import counting
 from partnerapi.models import IdempotencyRecord
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Delete the answers of mutations that are no longer kept for repetitions.
 
 An answer is kept for 24 hours. Celery's beat has this done every ten minutes; by hand
@@ -18,10 +16,6 @@ examples:
   manage.py prune_idempotency_records
   manage.py prune_idempotency_records --dry-run
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

@@ -1,10 +1,11 @@
 import json
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import IntegrityError
 
+from accounts.management.help import CommandWithExamples
 from accounts.management.progress import counting
 
 MOST = 10_000_000
@@ -23,7 +24,7 @@ def register_size(text):
     return slug, int(total)
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     help = """Fill an empty sandbox with invented companies; again, it changes nothing.
 
 It writes 25 issuers with profiles, logos, figures, articles, tokens and legacy
@@ -38,10 +39,6 @@ examples:
   manage.py seed_sandbox --shareholders lumarelle-optics=1000000
   manage.py seed_sandbox --fix-sessions 50 --json
 """
-
-    def create_parser(self, *args, **kwargs):
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(*args, **kwargs)
 
     def add_arguments(self, parser):
         parser.add_argument(

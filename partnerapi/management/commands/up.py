@@ -7,14 +7,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils.termcolors import colorize
 from environ.fileaware_mapping import FileAwareMapping
 
+from accounts.management.help import CommandWithExamples
 from marketdata.fix.health import prober
 from marketdata.fix.initiator import FixFailure
 from partnerapi.embedded import supply
@@ -28,23 +28,19 @@ MARKET_RATE = 5
 """Events a second on all order books together: little work, and little to keep."""
 
 
-class Command(BaseCommand):
-    help = "Run the whole system here: servers, sandbox data, market, web, FIX, workers"
+class Command(CommandWithExamples):
+    help = """Run the whole system: servers, sandbox data, market, web, FIX, workers.
+
+DATABASE_URL and REDIS_URL, where set, are used instead of servers of its own.
+Ctrl-C ends everything; the next start finds the data again.
+
+examples:
+  manage.py up
+  manage.py up --port 9000 --directory ../second
+  manage.py up --json | head -1
+"""
     # It makes the database that the checks ask for.
     requires_system_checks = []
-
-    def create_parser(self, *args, **kwargs):
-        return super().create_parser(
-            *args,
-            formatter_class=RawDescriptionHelpFormatter,
-            epilog="Examples:\n"
-            "  manage.py up\n"
-            "  manage.py up --port 9000 --directory ../second\n"
-            "  manage.py up --json | head -1\n\n"
-            "DATABASE_URL and REDIS_URL, where set, are used instead of servers of "
-            "its own.\nCtrl-C ends everything; the next start finds the data again.",
-            **kwargs,
-        )
 
     def add_arguments(self, parser):
         parser.add_argument(
