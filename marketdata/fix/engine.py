@@ -13,9 +13,9 @@ from django.conf import settings
 from marketdata.feed import Feed
 from marketdata.fix.application import FeedApplication
 from marketdata.fix.descriptors import keep_apart
-from marketdata.fix.editions import Pace
 from marketdata.fix.journal import JournalFactory
 from marketdata.fix.logon import Admission, Admissions
+from marketdata.fix.pace import Pace
 from marketdata.fix.session import LiveSession
 from marketdata.fix.session_settings import new_acceptor, session_id
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from marketdata.feed import Feed, LiveBook
-from marketdata.fix.editions import Pace, TradesLost
+from marketdata.fix.editions import TradesLost
 from marketdata.fix.journal import masked
 from marketdata.fix.logon import Admission
 from marketdata.fix.messages import (
@@ -25,6 +25,7 @@ from marketdata.fix.messages import (
     request_reject,
     security_list,
 )
+from marketdata.fix.pace import Pace
 from marketdata.fix.requests import (
     END,
     Directory,

@@ -3,8 +3,9 @@
 from threading import Event
 from typing import NamedTuple
 
-from marketdata.fix.editions import EMPTY, Edition, Pace
+from marketdata.fix.editions import EMPTY, Edition
 from marketdata.fix.messages import TRADES, identity, market_data, snapshot
+from marketdata.fix.pace import Pace
 from marketdata.fix.requests import ONCE, REFRESH, MarketDataRequest
 from marketdata.fix.rules import DEEPEST
 from marketdata.livebook import LiveBook

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from accounts.models import ApiKey
 from marketdata.fix import front as front_module
-from marketdata.fix import wire
+from marketdata.fix import passage, sparing_log, wire
 from marketdata.fix.front import Front
 from marketdata.fix.logon import CREDENTIALS_REFUSED, TOO_MANY_FAILURES, Admissions
 from marketdata.fix.sockets import source, tls_context
@@ -98,7 +98,7 @@ def test_a_logon_waits_for_the_end_of_the_session_before(
 def test_nobody_waits_for_ever_for_an_engine_that_says_nothing(
     any_port, committed_key, monkeypatch, caplog
 ):
-    monkeypatch.setattr(front_module, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(passage, "ANSWER_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as stuck:
         front = Front(Admissions(), stuck.getsockname()[1])
         front.listen()
@@ -262,14 +262,14 @@ def test_a_flood_does_not_fill_the_log(start, committed_key, caplog):
             partner.send(logon("wrong"))
             partner.receive()
     lines = [line for line in caplog.messages if "was refused" in line]
-    assert len(lines) == front_module.LINES_A_MINUTE
+    assert len(lines) == sparing_log.LINES_A_MINUTE
     assert front.refused.dropped == 30
 
 
 def test_a_client_that_does_not_read_is_cut(
     start, engine, committed_key, monkeypatch, caplog
 ):
-    monkeypatch.setattr(front_module, "STALL_SECONDS", 0.5)
+    monkeypatch.setattr(passage, "STALL_SECONDS", 0.5)
     front = start()
     with Partner(front.port) as slow, Partner(front.port) as live:
         for partner, name in ((slow, "PARTNER001"), (live, "PARTNER002")):
