@@ -8,7 +8,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
 application = get_wsgi_application()
 
 # What is loaded by now stays for the life of the process: the collector need not look
-# at it again, nor at each answer's few thousand objects, which hold no cycles.
+# at it again, nor often at the objects of answers: a large one has a million of them,
+# and they hold no cycles.
 gc.collect()
 gc.freeze()
-gc.set_threshold(20_000)
+gc.set_threshold(100_000)
