@@ -2,6 +2,9 @@
 
 A connection reaches the engine only with one whole Logon that was admitted; its key
 is replaced by a ticket.
+
+What ended a connection of TLS is held by it and, by its traceback, holds it, with
+buffers of 256 KB: tracebacks are dropped, as garbage is looked for seldom here.
 """
 
 import asyncio
@@ -200,6 +203,7 @@ class Front:
             self.gate.warn("%s was cut: %s", address, cut)
         except OSError as error:
             self.gate.warn("%s is gone: %s", address, error)
+            error.__traceback__ = None
         except asyncio.CancelledError as end:
             self.gate.warn("%s was cut: %s", address, *end.args)
             raise
@@ -256,7 +260,9 @@ class Front:
 async def close(client: Stream) -> None:
     """End a connection; what is written has CLOSE_SECONDS to leave."""
     client.writer.close()
-    with contextlib.suppress(TimeoutError, OSError):
+    try:
         async with asyncio.timeout(CLOSE_SECONDS):
             await client.writer.wait_closed()
+    except (TimeoutError, OSError) as error:
+        error.__traceback__ = None
     client.writer.transport.abort()

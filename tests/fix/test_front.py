@@ -1,10 +1,13 @@
 """The gate in front of the FIX engine: what passes, what is refused, what is cut."""
 
+import gc
 import logging
+import os
 import socket
 import ssl
 import threading
 import time
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -431,3 +434,23 @@ def test_silence_trickles_and_wrong_keys_do_not_hold_up_a_session(
         assert set(texts) == {CREDENTIALS_REFUSED, TOO_MANY_FAILURES}
         assert max(gaps) <= 0.3
     assert ApiKey.objects.get().last_used_at is not None
+
+
+def tls_connections() -> int:
+    return sum(isinstance(one, SSLProtocol) for one in gc.get_objects())
+
+
+def test_no_garbage_is_left_of_what_spoils_tls(start, certificate):
+    front = start(tls_context(*map(str, certificate)))
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    gc.collect()
+    gc.disable()
+    try:
+        for spoils_the_handshake in (True, False):
+            with Partner(front.port, None if spoils_the_handshake else context) as one:
+                os.write(one.socket.fileno(), b"no record of TLS" * 4)
+                assert one.is_cut()
+            wait_for(lambda: not front.served)
+            wait_for(lambda: not tls_connections())
+    finally:
+        gc.enable()
