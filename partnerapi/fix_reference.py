@@ -24,6 +24,7 @@ LOGOUTS = (
     rules.TOO_MANY_MESSAGES,
     rules.SLOW_CONSUMER,
     rules.TOO_MANY_TRADES,
+    rules.TOO_MANY_ANSWERS,
     rules.GOING_DOWN,
     rules.INTERNAL_ERROR,
 )
@@ -99,6 +100,10 @@ def limits() -> list[Limit]:
         (
             "Trades that wait for you, before the session ends",
             f"{rules.MOST_UNSENT_TRADES:,}",
+        ),
+        (
+            "Bytes of answers that wait for you, when you ask for more",
+            f"{rules.MOST_UNSENT_BYTES:,}",
         ),
         ("Bytes we send before a TestRequest", f"{rules.PROBE_BYTES:,}"),
         ("Bytes we send unanswered, before we pause", f"{rules.WINDOW_BYTES:,}"),

@@ -21,6 +21,8 @@ MESSAGES_BURST = 50
 CLOCK_SECONDS = 120
 """How far SendingTime(52) of a message after the Logon may be from our clock."""
 MOST_UNSENT_TRADES = 1_000
+MOST_UNSENT_BYTES = 1_048_576
+"""Of answers that wait; any one may be longer, so that a list of any length fits."""
 TRADES_IN_A_MESSAGE = 200
 INSTRUMENTS_IN_A_MESSAGE = 200
 """Of a SecurityList; a longer list comes in parts: LastFragment(893)=N, then Y."""
@@ -42,6 +44,10 @@ TOO_MANY_MESSAGES = (
 TOO_MANY_TRADES = (
     f"slow consumer: more than {MOST_UNSENT_TRADES} trades were not sent; read faster, "
     "or subscribe to less"
+)
+TOO_MANY_ANSWERS = (
+    f"slow consumer: more than {MOST_UNSENT_BYTES // 1024:,} KB of answers were not "
+    "sent when you asked for more; read faster, or ask less often"
 )
 LOGON_REFUSED = (
     "this session is logged on already, or its Logon is older than a few seconds; log "
@@ -97,6 +103,12 @@ SESSION_RULES = (
         "Rate",
         f"Up to {MESSAGES_BURST} messages at once, then a rate a second; who sends "
         "more is logged out.",
+    ),
+    (
+        "Answers",
+        "Those that you have yet to read wait: with more than "
+        f"{MOST_UNSENT_BYTES // 1024:,} KB of them unsent, the next request logs the "
+        "session out.",
     ),
     ("Connections", "One of a CompID at a time."),
     (

@@ -38,10 +38,12 @@ from marketdata.fix.rules import (
     CREDIT_SECONDS,
     INTERNAL_ERROR,
     MESSAGES_BURST,
+    MOST_UNSENT_BYTES,
     MOST_UNSENT_TRADES,
     PROBE_BYTES,
     SLOW_CONSUMER,
     SOH,
+    TOO_MANY_ANSWERS,
     TOO_MANY_MESSAGES,
     TOO_MANY_TRADES,
     WINDOW_BYTES,
@@ -50,8 +52,6 @@ from marketdata.fix.subscriptions import Outgoing, Subscription
 
 logger = logging.getLogger(__name__)
 
-OVERHEAD = 100
-"""Bytes of a message besides its body, about."""
 SEEN = 1_000
 CONNECTION_LOST = "the connection was lost"
 ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
@@ -114,6 +114,8 @@ class LiveSession:
         self.parting = CONNECTION_LOST
         self.subscriptions: dict[str, list[Subscription]] = {}
         self.answers: deque[Outgoing] = deque()
+        # Their bytes, as the engine's thread and this session's count them.
+        self.queued = self.answered = 0
         # Ids of what the partner has sent, for what it may send again (97=Y).
         self.seen: deque[tuple[str, str, str]] = deque(maxlen=SEEN)
         self.lock = Lock()
@@ -225,7 +227,14 @@ class LiveSession:
         return False
 
     def answer(self, message_type: str, bodies: Iterable[str]) -> None:
-        self.answers.extend(Outgoing(message_type, body) for body in bodies)
+        """Queue an answer; one too many that the client does not read ends it."""
+        if self.queued - self.answered > MOST_UNSENT_BYTES:
+            self.end(TOO_MANY_ANSWERS)
+            return
+        for body in bodies:
+            outgoing = Outgoing(message_type, body)
+            self.queued += outgoing.size
+            self.answers.append(outgoing)
         self.wake.set()
 
     def visible(self) -> list[LiveBook]:
@@ -298,7 +307,9 @@ class LiveSession:
             # What followed the answered one may fill the window by itself.
             self.demand_heartbeat()
         while self.answers and self.may_send:
-            self.send(self.answers.popleft())
+            answer = self.answers.popleft()
+            self.answered += answer.size
+            self.send(answer)
         with self.lock:
             subscriptions = [
                 one for several in self.subscriptions.values() for one in several
@@ -355,7 +366,7 @@ class LiveSession:
         message.setField(int(tag), rest.removesuffix(SOH))
         self.messages_sent += 1
         self.admission.numbering.send(lambda: self.wire.send(message), self.pace.turn)
-        self.sent += len(outgoing.body) + OVERHEAD
+        self.sent += outgoing.size
         if self.is_probe_due:
             self.demand_heartbeat()
 

@@ -10,12 +10,19 @@ from marketdata.fix.requests import ONCE, REFRESH, MarketDataRequest
 from marketdata.fix.rules import DEEPEST
 from marketdata.livebook import LiveBook
 
+OVERHEAD = 100
+"""Bytes of a message besides its body, about."""
+
 
 class Outgoing(NamedTuple):
     """A message to send: MsgType(35), and its body."""
 
     type: str
     body: str
+
+    @property
+    def size(self) -> int:
+        return len(self.body) + OVERHEAD
 
 
 class Subscription:

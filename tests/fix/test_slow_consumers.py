@@ -10,10 +10,10 @@ from marketdata.fix import session as sessions
 from marketdata.fix.rules import (
     PROBE_BYTES,
     SLOW_CONSUMER,
+    TOO_MANY_ANSWERS,
     TOO_MANY_TRADES,
     WINDOW_BYTES,
 )
-from marketdata.fix.subscriptions import Outgoing
 from tests.fix.engines import (
     Bench,
     eventually,
@@ -93,11 +93,35 @@ def test_what_follows_a_test_request_may_fill_the_window(bench):
     sizes = [PROBE_BYTES] + 7 * [6_500] + [30_000, 10]
     with logged_on(client, bench) as session:
         for size in sizes:
-            body = f"262=R1\x01281=0\x0158={'x' * size}\x01"
-            session.answers.append(Outgoing("Y", body))
-        session.wake.set()
+            session.answer("Y", [f"262=R1\x01281=0\x0158={'x' * size}\x01"])
         for size in sizes:
             assert len(client.receive(5).get(58)) == size
+        assert not session.ending
+
+
+def test_answers_that_wait_end_the_session(bench, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_UNSENT_BYTES", 20_000)
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        # It reads nothing more.
+        session.sent += WINDOW_BYTES
+        long = "x" * 30_000
+        session.answer("Y", [f"262=R1\x01281=0\x0158={long}\x01"])
+        assert not session.ending
+        assert len(session.answers) == 1
+        client.send("x", (320, "L1"), (559, 4))
+        eventually(lambda: session.ending)
+        assert session.ending == TOO_MANY_ANSWERS
+        assert len(session.answers) == 1
+
+
+def test_answers_that_are_read_may_be_any_number(bench, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_UNSENT_BYTES", 5_000)
+    client = bench.client()
+    with logged_on(client, bench) as session:
+        for _ in range(40):
+            assert len(client.instruments()) == 2
+        assert session.queued == session.answered > 10_000
         assert not session.ending
 
 
