@@ -44,11 +44,15 @@ class TradesLost(Exception):
 
 
 class History(NamedTuple):
-    """What an edition's numbers are of: those of another say nothing of them."""
+    """What an edition's numbers are of: those of another say nothing of them.
+
+    `identity` is how a W names the book, `symbol` how an X does.
+    """
 
     book: LiveBook
     rebuilt: int
     symbol: str
+    identity: str
 
 
 class Edition:
@@ -92,7 +96,7 @@ class Edition:
         return (
             before.ladder is not None
             and self.ladder is not None
-            and before.history.symbol == self.history.symbol
+            and before.history.identity == self.history.identity
         )
 
     def snapshot(self, depth: int, entry_types: Collection[str]) -> str:
@@ -103,7 +107,7 @@ class Edition:
             with self.watched.lock:
                 if key not in self.texts:
                     self.texts[key] = snapshot(
-                        identity(self.history.book), self.best(depth), entry_types
+                        self.history.identity, self.best(depth), entry_types
                     )
                 text = self.texts[key]
         return text
@@ -200,8 +204,9 @@ class WatchedBook:
 
     def look(self) -> int:
         """Note which history the book has; the number of its last trade."""
-        self.history = History(self.book, self.book.rebuilt, self.book.symbol)
-        return self.book.last_trade
+        book = self.book
+        self.history = History(book, book.rebuilt, book.symbol, identity(book))
+        return book.last_trade
 
     def ladder(self, depth: int) -> tuple[int, Ladder]:
         sequence, ladder = self.book.numbered_ladder(depth)

@@ -118,6 +118,11 @@ SESSION_RULES = (
         "that leaves the market becomes empty, too.",
     ),
     (
+        "Identity",
+        "Where a token's symbol or ISIN changes, the book under the old one becomes "
+        "empty (268=0); then comes a W with the new one, in the same subscription.",
+    ),
+    (
         "End",
         "A revoked key, or a session that is switched off, is logged out within 5 "
         "seconds; Text(58) says why.",

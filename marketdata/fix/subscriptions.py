@@ -4,7 +4,7 @@ from threading import Event
 from typing import NamedTuple
 
 from marketdata.fix.editions import EMPTY, Edition
-from marketdata.fix.messages import TRADES, identity, market_data, snapshot
+from marketdata.fix.messages import TRADES, market_data, snapshot
 from marketdata.fix.pace import Pace
 from marketdata.fix.requests import ONCE, REFRESH, MarketDataRequest
 from marketdata.fix.rules import DEEPEST
@@ -29,11 +29,12 @@ class Subscription:
     """An instrument of a MarketDataRequest.
 
     `shown` is the edition that the client's book equals, None where it has none yet;
-    `trade` is the number of the last trade that it was sent or that went before.
+    `is_emptied`: it was, and then lost its name; the next W has the new one. `trade` is
+    the number of the last trade that it was sent or that went before.
     """
 
-    __slots__ = ("depth", "entry_types", "is_once", "needs_ladders", "pace",
-                 "refreshes", "request_id", "shown", "trade", "wake",
+    __slots__ = ("depth", "entry_types", "is_emptied", "is_once", "needs_ladders",
+                 "pace", "refreshes", "request_id", "shown", "trade", "wake",
                  "wants_trades", "watched")  # fmt: skip
 
     def __init__(
@@ -47,6 +48,7 @@ class Subscription:
         self.refreshes = request.update_type == REFRESH
         self.needs_ladders = self.depth != DEEPEST or self.refreshes
         self.shown: Edition | None = None
+        self.is_emptied = False
         self.trade = 0
         self.wake = wake
         self.pace = pace
@@ -73,8 +75,15 @@ class Subscription:
             return self.whole(edition)
         while True:
             shown, edition = self.shown, self.watched.after(self.shown)
-            if edition is not shown and not edition.follows(shown):
+            if self.is_emptied:
+                self.is_emptied = False
                 return self.whole(edition)
+            if edition is not shown and not edition.follows(shown):
+                if edition.history.identity == shown.history.identity:
+                    return self.whole(edition)
+                # Who keeps books by their names would keep the old one for ever.
+                self.is_emptied = True
+                return self.emptied()
             if self.refreshes and edition is not shown:
                 before = shown.snapshot(self.depth, self.entry_types)
                 if edition.snapshot(self.depth, self.entry_types) != before:
@@ -98,9 +107,9 @@ class Subscription:
         return Outgoing("W", market_data(self.request_id, text))
 
     def emptied(self) -> Outgoing:
-        """What takes the client's book away."""
-        instrument = identity(self.watched.book)
-        text = snapshot(instrument, EMPTY, self.entry_types)
+        """What takes the client's book away, by the name it was last sent under."""
+        named = (self.shown or self.watched.edition).history
+        text = snapshot(named.identity, EMPTY, self.entry_types)
         return Outgoing("W", market_data(self.request_id, text))
 
     def lead_to(self, edition: Edition) -> None:

@@ -109,6 +109,25 @@ def test_a_book_made_anew_is_led_to_by_one_difference(bench):
         )
 
 
+def test_a_renamed_book_is_led_to_before_and_after(bench):
+    book = only_book(bench)
+    facts = book.facts
+    with bench.client() as client:
+        client.snapshots(["LUM"])
+        bench.change(book, [(0, 999, 5)], [(0, 999, 6)])
+        book.describe("LUX", *facts[1:])
+        bench.change(book, [(0, 998, 5)])
+        bench.change(book, [(0, 998, 0)])
+        eventually(
+            lambda: (
+                client.receive(0.05) is None
+                and client.books["LUX"].ladder() == book.book.ladder()
+            )
+        )
+        assert client.books["LUM"].ladder() == ((), ())
+        book.describe(*facts)
+
+
 def test_a_withdrawn_book_is_empty(bench):
     book = only_book(bench)
     with bench.initiator() as client:

@@ -6,6 +6,7 @@ from threading import Event, Thread
 
 import pytest
 
+from issuers.models import Token
 from marketdata.fix.initiator import LoggedOut, LogonRefused
 from marketdata.fix.rules import INTERNAL_ERROR, LOGON_REFUSED
 from tests.fix.conftest import Market
@@ -224,6 +225,26 @@ def test_a_hidden_book_is_for_who_has_a_grant_at_that_moment(bench):
         session.admission.granted_issuers = frozenset()
         client.send("V", *market_data_request("R2", "HID"))
         assert client.receive().get(281) == "0"
+
+
+def test_a_renamed_token_leaves_no_book_under_its_old_symbol(market: Market):
+    with running_engine() as bench, bench.client() as client:
+        client.snapshots(["LUM", "ORB"])
+        Token.objects.filter(pk=market.listed.pk).update(symbol="LUMEN")
+        assert body_of(client.receive()) == (
+            "35=W|262=BOOK1|55=LUM|48=FR0000120271|22=4|268=0"
+        )
+        renamed = client.receive()
+        assert [renamed.get(tag) for tag in (35, 262, 55)] == ["W", "BOOK1", "LUMEN"]
+        with moving(market.listed, market.unnumbered):
+            for _ in range(5):
+                client.receive()
+        while client.receive(QUIET_SECONDS):
+            pass
+        assert client.books.keys() == {"LUM", "LUMEN", "ORB"}
+        assert client.books["LUM"].ladder() == ((), ())
+        assert client.books["LUMEN"].ladder() == ladder_of(market.listed)
+        assert client.books["ORB"].ladder() == ladder_of(market.unnumbered)
         client.send("x", (320, "Q"), (559, 4))
         while (message := client.receive()).type != "y":
             assert message.get(268) == "0"
@@ -248,6 +269,32 @@ def test_a_book_that_is_hidden_meanwhile_becomes_empty_and_ends(bench):
         bench.change(book, [(0, 980, 5)])
         assert client.receive().get(55) == "LUM"
         bench.change(book, [(0, 980, 0)])
+
+
+@pytest.mark.parametrize("update_type", [0, 1])
+def test_what_changes_with_an_identity_is_sent_under_the_new_one(bench, update_type):
+    book = book_of(bench, "LUM")
+    facts = book.facts
+    request = market_data_request("R1", "LUM", entry_types="02", t265=update_type)
+    levels = "268=1|269=0|270=10.00|15=EUR|271=100|290=1"
+    with bench.initiator() as client:
+        client.send("V", *request)
+        identity = "55=LUM|48=FR0000120271|22=4"
+        assert body_of(client.receive()) == f"35=W|262=R1|{identity}|{levels}"
+        for symbol, isin in (("LUX", "FR0000120271"), ("LUX", None)):
+            book.describe(symbol, isin, *facts[2:])
+            bench.trade(book, 1)
+            assert body_of(client.receive()) == f"35=W|262=R1|{identity}|268=0"
+            code = f"48={isin}|22=4" if isin else f"48={book.token_id}|22=8"
+            identity = f"55=LUX|{code}"
+            assert body_of(client.receive()) == f"35=W|262=R1|{identity}|{levels}"
+            [trade] = client.receive().group(268)
+            assert (trade[55], trade[278]) == ("LUX", str(book.last_trade))
+        book.describe(*facts)
+        bench.heard(book)
+        assert body_of(client.receive()) == f"35=W|262=R1|{identity}|268=0"
+        assert client.receive().get(55) == "LUM"
+        assert client.receive(QUIET_SECONDS) is None
 
 
 def test_lists_instruments(bench):
@@ -389,6 +436,8 @@ def test_a_session_whose_thread_fails_is_ended(bench):
         # What no code here does: a message that has no first field.
         session.answer("Y", [""])
         assert until_logout(client) == ([], INTERNAL_ERROR)
+        # Its exception is this test's, and no later one's.
+        session.thread.join()
 
 
 def test_a_lost_connection_frees_its_comp_id(bench):
