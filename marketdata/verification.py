@@ -60,30 +60,34 @@ class Rules:
 
 def verify(
     tokens: Collection[Token],
-    feed: Mapping[UUID, Numbered],
+    feed: Mapping[UUID, Numbered | None],
     advance: Callable[[int], object] = lambda done: None,
 ) -> list[Rule]:
     """Check the logs of these tokens, each as it stands at one instant.
 
-    `feed` has the books of a feed by the token, `advance` is told how many changes
-    were read.
+    `feed` has the books of a feed by the token, None where it had a log when the feed
+    was started and the feed has no book of it; `advance` is told how many changes were
+    read.
     """
     rules = Rules()
     for token in tokens:
         with transaction.atomic(durable=True):
             with connection.cursor() as cursor:
                 cursor.execute(ONE_INSTANT)
-            Verification(token, rules, feed.get(token.pk)).run(advance)
+            Verification(token, rules, feed).run(advance)
     return rules.all()
 
 
 class Verification:
     """Of one token, in a transaction that sees one instant."""
 
-    def __init__(self, token: Token, rules: Rules, followed: Numbered | None) -> None:
+    def __init__(
+        self, token: Token, rules: Rules, feed: Mapping[UUID, Numbered | None]
+    ) -> None:
         self.token = token
         self.rules = rules
-        self.followed = followed
+        self.followed = feed.get(token.pk)
+        self.lacks_feed = token.pk in feed and self.followed is None
         self.sequence = 0
         self.at: datetime | None = None
         # None: not known before the next snapshot.
@@ -99,7 +103,10 @@ class Verification:
 
     def run(self, advance: Callable[[int], object]) -> None:
         head = OrderBookHead.objects.filter(token=self.token).first()
-        is_open = self.token.market_type == Token.MarketType.SECONDARY_MARKET
+        # The market may have been opened since the token was read.
+        is_open = Token.objects.filter(
+            pk=self.token.pk, market_type=Token.MarketType.SECONDARY_MARKET
+        ).exists()
         self.rules.logs.figure += 1
         if is_open != (head is not None):
             what = "no log" if is_open else "a log"
@@ -107,7 +114,7 @@ class Verification:
             self.breach(self.rules.logs, f"it is {market} and has {what}")
         if head is None:
             return
-        if self.followed is None:
+        if self.lacks_feed:
             self.breach(self.rules.feed, "the feed has no book of it")
         covered = self.snapshot.sequence if self.snapshot else 0
         covered_trade = self.snapshot.trade_sequence if self.snapshot else 0
@@ -130,7 +137,8 @@ class Verification:
         if first != 1:
             # What was pruned ends where the oldest snapshot stands, or before.
             self.sequence = covered if first is None else min(first - 1, covered)
-            self.book = None
+            if first is not None or covered:
+                self.book = None
         self.compare()
         message: list[tuple[int, int, int]] = []
         rows = changes.values_list(

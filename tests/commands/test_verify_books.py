@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from issuers.models import Token
 from marketdata.log import Deal, Message, record
-from marketdata.models import BookChange, OrderBookHead
+from marketdata.management.commands.verify_books import Command
+from marketdata.models import BookChange, BookLevel, OrderBookHead, Side
 from marketdata.orderbook import Change
 from marketdata.pruning import covered, prune
+from marketdata.verification import verify as books_verified
 from tests.marketdata.markets import ask, bid, traded
 from tests.register import new_issuer, unguarded_register
 
@@ -118,6 +120,9 @@ TAMPERED = {
     "UPDATE booksnapshot SET bid_quantities[1] = 77777 WHERE sequence = 2000": (
         "the one at change 2,000 is another book"
     ),
+    "UPDATE booksnapshot SET bid_prices = bid_prices || 1 WHERE sequence = 3000": (
+        "the feed has no book of it"
+    ),
     "DELETE FROM booksnapshot WHERE sequence = 3000": (
         "the newest is at change 2,000, the head's at 3,000"
     ),
@@ -165,6 +170,28 @@ def test_whoever_gets_past_the_guards_is_found():
                     cursor.execute(f"INSERT INTO marketdata_{table} TABLE was_{table}")
         assert unfound == {}
     assert verify()[-1] == f"All {RULES} rules hold."
+
+
+def test_a_level_without_a_log_is_found():
+    acme = traded("ACME")
+    BookLevel.objects.create(token=acme, side=Side.BID, price_cents=990, quantity=5)
+    assert "  ACME: bid 990 has 5 units, by the log 0 at change 0" in verify()
+
+
+def test_a_market_that_is_opened_meanwhile_is_sound():
+    nova = Token.objects.create(issuer=new_issuer(), name="N", symbol="NOVA")
+    acme = traded("ACME")
+    command = Command()
+    tokens = command.tokens([])
+    feed = command.followed(tokens)
+    nova.market_type = Token.MarketType.SECONDARY_MARKET
+    nova.save()
+    write(nova, 10)
+    rules = books_verified(tokens, feed)
+    assert [breach for rule in rules for breach in rule.breaches] == []
+    # Of ACME a feed has a book.
+    [*_, rule] = books_verified(tokens, feed | {acme.pk: None})
+    assert rule.breaches == ["ACME: the feed has no book of it"]
 
 
 def test_a_token_without_a_book_is_named():

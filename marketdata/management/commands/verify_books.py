@@ -86,11 +86,16 @@ examples:
         return found
 
     def followed(self, tokens):
-        """The books of a feed that starts now, each with the change it stands at."""
+        """The books of a feed that starts now, each with the change it stands at.
+
+        None where there is a log and the feed has no book of it.
+        """
+        heads = OrderBookHead.objects.filter(token__in=tokens)
+        had = dict.fromkeys(heads.values_list("token_id", flat=True))
         feed = Feed([token.pk for token in tokens])
         feed.start()
         feed.stop()
-        return {
+        return had | {
             token_id: book.numbered_ladder(0) for token_id, book in feed.books.items()
         }
 
