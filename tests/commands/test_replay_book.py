@@ -10,7 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from issuers.models import Token, TokenPrice
+from marketdata.current_books import read_books
 from marketdata.log import Message, record
+from marketdata.management.commands import replay_book
 from marketdata.models import BookChange, BookLevel, Trade
 from marketdata.orderbook import Change
 from tests.characters import World
@@ -461,26 +463,57 @@ def test_stops_where_the_file_is_changed_meanwhile(token, tmp_path, monkeypatch)
     assert log(token) == [(1, 0, 1250, 40, True)]
 
 
-def test_stops_where_somebody_else_writes_the_book(token, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("other", "told", "recorded"),
+    [
+        (
+            Change(0, 1270, 1),
+            "After the message the best bid 1270 is not below the best ask 1260.",
+            "1 message, 1 change",
+        ),
+        (
+            Change(0, 1200, 1),
+            "change 3 was to be change 2.",
+            "2 messages, 2 changes",
+        ),
+    ],
+)
+def test_stops_where_somebody_else_writes_the_book(
+    token, tmp_path, monkeypatch, other, told, recorded
+):
     path = tmp_path / "x.csv"
     path.write_text(
         HEADER
         + "2026-03-02T09:00:00Z,1,change,bid,1250,40\n"
         + "2026-03-02T09:00:01Z,2,change,ask,1260,25\n"
+        + "2026-03-02T09:00:03Z,3,change,ask,1260,26\n"
     )
     sleep = time.sleep
 
     def other_writer_then_sleep(seconds):
         if seconds:
-            record(token.pk, [Message([Change(0, 1270, 1)])], "other")
+            record(token.pk, [Message([other])], "other")
         sleep(seconds)
 
     monkeypatch.setattr(time, "sleep", other_writer_then_sleep)
     refusal, _ = refused(path, "--token", "LUM", "--speed", "20")
     assert re.fullmatch(
-        r"LUM: After the message the best bid 1270 is not below the best ask 1260\. "
-        r"Somebody else writes this book\. 1 message, 1 change, 0 trades in .* are "
-        r"recorded and stay; end the other writer and run this again with --clear\.",
+        rf"LUM: {re.escape(told)} Somebody else writes this book\. {recorded}, "
+        r"0 trades in .* are recorded and stay; end the other writer and run this "
+        r"again with --clear\.",
         refusal,
     )
-    assert log(token) == [(1, 0, 1250, 40, True), (2, 0, 1270, 1, True)]
+    assert log(token)[:2] == [(1, 0, 1250, 40, True), (2, *other, True)]
+    assert BookLevel.objects.filter(quantity=26).count() == 0
+
+
+def test_stops_where_somebody_else_wrote_before_it_began(token, tape, monkeypatch):
+    def other_writer_then_read(current):
+        monkeypatch.undo()
+        books = read_books(current)
+        record(token.pk, [Message([Change(0, 1200, 1)])], "other")
+        return books
+
+    monkeypatch.setattr(replay_book, "read_books", other_writer_then_read)
+    refusal, _ = refused(tape, "--token", "LUM")
+    assert refusal.startswith("LUM: change 7 was to be change 6. Somebody else writes")

@@ -21,10 +21,17 @@ from issuers.management.import_file import importing
 from issuers.management.register_command import DRY
 from issuers.models import Token
 from marketdata import recordings, tapes
+from marketdata.current_books import read_books
 from marketdata.log import MarketClosed, Message, record
 from marketdata.management.traded import traded_token
-from marketdata.models import BookLevel
-from marketdata.orderbook import ASK, BID, CrossedBook, ImpossibleChange, OrderBook
+from marketdata.orderbook import (
+    ASK,
+    BID,
+    Change,
+    CrossedBook,
+    ImpossibleChange,
+    OrderBook,
+)
 
 ACTOR = "replay_book"
 BATCH = 500
@@ -51,7 +58,7 @@ class Count:
     trades: int = 0
     began: float = field(default_factory=time.monotonic)
 
-    def add(self, event: tapes.Event) -> None:
+    def add(self, event: tapes.Event | Message) -> None:
         self.messages += 1
         self.changes += len(event.changes)
         self.trades += len(event.deals)
@@ -136,8 +143,8 @@ examples:
                     )
                 if token:
                     self.check()
-                into = traded_token(token) if token else None
-                standing = levels(into) if into else []
+                into = Log(traded_token(token)) if token else None
+                standing = into.levels if into else []
                 before = [] if clear else standing
                 if before and not begins_with_reset(file):
                     raise CommandError(
@@ -150,7 +157,7 @@ examples:
                 return f"{file.name} is good: {checked}; {quoted(after)}{DRY}"
             if clear and standing:
                 removed = tapes.removals(OrderBook(standing))
-                write(into, [Message(removed)], Count())
+                into.write([Message(removed)], Count())
             count = self.replay(file, into, OrderBook(before), speed, progress)
         return f"{token}: recorded {count}; {quoted(after)}"
 
@@ -160,9 +167,7 @@ examples:
             with progress.open(file, "rb", description="Recording") as source:
                 for batch in paced(tapes.events(source, book), speed):
                     messages = [Message(each.changes, each.deals) for each in batch]
-                    write(into, messages, count)
-                    for event in batch:
-                        count.add(event)
+                    into.write(messages, count)
         except WrongFileError:
             raise CommandError(
                 f"{file.name} was changed while it was replayed, after {count} had "
@@ -212,9 +217,48 @@ examples:
         )
 
 
-def levels(token: Token) -> list[tuple[int, int, int]]:
-    found = BookLevel.objects.filter(token=token)
-    return list(found.values_list("side", "price_cents", "quantity"))
+class Log:
+    """A token's log, which nobody else is to write meanwhile.
+
+    `levels` are (side, price in cents, quantity) after change `sequence`.
+    """
+
+    def __init__(self, token: Token) -> None:
+        self.token = token
+        book = read_books([str(token.pk)])[str(token.pk)]
+        self.sequence = book.sequence
+        self.levels = [
+            Change(side, *level)
+            for side, levels in ((BID, book.bids), (ASK, book.asks))
+            for level in levels
+        ]
+
+    def write(self, messages: list[Message], count: Count) -> None:
+        """Record messages, and count them.
+
+        Raises:
+            CommandError: somebody else has written.
+        """
+        try:
+            recorded = record(self.token.pk, messages, ACTOR)
+        except (ImpossibleChange, CrossedBook, MarketClosed) as error:
+            raise written_by_another(str(error), count) from None
+        for message in messages:
+            count.add(message)
+            self.sequence += len(message.changes)
+        if recorded.sequence != self.sequence:
+            raise written_by_another(
+                f"{self.token.symbol}: change {recorded.sequence:,} was to be change "
+                f"{self.sequence:,}.",
+                count,
+            )
+
+
+def written_by_another(why: str, recorded: Count) -> CommandError:
+    return CommandError(
+        f"{why} Somebody else writes this book. {recorded} are recorded and stay; end "
+        "the other writer and run this again with --clear."
+    )
 
 
 def begins_with_reset(file: Path) -> bool:
@@ -250,16 +294,6 @@ def paced(
             batch = []
     if batch:
         yield batch
-
-
-def write(into: Token, messages: list[Message], before: Count) -> None:
-    try:
-        record(into.pk, messages, ACTOR)
-    except (ImpossibleChange, CrossedBook, MarketClosed) as error:
-        raise CommandError(
-            f"{error} Somebody else writes this book. {before} are recorded and stay; "
-            "end the other writer and run this again with --clear."
-        ) from None
 
 
 def quoted(book: OrderBook) -> str:
