@@ -2,11 +2,12 @@ import io
 import json
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner
@@ -64,6 +65,21 @@ def test_takes_the_first_that_are_free(acme, capsys):
     run("issue_fix_session", "acme_co", "--count=3")
     assert comp_ids(acme) == ["PARTNER002", "PARTNER004", "PARTNER005"]
     assert capsys.readouterr().err == ""
+
+
+def test_a_key_that_has_ended_is_none(acme, capsys):
+    at = timezone.now()
+    key, _ = ApiKey.objects.issue(
+        acme, [Scope.MARKETDATA_READ], at + timedelta(hours=1)
+    )
+    run("issue_fix_session", "acme_co", "--count=1")
+    assert capsys.readouterr().err == ""
+    ApiKey.objects.filter(pk=key.pk).update(
+        created_at=at - timedelta(hours=2), expires_at=at - timedelta(hours=1)
+    )
+    run("issue_fix_session", "acme_co", "--count=1")
+    warning = "acme_co has no live key with the scope marketdata:read"
+    assert warning in capsys.readouterr().err
 
 
 def test_a_dry_run_binds_nothing(acme):
@@ -174,7 +190,7 @@ def test_lists_sessions_and_how_they_fare(acme):
     ]
     table = run("list_fix_sessions", "--partner=zeta").splitlines()
     assert [line.split() for line in table[1:]] == [
-        [three.comp_id, "zeta", "not", "connected", "-", "-", "-", "-"]
+        [three.comp_id, "zeta", "not", "connected", "-", "-", "0", "-"]
     ]
     with pytest.raises(CommandError, match="no integration account nobody"):
         run("list_fix_sessions", "--partner=nobody")

@@ -11,8 +11,9 @@ from django.utils import timezone
 import marketdata.pruning
 from issuers.models import Token
 from marketdata.log import Deal, Message, record
+from marketdata.management.commands import prune_book_log as command
 from marketdata.models import BookChange, BookSnapshot, Trade
-from marketdata.pruning import covered, prune
+from marketdata.pruning import Covered, covered, prune
 from partnerapi.tasks import prune_book_log
 from tests.marketdata.markets import bid, traded
 from tests.register import unguarded_register
@@ -60,15 +61,14 @@ def test_what_snapshots_cover_goes_and_the_newest_two_stay():
         f"{what} would be deleted (dry run: nothing was written)"
     )
     assert (BookChange.objects.count(), Trade.objects.count()) == (7100, 710)
-    assert call() == f"Deleted {what}."
+    assert call() == "Deleted 4,402 changes, trades and snapshots of 2 books."
     assert kept(BookSnapshot, acme) == [3000, 4000]
     assert kept(BookChange, acme) == list(range(3001, 4201))
     assert kept(Trade, acme) == list(range(301, 421))
     assert kept(BookSnapshot, nova) == [1000, 2000]
     assert kept(BookChange, nova) == list(range(1001, 2001))
     assert kept(BookChange, idle) == list(range(1, 901))
-    nothing = "0 changes, 0 trades and 0 snapshots of 0 books"
-    assert call() == f"Deleted {nothing}."
+    assert call() == "Deleted 0 changes, trades and snapshots of 0 books."
     write(acme, 1000)
     assert kept(BookChange, acme)[-1] == 5200
 
@@ -79,10 +79,24 @@ def test_what_is_younger_than_asked_stays():
     age(25)
     write(acme, 2000)
     assert call("--keep-hours", "26").startswith("Deleted 0 changes")
-    assert call().startswith("Deleted 2,000 changes, 200 trades and 1 snapshots of 1")
+    assert call().startswith("Deleted 2,201 changes, trades and snapshots of 1")
     assert kept(BookSnapshot, acme) == [2000, 3000, 4000]
-    assert call("--keep-hours", "0").startswith("Deleted 1,000 changes")
+    assert call("--keep-hours", "0").startswith("Deleted 1,101 changes")
     assert kept(BookSnapshot, acme) == [3000, 4000]
+
+
+def test_says_what_it_deleted_itself(monkeypatch: pytest.MonkeyPatch):
+    acme = traded("ACME")
+    write(acme, 3000)
+
+    def covered_then_pruned_by_another(before: datetime) -> list[Covered]:
+        logs = covered(before)
+        assert prune(logs) == 2201
+        return logs
+
+    monkeypatch.setattr(command, "covered", covered_then_pruned_by_another)
+    said = "Deleted 0 changes, trades and snapshots of 1 books."
+    assert call("--keep-hours", "0") == said
 
 
 @pytest.mark.parametrize("hours", ["-1", "nan", "a day", "inf"])
@@ -125,7 +139,7 @@ def test_an_end_between_two_steps_is_gone_on_from(monkeypatch: pytest.MonkeyPatc
     assert kept(BookChange, acme)[0] == 1401
     call_command("verify_books", stdout=io.StringIO())
     assert call("--keep-hours", "0") == (
-        "Deleted 600 changes, 200 trades and 0 snapshots of 1 books."
+        "Deleted 800 changes, trades and snapshots of 1 books."
     )
     call_command("verify_books", stdout=io.StringIO())
 

@@ -3,10 +3,11 @@ from argparse import ArgumentTypeError
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import transaction
+from django.utils import timezone
 
 from accounts.callers import Scope
 from accounts.management.help import CommandWithExamples
-from accounts.models import Partner
+from accounts.models import ApiKey, Partner
 from marketdata.fix.health import ANYWHERE
 from marketdata.models.sessions import (
     MOST_SESSIONS,
@@ -63,11 +64,10 @@ examples:
         comp_ids = ", ".join(session.comp_id for session in bound)
         if dry_run:
             return f"{comp_ids} would be bound to {login} (dry run: none was bound)"
-        if not partner.api_keys.filter(
-            scopes__contains=[Scope.MARKETDATA_READ], revoked_at=None
-        ).exists():
+        keys = ApiKey.objects.live(timezone.now()).filter(partner=partner)
+        if not keys.filter(scopes__contains=[Scope.MARKETDATA_READ]).exists():
             self.stderr.write(
-                f"{login} has no key with the scope {Scope.MARKETDATA_READ} yet: "
+                f"{login} has no live key with the scope {Scope.MARKETDATA_READ}: "
                 f"manage.py issue_api_key {login} --scope {Scope.MARKETDATA_READ}",
                 self.style.WARNING,
             )

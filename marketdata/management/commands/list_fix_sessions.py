@@ -41,13 +41,13 @@ examples:
             return json.dumps(rows)
         if not rows:
             return "There are no FIX sessions. issue_fix_session binds some."
-        table = [COLUMNS] + [[str(row[c] or "-") for c in COLUMNS] for row in rows]
+        table = [COLUMNS] + [[cell(row[c]) for c in COLUMNS] for row in rows]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         return "\n".join(
             "  ".join(
-                cell.ljust(width) for cell, width in zip(cells, widths, strict=True)
+                text.ljust(width) for text, width in zip(texts, widths, strict=True)
             ).rstrip()
-            for cells in table
+            for texts in table
         )
 
 
@@ -67,6 +67,10 @@ def state(session):
     if not session.enabled:
         return "switched off"
     return "connected" if session.connected_since else "not connected"
+
+
+def cell(value):
+    return "-" if value in (None, "") else str(value)
 
 
 def shown(time):

@@ -58,5 +58,7 @@ examples:
             return f"{what} would be deleted (dry run: nothing was written)"
         with counting() as progress:
             task = progress.add_task("Rows", total=sum(log.rows for log in logs))
-            prune(logs, lambda done: progress.advance(task, done))
-        return f"Deleted {what}."
+            deleted = prune(logs, lambda done: progress.advance(task, done))
+        return (
+            f"Deleted {deleted:,} changes, trades and snapshots of {len(logs):,} books."
+        )
