@@ -68,11 +68,24 @@ class Passage:
                 "%s (%s) was cut: %s", admission.comp_id, admission.login, cut
             )
         finally:
-            self.engine_closed_at = monotonic()
             inward.cancel()
             outward.cancel()
+            self.abort(engine)
             await asyncio.gather(inward, outward, return_exceptions=True)
-            engine.writer.transport.abort()
+
+    def abort(self, engine: Stream) -> None:
+        engine.writer.transport.abort()
+        self.engine_closed_at = monotonic()
+
+    async def settle(self) -> None:
+        """Wait while the engine may still look at a connection that has ended.
+
+        It looks at its descriptor once more after closing it: a new connection must
+        not be given the number before that.
+        """
+        # Another one may end meanwhile.
+        while (left := self.engine_closed_at + SETTLE_SECONDS - monotonic()) > 0:
+            await asyncio.sleep(left)
 
     async def knock(self, admission: Admission, logon: bytes) -> tuple[Stream, bytes]:
         """A connection to the engine, and how its answer to the Logon begins.
@@ -85,9 +98,7 @@ class Passage:
         """
         deadline = monotonic() + AGAIN_SECONDS
         while True:
-            # QuickFIX looks at a connection's descriptor once more after closing it: a
-            # new one must not be given its number before that.
-            await asyncio.sleep(self.engine_closed_at + SETTLE_SECONDS - monotonic())
+            await self.settle()
             try:
                 engine = Stream(
                     *await asyncio.open_connection(
@@ -106,7 +117,7 @@ class Passage:
                 raise Cut("the engine does not answer the Logon") from None
             finally:
                 if not said:
-                    engine.writer.transport.abort()
+                    self.abort(engine)
             if said:
                 return engine, said
             if monotonic() > deadline:
@@ -114,7 +125,6 @@ class Passage:
                     f"the engine did not take the Logon of {admission.comp_id}, "
                     "which may be logged on already"
                 )
-            await asyncio.sleep(AGAIN_SECONDS / 10)
 
 
 async def pass_in(

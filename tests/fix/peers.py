@@ -24,6 +24,8 @@ class Echo(socketserver.ThreadingTCPServer):
         self.logons: list[wire.Message] = []
         self.ended = threading.Event()
         self.connections: list[socket.socket] = []
+        self.begun: list[float] = []
+        """When each connection came, those that were refused, too."""
         self.refusals = 0
         """How many connections it is yet to close without a word."""
 
@@ -36,6 +38,7 @@ class EchoedConnection(socketserver.BaseRequestHandler):
     server: Echo
 
     def handle(self) -> None:
+        self.server.begun.append(time.monotonic())
         if self.server.refusals:
             self.server.refusals -= 1
             return

@@ -98,6 +98,40 @@ def test_a_logon_waits_for_the_end_of_the_session_before(
     assert "the engine did not take the Logon of PARTNER001" in caplog.text
 
 
+def test_the_engine_settles_after_a_connection_that_it_refused(
+    start, engine, committed_key
+):
+    front = start()
+    engine.refusals = 1
+    with Partner(front.port) as partner:
+        partner.send(logon(committed_key))
+        assert partner.receive().type == "A"
+    refused, taken = engine.begun
+    assert taken - refused >= passage.SETTLE_SECONDS
+
+
+def test_the_engine_settles_after_each_end_of_a_connection(
+    start, engine, committed_key, monkeypatch
+):
+    monkeypatch.setattr(passage, "SETTLE_SECONDS", 0.5)
+    front = start()
+    with ExitStack() as stack:
+        first, second, third = (
+            stack.enter_context(Partner(front.port)) for _ in range(3)
+        )
+        for partner, name in ((first, "PARTNER001"), (second, "PARTNER002")):
+            partner.send(logon(committed_key, t49=name))
+            assert partner.receive().type == "A"
+        first.socket.close()
+        assert engine.ended.wait(5)
+        third.send(logon(committed_key))
+        time.sleep(0.2)
+        second_ended = time.monotonic()
+        second.socket.close()
+        assert third.receive().type == "A"
+    assert engine.begun[2] - second_ended >= passage.SETTLE_SECONDS
+
+
 def test_nobody_waits_for_ever_for_an_engine_that_says_nothing(
     any_port, committed_key, monkeypatch, caplog
 ):
