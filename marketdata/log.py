@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.backends.signals import connection_created
 
 from issuers import ledger
 from issuers.ledger import Price
@@ -151,6 +152,9 @@ def write(
         _, recorded = write_locked(token_id, messages, rows, actor)
         return recorded
     connection.close_if_unusable_or_obsolete()
+    connection.close_if_health_check_failed()
+    # If that takes a new connection, it is before a book is believed.
+    connection.ensure_connection()
     mine = kept_of(token_id)
     with mine.lock:
         standing, mine.standing = mine.standing, None
@@ -286,6 +290,19 @@ def closed(token_id: UUID) -> MarketClosed:
 
 kept: OrderedDict[UUID, Kept] = OrderedDict()
 kept_lock = threading.Lock()
+
+
+def forget(**connected: object) -> None:
+    """Keep no book beyond the connections to PostgreSQL.
+
+    One that was restored, or has taken over from another, may have lost changes: the
+    numbers that it gives again are then those of another book.
+    """
+    with kept_lock:
+        kept.clear()
+
+
+connection_created.connect(forget)
 
 
 def kept_of(token_id: UUID) -> Kept:

@@ -12,9 +12,10 @@ from django.db import OperationalError, connection, transaction
 from issuers.models import TokenPrice
 from marketdata import log
 from marketdata.log import Deal, Message, Recorded, record
-from marketdata.models import BookChange, Trade
-from marketdata.orderbook import Change, OrderBook
+from marketdata.models import BookChange, BookLevel, Trade
+from marketdata.orderbook import Change, ImpossibleChange, OrderBook
 from tests.marketdata.markets import bid, book_of, changes_of, head_of, traded
+from tests.register import unguarded_register
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WRITERS = 8
@@ -140,9 +141,8 @@ def test_after_a_wait_that_is_too_long_the_next_call_goes_on(
     assert book_of(token_id) == OrderBook([bid(1, 7)])
 
 
-def test_a_connection_that_has_ended_meanwhile_is_replaced():
-    token_id = traded("ACME").pk
-    record(token_id, [Message([bid(1, 1)])], "me")
+def end_connection() -> None:
+    """As a server does that goes down."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         [(backend,)] = cursor.fetchall()
@@ -150,5 +150,28 @@ def test_a_connection_that_has_ended_meanwhile_is_replaced():
     with killer.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 1000)", [backend])
     killer.close()
+
+
+def test_a_connection_that_has_ended_meanwhile_is_replaced():
+    token_id = traded("ACME").pk
+    record(token_id, [Message([bid(1, 1)])], "me")
+    end_connection()
     assert record(token_id, [Message([bid(1, 2)])], "me").sequence == 2
     assert book_of(token_id) == OrderBook([bid(1, 2)])
+
+
+@pytest.mark.parametrize("end", [end_connection, connection.close])
+def test_a_log_that_others_have_written_on_since_a_restoration_is_read_anew(
+    end: Callable[[], None],
+):
+    token_id = traded("ACME").pk
+    record(token_id, [Message([bid(1, 1)])], "me")
+    # As if that had been lost, and another process had then written this.
+    with unguarded_register():
+        BookChange.objects.filter(token=token_id).update(price_cents=2)
+        BookLevel.objects.filter(token=token_id).update(price_cents=2)
+    end()
+    with pytest.raises(ImpossibleChange, match="there is no level at this price"):
+        record(token_id, [Message([bid(1, 0)])], "me")
+    assert record(token_id, [Message([bid(2, 0)])], "me").sequence == 2
+    assert book_of(token_id) == OrderBook()
