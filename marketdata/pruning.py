@@ -75,18 +75,22 @@ def prune(
             ("marketdata_trade", log.first_trade, log.trade),
         ):
             while first <= last:
-                first = min(first + ROWS_AT_ONCE, last + 1)
-                done = delete(table, log.token_id, first)
+                end = min(first + ROWS_AT_ONCE, last + 1)
+                done = delete(table, log.token_id, first, end)
                 advance(done)
                 deleted += done
+                first = end
     return deleted
 
 
-def delete(table: str, token_id: UUID, before: int) -> int:
+def delete(table: str, token_id: UUID, first: int, end: int) -> int:
     with connection.cursor() as cursor:
+        # Without the lower bound each step would pass again over all dead entries of
+        # the index that the steps before it have left.
         cursor.execute(
-            f"DELETE FROM {table} WHERE token_id = %s AND sequence < %s",
-            [token_id, before],
+            f"DELETE FROM {table} "
+            "WHERE token_id = %s AND sequence >= %s AND sequence < %s",
+            [token_id, first, end],
         )
         return cursor.rowcount
 

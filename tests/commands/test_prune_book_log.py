@@ -1,11 +1,13 @@
 """prune_book_log: what goes, what stays, and that books lead on from what stays."""
 
 import io
+import re
 from datetime import datetime, timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 import marketdata.pruning
@@ -117,8 +119,14 @@ def test_steps_are_committed_and_told(monkeypatch: pytest.MonkeyPatch):
 
     [log] = found = covered(timezone.now())
     assert (log.changes, log.trades, log.snapshots, log.rows) == (2000, 200, 1, 2201)
-    assert prune(found, advance) == 2201
+    with CaptureQueriesContext(connection) as queries:
+        assert prune(found, advance) == 2201
     assert told == [1, 700, 700, 600, 200]
+    # No step looks again at what the steps before it have deleted.
+    ranges = re.findall(r"sequence >= (\d+) AND sequence < (\d+)", str(list(queries)))
+    assert [tuple(map(int, numbers)) for numbers in ranges] == [
+        (1, 701), (701, 1401), (1401, 2001), (1, 201)
+    ]  # fmt: skip
     # Whoever comes second with the same finds nothing.
     assert prune(found, advance) == 0
 
