@@ -64,16 +64,21 @@ class UniqueNames:
 
     def claim(self, name: str, longest: int | None = None) -> str:
         """`name`, or with a number; shortened so that both fit into `longest`."""
-        unique = name = name[:longest].rstrip("-")
+        unique = name = shortened(name, longest)
         numbers = count(self.next_number.get(name, 2))
         while unique in self.taken:
             number = next(numbers)
             suffix = f"{self.separator}{number}"
             kept = longest and longest - len(suffix)
-            unique = name[:kept].rstrip("-") + suffix
+            unique = shortened(name, kept) + suffix
             self.next_number[name] = number + 1
         self.taken.add(unique)
         return unique
+
+
+def shortened(name: str, longest: int | None) -> str:
+    # A symbol, which has no `longest`, is what the file says to the last hyphen.
+    return name if longest is None else name[:longest].rstrip("-")
 
 
 def import_companies(

@@ -154,6 +154,18 @@ def test_taken_symbols_and_slugs_are_numbered_in_file_order(run):
     assert run(HEADER, *reversed(lines)) == [counted(0, 0, 7)]
 
 
+def test_a_symbol_keeps_the_hyphen_that_it_ends_in(run):
+    lines = [f"Acme,{isin(n)},ABC{end},FR,Paris,,," for n, end in enumerate(["-", ""])]
+    assert run(HEADER, *lines) == [counted(2, 0, 0)]
+    assert run(HEADER, *lines) == [counted(0, 0, 2)]
+    taken = f"line 4: ABC- is taken, {isin(2)} gets ABC-.2"
+    lines.append(f"Acme,{isin(2)},ABC-,FR,Paris,,,")
+    assert run(HEADER, *lines) == [taken, counted(1, 0, 2, 1)]
+    assert run(HEADER, *lines) == [counted(0, 0, 3)]
+    symbols = Token.objects.order_by("isin").values_list("symbol", flat=True)
+    assert list(symbols) == ["ABC-", "ABC", "ABC-.2"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
