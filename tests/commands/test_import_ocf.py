@@ -1,6 +1,7 @@
 import io
 import json
 import random
+import sys
 import zipfile
 from collections import Counter
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ from django.core.management import CommandError, call_command
 
 from accounts.models import User, UserHolder
 from issuers.imports.ocf import reading
+from issuers.imports.ocf.replay import State, replay
+from issuers.imports.ocf.steps import Plan, Step
 from issuers.models import (
     HolderBalance,
     Issuer,
@@ -391,6 +394,52 @@ def test_a_split_comes_before_what_it_reissues(load, linked, split_first):
     load(ROOT, *([split, *reissued] if split_first else [*reissued, split]))
     assert balances() == {("Common", "Ann Lee Roy"): 200}
     assert kinds() == [("MINT", 100), ("MINT", 100)]
+
+
+def test_a_reverse_split_costs_what_its_holders_are(write):
+    """The lines that run for 200 holders are not more than twice those for 100."""
+
+    def lines_run(count):
+        holders = [stakeholder(f"h{n}", f"H {n}") for n in range(count)]
+        split = tx("t", "CLASS_SPLIT", "2021-02-01", stock_class_id="com",
+            split_ratio={"numerator": "1", "denominator": "2"})  # fmt: skip
+        issued = [issue(f"s{n}", f"h{n}", "10") for n in range(count)]
+        package = reading.read_package(write(files(*issued, split, people=holders)))
+        run = 0
+
+        def follow(frame, event, _):
+            nonlocal run
+            run += event == "line" and frame.f_code.co_name == "move"
+            return follow
+
+        before = sys.gettrace()
+        sys.settrace(follow)
+        try:
+            replayed = replay(package, datetime(2021, 3, 1, tzinfo=UTC))
+        finally:
+            sys.settrace(before)
+        assert replayed.balances["com"] == {f"h{n}": 5 for n in range(count)}
+        burnt = [event for event in replayed.events if event.source]
+        assert [event.target for event in burnt] == [None] * count
+        return run
+
+    assert lines_run(200) <= 2 * lines_run(100)
+
+
+def test_what_holders_lose_others_gain_in_turn():
+    item = reading.Item("T", 0, "t", "TX_STOCK_CONSOLIDATION", {})
+    state = State(reading.Package(item, classes={"com": item}), Plan())
+    state.result.balances["com"] = Counter(a=5, d=3)
+    changes = {"a": -5, "b": 3, "c": 4, "d": -3, "e": 2}
+    state.move(Step(item, datetime(2021, 3, 1, tzinfo=UTC)), "com", changes)
+    moved = [(m.source, m.target, m.amount) for m in state.result.events]
+    assert moved == [
+        ("a", "b", 3), ("a", "c", 2), ("d", "c", 2), ("d", "e", 1), (None, "e", 1)
+    ]  # fmt: skip
+    state.move(Step(item, datetime(2021, 3, 1, tzinfo=UTC)), "com", {"b": -2, "c": -1})
+    lost = [(m.source, m.target, m.amount) for m in state.result.events[5:]]
+    assert lost == [("b", None, 2), ("c", None, 1)]
+    assert state.result.balances["com"] == Counter(b=1, c=3, e=2, a=0, d=0)
 
 
 def test_a_split_may_be_rounded_where_it_is_reissued(load):

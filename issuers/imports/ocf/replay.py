@@ -235,19 +235,22 @@ class State:
 
     def move(self, step: Step, class_id: str, changes: dict[str, int]) -> None:
         balances = self.result.balances[class_id]
-        losses = {holder: -delta for holder, delta in changes.items() if delta < 0}
+        # The next one to give is the last.
+        losses = [(holder, -delta) for holder, delta in changes.items() if delta < 0]
+        losses.reverse()
         for holder, delta in changes.items():
             balances[holder] += delta
-            for loser, left in losses.items():
-                if amount := min(delta, left) if delta > 0 else 0:
-                    self.record(step, class_id, loser, holder, amount)
-                    losses[loser] -= amount
-                    delta -= amount
+            while delta > 0 and losses:
+                loser, left = losses.pop()
+                amount = min(delta, left)
+                self.record(step, class_id, loser, holder, amount)
+                delta -= amount
+                if left > amount:
+                    losses.append((loser, left - amount))
             if delta > 0:
                 self.record(step, class_id, None, holder, delta)
-        for loser, left in losses.items():
-            if left:
-                self.record(step, class_id, loser, None, left)
+        for loser, left in reversed(losses):
+            self.record(step, class_id, loser, None, left)
 
     def record(
         self,
