@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.models import User
@@ -55,15 +55,14 @@ def import_legacy_shareholders(
         WrongFileError: every problem of the file, by line, field and rule.
     """
     checksum = hashlib.sha256(content).hexdigest()
+    table = read_table(content, REQUIRED, OPTIONAL)
+    lines, problems = read_lines(table.rows, issuer)
     with transaction.atomic():
-        # Of two imports of one issuer, the later one sees what the earlier one wrote.
-        Issuer.objects.select_for_update(no_key=True).get(pk=issuer.pk)
+        await_other_imports(issuer)
         if LegacyImport.objects.filter(
             issuer=issuer, checksum_sha256=checksum
         ).exists():
             return Changes(was_imported=True)
-        table = read_table(content, REQUIRED, OPTIONAL)
-        lines, problems = read_lines(table.rows, issuer)
         changes = Changes(ignored_columns=table.ignored_columns)
         batch = LegacyImport.objects.create(
             issuer=issuer,
@@ -77,6 +76,16 @@ def import_legacy_shareholders(
             raise WrongFileError(sorted(problems, key=lambda problem: problem.line))
         transaction.set_rollback(dry_run)
     return changes
+
+
+def await_other_imports(issuer: Issuer) -> None:
+    """Let the later of two imports of an issuer see what the earlier one wrote."""
+    # Not by the issuer's row: to the end of an import, nobody could change that.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
+            [f"import of legacy shareholders of {issuer.pk}"],
+        )
 
 
 def read_lines(
@@ -176,9 +185,12 @@ def write(
     references = [line["reference"] for _, line in lines]
     stored = {
         row.reference: row
+        # In the order of keys, as a delivery locks them.
         for row in LegacyShareholder.objects.filter(
             issuer=batch.issuer, reference__in=references
-        ).select_for_update()
+        )
+        .order_by("pk")
+        .select_for_update()
     }
     created, updated, history, problems = [], [], [], []
     for number, line in lines:

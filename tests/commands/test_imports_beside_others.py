@@ -1,0 +1,134 @@
+"""Imports that take long, and who works on the same issuers meanwhile."""
+
+import threading
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from issuers.captable import capitalization_tables
+from issuers.imports.companies import import_companies
+from issuers.imports.legacy_shareholders import import_legacy_shareholders
+from issuers.models import Issuer, LegacyImport, LegacyShareholder, Token
+from tests.register import empty_token, new_issuer, people
+
+pytestmark = pytest.mark.django_db(transaction=True)
+STAFF = "ana@example.com"
+HEADER = "reference,holder_email,token_symbol,number_of_shares,price_cents\n"
+COMPANIES = "name,isin,symbol,country,city\nAcme SA,FR0000131104,ACM,FR,{}\n"
+
+
+@pytest.fixture
+def issuer():
+    issuer = new_issuer()
+    empty_token(issuer, "ACM", "2024-01-01T00:00:00Z")
+    [user] = people(1)
+    user.email = "bo@example.com"
+    user.save()
+    return issuer
+
+
+def import_lines(issuer, *references, symbol="ACM"):
+    lines = [f"{reference},bo@example.com,{symbol},5,100\n" for reference in references]
+    content = "".join([HEADER, *lines]).encode()
+    return import_legacy_shareholders(issuer, "acme.csv", content, STAFF, dry_run=False)
+
+
+def import_city(city):
+    rows = COMPANIES.format(city).encode()
+    return import_companies(rows, dry_run=False, follow=lambda batches: batches)
+
+
+def elsewhere(work):
+    """Begin work on a connection of its own; the thread, and what it answers."""
+    answers = []
+
+    def answer():
+        try:
+            answers.append(work())
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    return thread, answers
+
+
+def test_a_capitalization_table_is_answered_while_legacy_lines_are_imported(issuer):
+    with transaction.atomic():
+        assert import_lines(issuer, "L-1").created == 1
+        thread, answers = elsewhere(
+            lambda: capitalization_tables([str(issuer.pk)], None, True)
+        )
+        thread.join()
+    [[table]] = answers
+    assert [token.supply for token in table.tokens] == [0]
+
+
+def test_an_issuer_is_changed_while_its_legacy_lines_are_imported(issuer):
+    with transaction.atomic():
+        import_lines(issuer, "L-1")
+        thread, answers = elsewhere(
+            lambda: Issuer.objects.filter(pk=issuer.pk).update(website="https://a.eu")
+        )
+        thread.join()
+    assert answers == [1]
+
+
+def test_a_capitalization_table_is_answered_while_its_issuer_is_changed():
+    import_city("Paris")
+    issuer = Issuer.objects.get()
+    with transaction.atomic():
+        assert import_city("Lyon").updated == 1
+        thread, answers = elsewhere(
+            lambda: capitalization_tables([str(issuer.pk)], None, True)
+        )
+        thread.join()
+    [[table]] = answers
+    assert [token.token_id for token in table.tokens] == [str(Token.objects.get().pk)]
+
+
+def test_two_imports_of_one_file_at_once_import_it_once(issuer):
+    with transaction.atomic():
+        import_lines(issuer, "L-1", "L-2")
+        thread, answers = elsewhere(lambda: import_lines(issuer, "L-1", "L-2"))
+        thread.join(0.2)
+        assert answers == []
+    thread.join()
+    [changes] = answers
+    assert (changes.was_imported, changes.created) == (True, 0)
+    assert LegacyImport.objects.count() == 1
+    assert LegacyShareholder.objects.count() == 2
+
+
+def test_two_files_of_one_issuer_at_once_bring_a_line_once(issuer):
+    with transaction.atomic():
+        import_lines(issuer, "L-1")
+        thread, answers = elsewhere(lambda: import_lines(issuer, "L-1", "L-2"))
+        thread.join(0.2)
+        assert answers == []
+    thread.join()
+    [changes] = answers
+    assert (changes.unchanged, changes.created) == (1, 1)
+
+
+def test_imports_of_two_issuers_do_not_wait_for_each_other(issuer):
+    other = new_issuer()
+    empty_token(other, "OTH", "2024-01-01T00:00:00Z")
+    with transaction.atomic():
+        import_lines(issuer, "L-1")
+        thread, answers = elsewhere(lambda: import_lines(other, "L-1", symbol="OTH"))
+        thread.join()
+    assert [changes.created for changes in answers] == [1]
+
+
+def test_a_file_is_read_before_anything_is_held(issuer):
+    import_lines(issuer, "L-1")
+    with CaptureQueriesContext(connection) as captured:
+        import_lines(issuer, "L-1", "L-2")
+    statements = [query["sql"] for query in captured]
+    [lock] = [n for n, sql in enumerate(statements) if "pg_advisory_xact_lock" in sql]
+    [users] = [n for n, sql in enumerate(statements) if 'FROM "accounts_user"' in sql]
+    assert users < statements.index("BEGIN") < lock
+    [lines] = [sql for sql in statements if "FOR UPDATE" in sql]
+    assert 'ORDER BY "issuers_legacyshareholder"."id" ASC' in lines
