@@ -5,18 +5,20 @@ from pathlib import Path
 from django.core.management.base import CommandError, OutputWrapper
 from django.db import IntegrityError
 
+from issuers.held import HeldByOthersError, giving_up_on_others
 from issuers.imports.tabular import WrongFileError
 
 
 @contextmanager
 def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
-    """Turn what can go wrong with the operator's file into a refusal.
+    """Turn what can go wrong with the operator's file, or beside it, into a refusal.
 
     Raises:
         CommandError: after every problem of the file has been written to stderr.
     """
     try:
-        yield
+        with giving_up_on_others():
+            yield
     except OSError as error:
         raise CommandError(f"{file} can not be read: {error.strerror}.") from None
     except WrongFileError as error:
@@ -32,3 +34,5 @@ def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
             f"Somebody else wrote at the same time: {str(error).splitlines()[0]}. "
             "Nothing was changed; run this again."
         ) from None
+    except HeldByOthersError as error:
+        raise CommandError(f"{error} Nothing was changed; run this again.") from None

@@ -1,14 +1,18 @@
 """Imports that take long, and who works on the same issuers meanwhile."""
 
+import io
 import threading
 
 import pytest
-from django.db import connection, transaction
+from django.core.management import CommandError, call_command
+from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from accounts.models import User
 from issuers.captable import capitalization_tables
 from issuers.imports.companies import import_companies
 from issuers.imports.legacy_shareholders import import_legacy_shareholders
+from issuers.management.import_file import importing
 from issuers.models import Issuer, LegacyImport, LegacyShareholder, Token
 from tests.register import empty_token, new_issuer, people
 
@@ -132,3 +136,93 @@ def test_a_file_is_read_before_anything_is_held(issuer):
     assert users < statements.index("BEGIN") < lock
     [lines] = [sql for sql in statements if "FOR UPDATE" in sql]
     assert 'ORDER BY "issuers_legacyshareholder"."id" ASC' in lines
+
+
+def refused(*arguments, **options):
+    """What the command ends with on a connection that waits for 0.1 s."""
+
+    def run():
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = 100")
+        with pytest.raises(CommandError) as error:
+            call_command(*arguments, **options, stdout=io.StringIO())
+        return str(error.value)
+
+    thread, answers = elsewhere(run)
+    thread.join()
+    [answer] = answers
+    return answer
+
+
+def test_an_import_says_what_is_held(issuer, tmp_path):
+    User.objects.create_superuser(
+        STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
+    )
+    import_lines(issuer, "L-1")
+    file = tmp_path / "acme.csv"
+    file.write_text(f"{HEADER}L-1,bo@example.com,ACM,6,100\n")
+    command = ["import_legacy_shareholders", file]
+    with transaction.atomic():
+        LegacyShareholder.objects.select_for_update().get(reference="L-1")
+        said = refused(*command, issuer=issuer.slug, staff=STAFF)
+    assert said == (
+        "Somebody else holds one of the lines, and it did not come free (canceling "
+        "statement due to lock timeout). Nothing was changed; run this again."
+    )
+    with transaction.atomic():
+        import_lines(issuer, "L-2")
+        said = refused(*command, issuer=issuer.slug, staff=STAFF)
+    assert said.startswith("Somebody else holds what this needs, and it did not come")
+    lines = LegacyShareholder.objects.order_by("reference")
+    assert list(lines.values_list("number_of_shares", flat=True)) == [5, 5]
+
+
+def test_an_import_of_companies_says_what_is_held(tmp_path):
+    import_city("Paris")
+    file = tmp_path / "companies.csv"
+    file.write_text(COMPANIES.format("Lyon"))
+    with transaction.atomic():
+        Issuer.objects.select_for_update().get()
+        said = refused("import_issuers", file)
+    assert said.startswith("Somebody else holds an issuer, and it did not come free")
+    assert Issuer.objects.get().trading_location == "Paris"
+
+
+def test_a_deadlock_is_told_too(issuer, tmp_path):
+    """Two who change two people the other way round."""
+    users = people(2)
+    barrier = threading.Barrier(2)
+    errors = []
+
+    def change(first, second):
+        try:
+            with importing(tmp_path / "acme.csv", None), transaction.atomic():
+                User.objects.filter(pk=first).update(city="Lyon")
+                barrier.wait()
+                User.objects.filter(pk=second).update(city="Lyon")
+        except CommandError as error:
+            errors.append(str(error))
+        finally:
+            connection.close()
+
+    ids = [user.pk for user in users]
+    threads = [threading.Thread(target=change, args=pair) for pair in (ids, ids[::-1])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == [
+        "Somebody else holds a user, and it did not come free (deadlock "
+        "detected). Nothing was changed; run this again."
+    ]
+
+
+def test_other_trouble_with_the_database_stays_what_it_is(tmp_path):
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 50")
+        with (
+            pytest.raises(OperationalError, match="statement timeout"),
+            importing(tmp_path / "acme.csv", None),
+        ):
+            cursor.execute("SELECT pg_sleep(1)")
+        cursor.execute("RESET statement_timeout")

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from accounts.management.help import CommandWithExamples
+from issuers.held import HeldByOthersError, giving_up_on_others
 from issuers.imports.ocf.reading import WrongPackageError, read_package
 from issuers.imports.ocf.summary import summary
 from issuers.imports.ocf.writing import Imported, import_package
@@ -42,7 +43,8 @@ examples:
 
     def handle(self, *, package, dry_run, **options):
         try:
-            imported = self.imported(package, dry_run)
+            with giving_up_on_others():
+                imported = self.imported(package, dry_run)
         except OSError as error:
             raise CommandError(
                 f"{package} can not be read: {error.strerror or error}."
@@ -65,6 +67,10 @@ examples:
             raise CommandError(
                 f"Somebody else wrote at the same time: {str(error).splitlines()[0]}. "
                 "Nothing was changed; run this again."
+            ) from None
+        except HeldByOthersError as error:
+            raise CommandError(
+                f"{error} Nothing was changed; run this again."
             ) from None
         if imported.was_imported:
             return (
