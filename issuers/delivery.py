@@ -1,13 +1,15 @@
 """Legacy shares become tokens: once, all of a line or none of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from issuers import ledger
-from issuers.ledger import Entry, Kind
+from issuers.held import giving_up_on_others
+from issuers.ledger import Entry, Kind, Recorded
 from issuers.ledger_errors import LedgerError
 from issuers.models import (
     DeliveryJob,
@@ -66,25 +68,52 @@ def deliver(ids: Sequence[UUID], source: str, actor: str) -> list[Outcome]:
     """
     with transaction.atomic():
         rows = {row.pk: row for row in locked(ids)}
-        pending = [
-            row
-            for row in rows.values()
-            if row.status == LegacyShareholder.Status.PENDING and names_token(row)
-        ]
-        results = ledger.record_each(entries(pending, source), actor)
-        refusals = {
-            row.pk: str(result)
-            for row, result in zip(pending, results, strict=True)
-            if isinstance(result, LedgerError)
-        }
-        delivered = {row.pk for row in pending} - refusals.keys()
-        mark_delivered(list(delivered))
+        due = pending(rows.values())
+        results = ledger.record_each(entries(due, source), actor)
+        outcomes = outcomes_of(ids, rows, due, results)
+        mark_delivered([o.shareholder_id for o in outcomes if o.is_delivered])
+    return outcomes
+
+
+class Rehearsal:
+    """Deliveries that are tried one after another, and of which nothing is written.
+
+    Each is judged by what those before it would have left. Between two of them
+    nothing is held, so what others write to the same ledgers is not seen.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.register = ledger.Rehearsal()
+
+    def deliver(self, ids: Sequence[UUID]) -> list[Outcome]:
+        """What would come of each line.
+
+        Raises:
+            HeldByOthersError: a ledger did not come free.
+        """
+        with giving_up_on_others(), transaction.atomic():
+            rows = {row.pk: row for row in lines(ids)}
+            due = pending(rows.values())
+            # Holders may get ledger accounts for it: for no longer than it takes.
+            results = self.register.record_each(entries(due, self.source))
+            transaction.set_rollback(True)
+        return outcomes_of(ids, rows, due, results)
+
+
+def outcomes_of(
+    ids: Sequence[UUID],
+    rows: Mapping[UUID, LegacyShareholder],
+    due: Sequence[LegacyShareholder],
+    results: Sequence[Recorded | LedgerError],
+) -> list[Outcome]:
+    said = {row.pk: result for row, result in zip(due, results, strict=True)}
     outcomes = []
     for pk in ids:
-        if pk in delivered:
+        if isinstance(result := said.get(pk), LedgerError):
+            outcomes.append(Outcome(pk, refusal=str(result)))
+        elif result:
             outcomes.append(Outcome(pk, is_delivered=True))
-        elif pk in refusals:
-            outcomes.append(Outcome(pk, refusal=refusals[pk]))
         elif pk not in rows:
             outcomes.append(Outcome(pk, refusal="There is no such line any more."))
         elif rows[pk].status == LegacyShareholder.Status.DELIVERED:
@@ -118,9 +147,18 @@ def not_replaceable(shareholder: LegacyShareholder) -> str:
     return f"The delivery of this line stands; reverse it first (entry {entry})."
 
 
-def locked(ids: Sequence[UUID]) -> list[LegacyShareholder]:
+def lines(ids: Sequence[UUID]) -> QuerySet[LegacyShareholder]:
     rows = LegacyShareholder.objects.filter(pk__in=ids).order_by("pk")
-    return list(rows.select_related("token").select_for_update(of=["self"]))
+    return rows.select_related("token")
+
+
+def locked(ids: Sequence[UUID]) -> list[LegacyShareholder]:
+    return list(lines(ids).select_for_update(of=["self"]))
+
+
+def pending(rows: Iterable[LegacyShareholder]) -> list[LegacyShareholder]:
+    status = LegacyShareholder.Status.PENDING
+    return [row for row in rows if row.status == status and names_token(row)]
 
 
 def names_token(row: LegacyShareholder) -> bool:

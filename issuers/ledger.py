@@ -63,18 +63,45 @@ def record_each(entries: Sequence[Entry], actor: str) -> list[Recorded | LedgerE
     """Enter those of a batch that the rules allow; for each what came of it."""
     if not entries:
         return []
-    results: list[Recorded | LedgerError] = []
     with transaction.atomic():
         writer = Writer((entry.token_id for entry in entries), actor)
-        now = writer.load(entries)
-        at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
-        for entry in entries:
-            try:
-                results.append(writer.enter(entry, at[entry.token_id]))
-            except LedgerError as error:
-                results.append(error)
+        results = enter_each(writer, entries)
         writer.open()
         writer.flush()
+    return results
+
+
+class Rehearsal:
+    """Batches that are tried one after another, and of which nothing is written.
+
+    Each is judged by what those before it would have left. A ledger is read, and held
+    to the end of the transaction, when it is first met; what others write afterwards
+    is not seen.
+    """
+
+    def __init__(self) -> None:
+        self.writer = Writer([], actor="")
+
+    def record_each(self, entries: Sequence[Entry]) -> list[Recorded | LedgerError]:
+        """What would come of each."""
+        with transaction.atomic():
+            self.writer.hold(entry.token_id for entry in entries)
+            results = enter_each(self.writer, entries)
+        self.writer.discard()
+        return results
+
+
+def enter_each(
+    writer: Writer, entries: Sequence[Entry]
+) -> list[Recorded | LedgerError]:
+    results: list[Recorded | LedgerError] = []
+    now = writer.load(entries)
+    at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
+    for entry in entries:
+        try:
+            results.append(writer.enter(entry, at[entry.token_id]))
+        except LedgerError as error:
+            results.append(error)
     return results
 
 

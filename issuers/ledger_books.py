@@ -122,13 +122,19 @@ class Writer:
     """The tokens whose heads this transaction has locked, and what it is to write."""
 
     def __init__(self, token_ids: Iterable[UUID], actor: str) -> None:
-        self.books = {book.token_id: book for book in lock_books(set(token_ids))}
+        self.books: dict[UUID, Book] = {}
+        self.hold(token_ids)
         self.actor = actor
         # Kind, issuer and name of each account that was met.
         self.accounts: dict[int, tuple[str, UUID | None, str]] = {}
         self.transactions: list[Sequence[Any]] = []
         self.postings: list[Sequence[Any]] = []
         self.prices: list[Sequence[Any]] = []
+
+    def hold(self, token_ids: Iterable[UUID]) -> None:
+        """Lock the heads of those tokens that are not among the books yet."""
+        if new := set(token_ids) - self.books.keys():
+            self.books |= {book.token_id: book for book in lock_books(new)}
 
     def load(self, entries: Iterable[Entry]) -> datetime:
         """Learn how the entries' accounts stand; the time, read under the locks."""
@@ -230,6 +236,12 @@ class Writer:
             if rows:
                 copy(table, columns, rows)
                 rows.clear()
+
+    def discard(self) -> None:
+        """Have nothing written of what was entered; the books go on from there."""
+        self.transactions.clear()
+        self.postings.clear()
+        self.prices.clear()
 
     def open(self) -> None:
         """From now on the times of ledgers with entries or prices are the clock's."""

@@ -8,6 +8,7 @@ from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 
 from accounts.admin.users import companies_called
+from issuers.held import HeldByOthersError
 from issuers.models import DeliveryJob, Issuer, LegacyShareholder, Token
 
 MOST_LINES = 500
@@ -77,18 +78,27 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
             return self.confirm_delivery(request, queryset)
         ids = list(queryset.order_by("pk").values_list("pk", flat=True))
         pending = list(self.pending(queryset).values_list("pk", flat=True))
-        job = DeliveryJob.objects.create(
-            source=source, shareholder_ids=ids, created_by=request.user.email
-        )
-        while job.remaining:
-            job.step()
+        job = DeliveryJob.begin(source, ids, request.user.email)
+        held = ""
+        try:
+            while job.remaining:
+                job.step()
+        except HeldByOthersError as error:
+            held = str(error)
         delivered = LegacyShareholder.objects.filter(
             pk__in=pending, delivered_by=job.created_by
         )
         self.log_changes(request, delivered)
-        level = messages.WARNING if job.refused else messages.SUCCESS
-        self.message_user(request, f"{job.summary()}.", level)
-        for reason in sorted(set(job.refusals.values())):
+        if held:
+            reason = (
+                f"{held} Of {len(ids)} lines {job.summary()}, until then. Mark the "
+                "rest again."
+            )
+            self.message_user(request, reason, messages.ERROR)
+        else:
+            level = messages.WARNING if job.refused else messages.SUCCESS
+            self.message_user(request, f"{job.summary()}.", level)
+        for reason in sorted({reason for _, reason in job.refusals()}):
             self.message_user(request, reason, messages.WARNING)
         return None
 

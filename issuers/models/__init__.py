@@ -1,8 +1,8 @@
 from issuers.models.classification import IndustryClassificationBenchmark
 from issuers.models.companies import SLUG, Issuer, IssuerGrant
+from issuers.models.deliveries import DeliveryJob, DeliveryStep
 from issuers.models.documents import Document
 from issuers.models.legacy import (
-    DeliveryJob,
     LegacyImport,
     LegacyShareholder,
     LegacyShareholderChange,
@@ -27,6 +27,7 @@ __all__ = [
     "SLUG",
     "Article",
     "DeliveryJob",
+    "DeliveryStep",
     "Document",
     "HolderBalance",
     "ISINIsValid",

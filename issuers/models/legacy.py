@@ -1,12 +1,10 @@
 """Legacy shareholders: lines from before the platform, until they are tokens."""
 
 import uuid_utils.compat as uuid
-from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from accounts.callers import Caller, Scope
 from accounts.models import User
@@ -195,81 +193,3 @@ class LegacyShareholderChange(models.Model):
 
     def __str__(self):
         return f"{self.shareholder} until {self.created_at}"
-
-
-class DeliveryJob(models.Model):
-    """Lines that staff chose to deliver, frozen, and how far it has come.
-
-    Each line ends delivered, skipped (it was delivered already) or refused, for a
-    reason that `refusals` holds by the line's id.
-    """
-
-    class Source(models.TextChoices):
-        TREASURY = "TREASURY", "From the treasury"
-        MINT = "MINT", "Made for it"
-
-    STEP = 200
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
-    source = models.CharField(max_length=8, choices=Source)
-    shareholder_ids = ArrayField(models.UUIDField())
-    position = models.PositiveIntegerField(default=0)
-    delivered = models.PositiveIntegerField(default=0)
-    skipped = models.PositiveIntegerField(default=0)
-    refused = models.PositiveIntegerField(default=0)
-    refusals = models.JSONField(default=dict)
-    created_by = models.CharField(max_length=254)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
-    finished_at = models.DateTimeField(null=True)
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(source__in=["TREASURY", "MINT"]),
-                name="delivery_source_is_known",
-            ),
-            models.CheckConstraint(
-                condition=Q(
-                    position=models.F("delivered")
-                    + models.F("skipped")
-                    + models.F("refused")
-                ),
-                name="delivery_counts_every_line_once",
-            ),
-        ]
-
-    def __str__(self):
-        return f"Delivery of {len(self.shareholder_ids)} lines by {self.created_by}"
-
-    @property
-    def remaining(self) -> int:
-        return len(self.shareholder_ids) - self.position
-
-    def step(self) -> int:
-        """Deliver the next lines, 200 at most, and count them; how many they were.
-
-        One transaction: whoever ends it early finds the job where it stood.
-        """
-        from issuers.delivery import deliver
-
-        with transaction.atomic():
-            job = DeliveryJob.objects.select_for_update().get(pk=self.pk)
-            ids = job.shareholder_ids[job.position : job.position + self.STEP]
-            for outcome in deliver(ids, job.source, job.created_by):
-                job.delivered += outcome.is_delivered
-                job.skipped += outcome.is_skipped
-                if outcome.refusal:
-                    job.refused += 1
-                    job.refusals[str(outcome.shareholder_id)] = outcome.refusal
-            job.position += len(ids)
-            if not job.remaining:
-                job.finished_at = job.finished_at or timezone.now()
-            job.save()
-        self.refresh_from_db()
-        return len(ids)
-
-    def summary(self) -> str:
-        return (
-            f"{self.delivered} delivered, {self.skipped} skipped (delivered before), "
-            f"{self.refused} refused"
-        )

@@ -329,7 +329,7 @@ def test_a_job_goes_on_where_it_stood(world: World, staff):
     )
     lines = LegacyShareholder.objects.exclude(token=None).order_by("pk")
     ids = list(lines.values_list("pk", flat=True))
-    job = DeliveryJob.objects.create(source=MINT, shareholder_ids=ids, created_by=STAFF)
+    job = DeliveryJob.begin(MINT, ids, STAFF)
     assert job.step() == 200
     assert (job.delivered, job.remaining, job.finished_at) == (200, 250, None)
     lines.last().deliver(MINT, "somebody")

@@ -1,9 +1,10 @@
 from django.core.management.base import CommandError
-from django.db import transaction
 
 from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff
 from accounts.management.progress import counting
+from issuers.delivery import Rehearsal
+from issuers.held import HeldByOthersError
 from issuers.models import DeliveryJob, Issuer, LegacyShareholder
 
 
@@ -14,6 +15,10 @@ From the treasury, or made for it; never from one because the other lacks units.
 line is delivered whole, skipped because somebody delivered it meanwhile, or refused
 with the reason. The lines are chosen when this begins and delivered 200 to a
 transaction; ended early, it has delivered what it says, and can be run again.
+
+A dry run judges each line by what those before it would leave, and holds up nobody: a
+token's ledger is read when its first line comes, and what others then write to it, a
+mint to the treasury perhaps, is not seen.
 
 examples:
   manage.py deliver_legacy_shares acme --source TREASURY --staff ana@example.com \\
@@ -46,23 +51,39 @@ examples:
         ids = list(pending.order_by("pk").values_list("pk", flat=True))
         if not ids:
             return f"{issuer} has no PENDING legacy shares; nothing was written."
-        if dry_run:
-            with transaction.atomic():
-                job = self.run(ids, source, actor)
-                transaction.set_rollback(True)
-        else:
-            job = self.run(ids, source, actor)
-        for line, reason in job.refusals.items():
+        run = self.rehearse if dry_run else self.deliver
+        with counting() as progress:
+            task = progress.add_task("Delivering", total=len(ids))
+            job, refusals = run(
+                ids, source, actor, lambda done: progress.advance(task, done)
+            )
+        for line, reason in refusals:
             self.stderr.write(f"{line}: {reason}")
         done = f"{len(ids)} lines of {issuer}: {job.summary()}"
         return f"{done} (dry run: nothing was written)" if dry_run else f"{done}."
 
-    def run(self, ids, source, actor):
-        job = DeliveryJob.objects.create(
-            source=source, shareholder_ids=ids, created_by=actor
-        )
-        with counting() as progress:
-            task = progress.add_task("Delivering", total=len(ids))
+    def deliver(self, ids, source, actor, follow):
+        job = DeliveryJob.begin(source, ids, actor)
+        try:
             while job.remaining:
-                progress.advance(task, job.step())
-        return job
+                follow(job.step())
+        except HeldByOthersError as error:
+            raise CommandError(
+                f"{error} Of {len(ids)} lines {job.summary()}, until then. Run this "
+                "again for the rest."
+            ) from None
+        return job, job.refusals()
+
+    def rehearse(self, ids, source, actor, follow):
+        job = DeliveryJob(source=source, line_count=len(ids), created_by=actor)
+        rehearsal = Rehearsal(source)
+        refusals = {}
+        try:
+            for _, lines in job.steps_of(ids):
+                refusals |= job.count(rehearsal.deliver(lines))
+                follow(len(lines))
+        except HeldByOthersError as error:
+            raise CommandError(
+                f"{error} Nothing was written; run this again."
+            ) from None
+        return job, refusals.items()
