@@ -9,7 +9,7 @@ from issuers.models import IndustryClassificationBenchmark, Issuer
 
 class IssuerFilter(django_filters.FilterSet):
     search = django_filters.CharFilter(method="starting_with", strip=False)
-    country = django_filters.CharFilter(field_name="country_id")
+    country = django_filters.CharFilter(method="in_country")
     industry_code = django_filters.CharFilter(method="in_industry")
 
     class Meta:
@@ -22,6 +22,10 @@ class IssuerFilter(django_filters.FilterSet):
         return issuers.alias(lower_name=Collate(Lower("trading_name"), "C")).filter(
             lower_name__startswith=Lower(Value(value))
         )
+
+    def in_country(self, issuers, name, value):
+        """By code, case ignored: codes are stored in capitals."""
+        return issuers.filter(country_id=value.upper())
 
     def in_industry(self, issuers, name, value):
         return issuers.filter(

@@ -36,7 +36,8 @@ class Query(graphene.ObjectType):
             description="Only issuers whose trading name begins so, case ignored."
         ),
         country=graphene.String(
-            description="Only issuers of this country, ISO 3166-1 alpha-2."
+            description="Only issuers of this country, ISO 3166-1 alpha-2, case "
+            "ignored."
         ),
         industry_code=graphene.String(
             description="Only issuers classified here: an ICB code of 2, 4, 6 or 8 "

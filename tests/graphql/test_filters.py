@@ -107,7 +107,10 @@ def test_search_refuses_a_nul_character(issuers: World, stranger: Ask):
     assert refused(stranger, search="ze\0n") == "search"
 
 
-@pytest.mark.parametrize(("country", "count"), [("PT", 4), ("FR", 5), ("XK", 0)])
+@pytest.mark.parametrize(
+    ("country", "count"),
+    [("PT", 4), ("FR", 5), ("XK", 0), ("pt", 4), ("fR", 5), ("xk", 0)],
+)
 def test_country_narrows_the_list(country, count, issuers: World, stranger: Ask):
     assert len(found(stranger, country=country)) == count
 
