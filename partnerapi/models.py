@@ -10,6 +10,8 @@ from accounts.models import Partner
 
 RETENTION = timedelta(hours=24)
 PRUNED_AT_ONCE = 1000
+NAME_LENGTH = 200
+"""How much of an operation's name is kept, for people; a name has no limit."""
 
 
 class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
@@ -46,7 +48,7 @@ class IdempotencyRecord(models.Model):
     )
     key = models.UUIDField()
     fingerprint = models.BinaryField(max_length=32)
-    operation_name = models.CharField(max_length=200, null=True)
+    operation_name = models.CharField(max_length=NAME_LENGTH, null=True)
     body = models.BinaryField(null=True)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, db_index=True)

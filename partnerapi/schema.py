@@ -18,6 +18,7 @@ from partnerapi.engine.relay import Node, extend, parse_id
 from partnerapi.engine.resolvers import bind
 from partnerapi.engine.scalars import Time
 from partnerapi.gateway.idempotency import completed
+from partnerapi.models import NAME_LENGTH
 
 NODES = accounts.account_schema.NODES | issuers.schema.queries.NODES
 
@@ -43,7 +44,8 @@ class IdempotentRequest(graphene.ObjectType):
 
     key = graphene.String(required=True, description="The Idempotency-Key.")
     operation_name = graphene.String(
-        description="Name of the operation, if it had one."
+        description="Name of the operation, if it had one; at most its first "
+        f"{NAME_LENGTH} characters."
     )
     created_at = Time(required=True, description="When the request was first tried.")
     expires_at = Time(

@@ -22,7 +22,7 @@ from accounts.callers import Caller
 from partnerapi.engine.documents import Prepared
 from partnerapi.engine.errors import PartnerAPIError, RequestTimeout
 from partnerapi.gateway.refusals import Refusal
-from partnerapi.models import RETENTION, IdempotencyRecord
+from partnerapi.models import NAME_LENGTH, RETENTION, IdempotencyRecord
 
 
 class KeyRequired(Refusal):
@@ -173,7 +173,7 @@ def claim(caller: Caller, key: UUID, prepared: Prepared, asked: bytes) -> int | 
         "partner": caller.partner_id,
         "key": key,
         "asked": asked,
-        "name": node.name.value if node.name else None,
+        "name": node.name.value[:NAME_LENGTH] if node.name else None,
     }
     with connection.cursor() as cursor:
         cursor.execute(CLAIM, values)

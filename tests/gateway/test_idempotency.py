@@ -282,6 +282,22 @@ def test_takes_a_reason_of_500_characters(send: Send, account: Account):
     assert account.status_reason == "é" * 500
 
 
+@pytest.mark.parametrize("length", [200, 201, 10_000])
+def test_an_operation_may_have_a_long_name(
+    length: int, send: Send, account: Account, partner: Ask
+):
+    def named(end: str) -> str:
+        return CHANGE.replace("Change", "n" * (length - 1) + end, 1)
+
+    first = send(query=named("a"))
+    assert previous_status(first) == "ACTIVE"
+    assert rows(account) == SUSPENDED
+    assert send(query=named("a")).content == first.content
+    assert send(query=named("b")).status_code == 422
+    kept = partner(ASKED, {"key": KEY}).data["idempotentRequest"]["operationName"]
+    assert kept == ("n" * (length - 1) + "a")[:200]
+
+
 def test_checks_the_scope_before_the_key_is_claimed(
     send: Send, account: Account, world: World
 ):
