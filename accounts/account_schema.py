@@ -95,11 +95,15 @@ class Account(ModelType):
         description="The statuses that you may ask for now, with updateAccountStatus.",
     )
     user = graphene.Field(
-        User, required=True, description="The client whose account it is."
+        User,
+        required=True,
+        description="The client whose account it is. Needs the scope `accounts:read`, "
+        "in the answer of updateAccountStatus, too.",
     )
     status_history = connection_field(
         AccountStatusChangeConnection,
-        "Every change of the status, oldest first; the opening is the first.",
+        "Every change of the status, oldest first; the opening is the first. Needs the "
+        "scope `accounts:read`, in the answer of updateAccountStatus, too.",
     )
 
     @needs("status")
@@ -107,11 +111,13 @@ class Account(ModelType):
         rights = {models.Right.PARTNER}
         return [models.allowed_statuses(a.status, rights) for a in accounts]
 
+    @requires(Scope.ACCOUNTS_READ)
     @needs("user_id")
     def resolve_user(accounts, info):
         users = models.User.objects.all()
         return read_rows("User", info, users, [a.user_id for a in accounts])
 
+    @requires(Scope.ACCOUNTS_READ)
     def resolve_status_history(accounts, info, **page):
         changes = models.AccountStatusChange.objects.all()
         ids = [account.id for account in accounts]
@@ -218,8 +224,10 @@ class Mutation(graphene.ObjectType):
             required=True, description="Which account, which status, and why."
         ),
         description="Change the status of one of your accounts. Needs the scope "
-        "`accounts:write`. A status that the account can not take is "
-        "INVALID_STATUS_TRANSITION with `allowedStatuses`.",
+        "`accounts:write`; the account's `user` and `statusHistory` need "
+        "`accounts:read` besides: who selects them without it is refused, and nothing "
+        "changes. A status that the account can not take is INVALID_STATUS_TRANSITION "
+        "with `allowedStatuses`.",
     )
 
     @checked(check_update)

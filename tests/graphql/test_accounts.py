@@ -2,7 +2,8 @@ import uuid
 
 import pytest
 
-from accounts.models import Account, Actor, User
+from accounts.callers import Scope
+from accounts.models import Account, Actor, ApiKey, User
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START, Ask, World
 
@@ -71,6 +72,63 @@ def test_suspends_an_active_account(account: Account, partner: Ask):
         },
     }
     assert account.status == "SUSPENDED"
+
+
+@pytest.fixture
+def writer(world: World) -> Ask:
+    return Ask(ApiKey.objects.issue(world.partner, [Scope.ACCOUNTS_WRITE])[1])
+
+
+WRITTEN = """
+mutation ($input: UpdateAccountStatusInput!) {
+  updateAccountStatus(input: $input) {
+    previousStatus changedAt
+    account { id status statusReason allowedStatuses createdAt updatedAt %s }
+  }
+}
+"""
+
+
+def write(ask: Ask, account: Account, key: str, more: str = ""):
+    values = {"accountID": f"Account|{account.pk}", "status": "SUSPENDED"}
+    return ask(WRITTEN % more, {"input": values}, **{"Idempotency-Key": key})
+
+
+def test_a_key_that_may_only_write_reads_what_it_has_written(
+    account: Account, writer: Ask
+):
+    key = str(uuid.uuid4())
+    first = write(writer, account, key)
+    read = first.data["updateAccountStatus"]["account"]
+    assert (read["status"], read["allowedStatuses"]) == (
+        "SUSPENDED",
+        ["ACTIVE", "CLOSED"],
+    )
+    assert write(writer, account, key).body == first.body
+    assert account.history.count() == 3
+
+
+@pytest.mark.parametrize(
+    "field", ["user { id }", "statusHistory { totalCount }", "again: user { id }"]
+)
+def test_a_key_that_may_only_write_reads_neither_people_nor_the_past(
+    field: str, account: Account, writer: Ask, partner: Ask
+):
+    key = str(uuid.uuid4())
+    refused = write(writer, account, key, field)
+    assert refused.body["data"] == {"updateAccountStatus": None}
+    assert refused.code == "FORBIDDEN"
+    [error] = refused.errors
+    asked = field.split()[0].removesuffix(":")
+    assert error["path"] == ["updateAccountStatus", "account", asked]
+    assert error["extensions"]["requiredScope"] == "accounts:read"
+    account.refresh_from_db()
+    assert (account.status, account.history.count()) == ("ACTIVE", 2)
+    again = write(writer, account, key, field)
+    assert again.body == refused.body
+    assert again.headers["Idempotent-Replayed"] == "true"
+    allowed = write(partner, account, str(uuid.uuid4()), field)
+    assert allowed.data["updateAccountStatus"]["account"]["status"] == "SUSPENDED"
 
 
 def test_replays_the_first_answer(account: Account, partner: Ask):
