@@ -296,9 +296,10 @@ def holder_accounts(user_ids: Iterable[UUID]) -> dict[UUID, int]:
     return found
 
 
+# Locked, or a profile that is given to another user meanwhile would keep the old one.
 OPEN_ACCOUNTS = """
     INSERT INTO issuers_ledgeraccount (kind, holder_id, user_id)
     SELECT 'HOLDER', id, user_id FROM accounts_userholder
-    WHERE user_id = ANY (%s) ORDER BY user_id
+    WHERE user_id = ANY (%s) ORDER BY user_id FOR KEY SHARE
     ON CONFLICT DO NOTHING
 """

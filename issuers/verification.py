@@ -286,7 +286,7 @@ INVARIANTS = (
     Invariant(
         "the guards are in force",
         """
-        SELECT count(*), 10 - count(*) FILTER (WHERE tgenabled IN ('O', 'A'))
+        SELECT count(*), 11 - count(*) FILTER (WHERE tgenabled IN ('O', 'A'))
         FROM pg_trigger WHERE tgname LIKE 'register\\_%' AND NOT tgisinternal
         """,
     ),

@@ -15,6 +15,7 @@ GUARDED = (
     "issuers_ledgertransaction",
     "issuers_ledgerposting",
     "issuers_tokenprice",
+    "accounts_userholder",
     "marketdata_orderbookhead",
     "marketdata_bookchange",
     "marketdata_trade",

@@ -6,14 +6,15 @@ from datetime import datetime
 from time import monotonic
 
 import pytest
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
 
-from accounts.models import User
+from accounts.models import User, UserHolder
 from issuers import ledger
 from issuers.captable import capitalization_tables
 from issuers.ledger import Entry
 from issuers.ledger_errors import InsufficientBalance
-from issuers.models import HolderBalance, TokenLedgerHead
+from issuers.models import HolderBalance, LedgerAccount, TokenLedgerHead
 from issuers.verification import verify
 from partnerapi.engine.errors import RequestTimeout
 from tests.register import empty_token, new_issuer, people
@@ -205,3 +206,60 @@ def test_accounts_are_opened_once_by_many():
     assert in_threads(8, open_accounts) == []
     assert all(accounts == found[0] for accounts in found)
     assert len(found[0]) == 30
+
+
+def profiled():
+    """A user with a profile but no account, and one without either."""
+    users = User.objects.bulk_create(
+        User(type=User.Type.INDIVIDUAL, first_name="P", last_name=str(n))
+        for n in range(2)
+    )
+    UserHolder.objects.create(user=users[0], name="P")
+    return users
+
+
+def wait_for_somebody_who_waits():
+    stop, waiting = monotonic() + 5, 0
+    with connection.cursor() as cursor:
+        while not waiting:
+            assert monotonic() < stop
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            [[waiting]] = cursor.fetchall()
+
+
+def test_a_profile_given_away_meanwhile_gets_no_account_for_its_old_user():
+    old, new = profiled()
+    given = threading.Event()
+
+    def give():
+        with transaction.atomic():
+            UserHolder.objects.filter(user=old).update(user=new)
+            given.set()
+            wait_for_somebody_who_waits()
+
+    def open_account():
+        given.wait()
+        ledger.holder_accounts([old.pk])
+
+    assert in_threads(2, lambda number: [give, open_account][number]()) == []
+    assert UserHolder.objects.filter(user=new).exists()
+    assert not LedgerAccount.objects.exclude(holder__user=F("user")).exists()
+
+
+def test_a_profile_whose_account_is_being_opened_is_not_given_away():
+    old, new = profiled()
+    opened = threading.Event()
+
+    def open_account():
+        with transaction.atomic():
+            ledger.holder_accounts([old.pk])
+            opened.set()
+            wait_for_somebody_who_waits()
+
+    def give():
+        opened.wait()
+        UserHolder.objects.filter(user=old).update(user=new)
+
+    [refused] = in_threads(2, lambda number: [open_account, give][number]())
+    assert isinstance(refused, IntegrityError)
+    assert LedgerAccount.objects.filter(holder__user=F("user"), user=old).exists()

@@ -144,7 +144,10 @@ class UserHolderAdmin(admin.ModelAdmin):
     ordering = ["-id"]
     show_full_result_count = False
     autocomplete_fields = ["user"]
-    readonly_fields = ["id"]
+
+    def get_readonly_fields(self, request, obj=None):
+        # What the profile holds is the user's.
+        return ["id"] if obj is None else ["id", "user"]
 
     def get_search_results(self, request, queryset, search_term):
         term = search_term.lower()

@@ -279,6 +279,18 @@ def test_status_and_other_derived_values_can_not_be_posted(staff):
     assert (row.status, row.number_of_shares) == ("PENDING", 7)
 
 
+def test_a_profile_stays_its_users(staff):
+    profile = UserHolder.objects.filter(ledger_account__isnull=False)[0]
+    other = User.objects.filter(holder__isnull=True)[0]
+    data = {"user": other.pk, "name": "Renamed"}
+    assert staff.post(page(UserHolder, "change", profile.pk), data).status_code == 302
+    was = profile.user_id
+    profile.refresh_from_db()
+    assert (profile.user_id, profile.name) == (was, "Renamed")
+    assert staff.post(page(UserHolder, "add"), data).status_code == 302
+    assert other.holder.name == "Renamed"
+
+
 def test_a_document_is_uploaded_under_the_type_of_its_bytes(staff):
     content = bytes(Document.objects.filter(name="vergelune-logo.png")[0].content)
     file = SimpleUploadedFile("New.pdf", content, content_type="application/pdf")

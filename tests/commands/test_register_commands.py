@@ -6,7 +6,7 @@ from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 
-from accounts.models import User
+from accounts.models import User, UserHolder
 from issuers import ledger
 from issuers.ledger import Entry
 from issuers.models import LedgerTransaction, Token, TokenPrice
@@ -246,6 +246,12 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         ),
         ("UPDATE issuers_holderbalance SET balance = 1", "that of the last posting"),
         ("UPDATE issuers_holderbalance SET user_id = NULL", "accounts to their users"),
+        (
+            "UPDATE accounts_userholder SET user_id = (SELECT owner_id FROM "
+            "issuers_issuer LIMIT 1) WHERE id = (SELECT max(holder_id::text)::uuid "
+            "FROM issuers_ledgeraccount)",
+            "accounts to their users",
+        ),
         ("UPDATE issuers_tokenledgerhead SET supply = 1001", "Σ balances = supply"),
         ("UPDATE issuers_tokenledgerhead SET price_cents = 1", "heads stand"),
         (
@@ -257,6 +263,10 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         ("DELETE FROM issuers_tokenledgerhead", "has a head"),
         (
             "ALTER TABLE issuers_tokenprice DISABLE TRIGGER register_refuse_change",
+            "guards are in force",
+        ),
+        (
+            "ALTER TABLE accounts_userholder DISABLE TRIGGER register_keep_holder",
             "guards are in force",
         ),
     ],
@@ -293,4 +303,18 @@ def test_nobody_changes_what_was_written(register, table, statement):
         transaction.atomic(),
     ):
         connection.cursor().execute(statement.format(table))
+    assert verified()[-1] == "All 17 rules hold."
+
+
+def test_a_profile_with_an_account_stays_its_users(register, holder):
+    [user] = people(1)
+    UserHolder.objects.filter(user=user).update(name="Renamed")
+    with (
+        pytest.raises(IntegrityError, match="are transferred to that user"),
+        transaction.atomic(),
+    ):
+        UserHolder.objects.filter(user=user).update(user=holder)
+    free = User.objects.create(type="INDIVIDUAL", first_name="Cy", last_name="Berg")
+    UserHolder.objects.create(user=free, name="Cy Berg")
+    assert UserHolder.objects.filter(user=free).update(user=holder) == 1
     assert verified()[-1] == "All 17 rules hold."
