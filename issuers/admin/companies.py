@@ -2,6 +2,7 @@ from django import forms
 from django.contrib import admin
 from django.db import models
 from django.db.models.functions import Collate, Lower
+from django.utils import timezone
 from django.utils.html import format_html
 
 from issuers.models import (
@@ -167,7 +168,7 @@ class IssuerFinancialDataAdmin(admin.ModelAdmin):
 @admin.register(Article)
 class ArticleAdmin(admin.ModelAdmin):
     formfield_overrides = SECURE_ADDRESSES  # type: ignore[assignment]
-    list_display = ["title", "issuer", "published_at", "is_published"]
+    list_display = ["title", "issuer", "published_at", "state"]
     list_select_related = ["issuer"]
     list_filter = [("published_at", admin.EmptyFieldListFilter)]
     search_fields = ["title", "issuer__trading_name", "^issuer__slug"]
@@ -176,6 +177,8 @@ class ArticleAdmin(admin.ModelAdmin):
     prepopulated_fields = {"slug": ["title"]}
     readonly_fields = ["id", "created_at"]
 
-    @admin.display(description="published", boolean=True)
-    def is_published(self, article):
-        return article.published_at is not None
+    @admin.display(description="state")
+    def state(self, article):
+        if article.published_at is None:
+            return "draft"
+        return "scheduled" if article.published_at > timezone.now() else "published"

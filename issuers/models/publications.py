@@ -79,12 +79,12 @@ class IssuerFinancialData(models.Model):
 
 class ArticleQuerySet(models.QuerySet):
     def published(self):
-        """Everything but drafts."""
-        return self.filter(published_at__isnull=False)
+        """All whose time has come, by the database's clock; drafts have none."""
+        return self.filter(published_at__lte=Now())
 
 
 class Article(models.Model):
-    """News from an issuer; a draft until it has a time of publication."""
+    """News from an issuer, from its time of publication on; a draft without one."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     issuer = models.ForeignKey(
@@ -104,7 +104,9 @@ class Article(models.Model):
         help_text="Where the article is published, when elsewhere.",
     )
     published_at = models.DateTimeField(
-        null=True, blank=True, help_text="Empty: a draft, which partners never see."
+        null=True,
+        blank=True,
+        help_text="From when on partners see it. Empty: a draft, which they never see.",
     )
     cover_image = models.ForeignKey(
         Document, models.PROTECT, null=True, blank=True, related_name="+"

@@ -90,7 +90,8 @@ class Issuer(ModelType):
         description="Classification assigned to the issuer.",
     )
     articles = connection_field(
-        ArticleConnection, "Published articles of the issuer, newest first."
+        ArticleConnection,
+        "Published articles of the issuer, newest first; each appears at its time.",
     )
     legacy_shareholders = connection_field(
         LegacyShareholderConnection,

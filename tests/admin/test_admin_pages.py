@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import ApiKey, Partner, User, UserHolder
-from issuers.models import Document, Issuer, LegacyShareholder
+from issuers.models import Article, Document, Issuer, LegacyShareholder
 from partnerapi.models import IdempotencyRecord
 
 PASSWORD = "correct horse battery"
@@ -277,6 +277,18 @@ def test_status_and_other_derived_values_can_not_be_posted(staff):
     )
     row.refresh_from_db()
     assert (row.status, row.number_of_shares) == ("PENDING", 7)
+
+
+def test_articles_are_drafts_then_scheduled_then_published(staff):
+    now, minute = timezone.now(), timedelta(minutes=1)
+    states = {"draft": None, "scheduled": now + minute, "published": now - minute}
+    keys = list(Article.objects.order_by("pk").values_list("pk", flat=True)[:3])
+    for key, (state, at) in zip(keys, states.items(), strict=True):
+        Article.objects.filter(pk=key).update(title=f"It is {state}", published_at=at)
+    for state in states:
+        found = staff.get(page(Article, "changelist"), {"q": f'"It is {state}"'})
+        assert f'<td class="field-state">{state}</td>' in found.content.decode()
+        assert listed(found) == 1
 
 
 def test_a_profile_stays_its_users(staff):

@@ -7,7 +7,7 @@ from graphql import GraphQLError, GraphQLInt, parse_value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from issuers.models import Article, IssuerFinancialData
+from issuers.models import IssuerFinancialData, Token
 from partnerapi.engine.scalars import (
     MAX_EXACT_INTEGER,
     MAX_UINT64,
@@ -133,12 +133,10 @@ def test_any_offset_is_read_and_further_digits_are_cut(instant, digits):
 )
 def test_stored_times_are_answered_in_utc(stored, wire, world: World, stranger: Ask):
     instant = datetime.fromisoformat(stored).replace(tzinfo=UTC)
-    Article.objects.filter(pk=world.article.pk).update(published_at=instant)
-    answer = stranger(
-        '{ issuer(slug: "lumen") { articles { nodes { publishedAt } } } }'
-    )
-    [article] = answer.data["issuer"]["articles"]["nodes"]
-    assert article == {"publishedAt": wire}
+    Token.objects.filter(pk=world.public_token.pk).update(created_at=instant)
+    answer = stranger('{ issuer(slug: "lumen") { tokens { nodes { createdAt } } } }')
+    [token] = answer.data["issuer"]["tokens"]["nodes"]
+    assert token == {"createdAt": wire}
     assert time_to_wire(instant) == wire
     assert time_from_wire(wire) == instant
 

@@ -75,6 +75,7 @@ NODE = {
     "legacyShareholders": "numberOfShares",
     "financialData": "revenue",
 }
+PUBLISHED = "(published_at <= statement_timestamp())"
 AT_ROOT = ("issuers", "industryClassificationBenchmarks")
 WHERE = {
     "from the start": "first: 10",
@@ -157,7 +158,8 @@ def test_a_page_reads_an_index_from_where_it_begins(name: str, partner: Ask):
             assert scan["Actual Loops"] == 1, case
             assert scan["Actual Rows"] <= 11, case
             assert scan.get("Rows Removed by Filter", 0) == 0, case
-            compares = bool({*"<>"} & {*scan.get("Index Cond", "")})
+            found_by = scan.get("Index Cond", "").replace(PUBLISHED, "")
+            compares = bool({*"<>"} & {*found_by})
             assert compares == ("$" in arguments), (case, scan)
 
 

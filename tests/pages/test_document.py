@@ -1,4 +1,5 @@
 import uuid
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -59,6 +60,10 @@ def test_serves_the_cover_of_an_article_only_once_it_is_published(
     article = Article.objects.create(
         issuer=issuer, title="News", slug="news", body="…", cover_image=picture
     )
+    assert client.get(address(picture)).status_code == 404
+
+    article.published_at = timezone.now() + timedelta(minutes=5)
+    article.save(update_fields=["published_at"])
     assert client.get(address(picture)).status_code == 404
 
     article.published_at = timezone.now()
