@@ -2,12 +2,19 @@ from django import forms
 from django.contrib import admin, messages
 from django.utils import timezone
 
+from accounts.admin.keeping import KeptWhileReferredTo
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner
 
 
 @admin.register(Partner)
-class PartnerAdmin(admin.ModelAdmin):
+class PartnerAdmin(KeptWhileReferredTo):
+    # Nobody would be told that they are taken back.
+    kept_by_too = ("grants",)
+    kept = (
+        "A partner that has accounts, API keys, grants or FIX sessions can not be "
+        "deleted. Clear Is active, and every key is refused."
+    )
     list_display = ["login", "name", "is_active", "budget_points", "budget_refill"]
     list_filter = ["is_active"]
     search_fields = ["^login", "name"]

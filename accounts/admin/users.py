@@ -2,6 +2,7 @@ from django.contrib import admin
 from django.contrib.auth import forms as auth_forms
 from django.contrib.auth.admin import UserAdmin as AuthUserAdmin
 
+from accounts.admin.keeping import KeptWhileReferredTo
 from accounts.models import Country, User, UserHolder
 
 
@@ -54,7 +55,7 @@ def lower(email):
 
 
 @admin.register(User)
-class UserAdmin(AuthUserAdmin):
+class UserAdmin(KeptWhileReferredTo, AuthUserAdmin):
     form = UserChangeForm
     add_form = UserAddForm
     list_display = [
@@ -70,6 +71,13 @@ class UserAdmin(AuthUserAdmin):
     search_help_text = "The beginning of an email address, a name or a company's name"
     ordering = ["-id"]
     show_full_result_count = False
+    # The log would go with whoever is on it.
+    kept_by_too = ("logentry",)
+    kept = (
+        "Whoever has an account, a holder profile, legacy shares or an issuer can not "
+        "be deleted, nor can present and past colleagues: what they did stays on the "
+        "log. Clear Active below, and they sign in no more."
+    )
     autocomplete_fields = ["country"]
     readonly_fields = ["id", "created_at", "last_login"]
     fieldsets = [
@@ -114,7 +122,10 @@ class UserAdmin(AuthUserAdmin):
         return may_touch(request, obj) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request, obj=None):
-        return may_touch(request, obj) and super().has_delete_permission(request, obj)
+        # Only colleagues sign in.
+        if obj is not None and (obj.is_staff or obj.last_login):
+            return False
+        return super().has_delete_permission(request, obj)
 
 
 def companies_called(term, queryset, user=""):
@@ -133,7 +144,11 @@ def may_touch(request, user):
 
 
 @admin.register(UserHolder)
-class UserHolderAdmin(admin.ModelAdmin):
+class UserHolderAdmin(KeptWhileReferredTo):
+    kept = (
+        "A profile stays with its user, and for ever once it has an account in the "
+        "register."
+    )
     list_display = ["name", "user", "wallet_address"]
     list_select_related = ["user"]
     search_fields = [

@@ -5,6 +5,7 @@ from django.db.models.functions import Collate, Lower
 from django.utils import timezone
 from django.utils.html import format_html
 
+from accounts.admin.keeping import KeptWhileReferredTo
 from issuers.models import (
     Article,
     Document,
@@ -96,7 +97,13 @@ class DocumentAdmin(admin.ModelAdmin):
 
 
 @admin.register(Issuer)
-class IssuerAdmin(admin.ModelAdmin):
+class IssuerAdmin(KeptWhileReferredTo):
+    # Nobody would be told that they are taken back.
+    kept_by_too = ("grants",)
+    kept = (
+        "An issuer that has tokens, legacy shareholders or imports of them, or grants "
+        "can not be deleted."
+    )
     formfield_overrides = SECURE_ADDRESSES  # type: ignore[assignment]
     list_display = [
         "trading_name", "slug", "country", "trading_location", "owner",

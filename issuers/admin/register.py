@@ -7,6 +7,7 @@ from django.template.response import TemplateResponse
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 
+from accounts.admin.keeping import KeptWhileReferredTo
 from accounts.admin.users import companies_called
 from issuers.held import HeldByOthersError
 from issuers.models import DeliveryJob, Issuer, LegacyShareholder, Token
@@ -88,7 +89,7 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
         delivered = LegacyShareholder.objects.filter(
             pk__in=pending, delivered_by=job.created_by
         )
-        self.log_changes(request, delivered)
+        self.log_changes(request, delivered.select_related("user", "issuer"))
         if held:
             reason = (
                 f"{held} Of {len(ids)} lines {job.summary()}, until then. Mark the "
@@ -139,8 +140,13 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
 
 
 @admin.register(Token)
-class TokenAdmin(admin.ModelAdmin):
+class TokenAdmin(KeptWhileReferredTo):
     """Units and prices are recorded by commands, which ask for who and why."""
+
+    kept = (
+        "A token that has a ledger, legacy shareholders or an order book can not be "
+        "deleted."
+    )
 
     list_display = [
         "symbol", "name", "issuer", "isin", "market_type", "visibility", "supply",
@@ -159,7 +165,7 @@ class TokenAdmin(admin.ModelAdmin):
     register_fields = ["supply", "held", "price", "entries", "prices"]
 
     def get_fieldsets(self, request, obj=None):
-        fieldsets = [(None, {"fields": self.fields})]
+        fieldsets = super().get_fieldsets(request, obj)
         if obj is not None:
             said = (
                 "manage.py mint, transfer, burn, set_price and open_secondary_market "
@@ -174,17 +180,6 @@ class TokenAdmin(admin.ModelAdmin):
             return self.readonly_fields
         kept = ["issuer"] if has_ledger(obj) else []
         return [*self.readonly_fields, "market_type", *kept, *self.register_fields]
-
-    def has_delete_permission(self, request, obj=None):
-        if obj is not None and has_ledger(obj):
-            return False
-        return super().has_delete_permission(request, obj)
-
-    def get_actions(self, request):
-        actions = super().get_actions(request)
-        # One with a ledger stays for ever; an empty one is deleted on its own page.
-        actions.pop("delete_selected", None)
-        return actions
 
     @admin.display(description="supply")
     def supply(self, token):

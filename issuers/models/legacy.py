@@ -192,4 +192,4 @@ class LegacyShareholderChange(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     def __str__(self):
-        return f"{self.shareholder} until {self.created_at}"
+        return f"until {self.created_at}"

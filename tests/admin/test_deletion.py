@@ -1,0 +1,214 @@
+"""What stays is not offered for deletion, and a page of one query says so."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accounts.models import Account, Actor, ApiKey, Partner, User, UserHolder
+from issuers import ledger
+from issuers.models import Issuer, IssuerGrant, LegacyImport, LegacyShareholder, Token
+from marketdata.models import FixSession
+from tests.characters import START, World
+from tests.register import people
+
+ANA = Actor("ana@example.com", is_staff=True)
+
+
+def person(**fields: Any) -> User:
+    return User.objects.create(
+        type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund", **fields
+    )
+
+
+@pytest.fixture
+def staff(db: None) -> Client:
+    user = User.objects.create_superuser(
+        "ana@example.com", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
+    )  # fmt: skip
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def address(row: Any, page: str) -> str:
+    meta = row._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{page}", args=[row.pk])
+
+
+def log_of(user: User) -> None:
+    LogEntry.objects.log_actions(user.pk, [user], CHANGE, "Changed.")
+
+
+def user_with(world: World, what: str) -> User:
+    if what == "issuer":
+        return world.quiet.owner
+    if what == "legacy shares":
+        return world.shareholders[0].user
+    if what == "staff":
+        return person(is_staff=True)
+    if what == "signed in":
+        return person(last_login=START)
+    user = person()
+    if what == "account":
+        Account.objects.open(world.partner, user, ANA, START)
+    elif what == "profile":
+        UserHolder.objects.create(user=user, name="Otto")
+    elif what == "log":
+        log_of(user)
+    return user
+
+
+def holder_with(world: World, what: str) -> UserHolder:
+    return people(1)[0].holder
+
+
+def partner_with(world: World, what: str) -> Partner:
+    partner = Partner.objects.create(login="acme", name="Acme")
+    if what == "account":
+        Account.objects.open(partner, person(), ANA, START)
+    elif what == "key":
+        ApiKey.objects.issue(partner, [])
+    elif what == "grant":
+        IssuerGrant.objects.create(partner=partner, issuer=world.listed)
+    elif what == "session":
+        FixSession.objects.create(partner=partner, comp_id="ACME")
+    return partner
+
+
+def new_issuer(world: World) -> Issuer:
+    return Issuer.objects.create(
+        trading_name="New", slug="new", trading_location="Lyon", owner=world.owner
+    )
+
+
+def new_token(issuer: Issuer) -> Token:
+    return Token.objects.create(
+        issuer=issuer,
+        name="New",
+        symbol="NEW",
+        created_at=datetime(2024, 1, 1, tzinfo=UTC),
+    )
+
+
+def legacy_line(issuer: Issuer, token: Token | None = None) -> None:
+    LegacyShareholder.objects.create(
+        issuer=issuer, token=token, user=issuer.owner, number_of_shares=1, price_cents=1
+    )
+
+
+def issuer_with(world: World, what: str) -> Issuer:
+    issuer = new_issuer(world)
+    if what == "token":
+        new_token(issuer)
+    elif what == "legacy shares":
+        legacy_line(issuer)
+    elif what == "import":
+        LegacyImport.objects.create(
+            issuer=issuer, file_name="f", checksum_sha256="0", imported_by="ana"
+        )
+    elif what == "treasury":
+        ledger.treasury(issuer)
+    elif what == "grant":
+        IssuerGrant.objects.create(partner=world.partner, issuer=issuer)
+    return issuer
+
+
+def token_with(world: World, what: str) -> Token:
+    token = new_token(world.quiet)
+    if what == "price":
+        ledger.set_price(token.pk, 1, "MANUAL", "ana@example.com")
+    elif what == "entry":
+        own = ledger.treasury(world.quiet)
+        ledger.record([ledger.Entry(token.pk, "MINT", 1, None, own)], "ana@example.com")
+    elif what == "legacy shares":
+        legacy_line(world.quiet, token)
+    return token
+
+
+MADE = {
+    user_with: [
+        "issuer", "legacy shares", "account", "profile", "staff", "signed in", "log"
+    ],
+    holder_with: ["ledger account"],
+    partner_with: ["account", "key", "grant", "session"],
+    issuer_with: ["token", "legacy shares", "import", "treasury", "grant"],
+    token_with: ["price", "entry", "legacy shares"],
+}  # fmt: skip
+KEPT = [(make, what) for make, all_ in MADE.items() for what in all_]
+
+
+@pytest.mark.parametrize(("make", "what"), KEPT)
+def test_what_something_stands_on_is_not_deleted(
+    make: Any, what: str, world: World, staff: Client
+):
+    row = make(world, what)
+    page = staff.get(address(row, "change")).content.decode()
+    assert address(row, "delete") not in page
+    assert '<div class="description">' in page
+    for ask in (staff.get, staff.post):
+        assert ask(address(row, "delete"), {"post": "yes"}).status_code == 403
+    assert type(row).objects.filter(pk=row.pk).exists()
+
+
+@pytest.mark.parametrize("make", [m for m in MADE if m is not holder_with])
+def test_what_nothing_stands_on_is_deleted(make: Any, world: World, staff: Client):
+    row = make(world, "nothing")
+    delete = address(row, "delete")
+    assert delete in staff.get(address(row, "change")).content.decode()
+    assert staff.post(delete, {"post": "yes"}).status_code == 302
+    assert not type(row).objects.filter(pk=row.pk).exists()
+
+
+@pytest.mark.parametrize("model", [User, UserHolder, Partner, Issuer, Token])
+def test_rows_are_deleted_one_by_one(model: Any, world: World, staff: Client):
+    people(1)
+    meta = model._meta
+    page = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
+    assert "delete_selected" not in staff.get(page).content.decode()
+    row = model.objects.all()[0]
+    data = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
+    staff.post(page, data)
+    assert model.objects.filter(pk=row.pk).exists()
+
+
+def test_a_refusal_asks_as_much_for_many_rows_as_for_one(world: World, staff: Client):
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            answer = staff.get(address(world.listed, "delete"))
+        assert answer.status_code == 403
+        return len(captured)
+
+    few = queries()
+    for _ in range(30):
+        legacy_line(world.listed, world.public_token)
+    assert queries() == few <= 6
+
+
+def test_deliveries_are_logged_with_as_many_queries_for_more_lines(
+    world: World, staff: Client
+):
+    noted = LogEntry.objects.filter(change_message="Marked DELIVERED.")
+    pending = LegacyShareholder.objects.filter(token=world.public_token).exclude(
+        status="DELIVERED"
+    )
+    page = reverse("admin:issuers_legacyshareholder_changelist")
+
+    def queries(lines: int) -> int:
+        for _ in range(lines):
+            legacy_line(world.listed, world.public_token)
+        chosen = list(pending.values_list("pk", flat=True))
+        before = noted.count()
+        data = {"action": "mark_delivered", "source": "MINT"}
+        with CaptureQueriesContext(connection) as captured:
+            staff.post(page, {**data, "_selected_action": chosen})
+        assert noted.count() == before + lines
+        return len([q for q in captured if 'FROM "accounts_user"' in q["sql"]])
+
+    # The first opens the holder's account.
+    assert queries(1) >= queries(2) == queries(6)
