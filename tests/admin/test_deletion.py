@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -188,6 +188,18 @@ def test_a_refusal_asks_as_much_for_many_rows_as_for_one(world: World, staff: Cl
     for _ in range(30):
         legacy_line(world.listed, world.public_token)
     assert queries() == few <= 6
+
+
+def test_what_staff_did_outlives_any_deletion(db: None):
+    user = person()
+    log_of(user)
+    for rows in (LogEntry.objects.filter(user=user), User.objects.filter(pk=user.pk)):
+        with (
+            pytest.raises(IntegrityError, match="Clear is_active on the user instead"),
+            transaction.atomic(),
+        ):
+            rows.delete()
+    assert LogEntry.objects.get().user == user
 
 
 def test_deliveries_are_logged_with_as_many_queries_for_more_lines(
