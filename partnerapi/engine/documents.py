@@ -16,13 +16,10 @@ from graphql import (
     OperationDefinitionNode,
     OperationType,
     OverlappingFieldsCanBeMergedRule,
-    VariableNode,
-    Visitor,
     parse,
     print_ast,
     specified_rules,
     validate,
-    visit,
 )
 from graphql.execution.values import get_variable_values
 
@@ -43,7 +40,7 @@ from partnerapi.engine.limits import (
     too_dear,
 )
 from partnerapi.engine.overlap import OverlappingFieldsRule
-from partnerapi.engine.selections import Selection, Source
+from partnerapi.engine.selections import Reach, Selection, Source
 
 MAX_ERRORS = 20
 CACHED_DOCUMENTS = 1000
@@ -102,8 +99,11 @@ class Operation:
             for definition in ast.definitions
             if isinstance(definition, FragmentDefinitionNode)
         }
-        self.directive_variables = variables_of_directives(ast)
         self.plans: dict[tuple[Any, ...], Plan] = {}
+
+    @cached_property
+    def directive_variables(self) -> list[str]:
+        return sorted(Reach(self.fragments, [self.node]).directive_variables)
 
     @cached_property
     def printed(self) -> str:
@@ -120,11 +120,16 @@ class Operation:
         Raises:
             MaxCostExceeded: too dear whatever the variables are.
             MaxMutationsExceeded: more than one root field in a mutation.
+            OperationResolutionFailure: the schema has no such operations.
+            GraphQLError: a directive's argument is null.
         """
         decisive = tuple(variables.get(name) for name in self.directive_variables)
         plan = self.plans.get(decisive)
         if plan is None:
-            root = self.schema.get_root_type(self.node.operation)
+            kind = self.node.operation
+            root = self.schema.get_root_type(kind)
+            if root is None:
+                raise OperationResolutionFailure(f"This schema has no {kind.value}s.")
             source = Source(self.schema, self.fragments, dict(variables))
             selection = source.select(root, [self.node])  # type: ignore[list-item]
             if self.is_mutation:
@@ -211,6 +216,8 @@ def prepare(
             raise too_dear(price)
     except PartnerAPIError as error:
         raise Refused([as_graphql_error(error)]) from error
+    except GraphQLError as error:
+        raise Refused(coded([error], BadUserInput.code)) from error
     return Prepared(operation, plan, inputs, variables, price)
 
 
@@ -264,20 +271,3 @@ def parse_text(text: str) -> DocumentNode:
 
 def as_graphql_error(error: PartnerAPIError) -> GraphQLError:
     return GraphQLError(str(error), extensions={"code": error.code, **error.details})
-
-
-class DirectiveVariables(Visitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def enter_directive(self, node: Any, *_: Any) -> None:
-        for argument in node.arguments:
-            if isinstance(argument.value, VariableNode):
-                self.names.add(argument.value.name.value)
-
-
-def variables_of_directives(ast: DocumentNode) -> list[str]:
-    visitor = DirectiveVariables()
-    visit(ast, visitor)
-    return sorted(visitor.names)

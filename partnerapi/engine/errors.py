@@ -30,7 +30,8 @@ class ValidationFailed(PartnerAPIError):
 
 
 class OperationResolutionFailure(PartnerAPIError):
-    """`operationName` names none or is missing where there are several."""
+    """`operationName` names none, or is missing where there are several, or the schema
+    has no such operations."""
 
     code = "OPERATION_RESOLUTION_FAILURE"
 

@@ -124,18 +124,15 @@ class Step:
     ) -> list[Any]:
         if self.attribute is not None:
             return read(self.attribute)
-        if self.batch is None:
-            value = (
-                self.field.parent.name
-                if self.field.name == "__typename"
-                else introspect(self.field, run.prepared)
-            )
-            return [value] * len(parents)
+        if self.batch is None and self.field.name == "__typename":
+            return [self.field.parent.name] * len(parents)
         try:
             if monotonic() > run.deadline:
                 raise RequestTimeout(
                     "The request took too long and was ended; ask for smaller pages."
                 )
+            if self.batch is None:
+                return [introspect(self.field, run.prepared)] * len(parents)
             arguments = self.arguments
             if arguments is None:
                 definition, node = self.field.definition, self.field.nodes[0]

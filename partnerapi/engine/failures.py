@@ -37,10 +37,9 @@ def settle(selection: Selection, data: Any, types: dict[int, str]) -> ExecutionR
     def settle_object(below: Selection, obj: dict[str, Any], path: Path | None) -> Any:
         name = types.get(id(obj), below.type.name)
         for field in below.fields(name):
-            if field.name not in INTROSPECTION:
-                here = Path(path, field.key, name)
-                type_ = field.definition.type
-                obj[field.key] = settle_value(obj[field.key], type_, field, here)
+            here = Path(path, field.key, name)
+            type_ = field.definition.type
+            obj[field.key] = settle_value(obj[field.key], type_, field, here)
         return obj
 
     def settle_value(value: Any, type_: Any, field: SelectedField, path: Path) -> Any:
@@ -60,9 +59,10 @@ def settle(selection: Selection, data: Any, types: dict[int, str]) -> ExecutionR
                 settle_value(item, type_.of_type, field, path.add_key(n, None))
                 for n, item in enumerate(value)
             ]
-        if value is not None and field.selection:
-            return settle_object(field.selection, value, path)
-        return value
+        # What an introspection answers holds no failures.
+        if value is None or field.selection is None or field.name in INTROSPECTION:
+            return value
+        return settle_object(field.selection, value, path)
 
     try:
         return ExecutionResult(settle_object(selection, data, None), errors)

@@ -86,7 +86,11 @@ class Introspection:
 
 
 def introspect(field: SelectedField, prepared: "Prepared") -> Any:
-    """What graphql-core answers to an introspection field; kept with the plan."""
+    """What graphql-core answers to an introspection field; kept with the plan.
+
+    Raises:
+        GraphQLError: an argument is null that must not be.
+    """
     known = prepared.plan.introspected
     key = (field.key, repr(prepared.variables))
     if key not in known:
@@ -101,6 +105,8 @@ def introspect(field: SelectedField, prepared: "Prepared") -> Any:
         answered = execute_sync(
             operation.schema, document, variable_values=prepared.inputs
         )
+        if answered.errors:
+            raise answered.errors[0]
         if len(known) >= MAX_KEPT:
             known.clear()
         known[key] = (answered.data or {})[field.key]

@@ -252,8 +252,10 @@ class Pricing:
 
     def of_rows(self, part: SelectedField) -> tuple[Price, int]:
         """What `edges`, `nodes` or `pageInfo` cost for one row of the page."""
-        if part.selection is None or part.name == "pageInfo":
+        if part.selection is None:
             return 0, 0
+        if part.name == "pageInfo":
+            return self.of_selection(part.selection)
         if part.name == "nodes":
             return add([(1, 1), self.of_selection(part.selection)])
         return add(

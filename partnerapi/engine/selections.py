@@ -5,6 +5,7 @@ fragments are spread, duplicates merged and @skip/@include decided (GraphQL
 specification, section 6.3.2 and 6.4.3).
 """
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from graphql import (
@@ -13,12 +14,16 @@ from graphql import (
     GraphQLField,
     GraphQLObjectType,
     GraphQLSchema,
+    Node,
     SchemaMetaFieldDef,
     TypeMetaFieldDef,
     TypeNameMetaFieldDef,
+    VariableNode,
+    Visitor,
     get_named_type,
     is_abstract_type,
     is_composite_type,
+    visit,
 )
 from graphql.execution.collect_fields import collect_sub_fields
 
@@ -145,3 +150,32 @@ class Selection:
             for type_ in self.types
             for field in self.fields(type_.name)
         )
+
+
+class Reach(Visitor):
+    """The fragments and variables that some nodes use, in fragments, too."""
+
+    def __init__(
+        self, fragments: dict[str, FragmentDefinitionNode], nodes: Iterable[Node]
+    ) -> None:
+        super().__init__()
+        self.known = fragments
+        self.fragments: dict[str, FragmentDefinitionNode] = {}
+        self.variables: set[str] = set()
+        self.directive_variables: set[str] = set()
+        for node in nodes:
+            visit(node, self)
+
+    def enter_fragment_spread(self, node: Any, *_: Any) -> None:
+        name = node.name.value
+        if name not in self.fragments:
+            self.fragments[name] = self.known[name]
+            visit(self.known[name], self)
+
+    def enter_variable(self, node: Any, *_: Any) -> None:
+        self.variables.add(node.name.value)
+
+    def enter_directive(self, node: Any, *_: Any) -> None:
+        for argument in node.arguments:
+            if isinstance(argument.value, VariableNode):
+                self.directive_variables.add(argument.value.name.value)

@@ -194,6 +194,11 @@ DOCUMENTS = {
     + "} } } } }",
     # Operations and variables
     "390 operations": times(390, "query q# { __typename }"),
+    "210 operations": times(
+        70,
+        "query a# { __typename } query b# { viewer { login } } "
+        "query c# { issuers { totalCount } }",
+    ),
     "100 operations of one name": "query q { __typename } " * 100,
     "100 operations without name": "{ __typename } " * 100,
     "390 variables that nobody uses": f"query ({times(390, '$v#: Int')}) "

@@ -106,6 +106,11 @@ class Leaves:
     )
 
 
+class Weight(graphene.InputObjectType):
+    grams = graphene.Int(required=True)
+    exact = graphene.Boolean(default_value=True)
+
+
 class Branches:
     child = graphene.Field(
         lambda: SchemaThing,
@@ -114,6 +119,19 @@ class Branches:
     )
     sure = graphene.Field(
         lambda: SchemaThing, required=True, resolver=values("sure", thing)
+    )
+    exact = graphene.Field(
+        lambda: SchemaThing,
+        number=graphene.Int(required=True),
+        resolver=values("exact", thing),
+    )
+    sum = graphene.Int(
+        numbers=graphene.List(graphene.NonNull(graphene.Int), required=True),
+        resolver=values("sum", lambda t, r: r.randrange(1000)),
+    )
+    weigh = graphene.Int(
+        weight=Weight(required=True),
+        resolver=values("weigh", lambda t, r: r.randrange(1000)),
     )
     any = graphene.Field(Named, resolver=values("any", either))
     things = graphene.List(

@@ -18,6 +18,7 @@ from graphql import (
     ListValueNode,
     NamedTypeNode,
     NameNode,
+    ObjectValueNode,
     OperationDefinitionNode,
     SelectionNode,
     SelectionSetNode,
@@ -137,6 +138,11 @@ class Shapes:
                 value.values = tuple(
                     self.bound(item, items.of_type, 0.2) for item in value.values
                 )
+            if isinstance(value, ObjectValueNode):
+                inputs = get_named_type(type_).fields
+                for field in value.fields:
+                    type_ = inputs[field.name.value].type
+                    field.value = self.bound(field.value, type_, 0.2)
             return value
         name = f"v{len(self.definitions)}"
         plain = str(type_).removesuffix("!")
@@ -146,6 +152,9 @@ class Shapes:
             default, required = value, False
         if default is None or self.chance(0.5):
             self.variables[name] = value_from_ast_untyped(value)
+        elif self.chance(0.1):
+            # Where null can not stand, only the request can tell.
+            self.variables[name] = None
         variable = VariableNode(name=NameNode(value=name))
         self.definitions.append(
             VariableDefinitionNode(
