@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from django.conf import settings
@@ -23,6 +23,7 @@ from graphql import (
 )
 from graphql.execution.values import get_variable_values
 
+from partnerapi.engine.cache import Cache
 from partnerapi.engine.errors import (
     BadUserInput,
     MaxDepthExceeded,
@@ -32,6 +33,7 @@ from partnerapi.engine.errors import (
     PartnerAPIError,
     ValidationFailed,
 )
+from partnerapi.engine.introspection import Asked
 from partnerapi.engine.limits import (
     Price,
     Pricing,
@@ -43,9 +45,15 @@ from partnerapi.engine.overlap import OverlappingFieldsRule
 from partnerapi.engine.selections import Reach, Selection, Source
 
 MAX_ERRORS = 20
-CACHED_DOCUMENTS = 1000
+CACHED_SIZE = 400_000
+"""Characters of all documents that are kept; the dearest take 270 bytes each."""
 CACHED_TEXT_LENGTH = 20_000
-CACHED_PLANS = 64
+MOST_SIZE = 40_000
+"""The most that is kept of one document with its plans, counted as characters."""
+BARE_SIZE = 100
+"""What a document counts as besides its text."""
+FIELD_SIZE = 4
+"""What a field of a plan counts as."""
 RULES = [
     OverlappingFieldsRule if rule is OverlappingFieldsCanBeMergedRule else rule
     for rule in (*specified_rules, MaxIntrospectionDepthRule)
@@ -82,23 +90,25 @@ class Plan:
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
         self.price: Price = Pricing().price(selection)
-        self.introspected: dict[tuple[str, str], Any] = {}
+        self.asked: dict[str, Asked] = {}
+        self.size = FIELD_SIZE * selection.source.count_fields()
 
 
 class Operation:
     """An operation of a document; its plans depend on the variables of directives."""
 
     def __init__(
-        self, schema: GraphQLSchema, ast: DocumentNode, node: OperationDefinitionNode
+        self,
+        schema: GraphQLSchema,
+        ast: DocumentNode,
+        fragments: dict[str, FragmentDefinitionNode],
+        node: OperationDefinitionNode,
     ) -> None:
         self.schema = schema
         self.ast = ast
+        self.fragments = fragments
         self.node = node
-        self.fragments = {
-            definition.name.value: definition
-            for definition in ast.definitions
-            if isinstance(definition, FragmentDefinitionNode)
-        }
+        self.name = node.name.value if node.name else None
         self.plans: dict[tuple[Any, ...], Plan] = {}
 
     @cached_property
@@ -115,7 +125,7 @@ class Operation:
         return self.node.operation is OperationType.MUTATION
 
     def plan(self, variables: Mapping[str, Any]) -> Plan:
-        """The plan for these coerced variables.
+        """A plan for these coerced variables.
 
         Raises:
             MaxCostExceeded: too dear whatever the variables are.
@@ -123,22 +133,15 @@ class Operation:
             OperationResolutionFailure: the schema has no such operations.
             GraphQLError: a directive's argument is null.
         """
-        decisive = tuple(variables.get(name) for name in self.directive_variables)
-        plan = self.plans.get(decisive)
-        if plan is None:
-            kind = self.node.operation
-            root = self.schema.get_root_type(kind)
-            if root is None:
-                raise OperationResolutionFailure(f"This schema has no {kind.value}s.")
-            source = Source(self.schema, self.fragments, dict(variables))
-            selection = source.select(root, [self.node])  # type: ignore[list-item]
-            if self.is_mutation:
-                check_mutations(selection)
-            plan = Plan(selection)
-            if len(self.plans) >= CACHED_PLANS:
-                self.plans.clear()
-            self.plans[decisive] = plan
-        return plan
+        kind = self.node.operation
+        root = self.schema.get_root_type(kind)
+        if root is None:
+            raise OperationResolutionFailure(f"This schema has no {kind.value}s.")
+        source = Source(self.schema, self.fragments, dict(variables))
+        selection = source.select(root, [self.node])  # type: ignore[list-item]
+        if self.is_mutation:
+            check_mutations(selection)
+        return Plan(selection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +160,25 @@ class Document:
 
     def __init__(
         self,
-        ast: DocumentNode | None,
         schema: GraphQLSchema,
+        text: str,
+        ast: DocumentNode | None,
         errors: list[GraphQLError],
     ) -> None:
+        self.key = schema, text
+        self.size = BARE_SIZE + len(text)
         self.errors = errors
-        self.operations = (
-            [
-                Operation(schema, ast, definition)
-                for definition in ast.definitions
-                if isinstance(definition, OperationDefinitionNode)
-            ]
-            if ast
-            else []
-        )
+        definitions = ast.definitions if ast else ()
+        fragments = {
+            definition.name.value: definition
+            for definition in definitions
+            if isinstance(definition, FragmentDefinitionNode)
+        }
+        self.operations = [
+            Operation(schema, ast, fragments, definition)
+            for definition in definitions
+            if ast and isinstance(definition, OperationDefinitionNode)
+        ]
 
     def operation(self, name: str | None) -> Operation:
         """The operation of this name, or the only one.
@@ -178,22 +186,30 @@ class Document:
         Raises:
             OperationResolutionFailure: no such operation, or several and no name.
         """
-        names = [op.node.name.value if op.node.name else None for op in self.operations]
+        if name is None and len(self.operations) == 1:
+            return self.operations[0]
+        names = [operation.name for operation in self.operations]
+        if name is not None and name in names:
+            return self.operations[names.index(name)]
         listed = (
             ", ".join(f"`{known}`" for known in names if known) or "one without name"
         )
-        if name is not None:
-            if name not in names:
-                raise OperationResolutionFailure(
-                    f"The document has no operation `{name}`; it holds {listed}."
-                )
-            return self.operations[names.index(name)]
-        if len(self.operations) > 1:
+        if name is None:
             raise OperationResolutionFailure(
                 f"The document holds several operations ({listed}); name one of them "
                 "in `operationName`."
             )
-        return self.operations[0]
+        raise OperationResolutionFailure(
+            f"The document has no operation `{name}`; it holds {listed}."
+        )
+
+    def keep(self) -> None:
+        """Keep the document for next time, if it is of ordinary length."""
+        if len(self.key[1]) <= CACHED_TEXT_LENGTH:
+            documents.keep(self.key, self, self.size)
+
+
+documents: Cache[Document] = Cache(CACHED_SIZE)
 
 
 def prepare(
@@ -210,7 +226,9 @@ def prepare(
     try:
         operation = document.operation(operation_name)
         variables = coerce(schema, operation, inputs)
-        plan = operation.plan(variables)
+        decisive = tuple(map(variables.get, operation.directive_variables))
+        known = operation.plans.get(decisive)
+        plan = known or operation.plan(variables)
         price = plan.price if isinstance(plan.price, int) else plan.price(variables)
         if price > settings.PARTNER_API_MAX_COST:
             raise too_dear(price)
@@ -218,6 +236,10 @@ def prepare(
         raise Refused([as_graphql_error(error)]) from error
     except GraphQLError as error:
         raise Refused(coded([error], BadUserInput.code)) from error
+    if known is None and document.size + plan.size <= MOST_SIZE:
+        operation.plans[decisive] = plan
+        document.size += plan.size
+        document.keep()
     return Prepared(operation, plan, inputs, variables, price)
 
 
@@ -232,27 +254,30 @@ def coerce(
 
 
 def read_document(schema: GraphQLSchema, text: str) -> Document:
-    """Parse, count, validate; documents of ordinary length are kept for next time."""
-    read = read_once if len(text) <= CACHED_TEXT_LENGTH else read_once.__wrapped__
-    return read(schema, text)
+    """Parse, count, validate, or find what came of it last time."""
+    document = documents.get((schema, text))
+    if document is None:
+        document = Document(schema, text, *read(schema, text))
+        document.keep()
+    return document
 
 
-@lru_cache(maxsize=CACHED_DOCUMENTS)
-def read_once(schema: GraphQLSchema, text: str) -> Document:
+def read(
+    schema: GraphQLSchema, text: str
+) -> tuple[DocumentNode | None, list[GraphQLError]]:
+    """A valid document's tree, or the errors for which it is refused."""
     try:
         ast = parse_text(text)
         check_counts(ast)
         errors = validate(schema, ast, RULES, max_errors=MAX_ERRORS)
     except PartnerAPIError as error:
-        return Document(None, schema, [as_graphql_error(error)])
+        return None, [as_graphql_error(error)]
     except GraphQLSyntaxError as error:
-        error.extensions = {"code": ParseFailed.code}
-        return Document(None, schema, [error])
+        return None, coded([error], ParseFailed.code)
     except RecursionError:
         deep = MaxDepthExceeded("The document nests values or fields far too deeply.")
-        return Document(None, schema, [as_graphql_error(deep)])
-    errors = coded(errors, ValidationFailed.code)
-    return Document(None if errors else ast, schema, errors)
+        return None, [as_graphql_error(deep)]
+    return None if errors else ast, coded(errors, ValidationFailed.code)
 
 
 def parse_text(text: str) -> DocumentNode:

@@ -1,5 +1,7 @@
 """Introspection: counted on the schema first, then answered by graphql-core."""
 
+from collections.abc import Hashable
+from hashlib import sha256
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +12,22 @@ from graphql import (
     execute_sync,
     get_nullable_type,
     is_list_type,
+    print_ast,
 )
 
+from partnerapi.engine.cache import Cache
 from partnerapi.engine.errors import MaxCostExceeded
-from partnerapi.engine.selections import SelectedField, Selection
+from partnerapi.engine.selections import Reach, SelectedField, Selection
 
 if TYPE_CHECKING:
-    from partnerapi.engine.documents import Prepared
+    from partnerapi.engine.documents import Operation, Prepared
 
 INTROSPECTION = ("__schema", "__type")
-MAX_KEPT = 64
 MAX_FIELDS = 10_000
 """Some three times what the introspection query of GraphiQL and code generators
 answers."""
+MAX_RESULTS = 32
+"""Answers that are kept; the largest take 1 MB."""
 
 
 class Introspection:
@@ -85,16 +90,40 @@ class Introspection:
             )
 
 
+class Asked:
+    """What an introspection field asks, however the rest of its document reads."""
+
+    def __init__(self, field: SelectedField, operation: "Operation") -> None:
+        reach = Reach(operation.fragments, field.nodes)
+        printed = map(print_ast, (*field.nodes, *reach.fragments.values()))
+        self.schema = operation.schema
+        self.digest = sha256("\n".join(printed).encode()).digest()
+        self.names = sorted(reach.variables)
+
+    def key(self, variables: dict[str, Any]) -> Hashable:
+        """The same key for what is answered the same; short, whatever is asked."""
+        if not self.names:
+            return self.schema, self.digest
+        used = repr([(n, variables[n]) for n in self.names if n in variables])
+        return self.schema, sha256(self.digest + used.encode()).digest()
+
+
+results: Cache[dict[str, Any]] = Cache(MAX_RESULTS)
+
+
 def introspect(field: SelectedField, prepared: "Prepared") -> Any:
-    """What graphql-core answers to an introspection field; kept with the plan.
+    """What graphql-core answers to an introspection field, kept for all who ask it.
 
     Raises:
         GraphQLError: an argument is null that must not be.
     """
-    known = prepared.plan.introspected
-    key = (field.key, repr(prepared.variables))
-    if key not in known:
-        operation = prepared.operation
+    operation, plan = prepared.operation, prepared.plan
+    asked = plan.asked.get(field.key)
+    if asked is None:
+        asked = plan.asked[field.key] = Asked(field, operation)
+    key = asked.key(prepared.variables)
+    data = results.get(key)
+    if data is None:
         alone = OperationDefinitionNode(
             operation=operation.node.operation,
             variable_definitions=operation.node.variable_definitions,
@@ -107,7 +136,6 @@ def introspect(field: SelectedField, prepared: "Prepared") -> Any:
         )
         if answered.errors:
             raise answered.errors[0]
-        if len(known) >= MAX_KEPT:
-            known.clear()
-        known[key] = (answered.data or {})[field.key]
-    return known[key]
+        data = answered.data or {}
+        results.keep(key, data, size=1)
+    return data[field.key]

@@ -66,6 +66,13 @@ class Source:
             selection = self.made[key] = Selection(self, type_, nodes)
         return selection
 
+    def count_fields(self) -> int:
+        """How many fields have been collected so far, on all types."""
+        return sum(
+            1 + sum(map(len, selection.fields_by_type.values()))
+            for selection in self.made.values()
+        )
+
 
 class SelectedField:
     """One response key of a selection: its field, and what is selected below it."""

@@ -12,6 +12,8 @@ from typing import Any
 import psutil
 from rich.table import Table
 
+from partnerapi.engine.documents import documents
+from partnerapi.engine.introspection import results
 from tests.benchmarks.graphql.answers import FIGURES, OWN, WrongAnswer
 from tests.benchmarks.graphql.inside import Application
 from tests.benchmarks.graphql.progress import shown
@@ -31,11 +33,12 @@ def document(number: int) -> tuple[str, dict[str, bool]]:
     chance = random.Random(number)
     own = " ".join(chance.sample(FIELDS, chance.randint(1, 3)))
     figures = " ".join(chance.sample(FIGURE_FIELDS, chance.randint(1, 2)))
+    asked = f' type{number}: __type(name: "Issuer") {{ kind }}' * (number % 10 == 0)
     directive = "@include(if: $with)" if number % 3 else "@skip(if: $with)"
     return (
         f"query Number{number}($with: Boolean!) {{ list{number}: issuers(first: 1)"
         f" {{ nodes {{ {own} financialData(first: 1) {directive}"
-        f" {{ nodes {{ {figures} }} }} }} }} }}",
+        f" {{ nodes {{ {figures} }} }} }} }}{asked} }}",
         {"with": chance.random() < 0.5},
     )
 
@@ -50,7 +53,7 @@ def mostly_the_same(count: int) -> Iterator[int]:
 
 @dataclass
 class Caches:
-    """The functools caches of the project, and their counters at one time."""
+    """The caches of the project, and their counters at one time."""
 
     counters: dict[str, Any]
 
@@ -62,7 +65,13 @@ class Caches:
             if isinstance(one, functools._lru_cache_wrapper)
             and one.__module__.partition(".")[0] in PROJECT
         ]
-        return cls({f"{c.__module__}.{c.__qualname__}": c.cache_info() for c in found})
+        own = {
+            "documents, in characters": documents.cache_info(),
+            "introspections": results.cache_info(),
+        }
+        return cls(
+            {f"{c.__module__}.{c.__qualname__}": c.cache_info() for c in found} | own
+        )
 
 
 def storm(key: str, count: int) -> Table:
