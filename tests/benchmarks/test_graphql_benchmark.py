@@ -69,7 +69,7 @@ def test_documents_for_the_caches_are_valid_and_differ(ask):
     texts = set()
     for number in range(30):
         text, variables = caches.document(number)
-        assert list(ask(text, variables).data) == [f"list{number}"]
+        assert next(iter(ask(text, variables).data)) == f"list{number}"
         texts.add(text)
     assert len(texts) == 30
 
