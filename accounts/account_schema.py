@@ -6,7 +6,7 @@ from django.utils import timezone
 from accounts import models
 from accounts.callers import Scope, check_scope, requires
 from accounts.schema import User
-from partnerapi.engine.errors import BadUserInput, NotFound
+from partnerapi.core.errors import BadUserInput, NotFound
 from partnerapi.engine.pages import read_pages, read_rows
 from partnerapi.engine.relay import (
     Connection,

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import TextChoices
 
-from partnerapi.engine.errors import PartnerAPIError
+from partnerapi.core.errors import PartnerAPIError
 
 
 class Scope(TextChoices):

@@ -18,7 +18,7 @@ from django.db import OperationalError
 
 from issuers.captable_columns import Holders, TokenSummary
 from issuers.captable_reading import read_holders
-from partnerapi.engine.errors import PartnerAPIError, RequestTimeout
+from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.engine.pages import fetch
 from partnerapi.engine.scalars import MAX_UINT64
 

@@ -8,7 +8,6 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from issuers import ledger
-from issuers.held import giving_up_on_others
 from issuers.ledger import Entry, Kind, Recorded
 from issuers.ledger_errors import LedgerError
 from issuers.models import (
@@ -17,6 +16,7 @@ from issuers.models import (
     LedgerTransaction,
     LegacyShareholder,
 )
+from partnerapi.core.lock_waits import giving_up_on_others
 
 
 class NotPending(LedgerError):

@@ -4,7 +4,7 @@ import graphene
 
 from accounts.callers import Scope, requires
 from marketdata.current_books import CurrentBook, read_books
-from partnerapi.engine.errors import BadUserInput
+from partnerapi.core.errors import BadUserInput
 from partnerapi.engine.limits import MAX_LEVELS
 from partnerapi.engine.resolvers import needs
 from partnerapi.engine.scalars import Time, Uint64

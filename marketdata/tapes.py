@@ -35,8 +35,6 @@ from itertools import chain, groupby
 from operator import attrgetter
 from typing import BinaryIO, NamedTuple
 
-from issuers.imports.tabular import Problem, WrongFileError
-from marketdata.lines import BrokenFile, lines
 from marketdata.log import MAX, Deal
 from marketdata.orderbook import (
     ASK,
@@ -46,6 +44,8 @@ from marketdata.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
+from partnerapi.core.csv_tables import Problem, WrongFileError
+from partnerapi.core.gzip_lines import BrokenFile, lines
 
 CHANGE, TRADE, RESET = "change", "trade", "reset"
 SIDES = {"bid": BID, "ask": ASK}

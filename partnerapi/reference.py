@@ -27,7 +27,7 @@ from graphql import (
     print_ast,
 )
 
-from partnerapi.engine.errors import INTERNAL_SERVER_ERROR, PartnerAPIError
+from partnerapi.core.errors import INTERNAL_SERVER_ERROR, PartnerAPIError
 from partnerapi.gateway.answers import MASKED
 from partnerapi.settings import VARIABLES
 

@@ -12,7 +12,7 @@ import issuers.schema.queries
 import marketdata.schema
 from accounts.callers import Unauthenticated
 from issuers.schema.shares import Token
-from partnerapi.engine.errors import BadUserInput
+from partnerapi.core.errors import BadUserInput
 from partnerapi.engine.pages import read_rows
 from partnerapi.engine.relay import Node, extend, parse_id
 from partnerapi.engine.resolvers import bind

@@ -16,7 +16,7 @@ from issuers.ledger import Entry
 from issuers.ledger_errors import InsufficientBalance
 from issuers.models import HolderBalance, LedgerAccount, TokenLedgerHead
 from issuers.verification import verify
-from partnerapi.engine.errors import RequestTimeout
+from partnerapi.core.errors import RequestTimeout
 from tests.register import empty_token, new_issuer, people
 
 SECONDS = 4

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from accounts.callers import Caller, Scope
 from accounts.models.partners import Partner
 from accounts.models.users import User
-from partnerapi.engine.errors import PartnerAPIError
+from partnerapi.core.errors import PartnerAPIError
 
 
 class InvalidStatusTransition(PartnerAPIError):

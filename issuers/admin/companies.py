@@ -5,7 +5,6 @@ from django.db.models.functions import Collate, Lower
 from django.utils import timezone
 from django.utils.html import format_html
 
-from accounts.admin.keeping import KeptWhileReferredTo
 from issuers.models import (
     Article,
     Document,
@@ -14,6 +13,7 @@ from issuers.models import (
     IssuerFinancialData,
     IssuerGrant,
 )
+from partnerapi.core.backoffice import KeptWhileReferredTo
 
 # What staff type without a scheme is taken for HTTPS.
 SECURE_ADDRESSES = {models.URLField: {"assume_scheme": "https"}}

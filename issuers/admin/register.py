@@ -7,10 +7,10 @@ from django.template.response import TemplateResponse
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 
-from accounts.admin.keeping import KeptWhileReferredTo
 from accounts.admin.users import companies_called
-from issuers.held import HeldByOthersError
 from issuers.models import DeliveryJob, Issuer, LegacyShareholder, Token
+from partnerapi.core.backoffice import KeptWhileReferredTo
+from partnerapi.core.lock_waits import HeldByOthersError
 
 MOST_LINES = 500
 """More fields than Django reads of a form, and more work than a request should be."""

@@ -12,13 +12,13 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from accounts.models import Country, User
-from issuers.imports.tabular import Problem, Row, WrongFileError, read_table
 from issuers.models import (
     IndustryClassificationBenchmark,
     Issuer,
     Token,
     validate_isin,
 )
+from partnerapi.core.csv_tables import Problem, Row, WrongFileError, read_table
 
 REQUIRED = ("name", "isin", "symbol", "country", "city")
 OPTIONAL = ("website", "sector", "industry")

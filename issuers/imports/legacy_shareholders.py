@@ -9,7 +9,6 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.models import User
-from issuers.imports.tabular import Problem, Row, WrongFileError, read_table
 from issuers.models import (
     Issuer,
     LegacyImport,
@@ -18,6 +17,7 @@ from issuers.models import (
     Token,
 )
 from issuers.models.legacy import MAX_INT
+from partnerapi.core.csv_tables import Problem, Row, WrongFileError, read_table
 from partnerapi.engine.scalars import time_from_wire
 
 REQUIRED = ("reference", "token_symbol", "number_of_shares", "price_cents")

@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from issuers.held import giving_up_on_others
+from partnerapi.core.lock_waits import giving_up_on_others
 
 if TYPE_CHECKING:
     from issuers.delivery import Outcome

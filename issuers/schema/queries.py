@@ -13,7 +13,7 @@ from issuers.schema.classification import (
 from issuers.schema.issuer import ISSUERS, Issuer, IssuerConnection
 from issuers.schema.rows import read_issuers
 from issuers.schema.shares import Token
-from partnerapi.engine.errors import BadUserInput
+from partnerapi.core.errors import BadUserInput
 from partnerapi.engine.pages import read_pages, read_rows
 from partnerapi.engine.relay import (
     connection_field,

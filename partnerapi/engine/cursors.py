@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from partnerapi.engine.errors import InvalidCursor
+from partnerapi.core.errors import InvalidCursor
 
 KeyType = Literal["uuid", "text", "bigint", "timestamptz"]
 

@@ -23,8 +23,8 @@ from graphql import (
 )
 from graphql.execution.values import get_variable_values
 
-from partnerapi.engine.cache import Cache
-from partnerapi.engine.errors import (
+from partnerapi.core.bounded import Cache
+from partnerapi.core.errors import (
     BadUserInput,
     MaxDepthExceeded,
     MaxTokensExceeded,

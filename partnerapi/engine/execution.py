@@ -23,8 +23,8 @@ from graphql import (
 )
 from graphql.execution.values import get_argument_values
 
+from partnerapi.core.errors import RequestTimeout
 from partnerapi.engine.documents import Prepared
-from partnerapi.engine.errors import RequestTimeout
 from partnerapi.engine.failures import Failure, settle
 from partnerapi.engine.introspection import INTROSPECTION, introspect
 from partnerapi.engine.leaves import column_serializer

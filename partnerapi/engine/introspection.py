@@ -15,8 +15,8 @@ from graphql import (
     print_ast,
 )
 
-from partnerapi.engine.cache import Cache
-from partnerapi.engine.errors import MaxCostExceeded
+from partnerapi.core.bounded import Cache
+from partnerapi.core.errors import MaxCostExceeded
 from partnerapi.engine.selections import Reach, SelectedField, Selection
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from graphql import (
     is_list_type,
 )
 
-from partnerapi.engine.errors import (
+from partnerapi.core.errors import (
     MaxAliasesExceeded,
     MaxCostExceeded,
     MaxDepthExceeded,

@@ -27,7 +27,7 @@ from graphql import (
 )
 from graphql.utilities.sort_value_node import sort_value_node
 
-from partnerapi.engine.errors import MaxFragmentsExceeded
+from partnerapi.core.errors import MaxFragmentsExceeded
 
 MAX_COLLECTED_FIELDS = 10_000
 """Far above what a document of 2,000 tokens collects without multiplying fragments."""

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 
+from partnerapi.core.errors import BadUserInput
 from partnerapi.engine.cursors import decode_cursor
-from partnerapi.engine.errors import BadUserInput
 from partnerapi.engine.statements import (
     List,
     Shape,

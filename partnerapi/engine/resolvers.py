@@ -18,8 +18,8 @@ from graphql import (
 )
 from graphql.execution.values import get_argument_values
 
+from partnerapi.core.errors import PartnerAPIError
 from partnerapi.engine.documents import Prepared
-from partnerapi.engine.errors import PartnerAPIError
 from partnerapi.engine.selections import Selection
 
 BatchResolver = Callable[..., list[Any]]

@@ -27,7 +27,7 @@ from graphql import (
 )
 from graphql.execution.collect_fields import collect_sub_fields
 
-from partnerapi.engine.errors import MaxCostExceeded
+from partnerapi.core.errors import MaxCostExceeded
 
 MAX_SELECTIONS = 2000
 """Far above what a document of 2,000 tokens selects without multiplying fragments."""

@@ -19,8 +19,8 @@ from graphql import ExecutionResult
 from psycopg.errors import LockNotAvailable
 
 from accounts.callers import Caller
+from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.engine.documents import Prepared
-from partnerapi.engine.errors import PartnerAPIError, RequestTimeout
 from partnerapi.gateway.refusals import Refusal
 from partnerapi.models import NAME_LENGTH, RETENTION, IdempotencyRecord
 

@@ -15,8 +15,8 @@ from django.views.decorators.csrf import csrf_exempt
 from graphql import ExecutionResult, GraphQLError
 
 from accounts.callers import Caller, Unauthenticated
+from partnerapi.core.errors import INTERNAL_SERVER_ERROR
 from partnerapi.engine.documents import Prepared, Refused, prepare
-from partnerapi.engine.errors import INTERNAL_SERVER_ERROR
 from partnerapi.engine.execution import execute
 from partnerapi.engine.resolvers import passes_checks
 from partnerapi.engine.scalars import time_to_wire

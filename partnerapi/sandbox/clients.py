@@ -6,8 +6,8 @@ from uuid import UUID
 
 from accounts.models import Account, AccountStatusChange, Partner, User
 from accounts.models.accounts import AccountStatus as Status
-from issuers.derived_ids import derived_uuid7
 from issuers.models import LegacyShareholder
+from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.chance import OPENING, dice, moment_after
 
 ACCOUNTS = 200

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from issuers.derived_ids import derived_uuid7
 from issuers.models import Issuer, IssuerFinancialData
+from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.chance import dice, moment_after
 from partnerapi.sandbox.companies import Company
 

@@ -3,8 +3,8 @@
 
 from django.utils.text import slugify
 
-from issuers.derived_ids import derived_uuid7
 from issuers.models import Article, Document, Issuer
+from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.chance import dice, moment_after
 from partnerapi.sandbox.companies import Company
 from partnerapi.sandbox.pictures import cover

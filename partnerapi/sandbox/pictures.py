@@ -7,8 +7,8 @@ from datetime import datetime
 
 from PIL import Image, ImageDraw, ImageFont
 
-from issuers.derived_ids import derived_uuid7
 from issuers.models import Document
+from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.chance import dice
 from partnerapi.sandbox.companies import Company
 

@@ -16,7 +16,6 @@ from accounts.models import (
     User,
     UserHolder,
 )
-from issuers.derived_ids import derived_uuid7
 from issuers.imports.classification import PACKAGED_FILE, import_classification
 from issuers.models import (
     Article,
@@ -35,6 +34,7 @@ from issuers.models import (
     TokenPrice,
 )
 from marketdata.models.sessions import NotBound
+from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.chance import (
     OPENING,
     dice,

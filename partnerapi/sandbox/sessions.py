@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner
-from issuers.derived_ids import derived_uuid7
 from issuers.models import IssuerGrant
 from marketdata.models import FixSession
 from marketdata.models.sessions import USUAL_SESSIONS
+from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.chance import OPENING
 
 DEMO = "demo"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from graphql import get_introspection_query
 
+from partnerapi.core.bounded import Cache
 from partnerapi.engine import documents as engine
-from partnerapi.engine.cache import Cache
 from partnerapi.engine.documents import Prepared, Refused, documents, prepare
 from partnerapi.engine.execution import execute
 from partnerapi.engine.introspection import MAX_RESULTS, results

@@ -12,7 +12,7 @@ from graphql import (
     validate,
 )
 
-from partnerapi.engine.errors import MaxFragmentsExceeded
+from partnerapi.core.errors import MaxFragmentsExceeded
 from partnerapi.engine.overlap import OverlappingFieldsRule
 
 SCHEMA = build_schema(

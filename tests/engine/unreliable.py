@@ -11,7 +11,7 @@ from typing import Any
 
 import graphene
 
-from partnerapi.engine.errors import BadUserInput
+from partnerapi.core.errors import BadUserInput
 from partnerapi.engine.resolvers import bind
 from partnerapi.engine.scalars import Time, Uint64
 

@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from accounts.management.help import CommandWithExamples
 from marketdata.fix.advice import explain
 from marketdata.fix.client import Client, Refused
 from marketdata.fix.initiator import FixFailure, tls_context
@@ -25,6 +24,7 @@ from marketdata.fix.replica import Inconsistent
 from marketdata.fix.rules import DEEPEST
 from marketdata.fix.wire import GarbledMessage, readable
 from marketdata.management.ladders import BookShown, TradeShown, screen
+from partnerapi.core.commands import CommandWithExamples
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 SCREENS_PER_SECOND = 10

@@ -6,7 +6,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.callers import Scope
-from accounts.management.help import CommandWithExamples
 from accounts.models import ApiKey, Partner
 from marketdata.fix.health import ANYWHERE
 from marketdata.models.sessions import (
@@ -15,6 +14,7 @@ from marketdata.models.sessions import (
     FixSession,
     NotBound,
 )
+from partnerapi.core.commands import CommandWithExamples
 
 
 def sessions(text):

@@ -15,8 +15,6 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from accounts.management.help import CommandWithExamples
-from issuers.imports.tabular import WrongFileError
 from issuers.management.import_file import importing
 from issuers.management.register_command import DRY
 from issuers.models import Token
@@ -32,6 +30,8 @@ from marketdata.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.csv_tables import WrongFileError
 
 ACTOR = "replay_book"
 BATCH = 500

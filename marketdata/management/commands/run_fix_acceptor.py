@@ -8,7 +8,6 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import Error
 
-from accounts.management.help import CommandWithExamples
 from marketdata.fix.advice import explain
 from marketdata.fix.health import prober
 from marketdata.fix.initiator import FixFailure
@@ -16,6 +15,7 @@ from marketdata.fix.interpreter import collect_seldom, stay_on_one_processor
 from marketdata.fix.sockets import tls_context
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
+from partnerapi.core.commands import CommandWithExamples
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ from django.utils.dateparse import parse_datetime
 from rich.console import Console
 from rich.live import Live
 
-from accounts.management.help import CommandWithExamples
 from marketdata.current_books import read_books
 from marketdata.feed import Feed
 from marketdata.livebook import TradeRow
@@ -17,6 +16,7 @@ from marketdata.management.ending import ended_by_signals
 from marketdata.management.traded import traded_token
 from marketdata.models import Trade
 from marketdata.orderbook import Ladder
+from partnerapi.core.commands import CommandWithExamples
 from partnerapi.engine.scalars import time_to_wire
 
 DEPTH = 10

@@ -10,7 +10,6 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from accounts.management.help import CommandWithExamples
 from issuers.models import Token, TokenLedgerHead
 from marketdata.current_books import read_books
 from marketdata.log import record
@@ -25,6 +24,7 @@ from marketdata.orderbook import (
     OrderBook,
 )
 from marketdata.simulation import Simulation, business, pauses
+from partnerapi.core.commands import CommandWithExamples
 
 ACTOR = "simulate_market"
 UNPRICED_HOME = 1_000

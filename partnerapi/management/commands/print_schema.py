@@ -1,7 +1,7 @@
 from django.core.management.base import CommandError
 from graphql import build_schema, find_breaking_changes, print_schema
 
-from accounts.management.help import CommandWithExamples
+from partnerapi.core.commands import CommandWithExamples
 from partnerapi.pages import SDL_FILE
 from partnerapi.schema import schema
 

@@ -5,8 +5,8 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import IntegrityError
 
-from accounts.management.help import CommandWithExamples
 from accounts.management.progress import counting
+from partnerapi.core.commands import CommandWithExamples
 
 MOST = 10_000_000
 

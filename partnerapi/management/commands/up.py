@@ -14,9 +14,9 @@ from django.core.management.base import CommandError
 from django.utils.termcolors import colorize
 from environ.fileaware_mapping import FileAwareMapping
 
-from accounts.management.help import CommandWithExamples
 from marketdata.fix.health import prober
 from marketdata.fix.initiator import FixFailure
+from partnerapi.core.commands import CommandWithExamples
 from partnerapi.embedded import supply
 from partnerapi.processes import Interrupted, Process, Processes, RunError, take_lock
 from partnerapi.welcome import Running
