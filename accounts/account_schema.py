@@ -7,8 +7,8 @@ from accounts import models
 from accounts.callers import Scope, check_scope, requires
 from accounts.schema import User
 from partnerapi.core.errors import BadUserInput, NotFound
-from partnerapi.engine.pages import read_pages, read_rows
-from partnerapi.engine.relay import (
+from partnerapi.graphql.pages import read_pages, read_rows
+from partnerapi.graphql.relay import (
     Connection,
     ModelType,
     Node,
@@ -16,9 +16,9 @@ from partnerapi.engine.relay import (
     enumeration,
     key_of,
 )
-from partnerapi.engine.resolvers import checked, needs
-from partnerapi.engine.scalars import Time
-from partnerapi.engine.statements import Key, List
+from partnerapi.graphql.resolvers import checked, needs
+from partnerapi.graphql.scalars import Time
+from partnerapi.graphql.statements import Key, List
 
 ACCOUNTS = List(
     "accounts",

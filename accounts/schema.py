@@ -3,10 +3,10 @@
 import graphene
 
 from accounts import models
-from partnerapi.engine.pages import read_rows
-from partnerapi.engine.relay import ModelType, Node, enumeration
-from partnerapi.engine.resolvers import column, needs
-from partnerapi.engine.scalars import Time
+from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.relay import ModelType, Node, enumeration
+from partnerapi.graphql.resolvers import column, needs
+from partnerapi.graphql.scalars import Time
 
 Type = models.User.Type
 UserType = enumeration(

@@ -19,8 +19,8 @@ from django.db import OperationalError
 from issuers.captable_columns import Holders, TokenSummary
 from issuers.captable_reading import read_holders
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
-from partnerapi.engine.pages import fetch
-from partnerapi.engine.scalars import MAX_UINT64
+from partnerapi.graphql.pages import fetch
+from partnerapi.graphql.scalars import MAX_UINT64
 
 
 class CapitalizationTableTooLarge(PartnerAPIError):

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from marketdata.orderbook import Level
-from partnerapi.engine.pages import fetch
+from partnerapi.graphql.pages import fetch
 
 # Ids and times are given as text: Python's values would cost more than the rows.
 STATEMENT = """

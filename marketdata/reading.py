@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from marketdata.livebook import EPOCH, BrokenLog, LiveBook, TradeRow
 from marketdata.orderbook import ASK, BID, Change, CrossedBook, ImpossibleChange
-from partnerapi.engine.pages import fetch
+from partnerapi.graphql.pages import fetch
 
 PAGE_ROWS = 5_000
 """Of one token, read at once."""

@@ -13,11 +13,11 @@ import marketdata.schema
 from accounts.callers import Unauthenticated
 from issuers.schema.shares import Token
 from partnerapi.core.errors import BadUserInput
-from partnerapi.engine.pages import read_rows
-from partnerapi.engine.relay import Node, extend, parse_id
-from partnerapi.engine.resolvers import bind
-from partnerapi.engine.scalars import Time
 from partnerapi.gateway.idempotency import completed
+from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.relay import Node, extend, parse_id
+from partnerapi.graphql.resolvers import bind
+from partnerapi.graphql.scalars import Time
 from partnerapi.models import NAME_LENGTH
 
 NODES = accounts.account_schema.NODES | issuers.schema.queries.NODES

@@ -18,7 +18,7 @@ from issuers.models import (
 )
 from issuers.models.legacy import MAX_INT
 from partnerapi.core.csv_tables import Problem, Row, WrongFileError, read_table
-from partnerapi.engine.scalars import time_from_wire
+from partnerapi.graphql.scalars import time_from_wire
 
 REQUIRED = ("reference", "token_symbol", "number_of_shares", "price_cents")
 OPTIONAL = ("holder_email", "holder_lei", "created_at")

@@ -8,9 +8,9 @@ from accounts.schema import User, UserHolder
 from issuers.captable import capitalization_tables, too_much
 from issuers.models import Token as TokenModel
 from issuers.schema.shares import Token
-from partnerapi.engine.pages import read_rows
-from partnerapi.engine.resolvers import column
-from partnerapi.engine.scalars import MAX_UINT64, Time, Uint64
+from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.resolvers import column
+from partnerapi.graphql.scalars import MAX_UINT64, Time, Uint64
 
 NULLS_ISSUER = "an error here nulls the issuer"
 

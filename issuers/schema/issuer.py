@@ -24,16 +24,16 @@ from issuers.schema.shares import (
     TokenConnection,
     TokenVisibility,
 )
-from partnerapi.engine.pages import read_pages, read_rows
-from partnerapi.engine.relay import (
+from partnerapi.graphql.pages import read_pages, read_rows
+from partnerapi.graphql.relay import (
     Connection,
     ModelType,
     Node,
     connection_field,
 )
-from partnerapi.engine.resolvers import column, needs
-from partnerapi.engine.scalars import Time
-from partnerapi.engine.statements import Key, List
+from partnerapi.graphql.resolvers import column, needs
+from partnerapi.graphql.scalars import Time
+from partnerapi.graphql.statements import Key, List
 
 ISSUERS = List(
     "issuers",

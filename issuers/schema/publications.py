@@ -4,15 +4,15 @@ import graphene
 
 from issuers import models
 from issuers.schema.rows import read_documents, read_issuers
-from partnerapi.engine.relay import (
+from partnerapi.graphql.relay import (
     Connection,
     ModelType,
     Node,
     enumeration,
 )
-from partnerapi.engine.resolvers import column, needs
-from partnerapi.engine.scalars import Time, Uint64
-from partnerapi.engine.statements import Key, List
+from partnerapi.graphql.resolvers import column, needs
+from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.statements import Key, List
 
 ARTICLES = List(
     "articles",

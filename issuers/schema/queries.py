@@ -14,8 +14,8 @@ from issuers.schema.issuer import ISSUERS, Issuer, IssuerConnection
 from issuers.schema.rows import read_issuers
 from issuers.schema.shares import Token
 from partnerapi.core.errors import BadUserInput
-from partnerapi.engine.pages import read_pages, read_rows
-from partnerapi.engine.relay import (
+from partnerapi.graphql.pages import read_pages, read_rows
+from partnerapi.graphql.relay import (
     connection_field,
     key_of,
 )

@@ -8,15 +8,15 @@ from accounts.callers import Scope, requires
 from accounts.schema import User
 from issuers import models
 from issuers.schema.rows import ids, read_issuers, read_users
-from partnerapi.engine.relay import (
+from partnerapi.graphql.relay import (
     Connection,
     ModelType,
     Node,
     enumeration,
 )
-from partnerapi.engine.resolvers import column, needs
-from partnerapi.engine.scalars import Time, Uint64
-from partnerapi.engine.statements import Key, List
+from partnerapi.graphql.resolvers import column, needs
+from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.statements import Key, List
 
 TOKENS = List(
     "tokens",

@@ -10,7 +10,7 @@ from partnerapi.core.errors import (
     BadUserInput,
     PartnerAPIError,
 )
-from partnerapi.engine.documents import CheckEnded
+from partnerapi.graphql.documents import CheckEnded
 
 logger = logging.getLogger(__name__)
 

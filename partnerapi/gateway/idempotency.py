@@ -20,8 +20,8 @@ from psycopg.errors import LockNotAvailable
 
 from accounts.callers import Caller
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
-from partnerapi.engine.documents import Prepared
 from partnerapi.gateway.refusals import Refusal
+from partnerapi.graphql.documents import Prepared
 from partnerapi.models import NAME_LENGTH, RETENTION, IdempotencyRecord
 
 

@@ -16,10 +16,6 @@ from graphql import ExecutionResult, GraphQLError
 
 from accounts.callers import Caller, Unauthenticated
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR
-from partnerapi.engine.documents import Prepared, Refused, prepare
-from partnerapi.engine.execution import execute
-from partnerapi.engine.resolvers import passes_checks
-from partnerapi.engine.scalars import time_to_wire
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.authentication import authenticate
 from partnerapi.gateway.idempotency import NotKept, once, parse_key
@@ -36,6 +32,10 @@ from partnerapi.gateway.requests import (
     request_id_of,
 )
 from partnerapi.gateway.throttling import Budget, take
+from partnerapi.graphql.documents import Prepared, Refused, prepare
+from partnerapi.graphql.execution import execute
+from partnerapi.graphql.resolvers import passes_checks
+from partnerapi.graphql.scalars import time_to_wire
 from partnerapi.schema import schema
 
 logger = logging.getLogger(__name__)

@@ -57,8 +57,8 @@ def hold(key: str, login: str, busy: bool, ready: Pipe) -> None:
 
     from accounts.callers import Caller
     from accounts.models import Partner
-    from partnerapi.engine.documents import prepare
     from partnerapi.gateway.idempotency import claim
+    from partnerapi.graphql.documents import prepare
     from partnerapi.schema import schema
 
     partner = Partner.objects.get(login=login)

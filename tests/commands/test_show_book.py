@@ -24,7 +24,7 @@ from issuers.models import Token
 from marketdata.log import Deal, Message, record
 from marketdata.management.book_screen import BookScreen, depth_that_fits
 from marketdata.orderbook import ASK, BID, Change, Ladder, Level
-from partnerapi.engine.scalars import time_to_wire
+from partnerapi.graphql.scalars import time_to_wire
 from tests.characters import START, Ask, World
 from tests.register import new_issuer
 

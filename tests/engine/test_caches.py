@@ -9,10 +9,10 @@ import pytest
 from graphql import get_introspection_query
 
 from partnerapi.core.bounded import Cache
-from partnerapi.engine import documents as engine
-from partnerapi.engine.documents import Prepared, Refused, documents, prepare
-from partnerapi.engine.execution import execute
-from partnerapi.engine.introspection import MAX_RESULTS, results
+from partnerapi.graphql import documents as engine
+from partnerapi.graphql.documents import Prepared, Refused, documents, prepare
+from partnerapi.graphql.execution import execute
+from partnerapi.graphql.introspection import MAX_RESULTS, results
 from partnerapi.schema import schema
 
 

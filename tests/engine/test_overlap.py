@@ -13,7 +13,7 @@ from graphql import (
 )
 
 from partnerapi.core.errors import MaxFragmentsExceeded
-from partnerapi.engine.overlap import OverlappingFieldsRule
+from partnerapi.graphql.overlap import OverlappingFieldsRule
 
 SCHEMA = build_schema(
     """

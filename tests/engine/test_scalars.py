@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from issuers.models import IssuerFinancialData, Token
-from partnerapi.engine.scalars import (
+from partnerapi.graphql.scalars import (
     MAX_EXACT_INTEGER,
     MAX_UINT64,
     Time,

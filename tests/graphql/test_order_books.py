@@ -10,7 +10,7 @@ from issuers.models import Issuer, Token
 from marketdata.log import Deal, Message, record
 from marketdata.models import OrderBookHead
 from marketdata.orderbook import ASK, BID, Change
-from partnerapi.engine.scalars import time_to_wire
+from partnerapi.graphql.scalars import time_to_wire
 from tests.characters import START, Ask, World
 
 BOOK = "sequence at bids { price quantity } asks { price quantity }"

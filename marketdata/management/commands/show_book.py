@@ -17,7 +17,7 @@ from marketdata.management.traded import traded_token
 from marketdata.models import Trade
 from marketdata.orderbook import Ladder
 from partnerapi.core.commands import CommandWithExamples
-from partnerapi.engine.scalars import time_to_wire
+from partnerapi.graphql.scalars import time_to_wire
 
 DEPTH = 10
 """Levels of each side where no terminal says how many fit."""

@@ -8,8 +8,8 @@ from django.db.models import Choices
 from graphene.relay.connection import ConnectionOptions
 from graphene_django import DjangoObjectType
 
-from partnerapi.engine.cursors import encode_cursors
-from partnerapi.engine.pages import Page
+from partnerapi.graphql.cursors import encode_cursors
+from partnerapi.graphql.pages import Page
 
 GLOBAL_ID = re.compile(
     r"([A-Za-z]+)\|([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
@@ -47,7 +47,7 @@ class Node(graphene.Interface):
 
 
 class ModelType(DjangoObjectType):
-    """A type whose parents are rows read by `partnerapi.engine.pages`."""
+    """A type whose parents are rows read by `partnerapi.graphql.pages`."""
 
     class Meta:
         abstract = True

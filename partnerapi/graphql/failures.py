@@ -11,8 +11,8 @@ from graphql import (
 )
 from graphql.pyutils import Path
 
-from partnerapi.engine.introspection import INTROSPECTION
-from partnerapi.engine.selections import SelectedField, Selection
+from partnerapi.graphql.introspection import INTROSPECTION
+from partnerapi.graphql.selections import SelectedField, Selection
 
 
 class Failure:

@@ -12,8 +12,8 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 
 from partnerapi.core.errors import BadUserInput
-from partnerapi.engine.cursors import decode_cursor
-from partnerapi.engine.statements import (
+from partnerapi.graphql.cursors import decode_cursor
+from partnerapi.graphql.statements import (
     List,
     Shape,
     count_statement,

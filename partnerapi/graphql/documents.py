@@ -33,16 +33,16 @@ from partnerapi.core.errors import (
     PartnerAPIError,
     ValidationFailed,
 )
-from partnerapi.engine.introspection import Asked
-from partnerapi.engine.limits import (
+from partnerapi.graphql.introspection import Asked
+from partnerapi.graphql.limits import (
     Price,
     Pricing,
     check_counts,
     check_mutations,
     too_dear,
 )
-from partnerapi.engine.overlap import OverlappingFieldsRule
-from partnerapi.engine.selections import Reach, Selection, Source
+from partnerapi.graphql.overlap import OverlappingFieldsRule
+from partnerapi.graphql.selections import Reach, Selection, Source
 
 MAX_ERRORS = 20
 CACHED_SIZE = 400_000

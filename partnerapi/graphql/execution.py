@@ -24,12 +24,12 @@ from graphql import (
 from graphql.execution.values import get_argument_values
 
 from partnerapi.core.errors import RequestTimeout
-from partnerapi.engine.documents import Prepared
-from partnerapi.engine.failures import Failure, settle
-from partnerapi.engine.introspection import INTROSPECTION, introspect
-from partnerapi.engine.leaves import column_serializer
-from partnerapi.engine.resolvers import BatchResolver, Info
-from partnerapi.engine.selections import SelectedField, Selection
+from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.failures import Failure, settle
+from partnerapi.graphql.introspection import INTROSPECTION, introspect
+from partnerapi.graphql.leaves import column_serializer
+from partnerapi.graphql.resolvers import BatchResolver, Info
+from partnerapi.graphql.selections import SelectedField, Selection
 
 
 class Run:

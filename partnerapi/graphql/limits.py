@@ -32,9 +32,9 @@ from partnerapi.core.errors import (
     MaxMutationsExceeded,
     ValidationFailed,
 )
-from partnerapi.engine.introspection import Introspection
-from partnerapi.engine.pages import NESTED_PAGE_SIZE, ROOT_PAGE_SIZE
-from partnerapi.engine.selections import SelectedField, Selection
+from partnerapi.graphql.introspection import Introspection
+from partnerapi.graphql.pages import NESTED_PAGE_SIZE, ROOT_PAGE_SIZE
+from partnerapi.graphql.selections import SelectedField, Selection
 
 INTROSPECTION_PRICE = 100
 MAX_INTROSPECTIONS = 10

@@ -17,10 +17,10 @@ from graphql import (
 
 from partnerapi.core.bounded import Cache
 from partnerapi.core.errors import MaxCostExceeded
-from partnerapi.engine.selections import Reach, SelectedField, Selection
+from partnerapi.graphql.selections import Reach, SelectedField, Selection
 
 if TYPE_CHECKING:
-    from partnerapi.engine.documents import Operation, Prepared
+    from partnerapi.graphql.documents import Operation, Prepared
 
 INTROSPECTION = ("__schema", "__type")
 MAX_FIELDS = 10_000

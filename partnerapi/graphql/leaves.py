@@ -9,7 +9,7 @@ from typing import Any
 
 from graphql import GraphQLEnumType, GraphQLLeafType
 
-from partnerapi.engine.scalars import MAX_EXACT_INTEGER, MAX_UINT64
+from partnerapi.graphql.scalars import MAX_EXACT_INTEGER, MAX_UINT64
 
 Serialize = Callable[[list[Any]], list[Any] | None]
 """A column's JSON values, or None when it must go value by value."""

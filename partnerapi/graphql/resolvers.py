@@ -19,8 +19,8 @@ from graphql import (
 from graphql.execution.values import get_argument_values
 
 from partnerapi.core.errors import PartnerAPIError
-from partnerapi.engine.documents import Prepared
-from partnerapi.engine.selections import Selection
+from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.selections import Selection
 
 BatchResolver = Callable[..., list[Any]]
 

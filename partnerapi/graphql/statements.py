@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from django.db import models
 from psycopg import sql
 
-from partnerapi.engine.cursors import KeyType
+from partnerapi.graphql.cursors import KeyType
 
 
 class Key(NamedTuple):
