@@ -3,7 +3,7 @@
 import graphene
 
 from accounts.callers import Scope, requires
-from marketdata.current_books import CurrentBook, read_books
+from marketdata.books.current_books import CurrentBook, read_books
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.limits import MAX_LEVELS
 from partnerapi.graphql.resolvers import needs

@@ -16,8 +16,9 @@ from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from issuers.models import public_documents
-from marketdata.fix import layouts, rules
-from partnerapi import fix_reference, reference
+from marketdata.fix import reference as fix_reference
+from marketdata.fix.protocol import layouts, rules
+from partnerapi import reference
 from partnerapi.schema import schema
 
 SDL_FILE = Path(__file__).with_name("schema.graphql")
@@ -204,7 +205,7 @@ def sdl() -> str:
 def reference_page() -> str:
     context = {
         "addresses": reference.addresses(),
-        "limits": reference.limits(),
+        "limits": fix_reference.limits(),
         "errors": reference.errors(),
         "has_mutations": schema.mutation_type is not None,
         "sections": reference.sections(schema),

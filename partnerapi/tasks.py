@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from marketdata.pruning import KEPT, covered, prune
+from marketdata.books.pruning import KEPT, covered, prune
 from partnerapi.celery import app
 from partnerapi.models import IdempotencyRecord
 

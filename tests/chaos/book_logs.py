@@ -39,7 +39,7 @@ def open_books(count: int) -> list[UUID]:
 
 def prune(token_ids: list[UUID]) -> None:
     """Delete what is covered, however young it is."""
-    from marketdata import pruning
+    from marketdata.books import pruning
 
     logs = pruning.covered(timezone.now())
     pruning.prune(log for log in logs if log.token_id in token_ids)

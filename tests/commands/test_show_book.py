@@ -21,9 +21,9 @@ from django.db import connection
 from rich.console import Console
 
 from issuers.models import Token
-from marketdata.log import Deal, Message, record
+from marketdata.books.log import Deal, Message, record
+from marketdata.books.orderbook import ASK, BID, Change, Ladder, Level
 from marketdata.management.book_screen import BookScreen, depth_that_fits
-from marketdata.orderbook import ASK, BID, Change, Ladder, Level
 from partnerapi.graphql.scalars import time_to_wire
 from tests.characters import START, Ask, World
 from tests.register import new_issuer

@@ -11,18 +11,18 @@ from uuid import uuid4
 
 from django.conf import settings
 
-from marketdata.feed import Feed, LiveBook
-from marketdata.fix.client import Client
-from marketdata.fix.initiator import Initiator
-from marketdata.fix.logon import Admission, Admissions
-from marketdata.fix.wire import Message
-from marketdata.livebook import ChangeRow, TradeRow
+from marketdata.books.feed import Feed, LiveBook
+from marketdata.books.livebook import ChangeRow, TradeRow
+from marketdata.fix.acceptor.logon import Admission, Admissions
+from marketdata.fix.client.client import Client
+from marketdata.fix.client.initiator import Initiator
+from marketdata.fix.protocol.wire import Message
 from tests.system import free_port
 
 # Importing QuickFIX makes SIGINT end the process at once.
 interrupt = signal.getsignal(signal.SIGINT)
-from marketdata.fix.engine import Engine  # noqa: E402
-from marketdata.fix.session import LiveSession  # noqa: E402
+from marketdata.fix.acceptor.quickfix.engine import Engine  # noqa: E402
+from marketdata.fix.acceptor.session import LiveSession  # noqa: E402
 
 signal.signal(signal.SIGINT, interrupt)
 

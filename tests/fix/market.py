@@ -11,9 +11,9 @@ from django.db import connection
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import Issuer, IssuerGrant, Token
-from marketdata.log import Deal, Message, record
+from marketdata.books.log import Deal, Message, record
+from marketdata.books.orderbook import ASK, BID, Change, Ladder, OrderBook
 from marketdata.models import BookLevel, FixSession
-from marketdata.orderbook import ASK, BID, Change, Ladder, OrderBook
 from tests.register import new_issuer
 
 OPENING = {BID: range(990, 940, -5), ASK: range(1010, 1060, 5)}

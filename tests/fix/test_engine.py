@@ -7,8 +7,11 @@ from threading import Event, Thread
 import pytest
 
 from issuers.models import Token
-from marketdata.fix.initiator import LoggedOut, LogonRefused
-from marketdata.fix.rules import INTERNAL_ERROR, LOGON_REFUSED
+
+# After them: importing QuickFIX makes SIGINT end the process.
+from marketdata.fix.acceptor.acceptor.quickfix import engine as engines
+from marketdata.fix.client.initiator import LoggedOut, LogonRefused
+from marketdata.fix.protocol.rules import INTERNAL_ERROR, LOGON_REFUSED
 from tests.fix.conftest import Market
 from tests.fix.engines import (
     Bench,
@@ -20,9 +23,6 @@ from tests.fix.engines import (
     running_engine,
 )
 from tests.fix.market import ladder_of, moving
-
-# After them: importing QuickFIX makes SIGINT end the process.
-from marketdata.fix import engine as engines  # isort: skip
 
 QUIET_SECONDS = 0.3
 

@@ -10,9 +10,9 @@ from django.utils import timezone
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import IssuerGrant
-from marketdata.fix import failed_logons
-from marketdata.fix.failed_logons import REMEMBERED, FailedLogons
-from marketdata.fix.logon import (
+from marketdata.fix.acceptor.acceptor import failed_logons
+from marketdata.fix.acceptor.failed_logons import REMEMBERED, FailedLogons
+from marketdata.fix.acceptor.logon import (
     CREDENTIALS_REFUSED,
     SCOPE_REFUSED,
     SWITCHED_OFF,
@@ -22,7 +22,7 @@ from marketdata.fix.logon import (
     LogonRefused,
     NotForUs,
 )
-from marketdata.fix.supervision import still_live
+from marketdata.fix.acceptor.supervision import still_live
 from marketdata.models import FixSession
 from tests.characters import World
 
@@ -98,7 +98,7 @@ def test_a_ticket_is_good_for_its_own_session_only(admissions, token):
 
 
 def test_a_ticket_is_refused_when_its_time_is_over(admissions, token, monkeypatch):
-    monkeypatch.setattr("marketdata.fix.logon.TICKET_SECONDS", 0)
+    monkeypatch.setattr("marketdata.fix.acceptor.logon.TICKET_SECONDS", 0)
     late = admissions.admit(logon(token), HERE, NOW)
     assert admissions.redeem(late.ticket, "PARTNER001") is None
     assert admissions.waiting == {}

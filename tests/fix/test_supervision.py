@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner
-from marketdata.fix.logon import Admission, Admissions
-from marketdata.fix.supervision import Supervisor
+from marketdata.fix.acceptor.logon import Admission, Admissions
+from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.models import FixSession
 
 SINCE, LATER = (datetime(2026, 3, 2, 9, minute, tzinfo=UTC) for minute in (30, 45))

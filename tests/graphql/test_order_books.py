@@ -7,9 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from accounts.callers import Scope
 from accounts.models import ApiKey
 from issuers.models import Issuer, Token
-from marketdata.log import Deal, Message, record
+from marketdata.books.log import Deal, Message, record
+from marketdata.books.orderbook import ASK, BID, Change
 from marketdata.models import OrderBookHead
-from marketdata.orderbook import ASK, BID, Change
 from partnerapi.graphql.scalars import time_to_wire
 from tests.characters import START, Ask, World
 

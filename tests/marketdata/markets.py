@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from issuers.models import Token
+from marketdata.books.orderbook import ASK, BID, Change, OrderBook
 from marketdata.models import BookChange, BookLevel, OrderBookHead
-from marketdata.orderbook import ASK, BID, Change, OrderBook
 from tests.register import new_issuer
 
 

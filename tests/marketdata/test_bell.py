@@ -11,8 +11,8 @@ from django.core.cache import caches
 from django.db import transaction
 
 from issuers.models import Token
-from marketdata import bell
-from marketdata.log import Deal, Message, record
+from marketdata.books import notify
+from marketdata.books.log import Deal, Message, record
 from tests.marketdata.markets import bid, head_of, traded
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,7 +27,7 @@ def acme() -> Token:
 def hearer() -> Iterator[Any]:
     cache: Any = caches["default"]
     with cache.client.get_client(write=True).pubsub() as hearer:
-        hearer.subscribe(bell.BELL)
+        hearer.subscribe(notify.BELL)
         assert hearer.get_message(timeout=1)["type"] == "subscribe"
         yield hearer
 
@@ -62,17 +62,17 @@ def somewhere(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Lets the cache be at another port of this machine."""
 
     def at(port: int) -> None:
-        bell.local.__dict__.clear()
+        notify.local.__dict__.clear()
         settings.CACHES = {
             "default": settings.CACHES["default"]
             | {"LOCATION": f"redis://127.0.0.1:{port}/0"}
         }
 
-    monkeypatch.setattr(bell, "outage", bell.Outage())
+    monkeypatch.setattr(notify, "outage", notify.Outage())
     yield at
-    if redis := bell.local.__dict__.get("redis"):
+    if redis := notify.local.__dict__.get("redis"):
         redis.disconnect()
-    bell.local.__dict__.clear()
+    notify.local.__dict__.clear()
 
 
 def write_for_a_while(token: Token, seconds: float) -> int:
@@ -92,7 +92,7 @@ def test_without_redis_a_writer_goes_on_and_says_so_once(
     count = write_for_a_while(acme, 1.3)
     assert head_of(acme.pk)[0] == count
     [said] = caplog.records
-    assert said.name == "marketdata.bell"
+    assert said.name == "marketdata.books.notify"
     assert said.levelno == logging.WARNING
     assert said.getMessage().startswith("Redis does not answer (")
 
@@ -125,8 +125,8 @@ def test_the_bell_rings_again_when_redis_is_back(
     record(acme.pk, [Message([bid(1, 1)])], "me")
     assert str(acme.pk) not in heard(hearer)
     settings.CACHES = right
-    bell.local.__dict__.clear()
-    monkeypatch.setattr(bell.outage, "until", monotonic())
+    notify.local.__dict__.clear()
+    monkeypatch.setattr(notify.outage, "until", monotonic())
     record(acme.pk, [Message([bid(1, 2)])], "me")
     record(acme.pk, [Message([bid(1, 2)])], "me")
     assert heard(hearer).count(str(acme.pk)) == 2

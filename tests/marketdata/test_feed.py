@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 
 from issuers.models import Token
-from marketdata.bell import BELL
-from marketdata.log import Message
+from marketdata.books.log import Message
+from marketdata.books.notify import BELL
+from marketdata.books.orderbook import ASK, BID, Change, Ladder, Level
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead
-from marketdata.orderbook import ASK, BID, Change, Ladder, Level
 from tests.marketdata.feeds import ask, bid, heard_by, until, write
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,10 +11,10 @@ from django.utils import timezone
 from issuers import ledger
 from issuers.ledger import Entry
 from issuers.models import Token, TokenPrice
-from marketdata import log
-from marketdata.log import Deal, MarketClosed, Message, record
+from marketdata.books import log
+from marketdata.books.log import Deal, MarketClosed, Message, record
+from marketdata.books.orderbook import Change, CrossedBook, ImpossibleChange, OrderBook
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead, Trade
-from marketdata.orderbook import Change, CrossedBook, ImpossibleChange, OrderBook
 from tests.marketdata.markets import ask, bid, book_of, changes_of, head_of, traded
 from tests.register import new_issuer
 

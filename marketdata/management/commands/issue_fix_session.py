@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from accounts.callers import Scope
 from accounts.models import ApiKey, Partner
-from marketdata.fix.health import ANYWHERE
+from marketdata.fix.client.health import ANYWHERE
 from marketdata.models.sessions import (
     MOST_SESSIONS,
     USUAL_SESSIONS,

@@ -4,7 +4,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from accounts.management.progress import counting
-from marketdata.pruning import KEPT, covered, prune
+from marketdata.books.pruning import KEPT, covered, prune
 from partnerapi.core.commands import CommandWithExamples
 
 KEPT_HOURS = KEPT // timedelta(hours=1)

@@ -8,14 +8,14 @@ from django.utils.dateparse import parse_datetime
 from rich.console import Console
 from rich.live import Live
 
-from marketdata.current_books import read_books
-from marketdata.feed import Feed
-from marketdata.livebook import TradeRow
+from marketdata.books.current_books import read_books
+from marketdata.books.feed import Feed
+from marketdata.books.livebook import TradeRow
+from marketdata.books.orderbook import Ladder
 from marketdata.management.book_screen import BookScreen, depth_that_fits
 from marketdata.management.ending import ended_by_signals
 from marketdata.management.traded import traded_token
 from marketdata.models import Trade
-from marketdata.orderbook import Ladder
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.graphql.scalars import time_to_wire
 

@@ -11,11 +11,9 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn
 
 from issuers.models import Token, TokenLedgerHead
-from marketdata.current_books import read_books
-from marketdata.log import record
-from marketdata.management.ending import ended_by_signals
-from marketdata.management.traded import traded_token
-from marketdata.orderbook import (
+from marketdata.books.current_books import read_books
+from marketdata.books.log import record
+from marketdata.books.orderbook import (
     ASK,
     BID,
     Change,
@@ -23,7 +21,9 @@ from marketdata.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
-from marketdata.simulation import Simulation, business, pauses
+from marketdata.management.ending import ended_by_signals
+from marketdata.management.traded import traded_token
+from marketdata.replay.simulation import Simulation, business, pauses
 from partnerapi.core.commands import CommandWithExamples
 
 ACTOR = "simulate_market"

@@ -14,8 +14,8 @@ from django.core.management.base import CommandError
 from django.utils.termcolors import colorize
 from environ.fileaware_mapping import FileAwareMapping
 
-from marketdata.fix.health import prober
-from marketdata.fix.initiator import FixFailure
+from marketdata.fix.client.health import prober
+from marketdata.fix.client.initiator import FixFailure
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.embedded import supply
 from partnerapi.processes import Interrupted, Process, Processes, RunError, take_lock
