@@ -4,7 +4,7 @@ import graphene
 from django.utils import timezone
 
 from accounts import models
-from accounts.callers import Scope, check_scope, requires
+from accounts.access import Scope, check_scope, requires
 from accounts.schema import User
 from partnerapi.core.errors import BadUserInput, NotFound
 from partnerapi.graphql.pages import read_pages, read_rows

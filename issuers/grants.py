@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from accounts.callers import Forbidden
+from accounts.access import Forbidden
 
 
 def requires_grant(resolver: Callable[..., list[Any]]) -> Callable[..., list[Any]]:

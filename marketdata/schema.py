@@ -2,7 +2,7 @@
 
 import graphene
 
-from accounts.callers import Scope, requires
+from accounts.access import Scope, requires
 from marketdata.books.current_books import CurrentBook, read_books
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.limits import MAX_LEVELS

@@ -205,7 +205,7 @@ def sdl() -> str:
 def reference_page() -> str:
     context = {
         "addresses": reference.addresses(),
-        "limits": fix_reference.limits(),
+        "limits": reference.limits(),
         "errors": reference.errors(),
         "has_mutations": schema.mutation_type is not None,
         "sections": reference.sections(schema),

@@ -10,8 +10,8 @@ import accounts.account_schema
 import accounts.schema
 import issuers.schema.queries
 import marketdata.schema
-from accounts.callers import Unauthenticated
-from issuers.schema.shares import Token
+from accounts.access import Unauthenticated
+from issuers.schema.tokens import Token
 from partnerapi.core.errors import BadUserInput
 from partnerapi.gateway.idempotency import completed
 from partnerapi.graphql.pages import read_rows

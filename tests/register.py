@@ -8,8 +8,8 @@ from datetime import datetime
 from django.db import connection
 
 from accounts.models import User
-from issuers import ledger
 from issuers.models import Issuer, Token
+from issuers.register import ledger
 
 GUARDED = (
     "issuers_ledgertransaction",

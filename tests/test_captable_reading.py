@@ -6,11 +6,11 @@ from itertools import cycle
 
 import pytest
 
-from issuers import captable_reading, ledger
-from issuers.captable import capitalization_tables
-from issuers.captable_columns import TokenSummary
-from issuers.captable_reading import Way, cheapest_way
-from issuers.ledger import Entry, Price
+from issuers.register import captable_reading, ledger
+from issuers.register.captable import capitalization_tables
+from issuers.register.captable_columns import TokenSummary
+from issuers.register.captable_reading import Way, cheapest_way
+from issuers.register.ledger import Entry, Price
 from tests.characters import START
 from tests.register import empty_token, new_issuer, people
 

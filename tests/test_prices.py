@@ -5,10 +5,10 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Partner
-from issuers import ledger
-from issuers.ledger import Entry, Price
-from issuers.ledger_errors import PriceNegative, UnknownToken, ValueOverflow
-from issuers.models import TokenLedgerHead, TokenPrice
+from issuers.register import ledger
+from issuers.register.errors import PriceNegative, UnknownToken, ValueOverflow
+from issuers.register.ledger import Entry, Price
+from issuers.register.models import TokenLedgerHead, TokenPrice
 from tests.characters import World
 from tests.register import people
 

@@ -73,7 +73,7 @@ class Register(RuleBasedStateMachine):
     def start(self) -> None:
         from django.utils import timezone
 
-        from issuers import ledger
+        from issuers.register import ledger
         from tests.register import empty_token, new_issuer
         from tests.register import people as new_people
 
@@ -99,8 +99,8 @@ class Register(RuleBasedStateMachine):
         self, kind: str, token: int, source: Any, target: Any, amount: int, **more: Any
     ) -> None:
         """The ledger does what the model does, or refuses what it refuses."""
-        from issuers import ledger
-        from issuers.ledger_errors import InsufficientBalance
+        from issuers.register import ledger
+        from issuers.register.errors import InsufficientBalance
 
         entry = ledger.Entry(
             self.tokens[token].pk,
@@ -144,8 +144,8 @@ class Register(RuleBasedStateMachine):
 
     @rule(token=tokens, to=people, amount=numbers, mints=st.booleans())
     def deliver(self, token: int, to: int, amount: int, mints: bool) -> None:
-        from issuers.ledger_errors import InsufficientBalance
-        from issuers.models import DeliveryJob, LegacyShareholder
+        from issuers.legacy.models import DeliveryJob, LegacyShareholder
+        from issuers.register.errors import InsufficientBalance
 
         row = LegacyShareholder.objects.create(
             issuer=self.issuer,
@@ -176,7 +176,7 @@ class Register(RuleBasedStateMachine):
 
     @rule(token=tokens, cents=st.integers(min_value=0, max_value=1000))
     def price(self, token: int, cents: int) -> None:
-        from issuers import ledger
+        from issuers.register import ledger
 
         recorded = ledger.set_price(self.tokens[token].pk, cents, "MANUAL", "machine")
         self.model.price[token] = cents
@@ -189,7 +189,7 @@ class Register(RuleBasedStateMachine):
         """Whoever asks for now waits, and the past answers meanwhile."""
         from django.db import connection, transaction
 
-        from issuers import ledger
+        from issuers.register import ledger
 
         answers: list[Any] = []
 
@@ -212,7 +212,7 @@ class Register(RuleBasedStateMachine):
         self.remember(answers[0])
 
     def read(self, at: datetime | str | None) -> tuple[str, Any]:
-        from issuers.captable import Holders, capitalization_tables
+        from issuers.register.captable import Holders, capitalization_tables
 
         instant = datetime.fromisoformat(at) if isinstance(at, str) else at
         [table] = capitalization_tables([str(self.issuer.pk)], instant, True)
@@ -251,7 +251,7 @@ class Register(RuleBasedStateMachine):
                 assert between == self.seen[text_of(self.seen, earlier)]
 
     def teardown(self) -> None:
-        from issuers.verification import verify
+        from issuers.register.verification import verify
 
         assert [found for found in verify() if found.breaches] == []
 

@@ -10,12 +10,12 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
 from accounts.models import User, UserHolder
-from issuers import ledger
-from issuers.captable import capitalization_tables
-from issuers.ledger import Entry
-from issuers.ledger_errors import InsufficientBalance
-from issuers.models import HolderBalance, LedgerAccount, TokenLedgerHead
-from issuers.verification import verify
+from issuers.register import ledger
+from issuers.register.captable import capitalization_tables
+from issuers.register.errors import InsufficientBalance
+from issuers.register.ledger import Entry
+from issuers.register.models import HolderBalance, LedgerAccount, TokenLedgerHead
+from issuers.register.verification import verify
 from partnerapi.core.errors import RequestTimeout
 from tests.register import empty_token, new_issuer, people
 

@@ -5,9 +5,9 @@ import graphene
 from accounts.models import User as UserModel
 from accounts.models import UserHolder as UserHolderModel
 from accounts.schema import User, UserHolder
-from issuers.captable import capitalization_tables, too_much
 from issuers.models import Token as TokenModel
-from issuers.schema.shares import Token
+from issuers.register.captable import capitalization_tables, too_much
+from issuers.schema.tokens import Token
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.resolvers import column
 from partnerapi.graphql.scalars import MAX_UINT64, Time, Uint64

@@ -107,7 +107,7 @@ class IssuerFinancialData(ModelType):
 
     created_at = Time(required=True, description="When the figures were recorded.")
     issuer = graphene.Field(
-        "issuers.schema.issuer.Issuer", required=True, description="Owning issuer."
+        "issuers.schema.issuers.Issuer", required=True, description="Owning issuer."
     )
     period_type = IssuerFinancialDataPeriodType(
         required=True, description="Half or full year."

@@ -22,9 +22,10 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.backends.signals import connection_created
 
-from issuers import ledger
-from issuers.ledger import Price
-from issuers.models import Token, TokenPrice
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Price
+from issuers.register.models import TokenPrice
 from marketdata.books.notify import ring
 from marketdata.books.orderbook import (
     Change,

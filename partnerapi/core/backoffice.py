@@ -1,7 +1,10 @@
 """Rows that are deleted only while nothing stands on them."""
 
 from django.contrib import admin
+from django.db import models
 from django.db.models import PROTECT, Exists, OuterRef, Q
+
+from partnerapi.core.backoffice import KeptWhileReferredTo
 
 
 def is_referred_to(row, others):
@@ -50,3 +53,7 @@ class KeptWhileReferredTo(admin.ModelAdmin):
             return fieldsets
         (name, options), *others = fieldsets
         return [(name, {**options, "description": self.kept}), *others]
+
+
+# What staff type without a scheme is taken for HTTPS.
+SECURE_ADDRESSES = {models.URLField: {"assume_scheme": "https"}}

@@ -6,7 +6,7 @@ from time import monotonic
 from django.conf import settings
 from django.utils import timezone
 
-from accounts.callers import Caller
+from accounts.access import Caller
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
 

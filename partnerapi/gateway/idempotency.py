@@ -18,7 +18,7 @@ from django.utils import timezone
 from graphql import ExecutionResult
 from psycopg.errors import LockNotAvailable
 
-from accounts.callers import Caller
+from accounts.access import Caller
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.gateway.refusals import Refusal
 from partnerapi.graphql.documents import Prepared

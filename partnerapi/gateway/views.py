@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from graphql import ExecutionResult, GraphQLError
 
-from accounts.callers import Caller, Unauthenticated
+from accounts.access import Caller, Unauthenticated
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.authentication import authenticate

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from accounts.models import Account, AccountStatusChange, Partner, User
 from accounts.models.accounts import AccountStatus as Status
-from issuers.models import LegacyShareholder
+from issuers.legacy.models import LegacyShareholder
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.chance import OPENING, dice, moment_after
 

@@ -13,7 +13,8 @@ from uuid import UUID
 from django.db import connection
 
 from accounts.models import User
-from issuers.models import Issuer, LegacyShareholder
+from issuers.legacy.models import LegacyShareholder
+from issuers.models import Issuer
 from partnerapi.core.uuids import uuid7_of
 from partnerapi.sandbox.chance import OPENING, dice, invented_lei
 from partnerapi.sandbox.companies import COMPANIES, Company

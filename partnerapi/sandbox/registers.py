@@ -9,10 +9,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 
-from issuers import ledger
-from issuers.delivery import mark_delivered
-from issuers.ledger import Entry, Kind, Price
-from issuers.models import Issuer, LegacyShareholder, Token
+from issuers.legacy.delivery import mark_delivered
+from issuers.legacy.models import LegacyShareholder
+from issuers.models import Issuer, Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry, Kind, Price
 from partnerapi.sandbox.chance import OPENING, dice
 
 YEARS = timedelta(days=3 * 365)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import (
     Account,
     AccountStatusChange,
@@ -17,19 +17,21 @@ from accounts.models import (
     UserHolder,
 )
 from issuers.imports.classification import PACKAGED_FILE, import_classification
+from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     Article,
     Document,
-    HolderBalance,
     IndustryClassificationBenchmark,
     Issuer,
     IssuerFinancialData,
     IssuerGrant,
+    Token,
+)
+from issuers.register.models import (
+    HolderBalance,
     LedgerAccount,
     LedgerPosting,
     LedgerTransaction,
-    LegacyShareholder,
-    Token,
     TokenLedgerHead,
     TokenPrice,
 )

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import IssuerGrant
 from marketdata.models import FixSession

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.utils import timezone
 from graphql import ExecutionResult
 
-from accounts.callers import Caller
+from accounts.access import Caller
 from partnerapi.graphql.documents import Prepared
 from partnerapi.wsgi import application
 

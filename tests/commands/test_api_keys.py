@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from accounts.callers import Scope, Unauthenticated
+from accounts.access import Scope, Unauthenticated
 from accounts.models import ApiKey, Partner
 
 pytestmark = pytest.mark.django_db

@@ -12,18 +12,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from issuers import ledger
-from issuers.delivery import Rehearsal
-from issuers.ledger import Entry
-from issuers.models import (
-    DeliveryJob,
-    DeliveryStep,
-    LedgerAccount,
-    LedgerTransaction,
-    LegacyShareholder,
-    TokenLedgerHead,
-)
-from issuers.verification import verify
+from issuers.legacy.delivery import Rehearsal
+from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from issuers.register.models import LedgerAccount, LedgerTransaction, TokenLedgerHead
+from issuers.register.verification import verify
 from tests.register import empty_token, new_issuer
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,15 +14,14 @@ from accounts.models import User, UserHolder
 from issuers.imports.ocf import reading
 from issuers.imports.ocf.replay import State, replay
 from issuers.imports.ocf.steps import Plan, Step
-from issuers.models import (
+from issuers.models import Issuer, Token
+from issuers.register.models import (
     HolderBalance,
-    Issuer,
     LedgerTransaction,
-    Token,
     TokenLedgerHead,
     TokenPrice,
 )
-from issuers.verification import verify
+from issuers.register.verification import verify
 
 pytestmark = pytest.mark.django_db
 DRY = " (dry run: nothing was written)"

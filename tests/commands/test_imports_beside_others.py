@@ -9,11 +9,12 @@ from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from issuers.captable import capitalization_tables
-from issuers.imports.companies import import_companies
-from issuers.imports.legacy_shareholders import import_legacy_shareholders
+from issuers.imports.issuers import import_companies
+from issuers.legacy.import_csv import import_legacy_shareholders
+from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.management.import_file import importing
-from issuers.models import Issuer, LegacyImport, LegacyShareholder, Token
+from issuers.models import Issuer, Token
+from issuers.register.captable import capitalization_tables
 from tests.register import empty_token, new_issuer, people
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,17 +8,17 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
 from accounts.models import User
-from issuers import ledger
-from issuers.ledger import Entry
-from issuers.ledger_errors import LedgerError
-from issuers.models import (
+from issuers.legacy.models import (
     DeliveryJob,
-    LedgerTransaction,
     LegacyImport,
     LegacyShareholder,
     LegacyShareholderChange,
 )
-from issuers.verification import verify
+from issuers.register import ledger
+from issuers.register.errors import LedgerError
+from issuers.register.ledger import Entry
+from issuers.register.models import LedgerTransaction
+from issuers.register.verification import verify
 from tests.characters import World
 from tests.register import empty_token, new_issuer, people
 

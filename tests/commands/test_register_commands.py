@@ -7,9 +7,10 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import User, UserHolder
-from issuers import ledger
-from issuers.ledger import Entry
-from issuers.models import LedgerTransaction, Token, TokenPrice
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from issuers.register.models import LedgerTransaction, TokenPrice
 from tests.characters import World
 from tests.register import people, unguarded_register
 

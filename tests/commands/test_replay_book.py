@@ -9,7 +9,8 @@ import time
 import pytest
 from django.core.management import CommandError, call_command
 
-from issuers.models import Token, TokenPrice
+from issuers.models import Token
+from issuers.register.models import TokenPrice
 from marketdata.books.current_books import read_books
 from marketdata.books.log import Message, record
 from marketdata.books.orderbook import Change

@@ -10,8 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
-from issuers import ledger
-from issuers.models import Issuer, Token, TokenPrice
+from issuers.models import Issuer, Token
+from issuers.register import ledger
+from issuers.register.models import TokenPrice
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import ASK, BID, Change, OrderBook
 from marketdata.management.commands.simulate_market import Market

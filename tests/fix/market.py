@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import Issuer, IssuerGrant, Token
 from marketdata.books.log import Deal, Message, record

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.supervision import Supervisor

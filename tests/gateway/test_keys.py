@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoDbBlocker
 
-from accounts.callers import Scope, Unauthenticated
+from accounts.access import Scope, Unauthenticated
 from accounts.models import ApiKey, Partner
 from accounts.models.partners import checksum, new_secret
 from partnerapi.gateway import authentication

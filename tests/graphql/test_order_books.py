@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey
 from issuers.models import Issuer, Token
 from marketdata.books.log import Deal, Message, record

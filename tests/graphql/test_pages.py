@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     Article,
     IndustryClassificationBenchmark,
     Issuer,
     IssuerFinancialData,
-    LegacyShareholder,
     Token,
 )
 from partnerapi.graphql.cursors import encode_cursors

@@ -8,9 +8,10 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from issuers import ledger
-from issuers.ledger import Entry
-from issuers.models import Token, TokenPrice
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from issuers.register.models import TokenPrice
 from marketdata.books import log
 from marketdata.books.log import Deal, MarketClosed, Message, record
 from marketdata.books.orderbook import Change, CrossedBook, ImpossibleChange, OrderBook
@@ -97,7 +98,7 @@ def test_a_price_that_the_register_refuses_leaves_the_trade(
     assert record(acme.pk, [Message(deals=[Deal(2**40, 1)])], ME).trade == 1
     assert Trade.objects.get().price_cents == 2**40
     assert TokenPrice.objects.count() == 0
-    assert [r.name for r in caplog.records] == ["issuers.ledger"]
+    assert [r.name for r in caplog.records] == ["issuers.register.ledger"]
     say(acme, bid(1, 1))
     assert head_of(acme.pk) == (1, 1, 0)
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from issuers.models import TokenPrice
+from issuers.register.models import TokenPrice
 from marketdata.books import log
 from marketdata.books.log import Deal, Message, Recorded, record
 from marketdata.books.orderbook import Change, ImpossibleChange, OrderBook

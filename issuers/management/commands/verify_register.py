@@ -1,6 +1,6 @@
 from django.core.management.base import CommandError
 
-from issuers.verification import INVARIANTS, verify
+from issuers.register.verification import INVARIANTS, verify
 from partnerapi.core.commands import CommandWithExamples
 
 

@@ -14,7 +14,7 @@ from time import monotonic
 
 from django.conf import settings
 
-from accounts.callers import Scope, Unauthenticated
+from accounts.access import Scope, Unauthenticated
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
 from marketdata.fix.acceptor.failed_logons import FailedLogons, remember

@@ -12,7 +12,7 @@ from django.db import Error, connection
 from django.db.models import OuterRef
 from django.utils import timezone
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
 from marketdata.fix.acceptor.logon import (

@@ -5,7 +5,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from marketdata.fix.client.health import ANYWHERE
 from marketdata.models.sessions import (

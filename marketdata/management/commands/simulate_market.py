@@ -10,7 +10,8 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from issuers.models import Token, TokenLedgerHead
+from issuers.models import Token
+from issuers.register.models import TokenLedgerHead
 from marketdata.books.current_books import read_books
 from marketdata.books.log import record
 from marketdata.books.orderbook import (

@@ -11,7 +11,7 @@ import psutil
 from django.db import connection
 from rich.console import Console
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import Issuer
 from partnerapi.processes import RunError, take_lock

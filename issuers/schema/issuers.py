@@ -2,13 +2,15 @@
 
 import graphene
 
-from accounts.callers import Scope, requires
+from accounts.access import Scope, requires
 from accounts.models import User as UserModel
 from accounts.schema import Country, User, UserCompanyLegalForm, read_countries
 from issuers import models
 from issuers.grants import requires_grant
+from issuers.legacy.models import LegacyShareholder
 from issuers.schema.captable import CapitalizationTable, read_capitalization_tables
 from issuers.schema.classification import IndustryClassificationBenchmark
+from issuers.schema.legacy import LEGACY_SHAREHOLDERS, LegacyShareholderConnection
 from issuers.schema.publications import (
     ARTICLES,
     FINANCIAL_DATA,
@@ -17,10 +19,8 @@ from issuers.schema.publications import (
     IssuerFinancialDataConnection,
 )
 from issuers.schema.rows import ids, read_documents, read_users
-from issuers.schema.shares import (
-    LEGACY_SHAREHOLDERS,
+from issuers.schema.tokens import (
     TOKENS,
-    LegacyShareholderConnection,
     TokenConnection,
     TokenVisibility,
 )
@@ -167,7 +167,7 @@ class Issuer(ModelType):
     @requires(Scope.SHAREHOLDERS_READ)
     @requires_grant
     def resolve_legacy_shareholders(issuers, info, **page):
-        shareholders = models.LegacyShareholder.objects.all()
+        shareholders = LegacyShareholder.objects.all()
         return read_pages(LEGACY_SHAREHOLDERS, info, shareholders, ids(issuers), **page)
 
     @requires(Scope.CAPTABLE_READ)

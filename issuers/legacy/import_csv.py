@@ -9,14 +9,13 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.models import User
-from issuers.models import (
-    Issuer,
+from issuers.legacy.models import (
+    MAX_INT,
     LegacyImport,
     LegacyShareholder,
     LegacyShareholderChange,
-    Token,
 )
-from issuers.models.legacy import MAX_INT
+from issuers.models import Issuer, Token
 from partnerapi.core.csv_tables import Problem, Row, WrongFileError, read_table
 from partnerapi.graphql.scalars import time_from_wire
 

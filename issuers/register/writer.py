@@ -13,7 +13,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from issuers.ledger_errors import (
+from issuers.models.tokens import MAX_UNITS, MAX_VALUE
+from issuers.register.errors import (
     AccountNotAllowed,
     AmountNotPositive,
     AuthorizedUnitsExceeded,
@@ -23,12 +24,11 @@ from issuers.ledger_errors import (
     UnknownToken,
     ValueOverflow,
 )
-from issuers.models.register import (
+from issuers.register.models import (
     LedgerAccount,
     LedgerTransaction,
     TokenLedgerHead,
 )
-from issuers.models.shares import MAX_UNITS, MAX_VALUE
 
 Kind = LedgerTransaction.Kind
 

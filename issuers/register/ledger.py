@@ -16,20 +16,20 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from accounts.models import User, UserHolder
-from issuers.ledger_books import TREASURY, Book, Entry, Kind, Price, Recorded, Writer
-from issuers.ledger_errors import (
+from issuers.models.issuers import Issuer
+from issuers.register.errors import (
     LedgerError,
     NotReversible,
     TimeRefused,
     TokenNotEmpty,
     UnknownToken,
 )
-from issuers.models.companies import Issuer
-from issuers.models.register import (
+from issuers.register.models import (
     LedgerAccount,
     LedgerTransaction,
     TokenPrice,
 )
+from issuers.register.writer import TREASURY, Book, Entry, Kind, Price, Recorded, Writer
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from django.db.models import Func, Q
 from django.db.models.functions import Now
 from stdnum import isin as stdnum_isin
 
-from accounts.callers import Caller
-from issuers.models.companies import Issuer
+from accounts.access import Caller
+from issuers.models.issuers import Issuer
 
 MAX_UNITS = 2**64 - 1
 MAX_VALUE = 2**63 - 1

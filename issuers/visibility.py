@@ -3,11 +3,11 @@
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-from accounts.callers import Caller, Scope
+from accounts.access import Caller, Scope
 from accounts.models import Account, User, UserHolder
-from issuers.models.companies import Issuer
-from issuers.models.legacy import LegacyShareholder
-from issuers.models.register import HolderBalance
+from issuers.legacy.models import LegacyShareholder
+from issuers.models.issuers import Issuer
+from issuers.register.models import HolderBalance
 
 
 def users_visible_to(caller: Caller | None) -> models.QuerySet[User]:

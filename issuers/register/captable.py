@@ -16,8 +16,8 @@ import psycopg
 from django.conf import settings
 from django.db import OperationalError
 
-from issuers.captable_columns import Holders, TokenSummary
-from issuers.captable_reading import read_holders
+from issuers.register.captable_columns import Holders, TokenSummary
+from issuers.register.captable_reading import read_holders
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.graphql.pages import fetch
 from partnerapi.graphql.scalars import MAX_UINT64

@@ -7,15 +7,12 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from issuers import ledger
-from issuers.ledger import Entry, Kind, Recorded
-from issuers.ledger_errors import LedgerError
-from issuers.models import (
-    DeliveryJob,
-    Issuer,
-    LedgerTransaction,
-    LegacyShareholder,
-)
+from issuers.legacy.models import DeliveryJob, LegacyShareholder
+from issuers.models import Issuer
+from issuers.register import ledger
+from issuers.register.errors import LedgerError
+from issuers.register.ledger import Entry, Kind, Recorded
+from issuers.register.models import LedgerTransaction
 from partnerapi.core.lock_waits import giving_up_on_others
 
 

@@ -1,6 +1,6 @@
 """The register: who holds how many units of a token, and what a unit costs.
 
-All of it is written by `issuers.ledger`. Transactions, postings and prices are for
+All of it is written by `issuers.register.ledger`. Transactions, postings and prices are for
 ever: triggers, made in the migrations, refuse to change or remove them, demand that
 they are numbered without gaps in the order of their times, and carry each token's
 head and its holders' balances along.
@@ -11,11 +11,10 @@ from django.db.models import ExpressionWrapper, Q
 from django.db.models.functions import Now
 from django.db.models.lookups import LessThanOrEqual
 
-from accounts.callers import Caller, Scope
+from accounts.access import Caller, Scope
 from accounts.models import User, UserHolder
-from issuers.models.companies import Issuer
-from issuers.models.legacy import LegacyShareholder
-from issuers.models.shares import MAX_UNITS, MAX_VALUE, Token, Units
+from issuers.models.issuers import Issuer
+from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
 
 ACTOR_LENGTH = 254
 REASON_LENGTH = 500
@@ -198,7 +197,7 @@ class LedgerTransaction(models.Model):
     reason = models.CharField(max_length=REASON_LENGTH, blank=True)
     chain_reference = models.CharField(max_length=100, null=True)
     legacy_shareholder = models.ForeignKey(
-        LegacyShareholder,
+        "issuers.LegacyShareholder",
         models.PROTECT,
         null=True,
         related_name="transactions",

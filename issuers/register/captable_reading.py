@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from issuers.captable_columns import Holders, Holding, TokenSummary
+from issuers.register.captable_columns import Holders, Holding, TokenSummary
 from partnerapi.graphql.pages import fetch
 
 MANY = 50_000

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from issuers.models.shares import MAX_UNITS, MAX_VALUE
+from issuers.models.tokens import MAX_UNITS, MAX_VALUE
 
 
 @dataclass(frozen=True, slots=True)
