@@ -6,8 +6,9 @@ import graphene
 from django.conf import settings
 from django.utils import timezone
 
-import accounts.account_schema
-import accounts.schema
+import accounts.schema.accounts
+import accounts.schema.users
+import accounts.schema.viewer
 import issuers.schema.queries
 import marketdata.schema
 from accounts.access import Unauthenticated
@@ -20,7 +21,7 @@ from partnerapi.graphql.resolvers import bind
 from partnerapi.graphql.scalars import Time
 from partnerapi.models import NAME_LENGTH
 
-NODES = accounts.account_schema.NODES | issuers.schema.queries.NODES
+NODES = accounts.schema.accounts.NODES | issuers.schema.queries.NODES
 
 
 def read_nodes(ids, info):
@@ -55,8 +56,8 @@ class IdempotentRequest(graphene.ObjectType):
 
 
 class Query(
-    accounts.schema.Query,
-    accounts.account_schema.Query,
+    accounts.schema.viewer.Query,
+    accounts.schema.accounts.Query,
     issuers.schema.queries.Query,
     graphene.ObjectType,
 ):
@@ -113,7 +114,7 @@ extend(Token, order_book=marketdata.schema.ORDER_BOOK)
 schema = bind(
     graphene.Schema(
         query=Query,
-        mutation=accounts.account_schema.Mutation,
-        types=[accounts.schema.UserHolder],
+        mutation=accounts.schema.accounts.Mutation,
+        types=[accounts.schema.users.UserHolder],
     ).graphql_schema
 )

@@ -1,9 +1,9 @@
 """The register: who holds how many units of a token, and what a unit costs.
 
-All of it is written by `issuers.register.ledger`. Transactions, postings and prices are for
-ever: triggers, made in the migrations, refuse to change or remove them, demand that
-they are numbered without gaps in the order of their times, and carry each token's
-head and its holders' balances along.
+All of it is written by `ledger`. Transactions, postings and prices are for ever:
+triggers, made in the migrations, refuse to change or remove them, demand that they are
+numbered without gaps in the order of their times, and carry each token's head and its
+holders' balances along.
 """
 
 from django.db import models

@@ -4,7 +4,7 @@ import graphene
 
 from accounts.models import User as UserModel
 from accounts.models import UserHolder as UserHolderModel
-from accounts.schema import User, UserHolder
+from accounts.schema.users import User, UserHolder
 from issuers.models import Token as TokenModel
 from issuers.register.captable import capitalization_tables, too_much
 from issuers.schema.tokens import Token

@@ -4,7 +4,7 @@ import graphene
 
 from accounts.access import Scope, requires
 from accounts.models import User as UserModel
-from accounts.schema import Country, User, UserCompanyLegalForm, read_countries
+from accounts.schema.users import Country, User, UserCompanyLegalForm, read_countries
 from issuers import models
 from issuers.grants import requires_grant
 from issuers.legacy.models import LegacyShareholder

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import Ladder, Level, difference
-from marketdata.fix.acceptor.acceptor import listener, logon
+from marketdata.fix.acceptor import listener, logon
 from marketdata.fix.protocol import messages, rules
 from marketdata.fix.protocol.wire import SOH, encode, utc_timestamp
 

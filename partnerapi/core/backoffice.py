@@ -4,8 +4,6 @@ from django.contrib import admin
 from django.db import models
 from django.db.models import PROTECT, Exists, OuterRef, Q
 
-from partnerapi.core.backoffice import KeptWhileReferredTo
-
 
 def is_referred_to(row, others):
     """Whether rows would keep it from being deleted; one query.

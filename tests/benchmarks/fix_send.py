@@ -95,7 +95,7 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
     settings.FIX_CONFLATION_MS = 0
     import quickfix as fix
 
-    from marketdata.fix.acceptor.acceptor.quickfix import engine
+    from marketdata.fix.acceptor.quickfix import engine
     from marketdata.fix.acceptor.quickfix.interpreter import (
         collect_seldom,
         stay_on_one_processor,

@@ -16,7 +16,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from marketdata.fix.acceptor.acceptor import logon
+from marketdata.fix.acceptor import logon
 from marketdata.fix.protocol import rules
 from marketdata.fix.protocol.wire import encode, utc_timestamp
 from tests.fix.counterpart import Counterpart, change, counterpart

@@ -16,7 +16,7 @@ from marketdata.books.log import Deal, Message, record
 from marketdata.books.pruning import Covered, covered, prune
 from marketdata.management.commands import prune_book_log as command
 from marketdata.models import BookChange, BookSnapshot, Trade
-from partnerapi.tasks import prune_book_log
+from partnerapi.operations.tasks import prune_book_log
 from tests.marketdata.markets import bid, traded
 from tests.register import unguarded_register
 

@@ -33,7 +33,7 @@ from issuers.register.captable import capitalization_tables
 from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify
 from marketdata.models import FixSession
-from partnerapi.sandbox.chance import OPENING
+from partnerapi.sandbox.data.chance import OPENING
 from tests.register import unguarded_register
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"

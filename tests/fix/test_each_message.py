@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from marketdata.books.orderbook import OrderBook
-from marketdata.fix.acceptor.acceptor import versions
+from marketdata.fix.acceptor import versions
 from tests.fix.engines import (
     Bench,
     eventually,

@@ -9,7 +9,7 @@ import pytest
 from issuers.models import Token
 
 # After them: importing QuickFIX makes SIGINT end the process.
-from marketdata.fix.acceptor.acceptor.quickfix import engine as engines
+from marketdata.fix.acceptor.quickfix import engine as engines
 from marketdata.fix.client.initiator import LoggedOut, LogonRefused
 from marketdata.fix.protocol.rules import INTERNAL_ERROR, LOGON_REFUSED
 from tests.fix.conftest import Market

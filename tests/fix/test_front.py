@@ -16,8 +16,8 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.models import ApiKey
-from marketdata.fix.acceptor.acceptor import listener as front_module
-from marketdata.fix.acceptor.acceptor import proxy, sparing_log
+from marketdata.fix.acceptor import listener as front_module
+from marketdata.fix.acceptor import proxy, sparing_log
 from marketdata.fix.acceptor.listener import Front
 from marketdata.fix.acceptor.logon import (
     CREDENTIALS_REFUSED,

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import IssuerGrant
-from marketdata.fix.acceptor.acceptor import failed_logons
+from marketdata.fix.acceptor import failed_logons
 from marketdata.fix.acceptor.failed_logons import REMEMBERED, FailedLogons
 from marketdata.fix.acceptor.logon import (
     CREDENTIALS_REFUSED,

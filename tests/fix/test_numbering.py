@@ -3,7 +3,7 @@
 import threading
 import time
 
-from marketdata.fix.acceptor.acceptor import sequence_reset
+from marketdata.fix.acceptor import sequence_reset
 from marketdata.fix.acceptor.sequence_reset import Numbering
 
 NEVER = 0.1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from marketdata.fix.acceptor.acceptor import session as sessions
+from marketdata.fix.acceptor import session as sessions
 from marketdata.fix.protocol.rules import (
     PROBE_BYTES,
     SLOW_CONSUMER,

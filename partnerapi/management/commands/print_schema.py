@@ -2,8 +2,8 @@ from django.core.management.base import CommandError
 from graphql import build_schema, find_breaking_changes, print_schema
 
 from partnerapi.core.commands import CommandWithExamples
-from partnerapi.pages import SDL_FILE
 from partnerapi.schema import schema
+from partnerapi.site.pages import SDL_FILE
 
 
 class Command(CommandWithExamples):

@@ -8,7 +8,7 @@ from django.utils import timezone
 from accounts.access import Scope, Unauthenticated
 from accounts.models import ApiKey, Partner, User
 from marketdata.models import FixSession
-from partnerapi.sandbox.sessions import DEMO, write_fix_sessions
+from partnerapi.sandbox.data.sessions import DEMO, write_fix_sessions
 
 STAFF = "staff@sandbox.example"
 

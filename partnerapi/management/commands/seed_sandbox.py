@@ -71,7 +71,7 @@ examples:
                 "PARTNER_API_SANDBOX=true if its database may hold invented companies."
             )
         try:
-            from partnerapi.sandbox.seed import SeedRefused, counts, seed
+            from partnerapi.sandbox.data.seed import SeedRefused, counts, seed
         except ModuleNotFoundError as error:
             raise CommandError(
                 f"{error}. The sandbox's pictures need the extra: "

@@ -8,7 +8,7 @@ from issuers.models import IssuerGrant
 from marketdata.models import FixSession
 from marketdata.models.sessions import USUAL_SESSIONS
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.chance import OPENING
+from partnerapi.sandbox.data.chance import OPENING
 
 DEMO = "demo"
 

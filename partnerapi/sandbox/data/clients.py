@@ -8,7 +8,7 @@ from accounts.models import Account, AccountStatusChange, Partner, User
 from accounts.models.accounts import AccountStatus as Status
 from issuers.legacy.models import LegacyShareholder
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.chance import OPENING, dice, moment_after
+from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
 
 ACCOUNTS = 200
 """How many accounts each partner has."""

@@ -5,9 +5,9 @@ from django.utils.text import slugify
 
 from issuers.models import Article, Document, Issuer
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.chance import dice, moment_after
-from partnerapi.sandbox.companies import Company
-from partnerapi.sandbox.pictures import cover
+from partnerapi.sandbox.data.chance import dice, moment_after
+from partnerapi.sandbox.data.companies import Company
+from partnerapi.sandbox.data.pictures import cover
 
 STORIES = (
     ("{name} joins the platform", "Shares of {name} can now be held as tokens.", "Our shareholders asked for a register that is always up to date. From today the shares of **{name}** are kept on the platform, and every holder sees the holding on the day of the trade."),

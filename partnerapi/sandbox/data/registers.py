@@ -14,7 +14,7 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind, Price
-from partnerapi.sandbox.chance import OPENING, dice
+from partnerapi.sandbox.data.chance import OPENING, dice
 
 YEARS = timedelta(days=3 * 365)
 MOST_TRADERS = 60

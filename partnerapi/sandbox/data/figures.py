@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from issuers.models import Issuer, IssuerFinancialData
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.chance import dice, moment_after
-from partnerapi.sandbox.companies import Company
+from partnerapi.sandbox.data.chance import dice, moment_after
+from partnerapi.sandbox.data.companies import Company
 
 YEARS = (2022, 2023, 2024, 2025)
 Period = IssuerFinancialData.PeriodType

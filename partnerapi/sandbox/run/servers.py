@@ -22,7 +22,7 @@ from urllib.parse import quote
 import psycopg
 import redis
 
-from partnerapi.processes import Account, Processes, RunError
+from partnerapi.sandbox.run.processes import Account, Processes, RunError
 
 OLDEST_MAJOR = 15
 DATABASE = "partnerapi"

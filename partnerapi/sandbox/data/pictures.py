@@ -9,8 +9,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from issuers.models import Document
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.chance import dice
-from partnerapi.sandbox.companies import Company
+from partnerapi.sandbox.data.chance import dice
+from partnerapi.sandbox.data.companies import Company
 
 Colour = tuple[int, int, int]
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import secrets
 from functools import cache
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -18,10 +17,10 @@ from django.views.decorators.http import require_safe
 from issuers.models import public_documents
 from marketdata.fix import reference as fix_reference
 from marketdata.fix.protocol import layouts, rules
-from partnerapi import reference
 from partnerapi.schema import schema
+from partnerapi.site import reference
 
-SDL_FILE = Path(__file__).with_name("schema.graphql")
+SDL_FILE = settings.BASE_DIR / "partnerapi" / "schema.graphql"
 EXAMPLES_DIRECTORY = settings.BASE_DIR / "templates" / "examples"
 CLIENTS = {
     "curl.sh": "curl",

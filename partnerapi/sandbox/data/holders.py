@@ -16,9 +16,9 @@ from accounts.models import User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer
 from partnerapi.core.uuids import uuid7_of
-from partnerapi.sandbox.chance import OPENING, dice, invented_lei
-from partnerapi.sandbox.companies import COMPANIES, Company
-from partnerapi.sandbox.names import (
+from partnerapi.sandbox.data.chance import OPENING, dice, invented_lei
+from partnerapi.sandbox.data.companies import COMPANIES, Company
+from partnerapi.sandbox.data.names import (
     ADJECTIVES,
     FIRST_NAMES,
     LAST_NAMES,

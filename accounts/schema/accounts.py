@@ -1,11 +1,11 @@
-"""The part of the schema about accounts: to read them, and to change their status."""
+"""Accounts: to read them, and to change their status."""
 
 import graphene
 from django.utils import timezone
 
 from accounts import models
 from accounts.access import Scope, check_scope, requires
-from accounts.schema import User
+from accounts.schema.users import User
 from partnerapi.core.errors import BadUserInput, NotFound
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (

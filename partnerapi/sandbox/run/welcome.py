@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from partnerapi.sandbox.companies import COMPANIES
+from partnerapi.sandbox.data.companies import COMPANIES
 
 ISSUERS = (
     "{ issuers(first: 3) { nodes { tradingName"

@@ -37,7 +37,7 @@ from issuers.register.models import (
 )
 from marketdata.models.sessions import NotBound
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.chance import (
+from partnerapi.sandbox.data.chance import (
     OPENING,
     dice,
     invented_contract,
@@ -45,14 +45,14 @@ from partnerapi.sandbox.chance import (
     invented_lei,
     moment_after,
 )
-from partnerapi.sandbox.clients import write_accounts
-from partnerapi.sandbox.companies import COMPANIES, Company
-from partnerapi.sandbox.figures import financial_data
-from partnerapi.sandbox.holders import write_investors, write_shareholders
-from partnerapi.sandbox.news import articles
-from partnerapi.sandbox.pictures import logo
-from partnerapi.sandbox.registers import write_register
-from partnerapi.sandbox.sessions import (
+from partnerapi.sandbox.data.clients import write_accounts
+from partnerapi.sandbox.data.companies import COMPANIES, Company
+from partnerapi.sandbox.data.figures import financial_data
+from partnerapi.sandbox.data.holders import write_investors, write_shareholders
+from partnerapi.sandbox.data.news import articles
+from partnerapi.sandbox.data.pictures import logo
+from partnerapi.sandbox.data.registers import write_register
+from partnerapi.sandbox.data.sessions import (
     FixAccess,
     extend_fix_sessions,
     write_fix_sessions,
