@@ -1,7 +1,7 @@
 """Keeps order books current from their logs, for any number of tokens.
 
 The tables are the truth. Every second all heads are compared with the books; in
-between the bell says which logs have grown. Either way what follows a book's last
+between notifications say which logs have grown. Either way what follows a book's last
 number is read, and whole messages are applied. A book that the log no longer leads on
 from is made anew from the newest snapshot and what follows it.
 """
@@ -14,9 +14,10 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
-from marketdata.books.listen import Hearing
+from marketdata.books.listen import Listener
 from marketdata.books.livebook import BrokenLog, LiveBook, PrunedLog
 from marketdata.books.reading import Broken, advance, make_books, read_heads
+from partnerapi.core.outages import Outage
 
 __all__ = ["Feed", "LiveBook"]
 
@@ -49,10 +50,14 @@ class Feed:
         # Why a book could not be made; said once.
         self.unsound: dict[UUID, str] = {}
         self.look_at = 0.0
-        self.is_away = False
+        self.outage = Outage(
+            logger,
+            away="PostgreSQL does not answer (%s): order books wait",
+            back="PostgreSQL answers again: order books are followed",
+        )
         self.pause = FIRST_PAUSE_SECONDS
         self.stopping = Event()
-        self.hearing = Hearing(self.stopping)
+        self.listener = Listener(self.stopping)
         self.thread = Thread(target=self.run, name="order books", daemon=True)
 
     def listen(self, heard: Heard) -> None:
@@ -87,19 +92,19 @@ class Feed:
     def run(self) -> None:
         try:
             while not self.stopping.is_set():
-                rung = self.hearing.wait(self.look_at - monotonic())
+                grown = self.listener.wait(self.look_at - monotonic())
                 began = monotonic()
-                self.attempt(rung)
+                self.attempt(grown)
                 changed, self.changed = self.changed, set()
                 if changed:
                     for heard in self.listeners:
                         heard(changed)
                 self.stopping.wait(began + ROUND_SECONDS - monotonic())
         finally:
-            self.hearing.close()
+            self.listener.close()
             connection.close()
 
-    def attempt(self, rung: Iterable[UUID]) -> None:
+    def attempt(self, grown: Iterable[UUID]) -> None:
         """Make a round; where PostgreSQL does not answer, pause for a while."""
         # A connection that has ended meanwhile is replaced without a word.
         connection.close_if_unusable_or_obsolete()
@@ -107,25 +112,19 @@ class Feed:
             if monotonic() >= self.look_at:
                 self.look()
             else:
-                books = [self.books[one] for one in rung if one in self.books]
+                books = [self.books[one] for one in grown if one in self.books]
                 advance(books, self.changed, self.broken)
                 self.rebuild()
         except (OperationalError, InterfaceError) as error:
             connection.close()
-            if not self.is_away:
-                self.is_away = True
-                logger.warning(
-                    "PostgreSQL does not answer (%s): order books wait", error
-                )
+            self.outage.begin(error)
             # All heads are compared as soon as it answers.
             self.look_at = 0.0
             self.stopping.wait(self.pause)
             self.pause = min(2 * self.pause, LONGEST_PAUSE_SECONDS)
             return
-        if self.is_away:
-            self.is_away = False
-            self.pause = FIRST_PAUSE_SECONDS
-            logger.info("PostgreSQL answers again: order books are followed")
+        self.pause = FIRST_PAUSE_SECONDS
+        self.outage.end()
 
     def look(self) -> None:
         """Compare all heads and tokens with the books, and catch up."""

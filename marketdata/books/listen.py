@@ -1,4 +1,4 @@
-"""Waits for the order books' bell, or, where Redis is away, as long without it."""
+"""Waits for news of the order books' logs; where Redis is away, as long without it."""
 
 import contextlib
 import logging
@@ -13,7 +13,8 @@ from redis.client import PubSub
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from marketdata.books.notify import BELL
+from marketdata.books.notify import CHANNEL
+from partnerapi.core.outages import Outage
 
 logger = logging.getLogger(__name__)
 
@@ -25,8 +26,8 @@ HEALTH_SECONDS = 5
 MOST_AT_ONCE = 1_000
 
 
-class Hearing:
-    """For one thread. A bell that rings while Redis is away is not heard."""
+class Listener:
+    """For one thread. What is published while Redis is away is not received."""
 
     def __init__(self, stopping: Event) -> None:
         self.stopping = stopping
@@ -38,63 +39,61 @@ class Hearing:
             retry=Retry(NoBackoff(), 0),
             health_check_interval=HEALTH_SECONDS,
         )
-        self.bell: PubSub | None = None
-        self.retry_at = 0.0
-        self.is_away = False
+        self.channel: PubSub | None = None
+        self.outage = Outage(
+            logger,
+            away="Redis does not answer (%s): order books are looked at every second "
+            "until it does",
+            back="Redis answers again: changes of order books are listened to",
+            retry_seconds=RETRY_SECONDS,
+        )
 
     def wait(self, seconds: float) -> set[UUID]:
-        """The tokens rung for within so many seconds, or until the end is wanted.
+        """The tokens whose logs have grown, within so many seconds or until the end.
 
-        Returns as soon as it has heard one, with all that were rung for before.
+        Returns as soon as it has received one, with all that were published before.
         """
         deadline = monotonic() + seconds
         try:
             self.connect()
-            rung = self.hear(deadline)
+            grown = self.receive(deadline)
         except RedisError as error:
             self.disconnect()
-            if not self.is_away:
-                self.is_away = True
-                logger.warning(
-                    "Redis does not answer (%s): order books are looked at every second"
-                    " until it does",
-                    error,
-                )
-            rung = set()
-        if self.bell is None:
+            self.outage.begin(error)
+            grown = set()
+        if self.channel is None:
             self.stopping.wait(max(0.0, deadline - monotonic()))
-        return rung
+        return grown
 
     def connect(self) -> None:
-        if self.bell is not None or monotonic() < self.retry_at:
+        if self.channel is not None or not self.outage.may_try():
             return
-        self.retry_at = monotonic() + RETRY_SECONDS
-        bell = self.client.pubsub(ignore_subscribe_messages=True)
-        bell.subscribe(BELL)
-        self.bell = bell
-        if self.is_away:
-            self.is_away = False
-            logger.info("Redis answers again: the order books' bell is heard")
+        channel = self.client.pubsub(ignore_subscribe_messages=True)
+        channel.subscribe(CHANNEL)
+        self.channel = channel
+        self.outage.end()
 
-    def hear(self, deadline: float) -> set[UUID]:
-        rung: set[UUID] = set()
+    def receive(self, deadline: float) -> set[UUID]:
+        grown: set[UUID] = set()
         for _ in range(MOST_AT_ONCE):
-            if self.bell is None or self.stopping.is_set():
+            if self.channel is None or self.stopping.is_set():
                 break
-            left = 0.0 if rung else deadline - monotonic()
-            message = self.bell.get_message(timeout=max(0.0, min(left, SLICE_SECONDS)))
+            left = 0.0 if grown else deadline - monotonic()
+            message = self.channel.get_message(
+                timeout=max(0.0, min(left, SLICE_SECONDS))
+            )
             if message is not None:
                 # The channel is shared: what is no token's id is not for us.
                 with contextlib.suppress(ValueError):
-                    rung.add(UUID(message["data"].decode()))
-            elif rung or monotonic() >= deadline:
+                    grown.add(UUID(message["data"].decode()))
+            elif grown or monotonic() >= deadline:
                 break
-        return rung
+        return grown
 
     def disconnect(self) -> None:
-        if self.bell is not None:
-            self.bell.close()
-            self.bell = None
+        if self.channel is not None:
+            self.channel.close()
+            self.channel = None
 
     def close(self) -> None:
         self.disconnect()

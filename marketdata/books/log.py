@@ -10,7 +10,6 @@ and the book read anew, so that each writer gets through at the second attempt.
 
 import contextlib
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,6 +18,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from cachetools import LRUCache
 from django.db import connection, transaction
 from django.db.backends.signals import connection_created
 
@@ -26,7 +26,7 @@ from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Price
 from issuers.register.models import TokenPrice
-from marketdata.books.notify import ring
+from marketdata.books.notify import notify
 from marketdata.books.orderbook import (
     Change,
     CrossedBook,
@@ -108,7 +108,7 @@ def record(token_id: UUID, messages: Sequence[Message], actor: str) -> Recorded:
     except (ImpossibleChange, CrossedBook) as error:
         symbol = Token.objects.values_list("symbol", flat=True).get(pk=token_id)
         raise type(error)(f"{symbol}: {error}") from None
-    transaction.on_commit(partial(ring, token_id))
+    transaction.on_commit(partial(notify, token_id))
     return recorded
 
 
@@ -289,7 +289,7 @@ def closed(token_id: UUID) -> MarketClosed:
     )
 
 
-kept: OrderedDict[UUID, Kept] = OrderedDict()
+kept: LRUCache[UUID, Kept] = LRUCache(KEPT_BOOKS)
 kept_lock = threading.Lock()
 
 
@@ -308,11 +308,7 @@ connection_created.connect(forget)
 
 def kept_of(token_id: UUID) -> Kept:
     with kept_lock:
-        found = kept.setdefault(token_id, Kept())
-        kept.move_to_end(token_id)
-        if len(kept) > KEPT_BOOKS:
-            kept.popitem(last=False)
-    return found
+        return kept.setdefault(token_id, Kept())
 
 
 RECORD = """

@@ -3,6 +3,7 @@
 from threading import Lock
 from time import monotonic
 
+from cachetools import TLRUCache
 from django.conf import settings
 from django.utils import timezone
 
@@ -15,7 +16,10 @@ CACHE_SECONDS = 1.0
 everywhere within this time (api reference, keys)."""
 CACHED_KEYS = 10_000
 
-cache: dict[str, tuple[float, Caller]] = {}
+# Callers with the time at which their keys were read.
+cache: TLRUCache[str, tuple[float, Caller]] = TLRUCache(
+    CACHED_KEYS, ttu=lambda token, kept, now: kept[0] + CACHE_SECONDS
+)
 lock = Lock()
 
 
@@ -25,15 +29,13 @@ def authenticate(token: str) -> Caller:
     Raises:
         Unauthenticated: malformed, unknown, wrong, revoked or expired; one text.
     """
-    now = monotonic()
-    known = cache.get(token)
-    if known and now < known[0]:
-        return known[1]
+    with lock:
+        if known := cache.get(token):
+            return known[1]
+    read_at = monotonic()
     caller = read_caller(token)
     with lock:
-        if len(cache) >= CACHED_KEYS:
-            cache.clear()
-        cache[token] = (now + CACHE_SECONDS, caller)
+        cache[token] = read_at, caller
     return caller
 
 

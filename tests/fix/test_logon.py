@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cachetools import LRUCache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -10,7 +11,6 @@ from django.utils import timezone
 from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import IssuerGrant
-from marketdata.fix.acceptor import failed_logons
 from marketdata.fix.acceptor.failed_logons import REMEMBERED, FailedLogons
 from marketdata.fix.acceptor.logon import (
     CREDENTIALS_REFUSED,
@@ -260,22 +260,20 @@ def test_a_failure_is_forgotten_after_its_share_of_a_minute():
     failed.count(["a"] * 600)
     assert failed.too_many(["b", "a"])
     assert not failed.too_many(["b"])
-    failed.levels["a"] = failed.levels["a"][0], failed.levels["a"][1] - 0.2
+    failed.buckets["a"].at -= 0.2
     assert not failed.too_many(["a"])
 
 
 def test_remembers_a_bounded_number_of_names():
     failed = FailedLogons(per_minute=1)
     failed.count(f"name {number}" for number in range(REMEMBERED + 5))
-    assert len(failed.levels) == REMEMBERED
+    assert len(failed.buckets) == REMEMBERED
     assert not failed.too_many(["name 4"])
     assert failed.too_many(["name 5"])
 
 
-def test_remembers_a_bounded_number_of_those_that_logged_on(
-    admissions, token, monkeypatch
-):
-    monkeypatch.setattr(failed_logons, "REMEMBERED", 2)
+def test_remembers_a_bounded_number_of_those_that_logged_on(admissions, token):
+    admissions.proven = LRUCache(2)
     for address in ("198.51.100.1", "198.51.100.2", HERE):
         admissions.admit(logon(token), address, NOW)
     assert list(admissions.proven) == [("acme_co", "198.51.100.2"), ("acme_co", HERE)]

@@ -13,6 +13,7 @@ from django.db import transaction
 from issuers.models import Token
 from marketdata.books import notify
 from marketdata.books.log import Deal, Message, record
+from partnerapi.core.redis import own
 from tests.marketdata.markets import bid, head_of, traded
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,7 +28,7 @@ def acme() -> Token:
 def hearer() -> Iterator[Any]:
     cache: Any = caches["default"]
     with cache.client.get_client(write=True).pubsub() as hearer:
-        hearer.subscribe(notify.BELL)
+        hearer.subscribe(notify.CHANNEL)
         assert hearer.get_message(timeout=1)["type"] == "subscribe"
         yield hearer
 
@@ -62,17 +63,17 @@ def somewhere(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Lets the cache be at another port of this machine."""
 
     def at(port: int) -> None:
-        notify.local.__dict__.clear()
+        own.__dict__.clear()
         settings.CACHES = {
             "default": settings.CACHES["default"]
             | {"LOCATION": f"redis://127.0.0.1:{port}/0"}
         }
 
-    monkeypatch.setattr(notify, "outage", notify.Outage())
+    monkeypatch.setattr(notify.outage, "is_on", False)
     yield at
-    if redis := notify.local.__dict__.get("redis"):
-        redis.disconnect()
-    notify.local.__dict__.clear()
+    if connection := own.connection:
+        connection.disconnect()
+    own.__dict__.clear()
 
 
 def write_for_a_while(token: Token, seconds: float) -> int:
@@ -125,7 +126,7 @@ def test_the_bell_rings_again_when_redis_is_back(
     record(acme.pk, [Message([bid(1, 1)])], "me")
     assert str(acme.pk) not in heard(hearer)
     settings.CACHES = right
-    notify.local.__dict__.clear()
+    own.__dict__.clear()
     monkeypatch.setattr(notify.outage, "until", monotonic())
     record(acme.pk, [Message([bid(1, 2)])], "me")
     record(acme.pk, [Message([bid(1, 2)])], "me")

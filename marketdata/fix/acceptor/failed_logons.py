@@ -1,20 +1,14 @@
 """Who has failed to log on too often; what is remembered of anybody is bounded."""
 
 import threading
-from collections.abc import Hashable, Iterable
-from time import monotonic
-from typing import Any
+from collections.abc import Iterable
+
+from cachetools import LRUCache
+
+from partnerapi.core.buckets import Bucket
 
 REMEMBERED = 10_000
 """Names of whom failures are counted, and of those that once proved a key."""
-
-
-def remember(known: dict[Any, Any], name: Hashable, value: object) -> None:
-    """Note something about a name; whoever was not noted for longest gives way."""
-    known.pop(name, None)
-    if len(known) >= REMEMBERED:
-        known.pop(next(iter(known)))
-    known[name] = value
 
 
 class FailedLogons:
@@ -24,22 +18,20 @@ class FailedLogons:
     """
 
     def __init__(self, per_minute: int) -> None:
-        self.most = per_minute
-        self.per_second = per_minute / 60
-        self.levels: dict[str, tuple[float, float]] = {}
+        self.per_minute = per_minute
+        self.buckets: LRUCache[str, Bucket] = LRUCache(REMEMBERED)
         self.lock = threading.Lock()
 
     def too_many(self, names: Iterable[str]) -> bool:
-        now = monotonic()
         with self.lock:
-            return any(self.level(name, now) > self.most - 1 for name in names)
+            return any(self.bucket(name).level < 1 for name in names)
 
     def count(self, names: Iterable[str]) -> None:
-        now = monotonic()
         with self.lock:
             for name in names:
-                remember(self.levels, name, (self.level(name, now) + 1, now))
+                self.buckets.setdefault(name, self.bucket(name)).spend(1)
 
-    def level(self, name: str, now: float) -> float:
-        level, at = self.levels.get(name, (0.0, now))
-        return max(0.0, level - (now - at) * self.per_second)
+    def bucket(self, name: str) -> Bucket:
+        """What a name may still fail; a full one is not kept."""
+        known = self.buckets.get(name)
+        return known or Bucket(self.per_minute, self.per_minute / 60)

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 
+from cachetools import LRUCache
 from django.conf import settings
 
 from accounts.access import Scope, Unauthenticated
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
-from marketdata.fix.acceptor.failed_logons import FailedLogons, remember
+from marketdata.fix.acceptor.failed_logons import REMEMBERED, FailedLogons
 from marketdata.fix.acceptor.sequence_reset import Numbering
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
@@ -206,7 +207,7 @@ class Admissions:
     def __init__(self) -> None:
         self.failed = FailedLogons(settings.FIX_FAILED_LOGONS_PER_MINUTE)
         # Login and address.
-        self.proven: dict[tuple[str, str], None] = {}
+        self.proven: LRUCache[tuple[str, str], None] = LRUCache(REMEMBERED)
         self.waiting: dict[str, tuple[float, Admission]] = {}
         self.live: dict[str, Admission] = {}
         self.lock = threading.Lock()
@@ -233,7 +234,7 @@ class Admissions:
             raise
         deadline = monotonic() + TICKET_SECONDS
         with self.lock:
-            remember(self.proven, (admission.login, address), None)
+            self.proven[admission.login, address] = None
             self.drop_expired()
             self.waiting[admission.ticket] = deadline, admission
         return admission

@@ -8,6 +8,7 @@ from time import monotonic
 from marketdata.fix.acceptor.first_message import CHUNK, CLOSE_SECONDS, Cut, Stream
 from marketdata.fix.acceptor.logon import Admission
 from marketdata.fix.acceptor.sequence_reset import LOGON, STEP_SECONDS, Numbering
+from partnerapi.core.buckets import Bucket
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +136,7 @@ async def pass_in(
     Raises:
         Cut: a message is longer than any that a session is for.
     """
-    due = monotonic()
+    allowance = Bucket(INBOUND_BURST, INBOUND_PER_SECOND)
     unended = 0
     seen = b""
     while data := await client.read(CHUNK):
@@ -150,9 +151,8 @@ async def pass_in(
         seen = (seen + data)[1 - len(LOGON) :]
         engine.write(data)
         await engine.drain()
-        due = max(due, monotonic() - INBOUND_BURST / INBOUND_PER_SECOND)
-        due += len(data) / INBOUND_PER_SECOND
-        await asyncio.sleep(max(0.0, due - monotonic()))
+        allowance.spend(len(data))
+        await asyncio.sleep(allowance.debt_seconds)
 
 
 async def pass_out(engine: Stream, client: asyncio.StreamWriter) -> None:

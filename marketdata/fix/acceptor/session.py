@@ -49,6 +49,7 @@ from marketdata.fix.protocol.rules import (
     TOO_MANY_TRADES,
     WINDOW_BYTES,
 )
+from partnerapi.core.buckets import Bucket
 
 logger = logging.getLogger(__name__)
 
@@ -65,25 +66,6 @@ class Probe:
     id: str
     sent: int
     at: float
-
-
-class Allowance:
-    """How many messages a client may send at this moment; refilled as time goes by."""
-
-    def __init__(self, per_second: int, burst: int) -> None:
-        self.per_second = per_second
-        self.burst = burst
-        self.left = float(burst)
-        self.at = monotonic()
-
-    def take(self) -> bool:
-        now = monotonic()
-        self.left = min(self.burst, self.left + (now - self.at) * self.per_second)
-        self.at = now
-        if self.left < 1:
-            return False
-        self.left -= 1
-        return True
 
 
 class LiveSession:
@@ -106,7 +88,7 @@ class LiveSession:
         self.feed = feed
         self.pace = pace
         self.wire = wire
-        self.allowance = Allowance(settings.FIX_MESSAGES_PER_SECOND, MESSAGES_BURST)
+        self.allowance = Bucket(MESSAGES_BURST, settings.FIX_MESSAGES_PER_SECOND)
         self.since: datetime = timezone.now()
         self.heard_at: datetime = self.since
         self.messages_sent = 0
@@ -203,8 +185,9 @@ class LiveSession:
 
     def counts(self) -> None:
         """Count a message of the client's; one too many ends the session."""
-        if not self.allowance.take():
-            self.end(TOO_MANY_MESSAGES.format(per_second=self.allowance.per_second))
+        if not self.allowance.take(1):
+            per_second = settings.FIX_MESSAGES_PER_SECOND
+            self.end(TOO_MANY_MESSAGES.format(per_second=per_second))
 
     def may_reset(self, flag: str, heartbeat: str) -> bool:
         """Whether a Logon within the session may start its numbers anew (141=Y).

@@ -23,6 +23,7 @@ from marketdata.fix.acceptor.logon import (
     granted,
 )
 from marketdata.models import FixSession
+from partnerapi.core.outages import Outage
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +71,11 @@ class Supervisor:
         self.engine = engine
         self.written: dict[str, Status] = {}
         self.write_at = 0.0
-        self.is_away = False
+        self.outage = Outage(
+            logger,
+            away="PostgreSQL does not answer (%s): FIX sessions are not supervised",
+            back="PostgreSQL answers again: FIX sessions are supervised",
+        )
         self.stopping = threading.Event()
         self.thread = threading.Thread(
             target=self.run, name="fix-supervisor", daemon=True
@@ -112,13 +117,9 @@ class Supervisor:
                 self.write_at = monotonic() + WRITE_SECONDS
         except Error as error:
             connection.close()
-            if not self.is_away:
-                self.is_away = True
-                logger.warning("FIX sessions are not looked after: %s", error)
+            self.outage.begin(error)
             return
-        if self.is_away:
-            self.is_away = False
-            logger.warning("PostgreSQL answers again: FIX sessions are looked after")
+        self.outage.end()
 
     def write(self) -> None:
         """Write how sessions fare, those that changed, in one statement."""
