@@ -20,7 +20,7 @@ from partnerapi.core.redis import call
 
 outage = Outage(
     logging.getLogger(__name__),
-    away="Redis does not answer (%s): each process has budgets of its own until it does",
+    away="Redis does not answer (%s): until it does, each process has its own budgets",
     back="Redis answers again: all processes share the budgets",
 )
 

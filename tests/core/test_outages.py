@@ -22,10 +22,11 @@ def test_is_said_once_and_its_end_once(
     outage.end()
     for _ in range(3):
         outage.begin(OSError("no route"))
-    assert outage.is_on
+    states = [outage.is_on]
     for _ in range(3):
         outage.end()
-    assert not outage.is_on
+        states.append(outage.is_on)
+    assert states == [True, False, False, False]
     assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
         (logging.WARNING, "It is away (no route)"),
         (logging.INFO, "It is back"),

@@ -42,8 +42,8 @@ def test_a_command_after_a_silence_gets_an_answer_of_its_own(settings: Any):
         settings.CACHES = {"default": right["default"] | {"LOCATION": location}}
         with pytest.raises(RedisError):
             call("PING")
+        tell("PING")
         with pytest.raises(RedisError):
-            tell("PING")
             tell("PING")
     settings.CACHES = right
     own.__dict__.clear()
