@@ -15,12 +15,17 @@ from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 
-BELL = "marketdata:bell"
-"""The channel, shared by all databases of a Redis; the message is the token's id."""
-
 RETRY_SECONDS = 1.0
 
 local = threading.local()
+
+
+def channel(database: int) -> str:
+    """Where the bell of a Redis database rings; the message is the token's id.
+
+    Redis itself shares its channels among its databases.
+    """
+    return f"marketdata:bell:{database}"
 
 
 class Outage:
@@ -92,7 +97,7 @@ def publish(message: str) -> None:
         if local.awaits_answer:
             redis.read_response()
         local.awaits_answer = False
-        redis.send_command("PUBLISH", BELL, message)
+        redis.send_command("PUBLISH", channel(redis.db), message)
         local.awaits_answer = True
     except RedisError:
         # An answer that comes late must not be taken for the next one's.

@@ -13,7 +13,7 @@ from redis.client import PubSub
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from marketdata.bell import BELL
+from marketdata.bell import channel
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,8 @@ class Hearing:
             retry=Retry(NoBackoff(), 0),
             health_check_interval=HEALTH_SECONDS,
         )
+        options = self.client.connection_pool.connection_kwargs
+        self.channel = channel(options.get("db", 0))
         self.bell: PubSub | None = None
         self.retry_at = 0.0
         self.is_away = False
@@ -70,7 +72,7 @@ class Hearing:
             return
         self.retry_at = monotonic() + RETRY_SECONDS
         bell = self.client.pubsub(ignore_subscribe_messages=True)
-        bell.subscribe(BELL)
+        bell.subscribe(self.channel)
         self.bell = bell
         if self.is_away:
             self.is_away = False
@@ -84,7 +86,7 @@ class Hearing:
             left = 0.0 if rung else deadline - monotonic()
             message = self.bell.get_message(timeout=max(0.0, min(left, SLICE_SECONDS)))
             if message is not None:
-                # The channel is shared: what is no token's id is not for us.
+                # What is no token's id is not for us.
                 with contextlib.suppress(ValueError):
                     rung.add(UUID(message["data"].decode()))
             elif rung or monotonic() >= deadline:

@@ -6,7 +6,6 @@ import pytest
 from django.db import connection
 
 from issuers.models import Token
-from marketdata.bell import BELL
 from marketdata.log import Message
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead
 from marketdata.orderbook import ASK, BID, Change, Ladder, Level
@@ -66,7 +65,7 @@ def test_a_bell_for_nothing_and_one_in_another_tongue_are_passed_over(token, sta
     feed = started()
     until(lambda: feed.hearing.bell is not None)
     for payload in (b"\xff", b"LUM", b"00000000-0000-7000-8000-000000000000"):
-        feed.hearing.client.publish(BELL, payload)
+        feed.hearing.client.publish(feed.hearing.channel, payload)
     write(token, bid(1000, 5))
     until(lambda: feed.books[token.pk].sequence == 1)
     assert feed.is_alive
