@@ -13,7 +13,7 @@ from redis.client import PubSub
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from marketdata.books.notify import CHANNEL
+from marketdata.books.notify import channel
 from partnerapi.core.outages import Outage
 
 logger = logging.getLogger(__name__)
@@ -68,9 +68,9 @@ class Listener:
     def connect(self) -> None:
         if self.channel is not None or not self.outage.may_try():
             return
-        channel = self.client.pubsub(ignore_subscribe_messages=True)
-        channel.subscribe(CHANNEL)
-        self.channel = channel
+        subscribed = self.client.pubsub(ignore_subscribe_messages=True)
+        subscribed.subscribe(channel())
+        self.channel = subscribed
         self.outage.end()
 
     def receive(self, deadline: float) -> set[UUID]:
@@ -83,7 +83,7 @@ class Listener:
                 timeout=max(0.0, min(left, SLICE_SECONDS))
             )
             if message is not None:
-                # The channel is shared: what is no token's id is not for us.
+                # What is no token's id is not for us.
                 with contextlib.suppress(ValueError):
                     grown.add(UUID(message["data"].decode()))
             elif grown or monotonic() >= deadline:

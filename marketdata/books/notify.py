@@ -10,10 +10,7 @@ from uuid import UUID
 from redis.exceptions import RedisError
 
 from partnerapi.core.outages import Outage
-from partnerapi.core.redis import tell
-
-CHANNEL = "marketdata:bell"
-"""Shared by all databases of a Redis; the message is the token's id."""
+from partnerapi.core.redis import database, tell
 
 outage = Outage(
     logging.getLogger(__name__),
@@ -23,11 +20,16 @@ outage = Outage(
 )
 
 
+def channel() -> str:
+    """Where the growth of a log is published; the message is the token's id."""
+    return f"marketdata:bell:{database()}"
+
+
 def notify(token_id: UUID) -> None:
     if not outage.may_try():
         return
     try:
-        tell("PUBLISH", CHANNEL, str(token_id))
+        tell("PUBLISH", channel(), str(token_id))
     except RedisError as error:
         outage.begin(error)
     else:

@@ -50,6 +50,14 @@ def tell(*command: Any) -> None:
     own.has_unread_answer = True
 
 
+def database() -> int:
+    """The number of the database: Redis shares its channels among all of them."""
+    cache: Any = caches["default"]
+    client = cache.client.get_client(write=True)
+    number: int = client.connection_pool.connection_kwargs.get("db", 0)
+    return number
+
+
 def send(command: tuple[Any, ...]) -> None:
     if own.connection is None:
         cache: Any = caches["default"]

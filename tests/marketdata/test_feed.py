@@ -7,7 +7,7 @@ from django.db import connection
 
 from issuers.models import Token
 from marketdata.books.log import Message
-from marketdata.books.notify import CHANNEL
+from marketdata.books.notify import channel
 from marketdata.books.orderbook import ASK, BID, Change, Ladder, Level
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead
 from tests.marketdata.feeds import ask, bid, heard_by, until, write
@@ -66,7 +66,7 @@ def test_a_bell_for_nothing_and_one_in_another_tongue_are_passed_over(token, sta
     feed = started()
     until(lambda: feed.listener.channel is not None)
     for payload in (b"\xff", b"LUM", b"00000000-0000-7000-8000-000000000000"):
-        feed.listener.client.publish(CHANNEL, payload)
+        feed.listener.client.publish(channel(), payload)
     write(token, bid(1000, 5))
     until(lambda: feed.books[token.pk].sequence == 1)
     assert feed.is_alive
