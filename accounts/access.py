@@ -1,4 +1,4 @@
-"""Who is asking, what the caller may ask for, and the two refusals."""
+"""Who is asking, and what a caller needs a scope or a grant for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -80,3 +80,31 @@ def check_scope(caller: Caller | None, scope: Scope) -> None:
             f"This field needs the scope {scope}, which your key does not have.",
             requiredScope=scope,
         )
+
+
+def requires_grant(resolver: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Resolve a field of issuers for granted ones; for each other it is FORBIDDEN.
+
+    `requiredGrant` in the error names the issuer, which is public. So nothing leaks,
+    and nobody mistakes a missing grant for an empty list.
+    """
+
+    @wraps(resolver)
+    def guarded(issuers: list[Any], info: Any, **arguments: Any) -> list[Any]:
+        caller = info.context.caller
+        granted = [issuer for issuer in issuers if caller.may_see(issuer.id)]
+        values = iter(resolver(granted, info, **arguments) if granted else [])
+        return [
+            next(values) if caller.may_see(issuer.id) else missing_grant(issuer.id)
+            for issuer in issuers
+        ]
+
+    return guarded
+
+
+def missing_grant(issuer_id: str) -> Forbidden:
+    return Forbidden(
+        "Your integration account has no grant for this issuer; ask your account "
+        "manager for one.",
+        requiredGrant=f"Issuer|{issuer_id}",
+    )

@@ -2,11 +2,10 @@
 
 import graphene
 
-from accounts.access import Scope, requires
+from accounts.access import Scope, requires, requires_grant
 from accounts.models import User as UserModel
 from accounts.schema.users import Country, User, UserCompanyLegalForm, read_countries
 from issuers import models
-from issuers.grants import requires_grant
 from issuers.legacy.models import LegacyShareholder
 from issuers.schema.captable import CapitalizationTable, read_capitalization_tables
 from issuers.schema.classification import IndustryClassificationBenchmark

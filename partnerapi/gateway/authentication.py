@@ -4,12 +4,11 @@ from threading import Lock
 from time import monotonic
 
 from cachetools import TLRUCache
-from django.conf import settings
 from django.utils import timezone
 
 from accounts.access import Caller
 from accounts.models import ApiKey
-from issuers.models import IssuerGrant
+from issuers.callers import caller_of
 
 CACHE_SECONDS = 1.0
 """How long a process may believe a key without asking: a revoked key is refused
@@ -33,24 +32,7 @@ def authenticate(token: str) -> Caller:
         if known := cache.get(token):
             return known[1]
     read_at = monotonic()
-    caller = read_caller(token)
+    caller = caller_of(ApiKey.objects.authenticate(token, timezone.now()))
     with lock:
         cache[token] = read_at, caller
     return caller
-
-
-def read_caller(token: str) -> Caller:
-    key = ApiKey.objects.authenticate(token, timezone.now())
-    partner = key.partner
-    granted = set(
-        IssuerGrant.objects.filter(partner=partner).values_list("issuer_id", flat=True)
-    )
-    return Caller(
-        partner_id=str(partner.id),
-        login=partner.login,
-        partner=partner.name,
-        scopes=frozenset(key.scopes),
-        granted_issuers=None if None in granted else frozenset(map(str, granted)),
-        budget_points=partner.budget_points or settings.PARTNER_API_BUDGET_POINTS,
-        budget_refill=partner.budget_refill or settings.PARTNER_API_BUDGET_REFILL,
-    )

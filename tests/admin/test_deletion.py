@@ -16,7 +16,7 @@ from issuers.models import Issuer, IssuerGrant, Token
 from issuers.register import ledger
 from marketdata.models import FixSession
 from tests.characters import START, World
-from tests.register import people
+from tests.issuers.register import people
 
 ANA = Actor("ana@example.com", is_staff=True)
 

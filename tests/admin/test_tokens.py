@@ -9,7 +9,7 @@ from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from tests.characters import World
-from tests.register import people
+from tests.issuers.register import people
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def seed(changes: int, books: int) -> dict[UUID, Any]:
     from django.db import connection
 
     from issuers.models import Token
-    from tests.register import new_issuer
+    from tests.issuers.register import new_issuer
 
     issuer = new_issuer()
     market = Token.MarketType.SECONDARY_MARKET

@@ -21,7 +21,7 @@ class End(NamedTuple):
 
 def open_books(count: int) -> list[UUID]:
     from issuers.models import Token
-    from tests.register import new_issuer
+    from tests.issuers.register import new_issuer
 
     issuer = new_issuer()
     ids = [

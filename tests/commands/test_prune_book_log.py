@@ -17,8 +17,8 @@ from marketdata.books.pruning import Covered, covered, prune
 from marketdata.management.commands import prune_book_log as command
 from marketdata.models import BookChange, BookSnapshot, Trade
 from partnerapi.operations.tasks import prune_book_log
+from tests.issuers.register import unguarded_register
 from tests.marketdata.markets import bid, traded
-from tests.register import unguarded_register
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

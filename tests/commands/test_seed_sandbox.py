@@ -34,7 +34,7 @@ from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify
 from marketdata.models import FixSession
 from partnerapi.sandbox.data.chance import OPENING
-from tests.register import unguarded_register
+from tests.issuers.register import unguarded_register
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 

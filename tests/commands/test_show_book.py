@@ -26,7 +26,7 @@ from marketdata.books.orderbook import ASK, BID, Change, Ladder, Level
 from marketdata.management.book_screen import BookScreen, depth_that_fits
 from partnerapi.graphql.scalars import time_to_wire
 from tests.characters import START, Ask, World
-from tests.register import new_issuer
+from tests.issuers.register import new_issuer
 
 ACTOR = "market@example.com"
 

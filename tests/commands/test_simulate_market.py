@@ -18,7 +18,7 @@ from marketdata.books.orderbook import ASK, BID, Change, OrderBook
 from marketdata.management.commands.simulate_market import Market
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Trade
 from tests.characters import World
-from tests.register import new_issuer
+from tests.issuers.register import new_issuer
 
 FAST = ("--rate", "1000000")
 

@@ -18,8 +18,8 @@ from marketdata.books.pruning import covered, prune
 from marketdata.books.verification import verify as books_verified
 from marketdata.management.commands.verify_books import Command
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Side
+from tests.issuers.register import new_issuer, unguarded_register
 from tests.marketdata.markets import ask, bid, traded
-from tests.register import new_issuer, unguarded_register
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RULES = 9

@@ -14,7 +14,7 @@ from issuers.models import Issuer, IssuerGrant, Token
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import ASK, BID, Change, Ladder, OrderBook
 from marketdata.models import BookLevel, FixSession
-from tests.register import new_issuer
+from tests.issuers.register import new_issuer
 
 OPENING = {BID: range(990, 940, -5), ASK: range(1010, 1060, 5)}
 PAUSE_SECONDS = 0.01

@@ -16,6 +16,7 @@ from tests.fix.conftest import Market
 from tests.fix.engines import (
     Bench,
     body_of,
+    caller,
     eventually,
     logged_on,
     market_data_request,
@@ -222,7 +223,7 @@ def test_a_hidden_book_is_for_who_has_a_grant_at_that_moment(bench):
         client.send("V", *market_data_request("R1", "HID"))
         assert client.receive().type == "W"
         (session,) = bench.engine.live.values()
-        session.admission.granted_issuers = frozenset()
+        session.admission.caller = caller()
         client.send("V", *market_data_request("R2", "HID"))
         assert client.receive().get(281) == "0"
 
@@ -257,7 +258,7 @@ def test_a_book_that_is_hidden_meanwhile_becomes_empty_and_ends(bench):
         client.send("V", *market_data_request("R1", "HID", "LUM", entry_types="012"))
         assert {client.receive().get(268), client.receive().get(268)} == {"2"}
         (session,) = bench.engine.live.values()
-        session.admission.granted_issuers = frozenset()
+        session.admission.caller = caller()
         bench.change(hidden, [(0, 1001, 5)])
         bench.trade(hidden, 1)
         identity = f"55=HID|48={hidden.token_id}|22=8"

@@ -81,8 +81,8 @@ def refusal(admissions: Admissions, fields: dict[int, str], address=HERE) -> str
 def test_admits_a_key_and_hands_it_over_once(admissions, acme, token):
     admission = admissions.admit(logon(token), HERE, NOW)
     assert (admission.comp_id, admission.login) == ("PARTNER001", "acme_co")
-    assert admission.partner_id == str(acme.pk)
-    assert admission.granted_issuers == frozenset()
+    assert admission.caller.partner_id == str(acme.pk)
+    assert admission.caller.granted_issuers == frozenset()
     assert admission.ticket not in repr(admission)
     assert admissions.admitted() == []
     assert admissions.redeem(admission.ticket, "PARTNER001") is admission
@@ -322,14 +322,14 @@ def test_a_session_ends_when_its_key_expires(admissions, session):
 
 def test_grants_follow_the_database(world: World, admissions, session, acme):
     listed = str(world.listed.pk)
-    assert not session.may_see(listed)
+    assert not session.caller.may_see(listed)
     IssuerGrant.objects.create(partner=acme, issuer=world.listed)
     still_live(admissions, timezone.now())
-    assert session.granted_issuers == {listed}
-    assert session.may_see(listed)
+    assert session.caller.granted_issuers == {listed}
+    assert session.caller.may_see(listed)
     IssuerGrant.objects.create(partner=acme, issuer=None)
     still_live(admissions, timezone.now())
-    assert session.may_see(str(world.quiet.pk))
+    assert session.caller.may_see(str(world.quiet.pk))
     IssuerGrant.objects.filter(partner=acme).delete()
     still_live(admissions, timezone.now())
-    assert not session.may_see(listed)
+    assert not session.caller.may_see(listed)

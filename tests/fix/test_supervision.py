@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.models import ApiKey, Partner
+from issuers.callers import caller_of
 from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.models import FixSession
@@ -93,9 +94,7 @@ def test_writes_those_that_changed_in_one_statement(
 @pytest.fixture
 def admitted(committed_key: str, supervisor: Supervisor) -> Admission:
     key = ApiKey.objects.select_related("partner").get()
-    admission = Admission(
-        "PARTNER001", str(key.partner_id), str(key.pk), key.partner.login, None
-    )
+    admission = Admission("PARTNER001", str(key.pk), caller_of(key))
     supervisor.admissions.waiting[admission.ticket] = float("inf"), admission
     supervisor.admissions.redeem(admission.ticket, "PARTNER001")
     return admission

@@ -24,7 +24,7 @@ from issuers.models import (
 )
 from issuers.register import ledger
 from tests.characters import Ask
-from tests.register import people
+from tests.issuers.register import people
 
 Callers = dict[str, tuple[Ask, list[str]]]
 SHARES = {

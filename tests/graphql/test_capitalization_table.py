@@ -13,7 +13,7 @@ from issuers.models import IssuerGrant
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
 from tests.characters import START, Ask, World
-from tests.register import empty_token, people
+from tests.issuers.register import empty_token, people
 
 DAY = timedelta(days=1)
 WHOLE = """

@@ -5,7 +5,7 @@ import pytest
 
 from issuers.models import Issuer, Token
 from marketdata.books.feed import Feed
-from tests.register import new_issuer
+from tests.issuers.register import new_issuer
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from marketdata.books import log
 from marketdata.books.log import Deal, MarketClosed, Message, record
 from marketdata.books.orderbook import Change, CrossedBook, ImpossibleChange, OrderBook
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead, Trade
+from tests.issuers.register import new_issuer
 from tests.marketdata.markets import ask, bid, book_of, changes_of, head_of, traded
-from tests.register import new_issuer
 
 ME = "maker@example.com"
 

@@ -14,8 +14,8 @@ from marketdata.books import log
 from marketdata.books.log import Deal, Message, Recorded, record
 from marketdata.books.orderbook import Change, ImpossibleChange, OrderBook
 from marketdata.models import BookChange, BookLevel, Trade
+from tests.issuers.register import unguarded_register
 from tests.marketdata.markets import bid, book_of, changes_of, head_of, traded
-from tests.register import unguarded_register
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WRITERS = 8

@@ -7,7 +7,7 @@ key is a ticket, good for one use within seconds, so that no secret reaches it.
 import re
 import secrets
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
@@ -15,9 +15,9 @@ from time import monotonic
 from cachetools import LRUCache
 from django.conf import settings
 
-from accounts.access import Scope, Unauthenticated
+from accounts.access import Caller, Scope, Unauthenticated
 from accounts.models import ApiKey
-from issuers.models import IssuerGrant
+from issuers.callers import caller_of
 from marketdata.fix.acceptor.failed_logons import REMEMBERED, FailedLogons
 from marketdata.fix.acceptor.sequence_reset import Numbering
 from marketdata.models import FixSession
@@ -74,23 +74,21 @@ class NotForUs(LogonRefused):
 class Admission:
     """A Logon that may pass, and on whose behalf.
 
-    `granted_issuers` holds issuer ids as text, None means every issuer; it follows
-    the database for as long as the session lives. `heartbeat` is HeartBtInt(108), which
-    may not change within a session. `numbering` is the session's.
+    `caller` follows the database for as long as the session lives. `heartbeat` is
+    HeartBtInt(108), which may not change within a session. `numbering` is the
+    session's.
     """
 
     comp_id: str
-    partner_id: str
     key_id: str
-    login: str
-    granted_issuers: frozenset[str] | None
+    caller: Caller
     heartbeat: str = ""
     ticket: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     numbering: Numbering = field(default_factory=Numbering, repr=False)
 
-    def may_see(self, issuer_id: str) -> bool:
-        """Whether the integration account has a grant for the issuer."""
-        return self.granted_issuers is None or issuer_id in self.granted_issuers
+    @property
+    def login(self) -> str:
+        return self.caller.login
 
 
 def check_rules(logon: Mapping[int, str], now: datetime) -> None:
@@ -183,19 +181,12 @@ def verify(logon: Mapping[int, str], now: datetime) -> Admission:
         raise LogonRefused(SWITCHED_OFF)
     if Scope.MARKETDATA_READ not in key.scopes:
         raise LogonRefused(SCOPE_REFUSED)
-    grants = IssuerGrant.objects.filter(partner=key.partner)
     return Admission(
         comp_id=session.comp_id,
-        partner_id=str(key.partner_id),
         key_id=str(key.pk),
-        login=key.partner.login,
-        granted_issuers=granted(grants.values_list("issuer_id", flat=True)),
+        caller=caller_of(key),
         heartbeat=logon.get(108, ""),
     )
-
-
-def granted(issuer_ids: Collection[object]) -> frozenset[str] | None:
-    return None if None in issuer_ids else frozenset(map(str, issuer_ids))
 
 
 class Admissions:

@@ -224,7 +224,7 @@ class LiveSession:
         return [book for book in self.feed.books.values() if self.may_see(book)]
 
     def may_see(self, book: LiveBook) -> bool:
-        return book.is_public or self.admission.may_see(book.issuer_id)
+        return book.is_public or self.admission.caller.may_see(book.issuer_id)
 
     # Its beginning and end.
 

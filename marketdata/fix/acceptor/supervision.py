@@ -14,13 +14,12 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.models import ApiKey
-from issuers.models import IssuerGrant
+from issuers.callers import callers_of
 from marketdata.fix.acceptor.logon import (
     KEY_ENDED,
     SCOPE_REFUSED,
     SWITCHED_OFF,
     Admissions,
-    granted,
 )
 from marketdata.models import FixSession
 from partnerapi.core.outages import Outage
@@ -151,37 +150,30 @@ class Supervisor:
 
 
 def still_live(admissions: Admissions, at: datetime) -> dict[str, str]:
-    """Why sessions must end, by CompID; grants of the others are brought up to date.
+    """Why sessions must end, by CompID; brings the callers of the others up to date.
 
     One statement, none where nobody is logged on.
     """
     live = admissions.admitted()
     if not live:
         return {}
-    of_partner = {"partner": OuterRef("partner")}
-    keys = {
-        str(pk): (scopes, enabled, issuer_ids)
-        for pk, scopes, enabled, issuer_ids in ApiKey.objects.live(at)
+    enabled = FixSession.objects.filter(partner=OuterRef("partner"), enabled=True)
+    keys = (
+        ApiKey.objects.live(at)
         .filter(pk__in={admission.key_id for admission in live})
-        .values_list(
-            "pk",
-            "scopes",
-            ArraySubquery(
-                FixSession.objects.filter(**of_partner, enabled=True).values("comp_id")
-            ),
-            ArraySubquery(IssuerGrant.objects.filter(**of_partner).values("issuer_id")),
-        )
-    }
+        .annotate(enabled=ArraySubquery(enabled.values("comp_id")))
+    )
+    callers = {str(key.pk): (caller, key.enabled) for key, caller in callers_of(keys)}
     ended = {}
     for admission in live:
-        if admission.key_id not in keys:
+        if admission.key_id not in callers:
             ended[admission.comp_id] = KEY_ENDED
             continue
-        scopes, enabled, issuer_ids = keys[admission.key_id]
-        if admission.comp_id not in enabled:
+        caller, comp_ids = callers[admission.key_id]
+        if admission.comp_id not in comp_ids:
             ended[admission.comp_id] = SWITCHED_OFF
-        elif Scope.MARKETDATA_READ not in scopes:
+        elif Scope.MARKETDATA_READ not in caller.scopes:
             ended[admission.comp_id] = SCOPE_REFUSED
         else:
-            admission.granted_issuers = granted(issuer_ids)
+            admission.caller = caller
     return ended

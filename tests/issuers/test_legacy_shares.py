@@ -20,7 +20,7 @@ from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction
 from issuers.register.verification import verify
 from tests.characters import World
-from tests.register import empty_token, new_issuer, people
+from tests.issuers.register import empty_token, new_issuer, people
 
 STAFF = "ana@example.com"
 HEADER = "reference,holder_email,holder_lei,token_symbol,number_of_shares,price_cents"

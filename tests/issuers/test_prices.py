@@ -10,7 +10,7 @@ from issuers.register.errors import PriceNegative, UnknownToken, ValueOverflow
 from issuers.register.ledger import Entry, Price
 from issuers.register.models import TokenLedgerHead, TokenPrice
 from tests.characters import World
-from tests.register import people
+from tests.issuers.register import people
 
 TOO_DEAR = 2**23
 REFUSED = (

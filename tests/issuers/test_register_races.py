@@ -17,7 +17,7 @@ from issuers.register.ledger import Entry
 from issuers.register.models import HolderBalance, LedgerAccount, TokenLedgerHead
 from issuers.register.verification import verify
 from partnerapi.core.errors import RequestTimeout
-from tests.register import empty_token, new_issuer, people
+from tests.issuers.register import empty_token, new_issuer, people
 
 SECONDS = 4
 pytestmark = pytest.mark.django_db(transaction=True)

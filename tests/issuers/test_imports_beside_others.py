@@ -15,7 +15,7 @@ from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.management.import_file import importing
 from issuers.models import Issuer, Token
 from issuers.register.captable import capitalization_tables
-from tests.register import empty_token, new_issuer, people
+from tests.issuers.register import empty_token, new_issuer, people
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STAFF = "ana@example.com"

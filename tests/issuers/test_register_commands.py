@@ -12,7 +12,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
 from tests.characters import World
-from tests.register import people, unguarded_register
+from tests.issuers.register import people, unguarded_register
 
 STAFF = "ana@example.com"
 

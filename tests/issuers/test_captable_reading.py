@@ -12,7 +12,7 @@ from issuers.register.captable_columns import TokenSummary
 from issuers.register.captable_reading import Way, cheapest_way
 from issuers.register.ledger import Entry, Price
 from tests.characters import START
-from tests.register import empty_token, new_issuer, people
+from tests.issuers.register import empty_token, new_issuer, people
 
 MINUTE = timedelta(minutes=1)
 PRICE = 7

@@ -18,7 +18,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerAccount, LedgerTransaction, TokenLedgerHead
 from issuers.register.verification import verify
-from tests.register import empty_token, new_issuer
+from tests.issuers.register import empty_token, new_issuer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STAFF = "ana@example.com"

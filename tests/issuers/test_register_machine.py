@@ -1,6 +1,6 @@
 """The register against a dictionary, step by step, at every instant there has been.
 
-python -m tests.test_register_machine --runs 300 --steps 40
+python -m tests.issuers.test_register_machine --runs 300 --steps 40
 """
 
 import argparse
@@ -74,8 +74,8 @@ class Register(RuleBasedStateMachine):
         from django.utils import timezone
 
         from issuers.register import ledger
-        from tests.register import empty_token, new_issuer
-        from tests.register import people as new_people
+        from tests.issuers.register import empty_token, new_issuer
+        from tests.issuers.register import people as new_people
 
         self.issuer = new_issuer()
         at = timezone.now()
@@ -280,7 +280,7 @@ def test_the_register_is_the_dictionary():
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.test_register_machine",
+        prog="python -m tests.issuers.test_register_machine",
         description="Compare the register with a dictionary, at every instant. Ends "
         "with the steps that lead to a difference, if there is one.",
     )
