@@ -17,7 +17,7 @@ from issuers.legacy.models import (
 )
 from issuers.models import Issuer, Token
 from partnerapi.core.csv_tables import Problem, Row, WrongFileError, read_table
-from partnerapi.graphql.scalars import time_from_wire
+from partnerapi.core.times import from_rfc3339
 
 REQUIRED = ("reference", "token_symbol", "number_of_shares", "price_cents")
 OPTIONAL = ("holder_email", "holder_lei", "created_at")
@@ -149,7 +149,7 @@ def read_line(row: Row, known: Known, wrong: list[Problem]) -> dict[str, Any]:
     }
     if text := values.get("created_at"):
         try:
-            line["created_at"] = at = time_from_wire(text)
+            line["created_at"] = at = from_rfc3339(text)
             if at > timezone.now():
                 refuse("created_at", f"{text} is in the future")
         except ValueError as error:

@@ -9,11 +9,9 @@ from django.db.models.functions import Collate, Lower, Now
 from accounts.models import Country, Partner, User
 from issuers.models.classification import IndustryClassificationBenchmark
 from issuers.models.documents import Document
+from partnerapi.core.numbers import MAX_EXACT_INTEGER
 
 SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
-
-
-MAX_EXACT_INTEGER = 2**53 - 1
 
 
 class Issuer(models.Model):

@@ -8,7 +8,8 @@ from django.db.models.functions import Now
 
 from accounts.access import Caller, Scope
 from issuers.models.documents import Document
-from issuers.models.issuers import MAX_EXACT_INTEGER, SLUG, Issuer
+from issuers.models.issuers import SLUG, Issuer
+from partnerapi.core.numbers import MAX_EXACT_INTEGER
 
 
 class IssuerFinancialDataQuerySet(models.QuerySet):

@@ -18,9 +18,9 @@ from django.db import OperationalError
 
 from issuers.register.captable_columns import Holders, TokenSummary
 from issuers.register.captable_reading import read_holders
+from partnerapi.core.database import fetch
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
-from partnerapi.graphql.pages import fetch
-from partnerapi.graphql.scalars import MAX_UINT64
+from partnerapi.core.numbers import MAX_UINT64
 
 
 class CapitalizationTableTooLarge(PartnerAPIError):

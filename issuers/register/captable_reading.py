@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from issuers.register.captable_columns import Holders, Holding, TokenSummary
-from partnerapi.graphql.pages import fetch
+from partnerapi.core.database import fetch
 
 MANY = 50_000
 """Of more holders, the balances are joined and sorted in memory."""

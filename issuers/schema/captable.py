@@ -8,9 +8,10 @@ from accounts.schema.users import User, UserHolder
 from issuers.models import Token as TokenModel
 from issuers.register.captable import capitalization_tables, too_much
 from issuers.schema.tokens import Token
+from partnerapi.core.numbers import MAX_UINT64
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.resolvers import column
-from partnerapi.graphql.scalars import MAX_UINT64, Time, Uint64
+from partnerapi.graphql.scalars import Time, Uint64
 
 NULLS_ISSUER = "an error here nulls the issuer"
 

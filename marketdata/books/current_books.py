@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from marketdata.books.orderbook import Level
-from partnerapi.graphql.pages import fetch
+from partnerapi.core.database import array_text, fetch
 
 # Ids and times are given as text: Python's values would cost more than the rows.
 STATEMENT = """
@@ -59,8 +59,6 @@ def read_books(
     """
     if not token_ids:
         return {}
-    # As the array's text: psycopg would quote each of them.
-    wanted = "{" + ",".join(token_ids) + "}"
     return {
         token_id: CurrentBook(
             sequence,
@@ -76,5 +74,5 @@ def read_books(
             bid_quantities,
             ask_prices,
             ask_quantities,
-        ) in fetch(STATEMENT, [depth, depth, wanted], tuple)
+        ) in fetch(STATEMENT, [depth, depth, array_text(token_ids)], tuple)
     }

@@ -10,7 +10,7 @@ and the book read anew, so that each writer gets through at the second attempt.
 
 import contextlib
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -34,6 +34,7 @@ from marketdata.books.orderbook import (
     Ladder,
     OrderBook,
 )
+from partnerapi.core.database import array_text
 
 SNAPSHOT_EVERY = 1_000
 KEPT_BOOKS = 1_000
@@ -210,7 +211,8 @@ def append(
         rows.sides, rows.prices, rows.quantities, rows.ends,
         rows.deal_prices, rows.deal_quantities, *image,
     )  # fmt: skip
-    parameters = (token_id, standing.sequence, *map(array, columns))
+    texts = [None if column is None else array_text(column) for column in columns]
+    parameters = (token_id, standing.sequence, *texts)
     if rows.deal_prices:
         with transaction.atomic():
             recorded = execute(parameters)
@@ -246,14 +248,6 @@ def image_of(ladder: Ladder) -> Image:
         [level.price for level in asks],
         [level.quantity for level in asks],
     )
-
-
-def array(column: Iterable[int] | None) -> str | None:
-    """A column as PostgreSQL's text of an array.
-
-    The driver's own adaptation of lists takes as long as all the rest of a call.
-    """
-    return None if column is None else f"{{{','.join(map(str, column))}}}"
 
 
 def execute(parameters: Sequence[Any]) -> Recorded | None:

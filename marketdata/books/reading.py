@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from marketdata.books.livebook import EPOCH, BrokenLog, LiveBook, TradeRow
 from marketdata.books.orderbook import ASK, BID, Change, CrossedBook, ImpossibleChange
-from partnerapi.graphql.pages import fetch
+from partnerapi.core.database import fetch
 
 PAGE_ROWS = 5_000
 """Of one token, read at once."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphql import GraphQLEnumType, GraphQLLeafType
 
-from partnerapi.graphql.scalars import MAX_EXACT_INTEGER, MAX_UINT64
+from partnerapi.core.numbers import MAX_EXACT_INTEGER, MAX_UINT64
 
 Serialize = Callable[[list[Any]], list[Any] | None]
 """A column's JSON values, or None when it must go value by value."""
@@ -49,7 +49,7 @@ def unchanged(values: list[Any]) -> list[Any]:
 
 
 def times(values: list[Any]) -> list[Any]:
-    """PostgreSQL's text of times in UTC, as `time_to_wire` writes it."""
+    """PostgreSQL's text of times in UTC, as `to_rfc3339` writes it."""
     return [v if v is None else f"{v[:10]}T{v[11:-3]}Z" for v in values]
 
 

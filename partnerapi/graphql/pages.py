@@ -1,16 +1,16 @@
 """Rows for the engine: one keyset page for many parents, or rows by their ids."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import psycopg
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 
+from partnerapi.core.database import array_text, fetch
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.cursors import decode_cursor
 from partnerapi.graphql.statements import (
@@ -85,8 +85,7 @@ def read_pages(
     )
     after, before = window.after, window.before
     shape = Shape(of, columns, condition, window.backward, bool(after), bool(before))
-    # As the array's text: psycopg would quote each of them.
-    keys = [] if parents is None else ["{" + ",".join(parents) + "}"]
+    keys = [] if parents is None else [array_text(parents)]
     found = fetch(
         page_statement(shape),
         [
@@ -129,8 +128,7 @@ def read_rows(
     columns = info.selection.columns(graphql_type) | {primary_key(rows.model).name, by}
     wanted: Any = distinct
     if holds_uuids(rows.model, by):
-        # As text: psycopg would write tens of thousands of ids one by one.
-        wanted = "{" + ",".join(distinct) + "}"
+        wanted = array_text(distinct)
     found = fetch(
         rows_statement(rows.model, columns, by, condition),
         [wanted, *values],
@@ -218,21 +216,6 @@ def row_class(
         "positions": {name: n for n, name in enumerate(names, 1)},
     }
     return type(graphql_type, (tuple,), fixed | getters)
-
-
-def fetch(
-    statement: str, arguments: list[Any], row: Callable[[Sequence[Any]], Any]
-) -> list[Any]:
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
-    # Bound by the server, a statement is planned once and then only executed; Django's
-    # own cursors, which it still wraps and counts, bind on the client.
-    bound = psycopg.Cursor(connection.connection)
-    with connection._prepare_cursor(bound) as cursor:  # type: ignore[attr-defined]
-        cursor.execute(statement, arguments)
-        cursor.cursor.row_factory = lambda _: row
-        rows: list[Any] = cursor.fetchall()
-        return rows
 
 
 def compile_condition(rows: models.QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:

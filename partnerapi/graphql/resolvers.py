@@ -20,6 +20,7 @@ from graphql.execution.values import get_argument_values
 
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.scalars import widen_int
 from partnerapi.graphql.selections import Selection
 
 BatchResolver = Callable[..., list[Any]]
@@ -96,6 +97,7 @@ def bind(schema: GraphQLSchema) -> GraphQLSchema:
     `extensions` holds `batch`, a batch resolver, or `attribute`, a column of the
     parents; and `columns`, what has to be read of them.
     """
+    widen_int()
     for type_ in schema.type_map.values():
         if isinstance(type_, GrapheneScalarType):
             type_.specified_by_url = getattr(type_.graphene_type, "url", None)

@@ -1,60 +1,15 @@
 """The scalars whose wire form the specification or api reference fixes."""
 
 import re
-from datetime import UTC, date, datetime
+from datetime import datetime
 from typing import Any
 
 import graphene
 from graphql import GraphQLInt, IntValueNode, StringValueNode, ValueNode
 from graphql.language import print_ast
 
-MAX_EXACT_INTEGER = 2**53 - 1
-MAX_UINT64 = 2**64 - 1
-
-RFC_3339 = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?"
-    r"([Zz]|[+-][0-9]{2}:[0-5][0-9])?)?"
-)
-
-
-def time_to_wire(value: datetime | str) -> str:
-    """RFC 3339 in UTC with Z, up to six fraction digits, trailing zeros cut.
-
-    Text is PostgreSQL's own form in a UTC session: 2026-01-31 12:00:00.5+00.
-    """
-    if isinstance(value, str):
-        return f"{value[:10]}T{value[11:-3]}Z"
-    text = value.astimezone(UTC).replace(tzinfo=None).isoformat()
-    return (text.rstrip("0") if "." in text else text) + "Z"
-
-
-def time_from_wire(text: Any) -> datetime:
-    """Read RFC 3339 with any offset, or a date, which is its 00:00:00Z.
-
-    Raises:
-        ValueError: anything else, a time without offset included.
-    """
-    match = RFC_3339.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        raise ValueError(
-            f"Time cannot represent {text!r}: expected RFC 3339, such as "
-            "2026-01-31T12:00:00Z, or a date, such as 2026-01-31."
-        )
-    day, clock, fraction, offset = match.groups()
-    if clock and not offset:
-        raise ValueError(
-            f"Time cannot represent {text!r}: it has no offset; append Z for UTC."
-        )
-    try:
-        if not clock:
-            midnight = date.fromisoformat(day)
-            return datetime(midnight.year, midnight.month, midnight.day, tzinfo=UTC)
-        # Further digits than microseconds are truncated, as fromisoformat does.
-        read = datetime.fromisoformat(f"{day}T{clock}{fraction or ''}{offset.upper()}")
-        return read.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"Time cannot represent {text!r}: {error}.") from error
+from partnerapi.core.numbers import MAX_EXACT_INTEGER, MAX_UINT64
+from partnerapi.core.times import from_rfc3339, to_rfc3339
 
 
 class Time(graphene.Scalar):
@@ -68,14 +23,14 @@ class Time(graphene.Scalar):
 
     url = "https://www.rfc-editor.org/rfc/rfc3339"
 
-    serialize = staticmethod(time_to_wire)
-    parse_value = staticmethod(time_from_wire)
+    serialize = staticmethod(to_rfc3339)
+    parse_value = staticmethod(from_rfc3339)
 
     @staticmethod
     def parse_literal(node: ValueNode, variables: Any = None) -> datetime:
         if not isinstance(node, StringValueNode):
             raise ValueError(f"Time cannot represent {print_ast(node)}.")
-        return time_from_wire(node.value)
+        return from_rfc3339(node.value)
 
 
 def uint64(value: Any) -> int:
@@ -125,6 +80,10 @@ def serialize_int(value: Any) -> int:
     return value
 
 
-# graphql-core has one Int for the whole process, and schemas can not bring another.
-# Arguments and variables keep its 32-bit rule.
-GraphQLInt.serialize = serialize_int  # type: ignore[method-assign]
+def widen_int() -> None:
+    """Let every Int of this process carry ±(2⁵³−1) in answers.
+
+    graphql-core has one Int for all schemas, and a schema can not bring another.
+    Arguments and variables keep its 32-bit rule.
+    """
+    GraphQLInt.serialize = serialize_int  # type: ignore[method-assign]

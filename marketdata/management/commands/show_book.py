@@ -17,7 +17,7 @@ from marketdata.management.ending import ended_by_signals
 from marketdata.management.traded import traded_token
 from marketdata.models import Trade
 from partnerapi.core.commands import CommandWithExamples
-from partnerapi.graphql.scalars import time_to_wire
+from partnerapi.core.times import to_rfc3339
 
 DEPTH = 10
 """Levels of each side where no terminal says how many fit."""
@@ -141,7 +141,7 @@ def described(token, depth):
     return {
         "symbol": token.symbol,
         "sequence": book.sequence,
-        "at": time_to_wire(book.at or token.created_at),
+        "at": to_rfc3339(book.at or token.created_at),
         "bids": [level._asdict() for level in book.bids],
         "asks": [level._asdict() for level in book.asks],
     }
