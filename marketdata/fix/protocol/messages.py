@@ -4,7 +4,6 @@ Layouts and their tags are those of `layouts`. A body without its first field, w
 names the request, is the same for every session.
 """
 
-import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
@@ -12,6 +11,7 @@ from uuid import UUID
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import DELETE, Ladder, Update
 from marketdata.fix.protocol.rules import INSTRUMENTS_IN_A_MESSAGE, READ_ONLY
+from marketdata.fix.protocol.wire import plain
 
 CURRENCY = "15=EUR\x01"
 BIDS, ASKS, TRADES = "0", "1", "2"
@@ -30,14 +30,6 @@ class Instrument(Protocol):
 
 def price(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
-
-
-def plain(text: str) -> str:
-    """Printable ASCII; letters lose their accents, anything else becomes "?"."""
-    bare = (
-        c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
-    )
-    return "".join(c if " " <= c <= "~" else "?" for c in bare)
 
 
 def identity(instrument: Instrument) -> str:
