@@ -9,7 +9,7 @@ from zlib import crc32
 import pytest
 
 from marketdata.books.orderbook import ASK, BID, Level, OrderBook
-from marketdata.recordings import (
+from tests.marketdata.recordings import (
     BookName,
     Decimals,
     Mismatch,
