@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
-from marketdata.lines import BrokenFile, lines
-from marketdata.orderbook import ASK, BID, OrderBook
+from marketdata.books.orderbook import ASK, BID, OrderBook
+from partnerapi.core.gzip_lines import BrokenFile, lines
 
 FRAME = re.compile(r"(?:\d+(?:\.\d+)?: ?)?([\[{].*)", re.DOTALL)
 CONNECTION = re.compile(r"\S+ (<->|<-|->) ")

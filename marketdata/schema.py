@@ -2,12 +2,12 @@
 
 import graphene
 
-from accounts.callers import Scope, requires
-from marketdata.current_books import CurrentBook, read_books
-from partnerapi.engine.errors import BadUserInput
-from partnerapi.engine.limits import MAX_LEVELS
-from partnerapi.engine.resolvers import needs
-from partnerapi.engine.scalars import Time, Uint64
+from accounts.access import Scope, requires
+from marketdata.books.current_books import CurrentBook, read_books
+from partnerapi.core.errors import BadUserInput
+from partnerapi.graphql.limits import MAX_LEVELS
+from partnerapi.graphql.resolvers import needs
+from partnerapi.graphql.scalars import Time, Uint64
 
 LEVELS = 10
 """Of each side, where `depth` does not say."""

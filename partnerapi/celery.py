@@ -38,7 +38,7 @@ def broker_url(redis_url: str) -> str:
 app = Celery(
     "partnerapi",
     broker=broker_url(settings.REDIS_URL),
-    include=["partnerapi.tasks"],
+    include=["partnerapi.operations.tasks"],
 )
 app.conf.update(
     broker_connection_retry_on_startup=True,
@@ -60,13 +60,13 @@ app.conf.update(
     beat_schedule_filename=str(settings.STATE_DIRECTORY / "beat-schedule"),
     beat_schedule={
         "prune idempotency records": {
-            "task": "partnerapi.tasks.prune_idempotency_records",
+            "task": "partnerapi.operations.tasks.prune_idempotency_records",
             "schedule": timedelta(minutes=10),
             # Where no worker has come for it, the next message says the same.
             "options": {"expires": 600},
         },
         "prune book log": {
-            "task": "partnerapi.tasks.prune_book_log",
+            "task": "partnerapi.operations.tasks.prune_book_log",
             "schedule": timedelta(hours=1),
             "options": {"expires": 3600},
         },

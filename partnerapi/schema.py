@@ -6,21 +6,22 @@ import graphene
 from django.conf import settings
 from django.utils import timezone
 
-import accounts.account_schema
-import accounts.schema
+import accounts.schema.accounts
+import accounts.schema.users
+import accounts.schema.viewer
 import issuers.schema.queries
 import marketdata.schema
-from accounts.callers import Unauthenticated
-from issuers.schema.shares import Token
-from partnerapi.engine.errors import BadUserInput
-from partnerapi.engine.pages import read_rows
-from partnerapi.engine.relay import Node, extend, parse_id
-from partnerapi.engine.resolvers import bind
-from partnerapi.engine.scalars import Time
+from accounts.access import Unauthenticated
+from issuers.schema.tokens import Token
+from partnerapi.core.errors import BadUserInput
 from partnerapi.gateway.idempotency import completed
+from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.relay import Node, extend, parse_id
+from partnerapi.graphql.resolvers import bind
+from partnerapi.graphql.scalars import Time
 from partnerapi.models import NAME_LENGTH
 
-NODES = accounts.account_schema.NODES | issuers.schema.queries.NODES
+NODES = accounts.schema.accounts.NODES | issuers.schema.queries.NODES
 
 
 def read_nodes(ids, info):
@@ -55,8 +56,8 @@ class IdempotentRequest(graphene.ObjectType):
 
 
 class Query(
-    accounts.schema.Query,
-    accounts.account_schema.Query,
+    accounts.schema.viewer.Query,
+    accounts.schema.accounts.Query,
     issuers.schema.queries.Query,
     graphene.ObjectType,
 ):
@@ -113,7 +114,7 @@ extend(Token, order_book=marketdata.schema.ORDER_BOOK)
 schema = bind(
     graphene.Schema(
         query=Query,
-        mutation=accounts.account_schema.Mutation,
-        types=[accounts.schema.UserHolder],
+        mutation=accounts.schema.accounts.Mutation,
+        types=[accounts.schema.users.UserHolder],
     ).graphql_schema
 )

@@ -269,7 +269,7 @@ TEMPLATES = [
 DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL) if DATABASE_URL else {}}
 if DATABASE_URL:
     DATABASES["default"] |= {
-        "ENGINE": "partnerapi.postgresql",
+        "ENGINE": "partnerapi.core.postgresql",
         # One connection a thread: a pool's costs a tenth of a request more.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
@@ -305,7 +305,7 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
-FORMAT_MODULE_PATH = "partnerapi.formats"
+FORMAT_MODULE_PATH = "partnerapi.core.formats"
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "templates" / "static"]

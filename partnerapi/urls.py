@@ -1,9 +1,8 @@
 from django.contrib import admin
 from django.urls import path
 
-from partnerapi import pages
 from partnerapi.gateway.views import graphql
-from partnerapi.site import docs
+from partnerapi.site import docs, pages
 
 urlpatterns = [
     path("", pages.landing, name="landing"),

@@ -13,16 +13,10 @@ import pytest
 from django.core.cache import caches
 from django.test import Client
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Country, Partner, User
-from issuers.models import (
-    Article,
-    Issuer,
-    IssuerFinancialData,
-    IssuerGrant,
-    LegacyShareholder,
-    Token,
-)
+from issuers.legacy.models import LegacyShareholder
+from issuers.models import Article, Issuer, IssuerFinancialData, IssuerGrant, Token
 
 START = datetime(2024, 1, 1, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
 
-from tests.register import unguarded_register
+from tests.issuers.register import unguarded_register
 from tests.system import free_port, remove_servers, system
 
 pytest_plugins = ["tests.characters"]

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from partnerapi.embedded import supply
-from partnerapi.processes import Processes, RunError, take_lock
+from partnerapi.sandbox.run.processes import Processes, RunError, take_lock
+from partnerapi.sandbox.run.servers import supply
 
 PREFIX = "partnerapi-tests-"
 SETTINGS = {

@@ -45,8 +45,8 @@ def test_beat_asks_for_tasks_that_there_are():
     app.loader.import_default_modules()
     asked = {entry["task"] for entry in app.conf.beat_schedule.values()}
     assert asked == {
-        "partnerapi.tasks.prune_book_log",
-        "partnerapi.tasks.prune_idempotency_records",
+        "partnerapi.operations.tasks.prune_book_log",
+        "partnerapi.operations.tasks.prune_idempotency_records",
     }
     assert asked <= set(app.tasks)
 

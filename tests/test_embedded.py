@@ -5,7 +5,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from partnerapi.embedded import (
+from partnerapi.sandbox.run.processes import Processes, RunError
+from partnerapi.sandbox.run.servers import (
     Postgres,
     find_postgres,
     private_directory,
@@ -13,7 +14,6 @@ from partnerapi.embedded import (
     start_postgres,
     wheel_postgres,
 )
-from partnerapi.processes import Processes, RunError
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 from django.conf import settings
 from django.core.management import get_commands
 
-from partnerapi import reference, urls  # noqa: F401
 from partnerapi.settings import VARIABLES
+from partnerapi.site import reference
 
 README = (settings.BASE_DIR / "README.md").read_text()
 OWN = ("partnerapi", "accounts", "issuers", "marketdata")

@@ -2,9 +2,9 @@ from django import forms
 from django.contrib import admin, messages
 from django.utils import timezone
 
-from accounts.admin.keeping import KeptWhileReferredTo
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
+from partnerapi.core.backoffice import KeptWhileReferredTo
 
 
 @admin.register(Partner)

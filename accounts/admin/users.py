@@ -2,8 +2,8 @@ from django.contrib import admin
 from django.contrib.auth import forms as auth_forms
 from django.contrib.auth.admin import UserAdmin as AuthUserAdmin
 
-from accounts.admin.keeping import KeptWhileReferredTo
 from accounts.models import Country, User, UserHolder
+from partnerapi.core.backoffice import KeptWhileReferredTo
 
 
 @admin.register(Country)

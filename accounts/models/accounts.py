@@ -8,10 +8,10 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from accounts.callers import Caller, Scope
+from accounts.access import Caller, Scope
 from accounts.models.partners import Partner
 from accounts.models.users import User
-from partnerapi.engine.errors import PartnerAPIError
+from partnerapi.core.errors import PartnerAPIError
 
 
 class InvalidStatusTransition(PartnerAPIError):

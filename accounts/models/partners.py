@@ -16,7 +16,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
 
-from accounts.callers import Scope, Unauthenticated
+from accounts.access import Scope, Unauthenticated
 
 
 class Partner(models.Model):

@@ -1,3 +1,17 @@
-from issuers.admin import companies, register
+from issuers.admin import (
+    classification,
+    documents,
+    issuers,
+    legacy,
+    publications,
+    tokens,
+)
 
-__all__ = ["companies", "register"]
+__all__ = [
+    "classification",
+    "documents",
+    "issuers",
+    "legacy",
+    "publications",
+    "tokens",
+]

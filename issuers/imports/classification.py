@@ -6,9 +6,9 @@ from pathlib import Path
 
 from django.db import transaction
 
-from issuers.derived_ids import derived_uuid7
-from issuers.imports.tabular import Problem, Row, Table, WrongFileError, read_table
 from issuers.models import IndustryClassificationBenchmark
+from partnerapi.core.csv_tables import Problem, Row, Table, WrongFileError, read_table
+from partnerapi.core.uuids import derived_uuid7
 
 PACKAGED_FILE = Path(__file__).parent.parent / "data" / "icb.csv"
 # The current edition's start. A subsector has one id in every installation.

@@ -5,8 +5,8 @@ from pathlib import Path
 from django.core.management.base import CommandError, OutputWrapper
 from django.db import IntegrityError
 
-from issuers.held import HeldByOthersError, giving_up_on_others
-from issuers.imports.tabular import WrongFileError
+from partnerapi.core.csv_tables import WrongFileError
+from partnerapi.core.lock_waits import HeldByOthersError, giving_up_on_others
 
 
 @contextmanager

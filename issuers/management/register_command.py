@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from django.core.management.base import CommandError
 from django.db import OperationalError, transaction
 
-from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff, user_named
-from issuers import ledger
-from issuers.ledger_errors import LedgerError
 from issuers.models import Token
-from issuers.models.register import REASON_LENGTH
+from issuers.register import ledger
+from issuers.register.errors import LedgerError
+from issuers.register.models import REASON_LENGTH
+from partnerapi.core.commands import CommandWithExamples
 
 TREASURY = "treasury"
 # A comma parts thousands, or 12,50 would be 1250.

@@ -4,7 +4,7 @@ import django.db.models.deletion
 import django.db.models.expressions
 import django.db.models.functions.datetime
 import django.db.models.lookups
-import issuers.models.shares
+import issuers.models.tokens
 from django.conf import settings
 from django.db import migrations, models
 
@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='token',
             name='authorized_units',
-            field=issuers.models.shares.Units(blank=True, decimal_places=0, help_text='The most units that may exist; empty: no such bound.', max_digits=20, null=True),
+            field=issuers.models.tokens.Units(blank=True, decimal_places=0, help_text='The most units that may exist; empty: no such bound.', max_digits=20, null=True),
         ),
         migrations.AddConstraint(
             model_name='token',
@@ -45,8 +45,8 @@ class Migration(migrations.Migration):
                 ('last_price', models.BigIntegerField(default=0)),
                 ('last_effective_at', models.DateTimeField(null=True)),
                 ('last_price_at', models.DateTimeField(null=True)),
-                ('supply', issuers.models.shares.Units(decimal_places=0, default=0, max_digits=20)),
-                ('held', issuers.models.shares.Units(decimal_places=0, default=0, max_digits=20)),
+                ('supply', issuers.models.tokens.Units(decimal_places=0, default=0, max_digits=20)),
+                ('held', issuers.models.tokens.Units(decimal_places=0, default=0, max_digits=20)),
                 ('holder_count', models.BigIntegerField(default=0)),
                 ('price_cents', models.BigIntegerField(null=True)),
                 ('fingerprint', models.DecimalField(decimal_places=0, default=0, help_text='Sum of digests of all entries and prices: betrays tampering.', max_digits=30)),
@@ -76,11 +76,11 @@ class Migration(migrations.Migration):
                 ('legacy_shareholder', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='transactions', to='issuers.legacyshareholder')),
                 ('seq', models.BigIntegerField(help_text='From 1, without gaps, per token.')),
                 ('kind', models.CharField(choices=[('MINT', 'Mint'), ('ALLOCATE', 'Allocate'), ('TRANSFER', 'Transfer'), ('RETURN', 'Return'), ('BURN', 'Burn'), ('FORCED_TRANSFER', 'Forced transfer'), ('LEGACY_DELIVERY', 'Legacy delivery'), ('REVERSAL', 'Reversal')], max_length=15)),
-                ('amount', issuers.models.shares.Units(decimal_places=0, max_digits=20)),
+                ('amount', issuers.models.tokens.Units(decimal_places=0, max_digits=20)),
                 ('effective_at', models.DateTimeField()),
                 ('recorded_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('supply_after', issuers.models.shares.Units(decimal_places=0, max_digits=20)),
-                ('held_after', issuers.models.shares.Units(decimal_places=0, max_digits=20)),
+                ('supply_after', issuers.models.tokens.Units(decimal_places=0, max_digits=20)),
+                ('held_after', issuers.models.tokens.Units(decimal_places=0, max_digits=20)),
                 ('holders_after', models.BigIntegerField()),
                 ('actor', models.CharField(max_length=254)),
                 ('reason', models.CharField(blank=True, max_length=500)),
@@ -97,7 +97,7 @@ class Migration(migrations.Migration):
                 ('seq', models.BigIntegerField()),
                 ('leg', models.SmallIntegerField(help_text='1: units leave. 2: units come.')),
                 ('delta', models.DecimalField(decimal_places=0, max_digits=21)),
-                ('balance_after', issuers.models.shares.Units(decimal_places=0, max_digits=20)),
+                ('balance_after', issuers.models.tokens.Units(decimal_places=0, max_digits=20)),
             ],
         ),
         migrations.CreateModel(
@@ -106,7 +106,7 @@ class Migration(migrations.Migration):
                 ('pk', models.CompositePrimaryKey('token_id', 'account_id', blank=True, editable=False, primary_key=True, serialize=False)),
                 ('account', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='balances', to='issuers.ledgeraccount')),
                 ('token', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='balances', to='issuers.token')),
-                ('balance', issuers.models.shares.Units(decimal_places=0, max_digits=20)),
+                ('balance', issuers.models.tokens.Units(decimal_places=0, max_digits=20)),
                 ('last_seq', models.BigIntegerField()),
             ],
         ),

@@ -6,9 +6,10 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from accounts.callers import Caller, Scope
-from issuers.models.companies import MAX_EXACT_INTEGER, SLUG, Issuer
+from accounts.access import Caller, Scope
 from issuers.models.documents import Document
+from issuers.models.issuers import SLUG, Issuer
+from partnerapi.core.numbers import MAX_EXACT_INTEGER
 
 
 class IssuerFinancialDataQuerySet(models.QuerySet):

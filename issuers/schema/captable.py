@@ -4,13 +4,14 @@ import graphene
 
 from accounts.models import User as UserModel
 from accounts.models import UserHolder as UserHolderModel
-from accounts.schema import User, UserHolder
-from issuers.captable import capitalization_tables, too_much
+from accounts.schema.users import User, UserHolder
 from issuers.models import Token as TokenModel
-from issuers.schema.shares import Token
-from partnerapi.engine.pages import read_rows
-from partnerapi.engine.resolvers import column
-from partnerapi.engine.scalars import MAX_UINT64, Time, Uint64
+from issuers.register.captable import capitalization_tables, too_much
+from issuers.schema.tokens import Token
+from partnerapi.core.numbers import MAX_UINT64
+from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.resolvers import column
+from partnerapi.graphql.scalars import Time, Uint64
 
 NULLS_ISSUER = "an error here nulls the issuer"
 

@@ -1,12 +1,12 @@
 """The industry classification."""
 
 from issuers import models
-from partnerapi.engine.relay import (
+from partnerapi.graphql.relay import (
     Connection,
     ModelType,
     Node,
 )
-from partnerapi.engine.statements import Key, List
+from partnerapi.graphql.statements import Key, List
 
 CLASSIFICATION = List(
     "classification",

@@ -4,15 +4,15 @@ import graphene
 
 from issuers import models
 from issuers.schema.rows import read_documents, read_issuers
-from partnerapi.engine.relay import (
+from partnerapi.graphql.relay import (
     Connection,
     ModelType,
     Node,
     enumeration,
 )
-from partnerapi.engine.resolvers import column, needs
-from partnerapi.engine.scalars import Time, Uint64
-from partnerapi.engine.statements import Key, List
+from partnerapi.graphql.resolvers import column, needs
+from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.statements import Key, List
 
 ARTICLES = List(
     "articles",
@@ -107,7 +107,7 @@ class IssuerFinancialData(ModelType):
 
     created_at = Time(required=True, description="When the figures were recorded.")
     issuer = graphene.Field(
-        "issuers.schema.issuer.Issuer", required=True, description="Owning issuer."
+        "issuers.schema.issuers.Issuer", required=True, description="Owning issuer."
     )
     period_type = IssuerFinancialDataPeriodType(
         required=True, description="Half or full year."

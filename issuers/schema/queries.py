@@ -6,16 +6,18 @@ import graphene
 
 from issuers import models
 from issuers.filters import IssuerFilter
+from issuers.legacy.models import LegacyShareholder
 from issuers.schema.classification import (
     CLASSIFICATION,
     IndustryClassificationBenchmarkConnection,
 )
-from issuers.schema.issuer import ISSUERS, Issuer, IssuerConnection
+from issuers.schema.issuers import ISSUERS, Issuer, IssuerConnection
 from issuers.schema.rows import read_issuers
-from issuers.schema.shares import Token
-from partnerapi.engine.errors import BadUserInput
-from partnerapi.engine.pages import read_pages, read_rows
-from partnerapi.engine.relay import (
+from issuers.schema.tokens import Token
+from issuers.visibility import holders_visible_to, users_visible_to
+from partnerapi.core.errors import BadUserInput
+from partnerapi.graphql.pages import read_pages, read_rows
+from partnerapi.graphql.relay import (
     connection_field,
     key_of,
 )
@@ -106,11 +108,11 @@ NODES = {
     "Article": lambda caller: models.Article.objects.published(),
     "Document": lambda caller: models.public_documents(),
     "IssuerFinancialData": models.IssuerFinancialData.objects.visible_to,
-    "IssuerLegacyShareholder": models.LegacyShareholder.objects.visible_to,
+    "IssuerLegacyShareholder": LegacyShareholder.objects.visible_to,
     "IndustryClassificationBenchmark": lambda caller: (
         models.IndustryClassificationBenchmark.objects.all()
     ),
-    "User": models.users_visible_to,
-    "UserHolder": models.holders_visible_to,
+    "User": users_visible_to,
+    "UserHolder": holders_visible_to,
 }
 """By type, the rows that a caller may read by id."""

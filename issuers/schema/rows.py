@@ -2,7 +2,7 @@
 
 from accounts.models import User as UserModel
 from issuers import models
-from partnerapi.engine.pages import read_rows
+from partnerapi.graphql.pages import read_rows
 
 
 def read_issuers(ids, info):

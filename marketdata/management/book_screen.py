@@ -7,9 +7,9 @@ from datetime import datetime
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from marketdata.livebook import TradeRow
+from marketdata.books.livebook import TradeRow
+from marketdata.books.orderbook import Ladder, Level
 from marketdata.management.ladders import ASK_STYLE, BID_STYLE, bar, euros, spread
-from marketdata.orderbook import Ladder, Level
 
 TRADES_WIDTH = 34
 MOST_LEVELS_WIDTH = 66

@@ -10,7 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from marketdata.orderbook import Ladder, Level
+from marketdata.books.orderbook import Ladder, Level
 
 BID_STYLE, ASK_STYLE = "green", "red"
 BAR_CELLS = 8

@@ -1,7 +1,8 @@
 """Order books of tokens on the secondary market: their log, and what follows from it.
 
-All of it is written by `marketdata.log`. Changes and trades are numbered from 1, each
-without gaps per token, in the writer's transaction. Levels and snapshots are derived.
+All of it is written by `marketdata.books.log`. Changes and trades are numbered from 1,
+each without gaps per token, in the writer's transaction. Levels and snapshots are
+derived.
 """
 
 from django.contrib.postgres.fields import ArrayField

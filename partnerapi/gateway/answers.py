@@ -5,12 +5,12 @@ from typing import Any
 
 from graphql import GraphQLError
 
-from partnerapi.engine.documents import CheckEnded
-from partnerapi.engine.errors import (
+from partnerapi.core.errors import (
     INTERNAL_SERVER_ERROR,
     BadUserInput,
     PartnerAPIError,
 )
+from partnerapi.graphql.documents import CheckEnded
 
 logger = logging.getLogger(__name__)
 

@@ -18,10 +18,10 @@ from django.utils import timezone
 from graphql import ExecutionResult
 from psycopg.errors import LockNotAvailable
 
-from accounts.callers import Caller
-from partnerapi.engine.documents import Prepared
-from partnerapi.engine.errors import PartnerAPIError, RequestTimeout
+from accounts.access import Caller
+from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.gateway.refusals import Refusal
+from partnerapi.graphql.documents import Prepared
 from partnerapi.models import NAME_LENGTH, RETENTION, IdempotencyRecord
 
 

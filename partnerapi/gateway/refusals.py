@@ -1,6 +1,6 @@
 """Why a request is refused before it is executed: a status, a code, headers."""
 
-from partnerapi.engine.errors import PartnerAPIError
+from partnerapi.core.errors import PartnerAPIError
 
 
 class Refusal(PartnerAPIError):

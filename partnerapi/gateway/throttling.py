@@ -9,13 +9,20 @@ import logging
 import math
 import threading
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
-from django.core.cache import caches
+from cachetools import LRUCache
 from redis.exceptions import NoScriptError, RedisError
 
-logger = logging.getLogger(__name__)
+from partnerapi.core.buckets import Bucket
+from partnerapi.core.outages import Outage
+from partnerapi.core.redis import call
+
+outage = Outage(
+    logging.getLogger(__name__),
+    away="Redis does not answer (%s): until it does, each process has its own budgets",
+    back="Redis answers again: all processes share the budgets",
+)
 
 # Returns whether the points were taken, and what is left. Redis' own clock decides, so
 # that servers with different clocks share a bucket.
@@ -63,58 +70,54 @@ class Budget:
 
 def take(name: str, limit: int, refill: int, points: int) -> Budget:
     """Take points from the bucket of this name, or leave it alone if it holds fewer."""
+    taken, level = take_in_redis(name, limit, refill, points) or take_here(
+        name, limit, refill, points
+    )
+    return Budget(limit, int(level), refill, taken, max(0.0, points - level))
+
+
+def take_in_redis(
+    name: str, limit: int, refill: int, points: int
+) -> tuple[bool, float] | None:
+    """None: Redis does not answer, or did not within the last second."""
+    if not outage.may_try():
+        return None
     try:
         taken, level = evaluate(f"budget:{name}", limit, refill, points)
     except RedisError as error:
-        logger.warning("Redis does not answer (%s): budgets are this process's", error)
-        taken, level = take_here(name, limit, refill, points)
-    left = float(level)
-    return Budget(limit, int(left), refill, bool(taken), max(0.0, points - left))
+        outage.begin(error)
+        return None
+    outage.end()
+    return bool(taken), float(level)
 
 
 TAKE_SHA = hashlib.sha1(TAKE.encode(), usedforsecurity=False).hexdigest()
-local = threading.local()
 
 
 def evaluate(key: str, limit: int, refill: int, points: int) -> list[Any]:
-    """Run TAKE on this thread's own connection, which costs half of the client's way.
+    """Run TAKE.
 
     Raises:
-        RedisError: no answer; the next call connects anew.
+        RedisError: no answer.
     """
-    redis = getattr(local, "redis", None)
-    if redis is None:
-        cache: Any = caches["default"]
-        client = cache.client.get_client(write=True)
-        redis = local.redis = client.connection_pool.make_connection()
+    arguments = (1, key, limit, refill, points)
+    answer: list[Any]
     try:
-        redis.send_command("EVALSHA", TAKE_SHA, 1, key, limit, refill, points)
-        answer: list[Any] = redis.read_response()
+        answer = call("EVALSHA", TAKE_SHA, *arguments)
     except NoScriptError:
-        redis.send_command("EVAL", TAKE, 1, key, limit, refill, points)
-        answer = redis.read_response()
-    except RedisError:
-        # An answer that comes late must not be taken for the next one's.
-        redis.disconnect()
-        raise
+        answer = call("EVAL", TAKE, *arguments)
     return answer
 
 
-local_buckets: dict[str, tuple[float, float]] = {}
-local_lock = threading.Lock()
 LOCAL_BUCKETS = 10_000
+"""Buckets of this process; beyond them the one drawn on longest ago is full again."""
+
+local_buckets: LRUCache[str, Bucket] = LRUCache(LOCAL_BUCKETS)
+local_lock = threading.Lock()
 
 
 def take_here(name: str, limit: int, refill: int, points: int) -> tuple[bool, float]:
-    now = monotonic()
     with local_lock:
-        level, at = local_buckets.pop(name, (float(limit), now))
-        level = min(limit, level + (now - at) * refill)
-        taken = points <= level
-        if taken:
-            level -= points
-        if len(local_buckets) >= LOCAL_BUCKETS:
-            # The one that has not been drawn on for longest.
-            local_buckets.pop(next(iter(local_buckets)))
-        local_buckets[name] = level, now
-    return taken, level
+        bucket = local_buckets.setdefault(name, Bucket(limit, refill))
+        bucket.capacity, bucket.refill = limit, refill
+        return bucket.take(points), bucket.left

@@ -14,12 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from graphql import ExecutionResult, GraphQLError
 
-from accounts.callers import Caller, Unauthenticated
-from partnerapi.engine.documents import Prepared, Refused, prepare
-from partnerapi.engine.errors import INTERNAL_SERVER_ERROR
-from partnerapi.engine.execution import execute
-from partnerapi.engine.resolvers import passes_checks
-from partnerapi.engine.scalars import time_to_wire
+from accounts.access import Caller, Unauthenticated
+from partnerapi.core.errors import INTERNAL_SERVER_ERROR
+from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.authentication import authenticate
 from partnerapi.gateway.idempotency import NotKept, once, parse_key
@@ -36,6 +33,9 @@ from partnerapi.gateway.requests import (
     request_id_of,
 )
 from partnerapi.gateway.throttling import Budget, take
+from partnerapi.graphql.documents import Prepared, Refused, prepare
+from partnerapi.graphql.execution import execute
+from partnerapi.graphql.resolvers import passes_checks
 from partnerapi.schema import schema
 
 logger = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ def answer(
         kept = once(caller, key, prepared, run, write)
     except NotKept as failed:
         return respond(failed.body, media_type or JSON, 200, headers)
-    headers["Idempotency-Key-Expires"] = time_to_wire(kept.expires_at)
+    headers["Idempotency-Key-Expires"] = to_rfc3339(kept.expires_at)
     if kept.replayed:
         headers["Idempotent-Replayed"] = "true"
     return respond(kept.body, media_type or JSON, 200, headers)

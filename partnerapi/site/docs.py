@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from partnerapi.pages import PAGE_POLICY, cacheable
+from partnerapi.site.pages import PAGE_POLICY, cacheable
 
 DIRECTORY = settings.BASE_DIR / "templates" / "docs"
 FOR_PARTNERS = ("scopes", "limits", "errors")

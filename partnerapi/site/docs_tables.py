@@ -17,10 +17,10 @@ from django.core.management.base import BaseCommand
 from django.urls import get_resolver
 from graphql import GraphQLObjectType
 
-from accounts.callers import Scope
-from partnerapi import reference
+from accounts.access import Scope
 from partnerapi.schema import schema
 from partnerapi.settings import VARIABLES
+from partnerapi.site import reference
 
 ROOMS = ("partnerapi", "accounts", "issuers", "marketdata")
 SENTENCE = re.compile(r"(.+?\.)(?=\s|$)", re.DOTALL)

@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import ApiKey, Partner, User, UserHolder
-from issuers.models import Article, Document, Issuer, LegacyShareholder
+from issuers.legacy.models import LegacyShareholder
+from issuers.models import Article, Document, Issuer
 from partnerapi.models import IdempotencyRecord
 
 PASSWORD = "correct horse battery"

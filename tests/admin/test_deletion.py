@@ -11,11 +11,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import Account, Actor, ApiKey, Partner, User, UserHolder
-from issuers import ledger
-from issuers.models import Issuer, IssuerGrant, LegacyImport, LegacyShareholder, Token
+from issuers.legacy.models import LegacyImport, LegacyShareholder
+from issuers.models import Issuer, IssuerGrant, Token
+from issuers.register import ledger
 from marketdata.models import FixSession
 from tests.characters import START, World
-from tests.register import people
+from tests.issuers.register import people
 
 ANA = Actor("ana@example.com", is_staff=True)
 

@@ -5,11 +5,11 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from issuers import ledger
-from issuers.ledger import Entry
 from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry
 from tests.characters import World
-from tests.register import people
+from tests.issuers.register import people
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def seed(changes: int, books: int) -> dict[UUID, Any]:
     from django.db import connection
 
     from issuers.models import Token
-    from tests.register import new_issuer
+    from tests.issuers.register import new_issuer
 
     issuer = new_issuer()
     market = Token.MarketType.SECONDARY_MARKET
@@ -130,7 +130,7 @@ def seed(changes: int, books: int) -> dict[UUID, Any]:
 
 def replayed(rows: Iterable[tuple[int, int, int, int, bool]]) -> Iterator[Any]:
     """A book after each message of a log, with the message's last number."""
-    from marketdata.orderbook import OrderBook
+    from marketdata.books.orderbook import OrderBook
 
     book = OrderBook()
     message = []
@@ -143,7 +143,7 @@ def replayed(rows: Iterable[tuple[int, int, int, int, bool]]) -> Iterator[Any]:
 
 
 def starting(ends: dict[UUID, Any], show: Callable[..., None]) -> None:
-    from marketdata.feed import Feed
+    from marketdata.books.feed import Feed
 
     taken = []
     for _ in range(5):
@@ -165,7 +165,7 @@ def against_replay(ends: dict[UUID, Any], show: Callable[..., None]) -> None:
     """The same books by replaying their whole logs, for as many as that is bearable."""
     from django.db import connection
 
-    from marketdata.feed import Feed
+    from marketdata.books.feed import Feed
     from marketdata.models import OrderBookHead
 
     length = OrderBookHead.objects.order_by("last_sequence")[0].last_sequence
@@ -204,8 +204,8 @@ def write(pipe: Any, token_ids: list[UUID], count: int, seconds: float) -> None:
     django.setup()
     from django.db import transaction
 
-    from marketdata.log import Message, record
-    from marketdata.orderbook import BID, Change
+    from marketdata.books.log import Message, record
+    from marketdata.books.orderbook import BID, Change
 
     start = time()
     written = []
@@ -226,7 +226,7 @@ def write(pipe: Any, token_ids: list[UUID], count: int, seconds: float) -> None:
 def latency(
     name: str, wanted: str, count: int, seconds: float, show: Callable[..., None]
 ) -> None:
-    from marketdata.feed import Feed
+    from marketdata.books.feed import Feed
 
     feed = Feed()
     seen: dict[UUID, list[tuple[int, float]]] = {one: [] for one in feed.books}

@@ -45,7 +45,7 @@ class Written(NamedTuple):
 
 def changes(dice: random.Random, lowest: int, own: dict[int, int]) -> Iterator[Any]:
     """Bids of a writer's own hundred prices; every fifth of them takes one away."""
-    from marketdata.orderbook import BID, Change
+    from marketdata.books.orderbook import BID, Change
 
     while True:
         price = lowest + dice.randrange(100)
@@ -59,7 +59,7 @@ def changes(dice: random.Random, lowest: int, own: dict[int, int]) -> Iterator[A
 
 
 def write(token_id: UUID, number: int, calls: int, size: int) -> Written:
-    from marketdata.log import Message, record
+    from marketdata.books.log import Message, record
 
     own: dict[int, int] = {}
     source = changes(random.Random(number), 1 + 100 * number, own)

@@ -119,8 +119,8 @@ def write(database: str, symbols: list[str], seconds: float, out: "Queue") -> No
 
     django.setup()
     from issuers.models import Token
-    from marketdata.log import Message, record
-    from marketdata.orderbook import Change
+    from marketdata.books.log import Message, record
+    from marketdata.books.orderbook import Change
     from tests.fix.market import OPENING
 
     chance = random.Random(1)

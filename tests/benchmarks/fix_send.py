@@ -95,8 +95,11 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
     settings.FIX_CONFLATION_MS = 0
     import quickfix as fix
 
-    from marketdata.fix import engine
-    from marketdata.fix.interpreter import collect_seldom, stay_on_one_processor
+    from marketdata.fix.acceptor.quickfix import engine
+    from marketdata.fix.acceptor.quickfix.interpreter import (
+        collect_seldom,
+        stay_on_one_processor,
+    )
 
     # As run_fix_acceptor does; the bare loop then has the same advantage.
     stay_on_one_processor()
@@ -104,8 +107,8 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
     # The bare loop sends from this thread, on a descriptor of the engine's.
     engine.keep_apart = lambda: None
 
-    from marketdata.feed import Feed, LiveBook
-    from marketdata.fix.session_settings import STOCK_DICTIONARY, session_id
+    from marketdata.books.feed import Feed, LiveBook
+    from marketdata.fix.acceptor.quickfix.settings import STOCK_DICTIONARY, session_id
     from tests.fix.engines import Bench
 
     rows = rows_of_a_log(number * rounds)
@@ -163,8 +166,8 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
 
 def sample(row: tuple[int, int, int, int, bool, int]) -> str:
     """A whole message of the size that changes have."""
-    from marketdata.fix import messages
-    from marketdata.orderbook import CHANGE, Update
+    from marketdata.books.orderbook import CHANGE, Update
+    from marketdata.fix.protocol import messages
 
     updates = [Update(CHANGE, row[1], row[2], 500)]
     rest = messages.increment(messages.level_entries("LUM", updates))

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from accounts.models.partners import new_secret
 from tests.characters import Ask, World

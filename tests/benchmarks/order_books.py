@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from marketdata.orderbook import ASK, BID, OrderBook
+from marketdata.books.orderbook import ASK, BID, OrderBook
 
 Message = Sequence[tuple[int, int, int]]
 

@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def measure(pages: int, rounds: int, console: Console) -> int:
-    from accounts.callers import Scope
+    from accounts.access import Scope
     from accounts.models import ApiKey, Partner
     from issuers.models import IssuerGrant
     from tests.characters import Ask

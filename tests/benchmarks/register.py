@@ -51,7 +51,7 @@ class Server:
     """gunicorn with the real application, asked with one key over one connection."""
 
     def __init__(self) -> None:
-        from accounts.callers import Scope
+        from accounts.access import Scope
         from accounts.models import ApiKey, Partner
         from issuers.models import IssuerGrant
 
@@ -134,7 +134,7 @@ def against_sql(
     from django.db import connection
     from django.utils import timezone
 
-    from issuers.captable import capitalization_tables
+    from issuers.register.captable import capitalization_tables
 
     settings.PARTNER_API_MAX_HOLDERS = 10**9
     issuer = str(one.issuer_id)
@@ -198,7 +198,7 @@ def show_percentages(holders: Any, show: Callable[..., None]) -> None:
 
 
 def by_length(tokens: dict[str, Any], show: Callable[..., None]) -> None:
-    from issuers.captable import capitalization_tables
+    from issuers.register.captable import capitalization_tables
 
     times = {}
     for name, one in tokens.items():
@@ -215,8 +215,8 @@ def by_length(tokens: dict[str, Any], show: Callable[..., None]) -> None:
 def writing(seconds: float, show: Callable[..., None]) -> None:
     from django.db import connection, connections
 
-    from issuers import ledger
-    from issuers.models import LedgerAccount
+    from issuers.register import ledger
+    from issuers.register.models import LedgerAccount
 
     accounts = list(
         LedgerAccount.objects.filter(kind="HOLDER").values_list("id", flat=True)[:200]

@@ -4,7 +4,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from tests.benchmarks.graphql import caches, load
 from tests.benchmarks.graphql.answers import PRODUCT, WrongAnswer, compare

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.utils import timezone
 from graphql import ExecutionResult
 
-from accounts.callers import Caller
-from partnerapi.engine.documents import Prepared
+from accounts.access import Caller
+from partnerapi.graphql.documents import Prepared
 from partnerapi.wsgi import application
 
 # The view needs the models, which are ready only now.

@@ -58,11 +58,11 @@ def write(pipe: Pipe) -> None:
 
     Tells each call before it is made, and what came of it.
     """
-    import marketdata.log
-    from marketdata.log import record
-    from marketdata.orderbook import CrossedBook, ImpossibleChange
+    import marketdata.books.log
+    from marketdata.books.log import record
+    from marketdata.books.orderbook import CrossedBook, ImpossibleChange
 
-    marketdata.log.SNAPSHOT_EVERY = SNAPSHOT_EVERY
+    marketdata.books.log.SNAPSHOT_EVERY = SNAPSHOT_EVERY
     while True:
         token_ids, seed, records, width = pipe.recv()
         dice = random.Random(seed)
@@ -86,8 +86,8 @@ def throw(dice: random.Random, width: int) -> Any:
     Each side has `width` prices. Another writer's changes are not known, so that some
     are refused.
     """
-    from marketdata.log import Deal, Message
-    from marketdata.orderbook import Change
+    from marketdata.books.log import Deal, Message
+    from marketdata.books.orderbook import Change
 
     changes = []
     for _ in range(dice.choice((0, 1, 1, 2, 4))):
@@ -103,8 +103,8 @@ def throw(dice: random.Random, width: int) -> Any:
 
 def follow(pipe: Pipe) -> None:
     """Run a feed, and answer with its books once they stand at given numbers."""
-    from marketdata.feed import Feed, LiveBook
-    from marketdata.orderbook import OrderBook
+    from marketdata.books.feed import Feed, LiveBook
+    from marketdata.books.orderbook import OrderBook
 
     feed = Feed()
     lock = Lock()

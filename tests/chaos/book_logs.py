@@ -21,7 +21,7 @@ class End(NamedTuple):
 
 def open_books(count: int) -> list[UUID]:
     from issuers.models import Token
-    from tests.register import new_issuer
+    from tests.issuers.register import new_issuer
 
     issuer = new_issuer()
     ids = [
@@ -39,7 +39,7 @@ def open_books(count: int) -> list[UUID]:
 
 def prune(token_ids: list[UUID]) -> None:
     """Delete what is covered, however young it is."""
-    from marketdata import pruning
+    from marketdata.books import pruning
 
     logs = pruning.covered(timezone.now())
     pruning.prune(log for log in logs if log.token_id in token_ids)

@@ -20,8 +20,12 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from partnerapi.embedded import private_directory, server_account, start_valkey
-from partnerapi.processes import Process, Processes
+from partnerapi.sandbox.run.processes import Process, Processes
+from partnerapi.sandbox.run.servers import (
+    private_directory,
+    server_account,
+    start_valkey,
+)
 from tests.chaos.book_actors import NARROW, FeedProcess, Writer
 from tests.chaos.book_findings import Report, examine
 from tests.chaos.book_logs import open_books, prune

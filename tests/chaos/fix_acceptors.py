@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from marketdata.fix.initiator import FixFailure, Initiator
+from marketdata.fix.client.initiator import FixFailure, Initiator
 from tests.chaos.installation import ROOT
 from tests.system import free_port
 

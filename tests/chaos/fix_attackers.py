@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection as Pipe
 from typing import NamedTuple
 
-from marketdata.fix.wire import Decoder, GarbledMessage, encode
+from marketdata.fix.protocol.wire import Decoder, GarbledMessage, encode
 from tests.chaos import mutations
 from tests.chaos.fix_player import Seat
 from tests.chaos.mutations import Fields

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from marketdata.orderbook import OrderBook
+from marketdata.books.orderbook import OrderBook
 from tests.chaos.book_actors import NARROW, Writer
 from tests.chaos.book_findings import truth
 from tests.chaos.book_logs import ends_of, open_books, prune

@@ -27,8 +27,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from marketdata.fix.initiator import Initiator
-from marketdata.fix.wire import encode
+from marketdata.fix.client.initiator import Initiator
+from marketdata.fix.protocol.wire import encode
 from tests.chaos import mutations
 from tests.chaos.fix_acceptors import AcceptorProcess
 from tests.chaos.fix_attackers import LOGON, kinds, read

@@ -18,10 +18,10 @@ from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
-from marketdata.fix.initiator import FixFailure, LoggedOut, LogonRefused
-from marketdata.fix.replica import Inconsistent
-from marketdata.fix.wire import GarbledMessage
-from marketdata.orderbook import Ladder
+from marketdata.books.orderbook import Ladder
+from marketdata.fix.client.initiator import FixFailure, LoggedOut, LogonRefused
+from marketdata.fix.client.replica import Inconsistent
+from marketdata.fix.protocol.wire import GarbledMessage
 from tests.chaos.book_actors import fork
 from tests.chaos.fix_reader import Holding, Reader, Wrong
 

@@ -10,11 +10,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from marketdata.fix.initiator import Initiator
-from marketdata.fix.replica import TRADE, Replica
-from marketdata.fix.rules import DEEPEST
-from marketdata.fix.wire import Message
-from marketdata.orderbook import Ladder
+from marketdata.books.orderbook import Ladder
+from marketdata.fix.client.initiator import Initiator
+from marketdata.fix.client.replica import TRADE, Replica
+from marketdata.fix.protocol.rules import DEEPEST
+from marketdata.fix.protocol.wire import Message
 
 BID, ASK = "0", "1"
 """MDEntryType(269)."""

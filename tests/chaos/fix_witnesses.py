@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection as Pipe
 from uuid import UUID
 
-from marketdata.fix.initiator import FixFailure
-from marketdata.fix.replica import Inconsistent
-from marketdata.fix.wire import GarbledMessage, Message
+from marketdata.fix.client.initiator import FixFailure
+from marketdata.fix.client.replica import Inconsistent
+from marketdata.fix.protocol.wire import GarbledMessage, Message
 from tests.chaos.book_actors import fork
 from tests.chaos.fix_player import Seat
 from tests.chaos.fix_reader import Reader, Wrong
@@ -149,9 +149,9 @@ def move(pipe: Pipe, ids: dict[str, UUID]) -> None:
 
     Answers anything with the pauses between two commits of a book.
     """
-    from marketdata.log import Message as BookMessage
-    from marketdata.log import record
-    from marketdata.orderbook import Change
+    from marketdata.books.log import Message as BookMessage
+    from marketdata.books.log import record
+    from marketdata.books.orderbook import Change
     from tests.fix.market import OPENING
 
     dice = random.Random(3)

@@ -21,7 +21,8 @@ import django
 import psutil
 import psycopg
 
-from partnerapi.embedded import (
+from partnerapi.sandbox.run.processes import Process, Processes, RunError, take_lock
+from partnerapi.sandbox.run.servers import (
     find_postgres,
     machine_postgres,
     private_directory,
@@ -30,7 +31,6 @@ from partnerapi.embedded import (
     supply,
     wheel_postgres,
 )
-from partnerapi.processes import Process, Processes, RunError, take_lock
 from tests.installation import BUDGETS, UNLIMITED
 from tests.servers import PREFIX, SETTINGS, remove_leftovers
 

@@ -55,10 +55,10 @@ def hold(key: str, login: str, busy: bool, ready: Pipe) -> None:
     """Claim the key, and sit on it; to be run in a process of its own."""
     from django.db import connection, transaction
 
-    from accounts.callers import Caller
+    from accounts.access import Caller
     from accounts.models import Partner
-    from partnerapi.engine.documents import prepare
     from partnerapi.gateway.idempotency import claim
+    from partnerapi.graphql.documents import prepare
     from partnerapi.schema import schema
 
     partner = Partner.objects.get(login=login)

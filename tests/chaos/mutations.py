@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from marketdata.fix.wire import encode, utc_timestamp
+from marketdata.fix.protocol.wire import encode, utc_timestamp
 
 Fields = list[tuple[int, object]]
 Pieces = list[bytes]

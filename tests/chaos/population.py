@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import Account, Actor, ApiKey, Partner, User
 from tests.chaos.installation import close_connection
 

@@ -16,8 +16,9 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from marketdata.fix import logon, rules
-from marketdata.fix.wire import encode, utc_timestamp
+from marketdata.fix.acceptor import logon
+from marketdata.fix.protocol import rules
+from marketdata.fix.protocol.wire import encode, utc_timestamp
 from tests.fix.counterpart import Counterpart, change, counterpart
 from tests.system import bare_environment, free_port
 
@@ -232,7 +233,7 @@ def test_explains_a_host_that_does_not_exist():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr("marketdata.fix.initiator.ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("marketdata.fix.client.initiator.ANSWER_SECONDS", 0.5)
 
 
 def test_explains_a_web_server(impatient):

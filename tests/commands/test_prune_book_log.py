@@ -10,15 +10,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-import marketdata.pruning
+import marketdata.books.pruning
 from issuers.models import Token
-from marketdata.log import Deal, Message, record
+from marketdata.books.log import Deal, Message, record
+from marketdata.books.pruning import Covered, covered, prune
 from marketdata.management.commands import prune_book_log as command
 from marketdata.models import BookChange, BookSnapshot, Trade
-from marketdata.pruning import Covered, covered, prune
-from partnerapi.tasks import prune_book_log
+from partnerapi.operations.tasks import prune_book_log
+from tests.issuers.register import unguarded_register
 from tests.marketdata.markets import bid, traded
-from tests.register import unguarded_register
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -108,7 +108,7 @@ def test_hours_that_are_none_are_refused(hours: str):
 
 
 def test_steps_are_committed_and_told(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(marketdata.pruning, "ROWS_AT_ONCE", 700)
+    monkeypatch.setattr(marketdata.books.pruning, "ROWS_AT_ONCE", 700)
     acme = traded("ACME")
     write(acme, 3000)
     told: list[int] = []
@@ -132,7 +132,7 @@ def test_steps_are_committed_and_told(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_an_end_between_two_steps_is_gone_on_from(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(marketdata.pruning, "ROWS_AT_ONCE", 700)
+    monkeypatch.setattr(marketdata.books.pruning, "ROWS_AT_ONCE", 700)
     acme = traded("ACME")
     write(acme, 3000)
     done: list[int] = []

@@ -9,12 +9,13 @@ import time
 import pytest
 from django.core.management import CommandError, call_command
 
-from issuers.models import Token, TokenPrice
-from marketdata.current_books import read_books
-from marketdata.log import Message, record
+from issuers.models import Token
+from issuers.register.models import TokenPrice
+from marketdata.books.current_books import read_books
+from marketdata.books.log import Message, record
+from marketdata.books.orderbook import Change
 from marketdata.management.commands import replay_book
 from marketdata.models import BookChange, BookLevel, Trade
-from marketdata.orderbook import Change
 from tests.characters import World
 from tests.marketdata.venue import Venue
 

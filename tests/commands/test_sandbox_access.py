@@ -5,7 +5,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner, User
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import (
     Account,
     AccountStatusChange,
@@ -20,22 +20,21 @@ from accounts.models import (
     UserHolder,
     allowed_statuses,
 )
-from issuers.captable import capitalization_tables
+from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     Article,
     Document,
-    HolderBalance,
     Issuer,
     IssuerFinancialData,
     IssuerGrant,
-    LedgerTransaction,
-    LegacyShareholder,
     Token,
 )
-from issuers.verification import verify
+from issuers.register.captable import capitalization_tables
+from issuers.register.models import HolderBalance, LedgerTransaction
+from issuers.register.verification import verify
 from marketdata.models import FixSession
-from partnerapi.sandbox.chance import OPENING
-from tests.register import unguarded_register
+from partnerapi.sandbox.data.chance import OPENING
+from tests.issuers.register import unguarded_register
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 

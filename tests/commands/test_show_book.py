@@ -21,12 +21,12 @@ from django.db import connection
 from rich.console import Console
 
 from issuers.models import Token
-from marketdata.log import Deal, Message, record
+from marketdata.books.log import Deal, Message, record
+from marketdata.books.orderbook import ASK, BID, Change, Ladder, Level
 from marketdata.management.book_screen import BookScreen, depth_that_fits
-from marketdata.orderbook import ASK, BID, Change, Ladder, Level
-from partnerapi.engine.scalars import time_to_wire
+from partnerapi.core.times import to_rfc3339
 from tests.characters import START, Ask, World
-from tests.register import new_issuer
+from tests.issuers.register import new_issuer
 
 ACTOR = "market@example.com"
 
@@ -100,7 +100,7 @@ def test_the_answer_of_the_api_as_json(token: Token, partner: Ask):
         )
         found = answer.data["token"]
         assert shown == {"symbol": found["symbol"], **found["orderBook"]}
-        assert shown["at"] == time_to_wire(recorded.at)
+        assert shown["at"] == to_rfc3339(recorded.at)
 
 
 def test_a_book_that_never_changed(token: Token):

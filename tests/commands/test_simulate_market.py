@@ -10,14 +10,15 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
-from issuers import ledger
-from issuers.models import Issuer, Token, TokenPrice
-from marketdata.log import Deal, Message, record
+from issuers.models import Issuer, Token
+from issuers.register import ledger
+from issuers.register.models import TokenPrice
+from marketdata.books.log import Deal, Message, record
+from marketdata.books.orderbook import ASK, BID, Change, OrderBook
 from marketdata.management.commands.simulate_market import Market
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Trade
-from marketdata.orderbook import ASK, BID, Change, OrderBook
 from tests.characters import World
-from tests.register import new_issuer
+from tests.issuers.register import new_issuer
 
 FAST = ("--rate", "1000000")
 

@@ -19,8 +19,8 @@ from celery.beat import PersistentScheduler
 from django.core.management import get_commands, load_command_class
 
 from partnerapi.celery import app
-from partnerapi.processes import started_at
-from partnerapi.welcome import BOOKS
+from partnerapi.sandbox.run.processes import started_at
+from partnerapi.sandbox.run.welcome import BOOKS
 from tests.system import (
     System,
     bare_environment,

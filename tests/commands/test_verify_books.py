@@ -12,14 +12,14 @@ from django.db import connection
 from django.utils import timezone
 
 from issuers.models import Token
-from marketdata.log import Deal, Message, record
+from marketdata.books.log import Deal, Message, record
+from marketdata.books.orderbook import Change
+from marketdata.books.pruning import covered, prune
+from marketdata.books.verification import verify as books_verified
 from marketdata.management.commands.verify_books import Command
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Side
-from marketdata.orderbook import Change
-from marketdata.pruning import covered, prune
-from marketdata.verification import verify as books_verified
+from tests.issuers.register import new_issuer, unguarded_register
 from tests.marketdata.markets import ask, bid, traded
-from tests.register import new_issuer, unguarded_register
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RULES = 9

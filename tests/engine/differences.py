@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import django
 from graphql import ExecutionResult, GraphQLSchema, parse, print_ast, validate
 
-from partnerapi.engine.documents import Refused, prepare
-from partnerapi.engine.execution import execute
+from partnerapi.graphql.documents import Refused, prepare
+from partnerapi.graphql.execution import execute
 from tests.engine.oracle import execute_by_graphql_core
 from tests.engine.unreliable import reliable, schema, unreliable
 from tests.generated.documents import Request, plain_documents

@@ -5,8 +5,8 @@ from typing import Any
 from graphql import ExecutionResult, GraphQLResolveInfo, execute_sync, get_named_type
 from graphql.type import is_composite_type
 
-from partnerapi.engine.documents import Prepared
-from partnerapi.engine.resolvers import Info
+from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.resolvers import Info
 
 
 def execute_by_graphql_core(prepared: Prepared, context: Any) -> ExecutionResult:

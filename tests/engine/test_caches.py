@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from graphql import get_introspection_query
 
-from partnerapi.engine import documents as engine
-from partnerapi.engine.cache import Cache
-from partnerapi.engine.documents import Prepared, Refused, documents, prepare
-from partnerapi.engine.execution import execute
-from partnerapi.engine.introspection import MAX_RESULTS, results
+from partnerapi.core.bounded import Cache
+from partnerapi.graphql import documents as engine
+from partnerapi.graphql.documents import Prepared, Refused, documents, prepare
+from partnerapi.graphql.execution import execute
+from partnerapi.graphql.introspection import MAX_RESULTS, results
 from partnerapi.schema import schema
 
 

@@ -12,8 +12,8 @@ import pytest
 from django.core.cache import caches
 from graphql import get_introspection_query
 
-from partnerapi.engine.documents import documents
-from partnerapi.engine.introspection import results
+from partnerapi.graphql.documents import documents
+from partnerapi.graphql.introspection import results
 from tests.characters import Answer, Ask, World
 
 LARGEST_BODY = 15_000

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from graphql import is_interface_type, is_object_type
 
-from partnerapi.engine.documents import Prepared, Refused, prepare
+from partnerapi.graphql.documents import Prepared, Refused, prepare
 from partnerapi.schema import schema
 from tests.characters import Ask, World
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from partnerapi.engine.documents import Prepared, Refused, prepare
-from partnerapi.engine.execution import execute
+from partnerapi.graphql.documents import Prepared, Refused, prepare
+from partnerapi.graphql.execution import execute
 from partnerapi.schema import schema
 from tests.characters import Ask, World
 from tests.engine import unreliable

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from partnerapi.engine.documents import Refused, prepare
+from partnerapi.graphql.documents import Refused, prepare
 from tests.characters import Answer, Ask, World
 from tests.engine import unreliable
 

@@ -12,8 +12,8 @@ from graphql import (
     validate,
 )
 
-from partnerapi.engine.errors import MaxFragmentsExceeded
-from partnerapi.engine.overlap import OverlappingFieldsRule
+from partnerapi.core.errors import MaxFragmentsExceeded
+from partnerapi.graphql.overlap import OverlappingFieldsRule
 
 SCHEMA = build_schema(
     """

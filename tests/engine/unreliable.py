@@ -11,9 +11,9 @@ from typing import Any
 
 import graphene
 
-from partnerapi.engine.errors import BadUserInput
-from partnerapi.engine.resolvers import bind
-from partnerapi.engine.scalars import Time, Uint64
+from partnerapi.core.errors import BadUserInput
+from partnerapi.graphql.resolvers import bind
+from partnerapi.graphql.scalars import Time, Uint64
 
 
 class Colour(Enum):

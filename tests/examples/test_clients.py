@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from partnerapi.pages import CLIENTS, EXAMPLES_DIRECTORY
+from partnerapi.site.pages import CLIENTS, EXAMPLES_DIRECTORY
 from tests.packages import node, npm_packages, python_packages
 
 PROGRAMS = EXAMPLES_DIRECTORY / "clients"

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import connection
 
-from marketdata.fix.client import Client
-from marketdata.fix.initiator import FixFailure
+from marketdata.fix.client.client import Client
+from marketdata.fix.client.initiator import FixFailure
 from tests.fix.market import Member
 from tests.system import free_port
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from marketdata.fix.wire import Decoder, Message, encode, utc_timestamp
+from marketdata.fix.protocol.wire import Decoder, Message, encode, utc_timestamp
 
 
 class Counterpart:

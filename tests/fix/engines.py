@@ -11,18 +11,19 @@ from uuid import uuid4
 
 from django.conf import settings
 
-from marketdata.feed import Feed, LiveBook
-from marketdata.fix.client import Client
-from marketdata.fix.initiator import Initiator
-from marketdata.fix.logon import Admission, Admissions
-from marketdata.fix.wire import Message
-from marketdata.livebook import ChangeRow, TradeRow
+from accounts.access import Caller, Scope
+from marketdata.books.feed import Feed, LiveBook
+from marketdata.books.livebook import ChangeRow, TradeRow
+from marketdata.fix.acceptor.logon import Admission, Admissions
+from marketdata.fix.client.client import Client
+from marketdata.fix.client.initiator import Initiator
+from marketdata.fix.protocol.wire import Message
 from tests.system import free_port
 
 # Importing QuickFIX makes SIGINT end the process at once.
 interrupt = signal.getsignal(signal.SIGINT)
-from marketdata.fix.engine import Engine  # noqa: E402
-from marketdata.fix.session import LiveSession  # noqa: E402
+from marketdata.fix.acceptor.quickfix.engine import Engine  # noqa: E402
+from marketdata.fix.acceptor.session import LiveSession  # noqa: E402
 
 signal.signal(signal.SIGINT, interrupt)
 
@@ -39,6 +40,12 @@ def new_book(symbol: str, isin: str | None = None, is_public: bool = True) -> Li
     return book
 
 
+def caller(granted: Collection[str] = ()) -> Caller:
+    """A caller who may read order books, with grants for these issuers."""
+    scopes = frozenset({Scope.MARKETDATA_READ.value})
+    return Caller("partner", "login", "Partner", scopes, frozenset(granted), 1, 1)
+
+
 class Bench:
     """A running engine, and clients for its CompIDs."""
 
@@ -52,9 +59,7 @@ class Bench:
     def admit(self, number: int = 0, granted: Collection[str] = ()) -> Admission:
         """What the front would let pass."""
         comp_id = self.comp_ids[number]
-        admission = Admission(
-            comp_id, "partner", "key", "login", frozenset(granted), heartbeat="30"
-        )
+        admission = Admission(comp_id, "key", caller(granted), heartbeat="30")
         deadline = time.monotonic() + PATIENCE_SECONDS
         self.admissions.waiting[admission.ticket] = deadline, admission
         return admission

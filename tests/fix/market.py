@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import Issuer, IssuerGrant, Token
-from marketdata.log import Deal, Message, record
+from marketdata.books.log import Deal, Message, record
+from marketdata.books.orderbook import ASK, BID, Change, Ladder, OrderBook
 from marketdata.models import BookLevel, FixSession
-from marketdata.orderbook import ASK, BID, Change, Ladder, OrderBook
-from tests.register import new_issuer
+from tests.issuers.register import new_issuer
 
 OPENING = {BID: range(990, 940, -5), ASK: range(1010, 1060, 5)}
 PAUSE_SECONDS = 0.01

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from marketdata.fix import wire
+from marketdata.fix.protocol import wire
 
 HOST = "127.0.0.1"
 

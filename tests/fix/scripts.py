@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from marketdata.fix.wire import SOH, Decoder, GarbledMessage, Message, readable
+from marketdata.fix.protocol.wire import SOH, Decoder, GarbledMessage, Message, readable
 
 ACTION = re.compile(r"([iIeE])(?:(\d),)?(.*)", re.DOTALL)
 CLOCK = re.compile(r"<TIME([+-]\d+)?>")

@@ -8,8 +8,8 @@ import quickfix as fix  # noqa: E402
 
 signal.signal(signal.SIGINT, interrupt)
 
-from marketdata.fix.layouts import LAYOUTS, Layout  # noqa: E402
-from marketdata.fix.session_settings import STOCK_DICTIONARY  # noqa: E402
+from marketdata.fix.acceptor.quickfix.settings import STOCK_DICTIONARY  # noqa: E402
+from marketdata.fix.protocol.layouts import LAYOUTS, Layout  # noqa: E402
 
 DICTIONARY = fix.DataDictionary(str(STOCK_DICTIONARY))
 BY_TYPE = {layout.type: layout for layout in LAYOUTS}

@@ -18,9 +18,9 @@ from django.utils import timezone
 
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
-from marketdata.fix.client import Client, Refused
-from marketdata.fix.health import own_certificate
-from marketdata.fix.initiator import (
+from marketdata.fix.client.client import Client, Refused
+from marketdata.fix.client.health import own_certificate
+from marketdata.fix.client.initiator import (
     Initiator,
     LoggedOut,
     LogonRefused,

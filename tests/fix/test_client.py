@@ -6,8 +6,9 @@ from functools import partial
 
 import pytest
 
-from marketdata.fix.client import Client, Instrument, Refused
-from marketdata.fix.initiator import (
+from marketdata.books.orderbook import Ladder, Level
+from marketdata.fix.client.client import Client, Instrument, Refused
+from marketdata.fix.client.initiator import (
     Disconnected,
     LoggedOut,
     LogonRefused,
@@ -16,9 +17,8 @@ from marketdata.fix.initiator import (
     NotFix,
     tls_context,
 )
-from marketdata.fix.replica import Inconsistent
-from marketdata.fix.wire import GarbledMessage, readable
-from marketdata.orderbook import Ladder, Level
+from marketdata.fix.client.replica import Inconsistent
+from marketdata.fix.protocol.wire import GarbledMessage, readable
 from tests.fix.counterpart import Counterpart, change, counterpart
 
 client_for = partial(Client, host="127.0.0.1", sender="US", target="THEM", key="k_1")

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from marketdata.fix.client import Client
-from marketdata.fix.initiator import ANSWER_SECONDS, LoggedOut
-from marketdata.fix.rules import PROBE_BYTES
-from marketdata.fix.wire import utc_timestamp
+from marketdata.fix.client.client import Client
+from marketdata.fix.client.initiator import ANSWER_SECONDS, LoggedOut
+from marketdata.fix.protocol.rules import PROBE_BYTES
+from marketdata.fix.protocol.wire import utc_timestamp
 from tests.fix.conftest import Market
 from tests.fix.engines import Bench, running_engine
 
@@ -85,7 +85,9 @@ def test_rejects_types_that_no_partner_sends(bench: Bench):
 def test_ends_a_session_whose_clock_goes_astray(bench, monkeypatch, minutes):
     with bench.client() as client:
         astray = utc_timestamp(datetime.now(UTC) + timedelta(minutes=minutes))
-        monkeypatch.setattr("marketdata.fix.initiator.utc_timestamp", lambda at: astray)
+        monkeypatch.setattr(
+            "marketdata.fix.client.initiator.utc_timestamp", lambda at: astray
+        )
         client.send("0")
         reject = client.receive()
         assert [reject.get(tag) for tag in (35, 45, 373)] == ["3", "2", "10"]
@@ -94,7 +96,7 @@ def test_ends_a_session_whose_clock_goes_astray(bench, monkeypatch, minutes):
 
 
 def test_a_gap_that_swallows_a_test_request_ends_nobody(bench: Bench, monkeypatch):
-    monkeypatch.setattr("marketdata.fix.session.CREDIT_SECONDS", 1.0)
+    monkeypatch.setattr("marketdata.fix.acceptor.session.CREDIT_SECONDS", 1.0)
     with bench.client() as client:
         client.instruments()
         live = bench.engine.live[client.sender]
@@ -111,7 +113,7 @@ def test_a_gap_that_swallows_a_test_request_ends_nobody(bench: Bench, monkeypatc
 def test_a_test_request_lost_before_numbers_start_anew_ends_nobody(
     bench: Bench, monkeypatch
 ):
-    monkeypatch.setattr("marketdata.fix.session.CREDIT_SECONDS", 1.0)
+    monkeypatch.setattr("marketdata.fix.acceptor.session.CREDIT_SECONDS", 1.0)
     with bench.client() as client:
         client.instruments()
         live = bench.engine.live[client.sender]

@@ -4,7 +4,7 @@ import os
 import socket
 import threading
 
-from marketdata.fix.descriptors import keep_apart
+from marketdata.fix.acceptor.quickfix.descriptors import keep_apart
 
 
 def test_sockets_stay_with_the_others_and_files_go_along(tmp_path):

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from marketdata.fix import editions
-from marketdata.orderbook import OrderBook
+from marketdata.books.orderbook import OrderBook
+from marketdata.fix.acceptor import versions
 from tests.fix.engines import (
     Bench,
     eventually,
@@ -55,7 +55,7 @@ def test_messages_that_were_read_together_are_sent_apart(bench):
 @pytest.mark.parametrize("depth", [0, 3])
 @pytest.mark.parametrize("most_behind", [4_000, 3])
 def test_leads_to_the_same_book(bench, monkeypatch, depth, most_behind):
-    monkeypatch.setattr(editions, "MOST_BEHIND", most_behind)
+    monkeypatch.setattr(versions, "MOST_BEHIND", most_behind)
     book = only_book(bench)
     mirror = OrderBook([(0, 1000, 100), (1, 1010, 100)])
     chance = random.Random(3)

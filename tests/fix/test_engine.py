@@ -7,12 +7,16 @@ from threading import Event, Thread
 import pytest
 
 from issuers.models import Token
-from marketdata.fix.initiator import LoggedOut, LogonRefused
-from marketdata.fix.rules import INTERNAL_ERROR, LOGON_REFUSED
+
+# After them: importing QuickFIX makes SIGINT end the process.
+from marketdata.fix.acceptor.quickfix import engine as engines
+from marketdata.fix.client.initiator import LoggedOut, LogonRefused
+from marketdata.fix.protocol.rules import INTERNAL_ERROR, LOGON_REFUSED
 from tests.fix.conftest import Market
 from tests.fix.engines import (
     Bench,
     body_of,
+    caller,
     eventually,
     logged_on,
     market_data_request,
@@ -20,9 +24,6 @@ from tests.fix.engines import (
     running_engine,
 )
 from tests.fix.market import ladder_of, moving
-
-# After them: importing QuickFIX makes SIGINT end the process.
-from marketdata.fix import engine as engines  # isort: skip
 
 QUIET_SECONDS = 0.3
 
@@ -222,7 +223,7 @@ def test_a_hidden_book_is_for_who_has_a_grant_at_that_moment(bench):
         client.send("V", *market_data_request("R1", "HID"))
         assert client.receive().type == "W"
         (session,) = bench.engine.live.values()
-        session.admission.granted_issuers = frozenset()
+        session.admission.caller = caller()
         client.send("V", *market_data_request("R2", "HID"))
         assert client.receive().get(281) == "0"
 
@@ -257,7 +258,7 @@ def test_a_book_that_is_hidden_meanwhile_becomes_empty_and_ends(bench):
         client.send("V", *market_data_request("R1", "HID", "LUM", entry_types="012"))
         assert {client.receive().get(268), client.receive().get(268)} == {"2"}
         (session,) = bench.engine.live.values()
-        session.admission.granted_issuers = frozenset()
+        session.admission.caller = caller()
         bench.change(hidden, [(0, 1001, 5)])
         bench.trade(hidden, 1)
         identity = f"55=HID|48={hidden.token_id}|22=8"

@@ -16,11 +16,16 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.models import ApiKey
-from marketdata.fix import front as front_module
-from marketdata.fix import passage, sparing_log, wire
-from marketdata.fix.front import Front
-from marketdata.fix.logon import CREDENTIALS_REFUSED, TOO_MANY_FAILURES, Admissions
-from marketdata.fix.sockets import source, tls_context
+from marketdata.fix.acceptor import listener as front_module
+from marketdata.fix.acceptor import proxy, sparing_log
+from marketdata.fix.acceptor.listener import Front
+from marketdata.fix.acceptor.logon import (
+    CREDENTIALS_REFUSED,
+    TOO_MANY_FAILURES,
+    Admissions,
+)
+from marketdata.fix.acceptor.sockets import source, tls_context
+from marketdata.fix.protocol import wire
 from tests.fix.peers import Echo, Partner, echo, logon
 
 
@@ -107,13 +112,13 @@ def test_the_engine_settles_after_a_connection_that_it_refused(
         partner.send(logon(committed_key))
         assert partner.receive().type == "A"
     refused, taken = engine.begun
-    assert taken - refused >= passage.SETTLE_SECONDS
+    assert taken - refused >= proxy.SETTLE_SECONDS
 
 
 def test_the_engine_settles_after_each_end_of_a_connection(
     start, engine, committed_key, monkeypatch
 ):
-    monkeypatch.setattr(passage, "SETTLE_SECONDS", 0.5)
+    monkeypatch.setattr(proxy, "SETTLE_SECONDS", 0.5)
     front = start()
     with ExitStack() as stack:
         first, second, third = (
@@ -129,13 +134,13 @@ def test_the_engine_settles_after_each_end_of_a_connection(
         second_ended = time.monotonic()
         second.socket.close()
         assert third.receive().type == "A"
-    assert engine.begun[2] - second_ended >= passage.SETTLE_SECONDS
+    assert engine.begun[2] - second_ended >= proxy.SETTLE_SECONDS
 
 
 def test_nobody_waits_for_ever_for_an_engine_that_says_nothing(
     any_port, committed_key, monkeypatch, caplog
 ):
-    monkeypatch.setattr(passage, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(proxy, "ANSWER_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as stuck:
         front = Front(Admissions(), stuck.getsockname()[1])
         front.listen()
@@ -306,7 +311,7 @@ def test_a_flood_does_not_fill_the_log(start, committed_key, caplog):
 def test_a_client_that_does_not_read_is_cut(
     start, engine, committed_key, monkeypatch, caplog
 ):
-    monkeypatch.setattr(passage, "STALL_SECONDS", 0.5)
+    monkeypatch.setattr(proxy, "STALL_SECONDS", 0.5)
     front = start()
     with Partner(front.port) as slow, Partner(front.port) as live:
         for partner, name in ((slow, "PARTNER001"), (live, "PARTNER002")):

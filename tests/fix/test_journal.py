@@ -7,7 +7,7 @@ import pytest
 # First: it undoes what importing QuickFIX does to SIGINT.
 from tests.fix.engines import eventually, logged_on, new_book, running_engine
 
-from marketdata.fix.journal import Journal, masked  # isort: skip
+from marketdata.fix.acceptor.quickfix.journal import Journal, masked  # isort: skip
 
 KEY = "service-apikey_acme_s3cret"
 

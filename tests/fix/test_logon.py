@@ -3,16 +3,16 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cachetools import LRUCache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import IssuerGrant
-from marketdata.fix import failed_logons
-from marketdata.fix.failed_logons import REMEMBERED, FailedLogons
-from marketdata.fix.logon import (
+from marketdata.fix.acceptor.failed_logons import REMEMBERED, FailedLogons
+from marketdata.fix.acceptor.logon import (
     CREDENTIALS_REFUSED,
     SCOPE_REFUSED,
     SWITCHED_OFF,
@@ -22,7 +22,7 @@ from marketdata.fix.logon import (
     LogonRefused,
     NotForUs,
 )
-from marketdata.fix.supervision import still_live
+from marketdata.fix.acceptor.supervision import still_live
 from marketdata.models import FixSession
 from tests.characters import World
 
@@ -81,8 +81,8 @@ def refusal(admissions: Admissions, fields: dict[int, str], address=HERE) -> str
 def test_admits_a_key_and_hands_it_over_once(admissions, acme, token):
     admission = admissions.admit(logon(token), HERE, NOW)
     assert (admission.comp_id, admission.login) == ("PARTNER001", "acme_co")
-    assert admission.partner_id == str(acme.pk)
-    assert admission.granted_issuers == frozenset()
+    assert admission.caller.partner_id == str(acme.pk)
+    assert admission.caller.granted_issuers == frozenset()
     assert admission.ticket not in repr(admission)
     assert admissions.admitted() == []
     assert admissions.redeem(admission.ticket, "PARTNER001") is admission
@@ -98,7 +98,7 @@ def test_a_ticket_is_good_for_its_own_session_only(admissions, token):
 
 
 def test_a_ticket_is_refused_when_its_time_is_over(admissions, token, monkeypatch):
-    monkeypatch.setattr("marketdata.fix.logon.TICKET_SECONDS", 0)
+    monkeypatch.setattr("marketdata.fix.acceptor.logon.TICKET_SECONDS", 0)
     late = admissions.admit(logon(token), HERE, NOW)
     assert admissions.redeem(late.ticket, "PARTNER001") is None
     assert admissions.waiting == {}
@@ -260,22 +260,20 @@ def test_a_failure_is_forgotten_after_its_share_of_a_minute():
     failed.count(["a"] * 600)
     assert failed.too_many(["b", "a"])
     assert not failed.too_many(["b"])
-    failed.levels["a"] = failed.levels["a"][0], failed.levels["a"][1] - 0.2
+    failed.buckets["a"].at -= 0.2
     assert not failed.too_many(["a"])
 
 
 def test_remembers_a_bounded_number_of_names():
     failed = FailedLogons(per_minute=1)
     failed.count(f"name {number}" for number in range(REMEMBERED + 5))
-    assert len(failed.levels) == REMEMBERED
+    assert len(failed.buckets) == REMEMBERED
     assert not failed.too_many(["name 4"])
     assert failed.too_many(["name 5"])
 
 
-def test_remembers_a_bounded_number_of_those_that_logged_on(
-    admissions, token, monkeypatch
-):
-    monkeypatch.setattr(failed_logons, "REMEMBERED", 2)
+def test_remembers_a_bounded_number_of_those_that_logged_on(admissions, token):
+    admissions.proven = LRUCache(2)
     for address in ("198.51.100.1", "198.51.100.2", HERE):
         admissions.admit(logon(token), address, NOW)
     assert list(admissions.proven) == [("acme_co", "198.51.100.2"), ("acme_co", HERE)]
@@ -324,14 +322,14 @@ def test_a_session_ends_when_its_key_expires(admissions, session):
 
 def test_grants_follow_the_database(world: World, admissions, session, acme):
     listed = str(world.listed.pk)
-    assert not session.may_see(listed)
+    assert not session.caller.may_see(listed)
     IssuerGrant.objects.create(partner=acme, issuer=world.listed)
     still_live(admissions, timezone.now())
-    assert session.granted_issuers == {listed}
-    assert session.may_see(listed)
+    assert session.caller.granted_issuers == {listed}
+    assert session.caller.may_see(listed)
     IssuerGrant.objects.create(partner=acme, issuer=None)
     still_live(admissions, timezone.now())
-    assert session.may_see(str(world.quiet.pk))
+    assert session.caller.may_see(str(world.quiet.pk))
     IssuerGrant.objects.filter(partner=acme).delete()
     still_live(admissions, timezone.now())
-    assert not session.may_see(listed)
+    assert not session.caller.may_see(listed)

@@ -6,9 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from marketdata.fix import messages
-from marketdata.livebook import TradeRow
-from marketdata.orderbook import (
+from marketdata.books.livebook import TradeRow
+from marketdata.books.orderbook import (
     ASK,
     BID,
     CHANGE,
@@ -18,6 +17,7 @@ from marketdata.orderbook import (
     Level,
     Update,
 )
+from marketdata.fix.protocol import messages
 from tests.fix.stock import fields_of
 
 TOKEN_ID = UUID("018f3c1e-0000-7000-8000-000000000001")

@@ -3,8 +3,8 @@
 import threading
 import time
 
-from marketdata.fix import numbering
-from marketdata.fix.numbering import Numbering
+from marketdata.fix.acceptor import sequence_reset
+from marketdata.fix.acceptor.sequence_reset import Numbering
 
 NEVER = 0.1
 
@@ -27,7 +27,7 @@ def test_a_message_waits_for_the_answer_to_the_logon():
 
 
 def test_a_message_waits_no_longer_than_an_answer_may_take(monkeypatch):
-    monkeypatch.setattr(numbering, "HELD_SECONDS", 0.2)
+    monkeypatch.setattr(sequence_reset, "HELD_SECONDS", 0.2)
     held, sent = Numbering(), threading.Event()
     began = time.monotonic()
     held.hold()

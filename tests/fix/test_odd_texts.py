@@ -7,11 +7,11 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Partner
-from marketdata.fix.initiator import Initiator
-from marketdata.fix.logon import Admissions
-from marketdata.fix.rules import LONGEST_REFERENCE
-from marketdata.fix.supervision import Supervisor
-from marketdata.fix.wire import utc_timestamp
+from marketdata.fix.acceptor.logon import Admissions
+from marketdata.fix.acceptor.supervision import Supervisor
+from marketdata.fix.client.initiator import Initiator
+from marketdata.fix.protocol.rules import LONGEST_REFERENCE
+from marketdata.fix.protocol.wire import utc_timestamp
 from marketdata.models import FixSession
 from tests.fix.engines import Bench, eventually, logged_on, new_book, running_engine
 

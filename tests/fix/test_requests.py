@@ -4,7 +4,8 @@ from uuid import uuid4
 
 import pytest
 
-from marketdata.fix.requests import (
+from marketdata.books.livebook import LiveBook
+from marketdata.fix.acceptor.requests import (
     Directory,
     MarketDataRequest,
     Named,
@@ -12,7 +13,6 @@ from marketdata.fix.requests import (
     books_asked_for,
     is_request_id,
 )
-from marketdata.livebook import LiveBook
 
 LUM = LiveBook(uuid4(), "LUM", "FR0000120271", "Lumen", str(uuid4()), True)
 ORB = LiveBook(uuid4(), "ORB", None, "Orbit", str(uuid4()), True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from marketdata.fix import session as sessions
-from marketdata.fix.rules import (
+from marketdata.fix.acceptor import session as sessions
+from marketdata.fix.protocol.rules import (
     PROBE_BYTES,
     SLOW_CONSUMER,
     TOO_MANY_ANSWERS,

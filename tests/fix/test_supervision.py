@@ -1,5 +1,6 @@
 """What is written of sessions, and that they outlive the database."""
 
+import logging
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -7,10 +8,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
-from marketdata.fix.logon import Admission, Admissions
-from marketdata.fix.supervision import Supervisor
+from issuers.callers import caller_of
+from marketdata.fix.acceptor.logon import Admission, Admissions
+from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.models import FixSession
 
 SINCE, LATER = (datetime(2026, 3, 2, 9, minute, tzinfo=UTC) for minute in (30, 45))
@@ -92,15 +94,14 @@ def test_writes_those_that_changed_in_one_statement(
 @pytest.fixture
 def admitted(committed_key: str, supervisor: Supervisor) -> Admission:
     key = ApiKey.objects.select_related("partner").get()
-    admission = Admission(
-        "PARTNER001", str(key.partner_id), str(key.pk), key.partner.login, None
-    )
+    admission = Admission("PARTNER001", str(key.pk), caller_of(key))
     supervisor.admissions.waiting[admission.ticket] = float("inf"), admission
     supervisor.admissions.redeem(admission.ticket, "PARTNER001")
     return admission
 
 
 def test_sessions_outlive_the_database(engine, supervisor, admitted, caplog):
+    caplog.set_level(logging.INFO, "marketdata.fix")
     ApiKey.objects.update(scopes=[Scope.ISSUERS_READ])
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE accounts_apikey RENAME TO away")
@@ -115,9 +116,9 @@ def test_sessions_outlive_the_database(engine, supervisor, admitted, caplog):
     [(comp_id, text)] = engine.ended
     assert comp_id == "PARTNER001"
     assert "lacks the scope marketdata:read" in text
-    said = [r.message for r in caplog.records if "looked after" in r.message]
+    said = [r.message for r in caplog.records if "supervised" in r.message]
     assert len(said) == 2
-    assert "not looked after: relation" in said[0]
+    assert said[0].startswith("PostgreSQL does not answer (relation")
     assert said[1].startswith("PostgreSQL answers again")
 
 

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from marketdata.fix.wire import (
+from marketdata.fix.protocol.wire import (
     Decoder,
     GarbledMessage,
     encode,

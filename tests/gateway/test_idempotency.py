@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.http import HttpResponse
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import Account, Actor, ApiKey, Partner, User
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START, Ask, World

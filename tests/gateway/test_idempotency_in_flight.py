@@ -12,7 +12,7 @@ import orjson
 import pytest
 from django.db import connection
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import Account, AccountStatusChange, Actor, ApiKey, Partner, User
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START

@@ -4,6 +4,7 @@ import uuid
 
 from accounts.models import Account, User, UserHolder
 from issuers import models
+from issuers.legacy.models import LegacyShareholder
 from tests.characters import Ask
 from tests.generated.documents import Samples
 
@@ -14,7 +15,7 @@ MODELS = {
     "Article": models.Article.objects.published(),
     "Document": models.public_documents(),
     "IssuerFinancialData": models.IssuerFinancialData.objects.all(),
-    "IssuerLegacyShareholder": models.LegacyShareholder.objects.all(),
+    "IssuerLegacyShareholder": LegacyShareholder.objects.all(),
     "IndustryClassificationBenchmark": (
         models.IndustryClassificationBenchmark.objects.all()
     ),

@@ -27,7 +27,7 @@ def main() -> int:
             Market,
             tokens_named,
         )
-        from partnerapi.sandbox.seed import seed
+        from partnerapi.sandbox.data.seed import seed
         from partnerapi.schema import schema
         from tests.characters import Ask
         from tests.generated.samples import read_samples

@@ -9,7 +9,7 @@ from graphql import GraphQLSchema
 from rich.console import Console
 from rich.table import Table
 
-from partnerapi.engine.documents import prepare
+from partnerapi.graphql.documents import prepare
 from tests.characters import Answer, Ask
 from tests.generated.documents import Request, Samples, requests
 

@@ -3,7 +3,7 @@
 import pytest
 
 from marketdata.management.commands.simulate_market import Market, tokens_named
-from partnerapi.sandbox.seed import seed
+from partnerapi.sandbox.data.seed import seed
 from partnerapi.schema import schema
 from tests.characters import Ask
 from tests.generated.samples import read_samples

@@ -11,20 +11,20 @@ from typing import Any
 import orjson
 import uuid_utils.compat as uuid
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner, User, UserHolder
-from issuers import ledger
+from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     Article,
     Document,
     Issuer,
     IssuerFinancialData,
     IssuerGrant,
-    LegacyShareholder,
     Token,
 )
+from issuers.register import ledger
 from tests.characters import Ask
-from tests.register import people
+from tests.issuers.register import people
 
 Callers = dict[str, tuple[Ask, list[str]]]
 SHARES = {

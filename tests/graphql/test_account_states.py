@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import (
     Account,
     AccountStatusChange,

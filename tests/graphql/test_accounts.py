@@ -2,7 +2,7 @@ import uuid
 
 import pytest
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import Account, Actor, ApiKey, User
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START, Ask, World

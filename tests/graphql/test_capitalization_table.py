@@ -7,13 +7,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
-from issuers import ledger
-from issuers.ledger import Entry, Price
 from issuers.models import IssuerGrant
+from issuers.register import ledger
+from issuers.register.ledger import Entry, Price
 from tests.characters import START, Ask, World
-from tests.register import empty_token, people
+from tests.issuers.register import empty_token, people
 
 DAY = timedelta(days=1)
 WHOLE = """

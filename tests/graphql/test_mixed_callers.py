@@ -20,9 +20,10 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner, User
-from issuers.models import Issuer, IssuerGrant, LegacyShareholder, Token
+from issuers.legacy.models import LegacyShareholder
+from issuers.models import Issuer, IssuerGrant, Token
 from tests.installation import BUDGETS, UNLIMITED
 from tests.system import free_port
 

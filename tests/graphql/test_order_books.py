@@ -4,13 +4,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey
 from issuers.models import Issuer, Token
-from marketdata.log import Deal, Message, record
+from marketdata.books.log import Deal, Message, record
+from marketdata.books.orderbook import ASK, BID, Change
 from marketdata.models import OrderBookHead
-from marketdata.orderbook import ASK, BID, Change
-from partnerapi.engine.scalars import time_to_wire
+from partnerapi.core.times import to_rfc3339
 from tests.characters import START, Ask, World
 
 BOOK = "sequence at bids { price quantity } asks { price quantity }"
@@ -61,7 +61,7 @@ def ask_one(ask: Ask, token: Token, **variables: int | None) -> dict | None:
 
 def test_the_best_levels_of_both_sides(token: Token, partner: Ask):
     recorded = record(token.pk, [levels(1000, 12)], ACTOR)
-    at = time_to_wire(recorded.at)
+    at = to_rfc3339(recorded.at)
     assert ask_one(partner, token, depth=2) == {
         "sequence": 24,
         "at": at,
@@ -86,7 +86,7 @@ def test_follows_changes_and_trades(token: Token, partner: Ask):
     recorded = record(token.pk, [taken], ACTOR)
     assert ask_one(partner, token) == {
         "sequence": 4,
-        "at": time_to_wire(recorded.at),
+        "at": to_rfc3339(recorded.at),
         "bids": [{"price": 1000, "quantity": 1}],
         "asks": [{"price": 1007, "quantity": 4}],
     }
@@ -191,7 +191,7 @@ def test_any_number_of_books_takes_one_statement(
     assert again == books[0]
     at = dict(OrderBookHead.objects.values_list("token_id", "last_at"))
     assert books == [
-        {"sequence": 6, "at": time_to_wire(at[token.pk]), **shown(1000 * number, 2)}
+        {"sequence": 6, "at": to_rfc3339(at[token.pk]), **shown(1000 * number, 2)}
         for number, token in enumerate(tokens, 1)
     ]
 

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     Article,
     IndustryClassificationBenchmark,
     Issuer,
     IssuerFinancialData,
-    LegacyShareholder,
     Token,
 )
-from partnerapi.engine.cursors import encode_cursors
-from partnerapi.engine.documents import prepare
-from partnerapi.engine.pages import read_pages
-from partnerapi.engine.resolvers import Info
-from partnerapi.engine.statements import Key, List
+from partnerapi.graphql.cursors import encode_cursors
+from partnerapi.graphql.documents import prepare
+from partnerapi.graphql.pages import read_pages
+from partnerapi.graphql.resolvers import Info
+from partnerapi.graphql.statements import Key, List
 from partnerapi.schema import schema
 from tests.characters import Ask, World
 

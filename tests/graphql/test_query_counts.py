@@ -6,14 +6,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Country, Partner, User
+from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     IndustryClassificationBenchmark,
     Issuer,
     IssuerFinancialData,
     IssuerGrant,
-    LegacyShareholder,
     Token,
 )
 from tests.characters import Ask

@@ -22,8 +22,8 @@ from graphql import (
 )
 
 from partnerapi.management.commands import print_schema as command
-from partnerapi.pages import SDL_FILE
 from partnerapi.schema import schema
+from partnerapi.site.pages import SDL_FILE
 from tests.characters import Ask
 
 CONTRACT = Path(__file__).with_name("contract.graphql").read_text()

@@ -16,7 +16,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from issuers.models import Article, Issuer, LegacyShareholder, Token
+from issuers.legacy.models import LegacyShareholder
+from issuers.models import Article, Issuer, Token
 from tests.characters import Ask, World
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")

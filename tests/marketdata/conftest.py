@@ -4,8 +4,8 @@ from uuid import UUID
 import pytest
 
 from issuers.models import Issuer, Token
-from marketdata.feed import Feed
-from tests.register import new_issuer
+from marketdata.books.feed import Feed
+from tests.issuers.register import new_issuer
 
 
 @pytest.fixture
@@ -53,5 +53,5 @@ def started() -> Iterator[Callable[..., Feed]]:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> float:
     """How many seconds pass between two looks, for tests that wait for one."""
-    monkeypatch.setattr("marketdata.feed.LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("marketdata.books.feed.LOOK_SECONDS", 0.1)
     return 0.1

@@ -7,9 +7,9 @@ from time import monotonic, sleep
 from django.db import connection, transaction
 
 from issuers.models import Token
-from marketdata.feed import Feed
-from marketdata.log import Message, record
-from marketdata.orderbook import ASK, BID, Change
+from marketdata.books.feed import Feed
+from marketdata.books.log import Message, record
+from marketdata.books.orderbook import ASK, BID, Change
 
 
 def until(reached: Callable[[], object], seconds: float = 20.0) -> None:

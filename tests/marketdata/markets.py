@@ -3,9 +3,9 @@
 from uuid import UUID
 
 from issuers.models import Token
+from marketdata.books.orderbook import ASK, BID, Change, OrderBook
 from marketdata.models import BookChange, BookLevel, OrderBookHead
-from marketdata.orderbook import ASK, BID, Change, OrderBook
-from tests.register import new_issuer
+from tests.issuers.register import new_issuer
 
 
 def traded(symbol: str) -> Token:

@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 
 from issuers.models import Token
-from marketdata.bell import BELL
-from marketdata.log import Message
+from marketdata.books.log import Message
+from marketdata.books.notify import channel
+from marketdata.books.orderbook import ASK, BID, Change, Ladder, Level
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead
-from marketdata.orderbook import ASK, BID, Change, Ladder, Level
 from tests.marketdata.feeds import ask, bid, heard_by, until, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,7 +50,7 @@ def test_follows_what_is_written_and_says_which_books_changed(token, listed, sta
 def test_the_bell_wakes_it_at_once(token, started):
     feed = started()
     book = feed.books[token.pk]
-    until(lambda: feed.hearing.bell is not None)
+    until(lambda: feed.listener.channel is not None)
     sleep(0.1)
     waited = []
     for number in range(1, 41):
@@ -64,9 +64,9 @@ def test_the_bell_wakes_it_at_once(token, started):
 
 def test_a_bell_for_nothing_and_one_in_another_tongue_are_passed_over(token, started):
     feed = started()
-    until(lambda: feed.hearing.bell is not None)
+    until(lambda: feed.listener.channel is not None)
     for payload in (b"\xff", b"LUM", b"00000000-0000-7000-8000-000000000000"):
-        feed.hearing.client.publish(BELL, payload)
+        feed.listener.client.publish(channel(), payload)
     write(token, bid(1000, 5))
     until(lambda: feed.books[token.pk].sequence == 1)
     assert feed.is_alive

@@ -7,10 +7,10 @@ import pytest
 from django.db import transaction
 
 from issuers.models import Token
-from marketdata.feed import LiveBook
-from marketdata.log import Message, record
+from marketdata.books.feed import LiveBook
+from marketdata.books.log import Message, record
+from marketdata.books.orderbook import Ladder, Level, OrderBook
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead
-from marketdata.orderbook import Ladder, Level, OrderBook
 from tests.marketdata.feeds import bid, heard_by, unguarded, until, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,7 +32,7 @@ def test_makes_a_book_anew_when_the_log_was_pruned_before_it(
     assert book.ladder(0) == Ladder((Level(1000, 1100),), ())
     assert (book.rebuilt, book.live) == (1, True)
     assert book.since(0) is None
-    [said] = [r for r in caplog.records if r.name == "marketdata.feed"]
+    [said] = [r for r in caplog.records if r.name == "marketdata.books.feed"]
     assert said.levelno == logging.WARNING
     assert said.message.startswith("The log of LUM does not lead on from change 0")
     last = write(token, bid(1000, 0))
@@ -80,7 +80,7 @@ def test_another_book_takes_the_place_when_the_log_went_another_way(
     expected = [Level(900 + number, 9) for number in reversed(range(more))]
     assert book.ladder(0) == Ladder((Level(1000, 1), *expected), ())
     assert (book.sequence, book.live) == (1 + more, True)
-    [said] = [r for r in caplog.records if r.name == "marketdata.feed"]
+    [said] = [r for r in caplog.records if r.name == "marketdata.books.feed"]
     assert said.levelno == logging.ERROR
 
 

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 from django.db import connection
 
+from marketdata.books.orderbook import BID, Ladder, Level
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead
-from marketdata.orderbook import BID, Ladder, Level
 from tests.marketdata.feeds import bid, heard_by, unguarded, until, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,28 +27,30 @@ def test_follows_within_a_second_without_redis(token, started, settings, caplog)
         until(lambda number=number: book.sequence == number)
         assert monotonic() - began < 2.5
     away = [r for r in caplog.records if r.message.startswith("Redis does not answer")]
-    assert [r.levelno for r in away if r.name == "marketdata.hearing"] == [
+    assert [r.levelno for r in away if r.name == "marketdata.books.listen"] == [
         logging.WARNING
     ]
 
 
 def test_hears_the_bell_again_after_redis_hung_up(token, started, caplog):
-    caplog.set_level(logging.INFO, "marketdata.hearing")
+    caplog.set_level(logging.INFO, "marketdata.books.listen")
     feed = started()
     book = feed.books[token.pk]
-    until(lambda: feed.hearing.bell is not None)
-    client = feed.hearing.client
+    until(lambda: feed.listener.channel is not None)
+    client = feed.listener.client
     number = client.connection_pool.connection_kwargs["db"]
     for one in client.client_list(_type="pubsub"):
         if one["db"] == str(number):
             client.client_kill_filter(_id=one["id"])
-    until(lambda: feed.hearing.is_away)
-    until(lambda: feed.hearing.bell is not None)
+    until(lambda: feed.listener.outage.is_on)
+    until(lambda: feed.listener.channel is not None)
     looks_at = feed.look_at
     write(token, bid(1000, 1))
     until(lambda: book.sequence == 1)
     assert feed.look_at == looks_at
-    said = [r.message[:21] for r in caplog.records if r.name == "marketdata.hearing"]
+    said = [
+        r.message[:21] for r in caplog.records if r.name == "marketdata.books.listen"
+    ]
     assert said == ["Redis does not answer", "Redis answers again: "]
 
 
@@ -73,7 +75,7 @@ def test_replaces_a_connection_that_was_ended(token, started):
 
 
 def test_waits_for_postgresql_and_says_so_once(token, started, caplog, monkeypatch):
-    caplog.set_level(logging.INFO, "marketdata.feed")
+    caplog.set_level(logging.INFO, "marketdata.books.feed")
     feed = started()
     book = feed.books[token.pk]
     write(token, bid(1000, 1))
@@ -85,9 +87,9 @@ def test_waits_for_postgresql_and_says_so_once(token, started, caplog, monkeypat
         write(token, bid(1000, 2))
         until(lambda: feed.pause > 0.4)
         assert book.sequence == 1
-    until(lambda: book.sequence == 2 and not feed.is_away)
+    until(lambda: book.sequence == 2 and not feed.outage.is_on)
     assert book.rebuilt == 0
-    said = [r.message for r in caplog.records if r.name == "marketdata.feed"]
+    said = [r.message for r in caplog.records if r.name == "marketdata.books.feed"]
     assert [m[:26] for m in said] == [
         "PostgreSQL does not answer",
         "PostgreSQL answers again: ",
@@ -116,7 +118,7 @@ def test_an_outage_keeps_nothing_from_being_told_or_mended(
             )  # fmt: skip
             OrderBookHead.objects.filter(token=token).update(last_sequence=2)
             write(other, bid(1, 1))
-        until(lambda: feed.is_away)
+        until(lambda: feed.outage.is_on)
         until(lambda: {"ARB"} in rounds)
         assert feed.books[token.pk] is book
     until(lambda: not book.live)

@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from marketdata.feed import LiveBook
-from marketdata.livebook import JOURNAL_CHANGES
-from marketdata.log import Deal, Message, record
-from marketdata.orderbook import ASK, BID, Change, Ladder, OrderBook
+from marketdata.books.feed import LiveBook
+from marketdata.books.livebook import JOURNAL_CHANGES
+from marketdata.books.log import Deal, Message, record
+from marketdata.books.orderbook import ASK, BID, Change, Ladder, OrderBook
 from tests.marketdata.feeds import ask, bid, until, write
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,18 +5,20 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from cachetools import LRUCache
 from django.db import transaction
 from django.utils import timezone
 
-from issuers import ledger
-from issuers.ledger import Entry
-from issuers.models import Token, TokenPrice
-from marketdata import log
-from marketdata.log import Deal, MarketClosed, Message, record
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from issuers.register.models import TokenPrice
+from marketdata.books import log
+from marketdata.books.log import Deal, MarketClosed, Message, record
+from marketdata.books.orderbook import Change, CrossedBook, ImpossibleChange, OrderBook
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead, Trade
-from marketdata.orderbook import Change, CrossedBook, ImpossibleChange, OrderBook
+from tests.issuers.register import new_issuer
 from tests.marketdata.markets import ask, bid, book_of, changes_of, head_of, traded
-from tests.register import new_issuer
 
 ME = "maker@example.com"
 
@@ -97,7 +99,7 @@ def test_a_price_that_the_register_refuses_leaves_the_trade(
     assert record(acme.pk, [Message(deals=[Deal(2**40, 1)])], ME).trade == 1
     assert Trade.objects.get().price_cents == 2**40
     assert TokenPrice.objects.count() == 0
-    assert [r.name for r in caplog.records] == ["issuers.ledger"]
+    assert [r.name for r in caplog.records] == ["issuers.register.ledger"]
     say(acme, bid(1, 1))
     assert head_of(acme.pk) == (1, 1, 0)
 
@@ -157,13 +159,13 @@ def test_a_book_that_another_process_has_moved_on_is_read_anew(
 ):
     say(acme, bid(1000, 5), ask(1010, 5))
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(log, "kept", type(log.kept)())
+        elsewhere.setattr(log, "kept", LRUCache(2))
         say(acme, bid(1000, 0), bid(995, 1))
         say(acme, ask(1002, 3))
     # Each of them would be wrong in one of the two books.
     assert say(acme, bid(995, 0)).sequence == 6
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(log, "kept", type(log.kept)())
+        elsewhere.setattr(log, "kept", LRUCache(2))
         say(acme, bid(1001, 1))
     with pytest.raises(CrossedBook):
         say(acme, ask(1001, 1))
@@ -243,12 +245,11 @@ def test_a_deep_book_is_written_out_less_often(acme: Token):
 def test_books_are_remembered_up_to_a_number(
     acme: Token, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(log, "KEPT_BOOKS", 2)
-    monkeypatch.setattr(log, "kept", type(log.kept)())
+    monkeypatch.setattr(log, "kept", LRUCache(2))
     others = [traded(f"T{n}") for n in range(2)]
     for token in (acme, others[0], acme, others[1]):
         say(token, bid(1, 1))
-    assert list(log.kept) == [acme.pk, others[1].pk]
+    assert set(log.kept) == {acme.pk, others[1].pk}
 
 
 def test_a_call_is_one_statement_and_in_a_transaction_four(

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from issuers.models import Token
-from marketdata.log import Deal, Message, record
+from marketdata.books.log import Deal, Message, record
 from marketdata.models import BookChange, Trade
 from tests.marketdata.markets import bid, head_of, traded
 

@@ -9,13 +9,13 @@ from uuid import UUID
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from issuers.models import TokenPrice
-from marketdata import log
-from marketdata.log import Deal, Message, Recorded, record
+from issuers.register.models import TokenPrice
+from marketdata.books import log
+from marketdata.books.log import Deal, Message, Recorded, record
+from marketdata.books.orderbook import Change, ImpossibleChange, OrderBook
 from marketdata.models import BookChange, BookLevel, Trade
-from marketdata.orderbook import Change, ImpossibleChange, OrderBook
+from tests.issuers.register import unguarded_register
 from tests.marketdata.markets import bid, book_of, changes_of, head_of, traded
-from tests.register import unguarded_register
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WRITERS = 8

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketdata.orderbook import (
+from marketdata.books.orderbook import (
     ASK,
     BID,
     CHANGE,

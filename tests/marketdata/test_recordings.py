@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from marketdata.orderbook import ASK, BID, Level
+from marketdata.books.orderbook import ASK, BID, Level
 from marketdata.recordings import (
     BookName,
     Decimals,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from marketdata.log import Message
-from marketdata.orderbook import ASK, BID, Change, OrderBook
-from marketdata.simulation import Simulation, business, pauses, tick_of
+from marketdata.books.log import Message
+from marketdata.books.orderbook import ASK, BID, Change, OrderBook
+from marketdata.replay.simulation import Simulation, business, pauses, tick_of
 
 PRICES = st.integers(1, 2_000_000)
 

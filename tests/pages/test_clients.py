@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from partnerapi.pages import CLIENTS, EXAMPLES_DIRECTORY
+from partnerapi.site.pages import CLIENTS, EXAMPLES_DIRECTORY
 
 
 def text(response):

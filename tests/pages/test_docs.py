@@ -6,10 +6,9 @@ import re
 import pytest
 from django.core.management import CommandError, call_command, get_commands
 
-from accounts.callers import Scope
-from partnerapi import reference
+from accounts.access import Scope
 from partnerapi.settings import VARIABLES
-from partnerapi.site import docs, docs_tables
+from partnerapi.site import docs, docs_tables, reference
 
 NAMES = [*docs.FOR_PARTNERS, *docs.FOR_OPERATORS]
 each_document = pytest.mark.parametrize("name", NAMES)

@@ -4,8 +4,8 @@ import urllib.request
 import pytest
 from graphql import get_operation_ast, get_variable_values, parse, validate
 
-from partnerapi.pages import examples
 from partnerapi.schema import schema
+from partnerapi.site.pages import examples
 
 each_example = pytest.mark.parametrize(
     "example", examples(), ids=[example["name"] for example in examples()]

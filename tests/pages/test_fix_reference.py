@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 from django.conf import settings as configured
 
-from marketdata.fix import layouts, rules
-from marketdata.fix.replica import Replica
-from marketdata.fix.wire import SOH, Decoder, Message
-from partnerapi import fix_reference
+from marketdata.fix import reference
+from marketdata.fix.client.replica import Replica
+from marketdata.fix.protocol import layouts, rules
+from marketdata.fix.protocol.wire import SOH, Decoder, Message
 
 HEADER_AND_TRAILER = {8, 9, 35, 34, 49, 52, 56, 10}
 STOCK_DICTIONARY = """
@@ -39,7 +39,7 @@ def page(client) -> str:
 def messages() -> list[Message]:
     """The example session, decoded: lengths and checksums are right."""
     decoder = Decoder()
-    steps = fix_reference.conversation()
+    steps = reference.conversation()
     decoder.feed("".join(f"{field}{SOH}" for s in steps for field in s.fields).encode())
     found = list(decoder)
     assert len(found) == len(steps) == 16
@@ -69,7 +69,7 @@ def test_tells_limits_as_they_are_set(client, settings):
 
     page = text(client.get("/docs/fix"))
 
-    limits = dict(fix_reference.limits())
+    limits = dict(reference.limits())
     assert limits["Between two updates of a book, at least"] == "1,250 ms"
     assert limits["Shortest HeartBtInt(108)"] == "7 s"
     assert '<td class="number">1,250 ms</td>' in page
@@ -110,13 +110,13 @@ def test_the_example_makes_a_book(messages):
     for message in (snapshot, update):
         replica.take(message, message.group(268))
 
-    assert replica.ladder() == fix_reference.AFTER
+    assert replica.ladder() == reference.AFTER
     [trade] = replica.trades
     assert (trade.id, trade.price, trade.quantity) == ("1", 995, 40)
 
 
 def test_the_example_is_valid_by_the_stock_dictionary():
-    lines = ["|".join([*step.fields, ""]) for step in fix_reference.conversation()]
+    lines = ["|".join([*step.fields, ""]) for step in reference.conversation()]
     validated = subprocess.run(
         [sys.executable, "-c", STOCK_DICTIONARY],
         input="\n".join(lines),
@@ -132,7 +132,7 @@ def test_shows_messages_as_they_go_over_the_wire(page):
     shown = re.findall(r"<pre><code>(<span>8=.*?)</code></pre>", page)
     assert [re.sub("</?span>", "", each) for each in shown] == [
         "".join(f"{field}|" for field in step.fields)
-        for step in fix_reference.conversation()
+        for step in reference.conversation()
     ]
 
 

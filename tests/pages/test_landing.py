@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from partnerapi.pages import examples
+from partnerapi.site.pages import examples
 
 
 def text(response):

@@ -9,8 +9,8 @@ from graphql import (
     build_schema,
 )
 
-from partnerapi import reference
 from partnerapi.schema import schema
+from partnerapi.site import reference
 
 
 @pytest.fixture

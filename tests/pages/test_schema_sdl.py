@@ -1,6 +1,6 @@
 from graphql import build_schema
 
-from partnerapi.pages import SDL_FILE
+from partnerapi.site.pages import SDL_FILE
 
 
 def test_serves_the_committed_file(client):

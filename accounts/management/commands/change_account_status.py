@@ -5,7 +5,6 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff
 from accounts.models import (
     Account,
@@ -15,6 +14,7 @@ from accounts.models import (
     Right,
     allowed_statuses,
 )
+from partnerapi.core.commands import CommandWithExamples
 
 LONGEST_REASON = AccountStatusChange._meta.get_field("reason").max_length
 

@@ -2,9 +2,9 @@ from django.core.management.base import CommandError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff, user_named
 from accounts.models import Account, Actor, Partner
+from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):

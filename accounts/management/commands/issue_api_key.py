@@ -6,9 +6,9 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.callers import Scope
-from accounts.management.help import CommandWithExamples
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
+from partnerapi.core.commands import CommandWithExamples
 
 MOST_DAYS = 3650
 

@@ -3,8 +3,8 @@ from uuid import UUID
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from accounts.management.help import CommandWithExamples
 from accounts.models import ApiKey, Partner
+from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):

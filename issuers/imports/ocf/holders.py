@@ -8,10 +8,10 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 from accounts.models import User, UserHolder
-from issuers import ledger
 from issuers.imports.ocf.naming import derived, text
 from issuers.imports.ocf.reading import Item, Package, plain
 from issuers.imports.ocf.replay import Movement, Replay
+from issuers.register import ledger
 
 MAX_PERSONAL_NAME, MAX_EMAIL = 100, 254
 BATCH = 2_000

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from issuers.derived_ids import derived_uuid7
 from issuers.imports.ocf.reading import Item, Package, plain
+from partnerapi.core.uuids import derived_uuid7
 
 # Ids come from the package alone: the same one is recognised wherever it is imported.
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)

@@ -10,14 +10,14 @@ from uuid import UUID
 from django.db import transaction
 
 from accounts.models import Country, User
-from issuers import ledger
-from issuers.imports.companies import MAX_SLUG_LENGTH, UniqueNames, slug_of
+from issuers.imports.issuers import MAX_SLUG_LENGTH, UniqueNames, slug_of
 from issuers.imports.ocf.fields import fields_left
 from issuers.imports.ocf.holders import named, new_holders
 from issuers.imports.ocf.naming import MAX_NAME, derived, text
 from issuers.imports.ocf.reading import Item, Package, WrongPackageError, plain
 from issuers.imports.ocf.replay import Movement, Replay, replay
 from issuers.models import Issuer, Token
+from issuers.register import ledger
 
 MAX_SYMBOL, MAX_REASON = 20, 500
 ACTOR = "import_ocf"

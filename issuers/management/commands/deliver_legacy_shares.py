@@ -1,11 +1,12 @@
 from django.core.management.base import CommandError
 
-from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff
 from accounts.management.progress import counting
-from issuers.delivery import Rehearsal
-from issuers.held import HeldByOthersError
-from issuers.models import DeliveryJob, Issuer, LegacyShareholder
+from issuers.legacy.delivery import Rehearsal
+from issuers.legacy.models import DeliveryJob, LegacyShareholder
+from issuers.models import Issuer
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.lock_waits import HeldByOthersError
 
 
 class Command(CommandWithExamples):

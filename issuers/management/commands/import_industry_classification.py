@@ -1,8 +1,8 @@
 from pathlib import Path
 
-from accounts.management.help import CommandWithExamples
 from issuers.imports.classification import FIELDS, PACKAGED_FILE, import_classification
 from issuers.management.import_file import importing
+from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):

@@ -3,9 +3,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from accounts.management.help import CommandWithExamples
-from issuers.imports.companies import import_companies
+from issuers.imports.issuers import import_companies
 from issuers.management.import_file import importing
+from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):

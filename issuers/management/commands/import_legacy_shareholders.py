@@ -2,11 +2,11 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.management.help import CommandWithExamples
 from accounts.management.people import active_staff
-from issuers.imports.legacy_shareholders import import_legacy_shareholders
+from issuers.legacy.import_csv import import_legacy_shareholders
 from issuers.management.import_file import importing
 from issuers.models import Issuer
+from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):

@@ -6,12 +6,12 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import Progress
 
-from accounts.management.help import CommandWithExamples
-from issuers.held import HeldByOthersError, giving_up_on_others
 from issuers.imports.ocf.reading import WrongPackageError, read_package
 from issuers.imports.ocf.summary import summary
 from issuers.imports.ocf.writing import Imported, import_package
-from issuers.ledger_errors import LedgerError
+from issuers.register.errors import LedgerError
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.lock_waits import HeldByOthersError, giving_up_on_others
 
 
 class Command(CommandWithExamples):

@@ -1,4 +1,3 @@
-from issuers import ledger
 from issuers.management.register_command import (
     DRY,
     TREASURY,
@@ -12,6 +11,7 @@ from issuers.management.register_command import (
     whole,
     writing,
 )
+from issuers.register import ledger
 
 
 class Command(RegisterCommand):

@@ -1,6 +1,5 @@
 from django.core.management.base import CommandError
 
-from issuers import ledger
 from issuers.management.register_command import (
     DRY,
     RegisterCommand,
@@ -11,7 +10,8 @@ from issuers.management.register_command import (
     whole,
     writing,
 )
-from issuers.models import LedgerTransaction
+from issuers.register import ledger
+from issuers.register.models import LedgerTransaction
 
 
 class Command(RegisterCommand):

@@ -1,4 +1,3 @@
-from issuers import ledger
 from issuers.management.register_command import (
     DRY,
     RegisterCommand,
@@ -7,7 +6,8 @@ from issuers.management.register_command import (
     whole,
     writing,
 )
-from issuers.models import TokenPrice
+from issuers.register import ledger
+from issuers.register.models import TokenPrice
 
 
 class Command(RegisterCommand):

@@ -1,7 +1,5 @@
 from django.core.management.base import CommandError
 
-from issuers import ledger
-from issuers.ledger import Kind
 from issuers.management.register_command import (
     DRY,
     TREASURY,
@@ -14,6 +12,8 @@ from issuers.management.register_command import (
     whole,
     writing,
 )
+from issuers.register import ledger
+from issuers.register.ledger import Kind
 
 
 class Command(RegisterCommand):

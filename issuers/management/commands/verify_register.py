@@ -1,7 +1,7 @@
 from django.core.management.base import CommandError
 
-from accounts.management.help import CommandWithExamples
-from issuers.verification import INVARIANTS, verify
+from issuers.register.verification import INVARIANTS, verify
+from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):

@@ -16,15 +16,15 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from accounts.management.help import CommandWithExamples
-from marketdata.fix.advice import explain
-from marketdata.fix.client import Client, Refused
-from marketdata.fix.initiator import FixFailure, tls_context
-from marketdata.fix.messages import price
-from marketdata.fix.replica import Inconsistent
-from marketdata.fix.rules import DEEPEST
-from marketdata.fix.wire import GarbledMessage, readable
+from marketdata.fix.client.advice import explain
+from marketdata.fix.client.client import Client, Refused
+from marketdata.fix.client.initiator import FixFailure, tls_context
+from marketdata.fix.client.replica import Inconsistent
+from marketdata.fix.protocol.messages import price
+from marketdata.fix.protocol.rules import DEEPEST
+from marketdata.fix.protocol.wire import GarbledMessage, readable
 from marketdata.management.ladders import BookShown, TradeShown, screen
+from partnerapi.core.commands import CommandWithExamples
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 SCREENS_PER_SECOND = 10

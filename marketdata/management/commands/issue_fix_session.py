@@ -5,16 +5,16 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.callers import Scope
-from accounts.management.help import CommandWithExamples
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
-from marketdata.fix.health import ANYWHERE
+from marketdata.fix.client.health import ANYWHERE
 from marketdata.models.sessions import (
     MOST_SESSIONS,
     USUAL_SESSIONS,
     FixSession,
     NotBound,
 )
+from partnerapi.core.commands import CommandWithExamples
 
 
 def sessions(text):

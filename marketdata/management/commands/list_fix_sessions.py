@@ -2,9 +2,9 @@ import json
 
 from django.core.management.base import CommandError
 
-from accounts.management.help import CommandWithExamples
 from accounts.models import Partner
 from marketdata.models import FixSession
+from partnerapi.core.commands import CommandWithExamples
 
 COLUMNS = (
     "compID",

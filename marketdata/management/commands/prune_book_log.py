@@ -3,9 +3,9 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from accounts.management.help import CommandWithExamples
 from accounts.management.progress import counting
-from marketdata.pruning import KEPT, covered, prune
+from marketdata.books.pruning import KEPT, covered, prune
+from partnerapi.core.commands import CommandWithExamples
 
 KEPT_HOURS = KEPT // timedelta(hours=1)
 MOST_HOURS = 24 * 366 * 10

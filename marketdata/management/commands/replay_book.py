@@ -1,6 +1,6 @@
 """Replays a tape into a token's book, or checks another venue's recording.
 
-The formats are described in `marketdata.tapes` and `marketdata.recordings`.
+The formats are described in `marketdata.replay.files` and `marketdata.recordings`.
 """
 
 import time
@@ -15,16 +15,13 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from accounts.management.help import CommandWithExamples
-from issuers.imports.tabular import WrongFileError
 from issuers.management.import_file import importing
 from issuers.management.register_command import DRY
 from issuers.models import Token
-from marketdata import recordings, tapes
-from marketdata.current_books import read_books
-from marketdata.log import MarketClosed, Message, record
-from marketdata.management.traded import traded_token
-from marketdata.orderbook import (
+from marketdata import recordings
+from marketdata.books.current_books import read_books
+from marketdata.books.log import MarketClosed, Message, record
+from marketdata.books.orderbook import (
     ASK,
     BID,
     Change,
@@ -32,6 +29,10 @@ from marketdata.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
+from marketdata.management.traded import traded_token
+from marketdata.replay import files
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.csv_tables import WrongFileError
 
 ACTOR = "replay_book"
 BATCH = 500
@@ -58,7 +59,7 @@ class Count:
     trades: int = 0
     began: float = field(default_factory=time.monotonic)
 
-    def add(self, event: tapes.Event | Message) -> None:
+    def add(self, event: files.Event | Message) -> None:
         self.messages += 1
         self.changes += len(event.changes)
         self.trades += len(event.deals)
@@ -78,7 +79,7 @@ class Command(CommandWithExamples):
 
 The whole file is checked before anything is written.
 
-{tapes.__doc__}
+{files.__doc__}
 What is recorded carries the time of its recording. A book that is not empty is left
 alone unless --clear empties it or the file begins with a reset. Ended early, what has
 been recorded stays.
@@ -156,7 +157,7 @@ examples:
             if dry_run:
                 return f"{file.name} is good: {checked}; {quoted(after)}{DRY}"
             if clear and standing:
-                removed = tapes.removals(OrderBook(standing))
+                removed = files.removals(OrderBook(standing))
                 into.write([Message(removed)], Count())
             count = self.replay(file, into, OrderBook(before), speed, progress)
         return f"{token}: recorded {count}; {quoted(after)}"
@@ -165,7 +166,7 @@ examples:
         count = Count()
         try:
             with progress.open(file, "rb", description="Recording") as source:
-                for batch in paced(tapes.events(source, book), speed):
+                for batch in paced(files.events(source, book), speed):
                     messages = [Message(each.changes, each.deals) for each in batch]
                     into.write(messages, count)
         except WrongFileError:
@@ -263,22 +264,22 @@ def written_by_another(why: str, recorded: Count) -> CommandError:
 
 def begins_with_reset(file: Path) -> bool:
     with file.open("rb") as source:
-        return tapes.begins_with_reset(source)
+        return files.begins_with_reset(source)
 
 
 def check(file: Path, book: OrderBook, progress: Progress) -> tuple[Count, OrderBook]:
     count = Count()
     with progress.open(file, "rb", description="Checking") as source:
-        for event in tapes.events(source, book):
+        for event in files.events(source, book):
             count.add(event)
     return count, book
 
 
 def paced(
-    events: Iterable[tapes.Event], speed: float | None
-) -> Iterator[list[tapes.Event]]:
+    events: Iterable[files.Event], speed: float | None
+) -> Iterator[list[files.Event]]:
     """Batches of what is due, each when it is; without a speed all is due at once."""
-    batch: list[tapes.Event] = []
+    batch: list[files.Event] = []
     began, first = time.monotonic(), None
     for event in events:
         if speed:

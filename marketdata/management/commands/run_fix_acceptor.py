@@ -8,14 +8,17 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import Error
 
-from accounts.management.help import CommandWithExamples
-from marketdata.fix.advice import explain
-from marketdata.fix.health import prober
-from marketdata.fix.initiator import FixFailure
-from marketdata.fix.interpreter import collect_seldom, stay_on_one_processor
-from marketdata.fix.sockets import tls_context
+from marketdata.fix.acceptor.quickfix.interpreter import (
+    collect_seldom,
+    stay_on_one_processor,
+)
+from marketdata.fix.acceptor.sockets import tls_context
+from marketdata.fix.client.advice import explain
+from marketdata.fix.client.health import prober
+from marketdata.fix.client.initiator import FixFailure
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
+from partnerapi.core.commands import CommandWithExamples
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +83,7 @@ examples:
 
     def serve(self, context):
         # Here, not above: whoever only asks for --help or --check needs no quickfix.
-        from marketdata.fix.acceptor import Acceptor
+        from marketdata.fix.acceptor.acceptor import Acceptor
 
         stay_on_one_processor()
         stopping = threading.Event()

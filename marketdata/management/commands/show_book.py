@@ -8,16 +8,16 @@ from django.utils.dateparse import parse_datetime
 from rich.console import Console
 from rich.live import Live
 
-from accounts.management.help import CommandWithExamples
-from marketdata.current_books import read_books
-from marketdata.feed import Feed
-from marketdata.livebook import TradeRow
+from marketdata.books.current_books import read_books
+from marketdata.books.feed import Feed
+from marketdata.books.livebook import TradeRow
+from marketdata.books.orderbook import Ladder
 from marketdata.management.book_screen import BookScreen, depth_that_fits
 from marketdata.management.ending import ended_by_signals
 from marketdata.management.traded import traded_token
 from marketdata.models import Trade
-from marketdata.orderbook import Ladder
-from partnerapi.engine.scalars import time_to_wire
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.times import to_rfc3339
 
 DEPTH = 10
 """Levels of each side where no terminal says how many fit."""
@@ -141,7 +141,7 @@ def described(token, depth):
     return {
         "symbol": token.symbol,
         "sequence": book.sequence,
-        "at": time_to_wire(book.at or token.created_at),
+        "at": to_rfc3339(book.at or token.created_at),
         "bids": [level._asdict() for level in book.bids],
         "asks": [level._asdict() for level in book.asks],
     }

@@ -10,13 +10,11 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from accounts.management.help import CommandWithExamples
-from issuers.models import Token, TokenLedgerHead
-from marketdata.current_books import read_books
-from marketdata.log import record
-from marketdata.management.ending import ended_by_signals
-from marketdata.management.traded import traded_token
-from marketdata.orderbook import (
+from issuers.models import Token
+from issuers.register.models import TokenLedgerHead
+from marketdata.books.current_books import read_books
+from marketdata.books.log import record
+from marketdata.books.orderbook import (
     ASK,
     BID,
     Change,
@@ -24,7 +22,10 @@ from marketdata.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
-from marketdata.simulation import Simulation, business, pauses
+from marketdata.management.ending import ended_by_signals
+from marketdata.management.traded import traded_token
+from marketdata.replay.simulation import Simulation, business, pauses
+from partnerapi.core.commands import CommandWithExamples
 
 ACTOR = "simulate_market"
 UNPRICED_HOME = 1_000

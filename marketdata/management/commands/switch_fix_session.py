@@ -1,7 +1,7 @@
 from django.core.management.base import CommandError
 
-from accounts.management.help import CommandWithExamples
 from marketdata.models import FixSession
+from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):

@@ -1,12 +1,12 @@
 from django.core.management.base import CommandError
 from django.db.models import F, OuterRef, Subquery, Sum
 
-from accounts.management.help import CommandWithExamples
 from accounts.management.progress import counting
 from issuers.models import Token
-from marketdata.feed import Feed
+from marketdata.books.feed import Feed
+from marketdata.books.verification import verify
 from marketdata.models import BookChange, OrderBookHead
-from marketdata.verification import verify
+from partnerapi.core.commands import CommandWithExamples
 
 SHOWN = 5
 

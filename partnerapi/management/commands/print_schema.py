@@ -9,9 +9,9 @@ from graphql import (
     print_schema,
 )
 
-from accounts.management.help import CommandWithExamples
-from partnerapi.pages import SDL_FILE
+from partnerapi.core.commands import CommandWithExamples
 from partnerapi.schema import schema
+from partnerapi.site.pages import SDL_FILE
 
 
 class Command(CommandWithExamples):

@@ -1,7 +1,7 @@
 from django.utils import timezone
 
-from accounts.management.help import CommandWithExamples
 from accounts.management.progress import counting
+from partnerapi.core.commands import CommandWithExamples
 from partnerapi.models import IdempotencyRecord
 
 

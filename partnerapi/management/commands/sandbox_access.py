@@ -5,10 +5,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from accounts.callers import Scope, Unauthenticated
+from accounts.access import Scope, Unauthenticated
 from accounts.models import ApiKey, Partner, User
 from marketdata.models import FixSession
-from partnerapi.sandbox.sessions import DEMO, write_fix_sessions
+from partnerapi.sandbox.data.sessions import DEMO, write_fix_sessions
 
 STAFF = "staff@sandbox.example"
 

@@ -5,8 +5,8 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import IntegrityError
 
-from accounts.management.help import CommandWithExamples
 from accounts.management.progress import counting
+from partnerapi.core.commands import CommandWithExamples
 
 MOST = 10_000_000
 
@@ -71,7 +71,7 @@ examples:
                 "PARTNER_API_SANDBOX=true if its database may hold invented companies."
             )
         try:
-            from partnerapi.sandbox.seed import SeedRefused, counts, seed
+            from partnerapi.sandbox.data.seed import SeedRefused, counts, seed
         except ModuleNotFoundError as error:
             raise CommandError(
                 f"{error}. The sandbox's pictures need the extra: "

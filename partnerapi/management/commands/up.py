@@ -14,12 +14,18 @@ from django.core.management.base import CommandError
 from django.utils.termcolors import colorize
 from environ.fileaware_mapping import FileAwareMapping
 
-from accounts.management.help import CommandWithExamples
-from marketdata.fix.health import prober
-from marketdata.fix.initiator import FixFailure
-from partnerapi.embedded import supply
-from partnerapi.processes import Interrupted, Process, Processes, RunError, take_lock
-from partnerapi.welcome import Running
+from marketdata.fix.client.health import prober
+from marketdata.fix.client.initiator import FixFailure
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.sandbox.run.processes import (
+    Interrupted,
+    Process,
+    Processes,
+    RunError,
+    take_lock,
+)
+from partnerapi.sandbox.run.servers import supply
+from partnerapi.sandbox.run.welcome import Running
 
 COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
 WEB_SECONDS = FIX_SECONDS = 60

@@ -1,6 +1,6 @@
 from django.core.management.base import CommandError
 
-from accounts.management.help import CommandWithExamples
+from partnerapi.core.commands import CommandWithExamples
 from partnerapi.site import docs
 from partnerapi.site.docs_tables import TABLES, filled
 

@@ -86,7 +86,7 @@ def main() -> int:
     # Told to end, it ends its servers first.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with throw_away_installation():
-        from partnerapi.processes import RunError
+        from partnerapi.sandbox.run.processes import RunError
         from tests.benchmarks.graphql.answers import WrongAnswer
         from tests.benchmarks.graphql.installs import InstallError
         from tests.benchmarks.graphql.run import Benchmark

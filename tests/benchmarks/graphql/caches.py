@@ -12,8 +12,8 @@ from typing import Any
 import psutil
 from rich.table import Table
 
-from partnerapi.engine.documents import documents
-from partnerapi.engine.introspection import results
+from partnerapi.graphql.documents import documents
+from partnerapi.graphql.introspection import results
 from tests.benchmarks.graphql.answers import FIGURES, OWN, WrongAnswer
 from tests.benchmarks.graphql.inside import Application
 from tests.benchmarks.graphql.progress import shown

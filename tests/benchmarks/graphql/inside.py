@@ -17,8 +17,8 @@ from rich.table import Table
 
 # First of the project's: it sets up Django in a process that has not yet.
 from partnerapi.wsgi import application as product  # isort: skip
-from partnerapi.engine.documents import prepare
 from partnerapi.gateway import views
+from partnerapi.graphql.documents import prepare
 from partnerapi.schema import schema
 from tests.benchmarks.graphql import load
 from tests.benchmarks.graphql.answers import PRODUCT, WrongAnswer

@@ -11,10 +11,10 @@ import psutil
 from django.db import connection
 from rich.console import Console
 
-from accounts.callers import Scope
+from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import Issuer
-from partnerapi.processes import RunError, take_lock
+from partnerapi.sandbox.run.processes import RunError, take_lock
 from tests.benchmarks.graphql import caches, comparison, costs, inside, rows
 from tests.benchmarks.graphql.comparison import Effort
 from tests.benchmarks.graphql.installs import (

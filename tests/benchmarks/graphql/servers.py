@@ -14,7 +14,7 @@ import psutil
 from django.conf import settings
 from django.db import connection
 
-from partnerapi.processes import Process, Processes
+from partnerapi.sandbox.run.processes import Process, Processes
 from tests.benchmarks.graphql import load
 from tests.benchmarks.graphql.answers import (
     DJANGO_PEER,

@@ -6,7 +6,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from marketdata.fix.logon import CREDENTIALS_REFUSED
+from marketdata.fix.acceptor.logon import CREDENTIALS_REFUSED
 from tests.fix.acceptor import Acceptor
 from tests.fix.conftest import Market
 from tests.fix.market import ladder_of

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from issuers.models import Token
-from marketdata.orderbook import Ladder, Level
+from marketdata.books.orderbook import Ladder, Level
 from tests.fix.acceptor import Acceptor
 from tests.fix.conftest import Market
 from tests.fix.market import ladder_of, moving

@@ -4,18 +4,18 @@ import socket
 import time
 from datetime import UTC, datetime
 
-from marketdata.fix.wire import Decoder, Message, encode, utc_timestamp
-from marketdata.log import Deal, record
-from marketdata.log import Message as MarketMessage
-from marketdata.orderbook import BID, Change
-from partnerapi import fix_reference
+from marketdata.books.log import Deal, record
+from marketdata.books.log import Message as MarketMessage
+from marketdata.books.orderbook import BID, Change
+from marketdata.fix import reference
+from marketdata.fix.protocol.wire import Decoder, Message, encode, utc_timestamp
 from tests.fix.acceptor import Acceptor
 from tests.fix.conftest import Market
 
 SECONDS = 10
 
 
-def fields_of(step: fix_reference.Step) -> list[tuple[int, str]]:
+def fields_of(step: reference.Step) -> list[tuple[int, str]]:
     parted = (field.partition("=") for field in step.fields)
     return [(int(tag), value) for tag, _, value in parted]
 
@@ -42,7 +42,7 @@ def test_the_acceptor_answers_as_the_example_tells(acceptor: Acceptor, market: M
     address = (acceptor.host, acceptor.port)
     decoder = Decoder()
     with socket.create_connection(address, SECONDS) as connection:
-        for step in fix_reference.conversation():
+        for step in reference.conversation():
             fields = fields_of(step)
             kind = dict(fields)[35]
             if not step.is_ours:

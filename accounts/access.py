@@ -1,0 +1,110 @@
+"""Who is asking, and what a caller needs a scope or a grant for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from django.db.models import TextChoices
+
+from partnerapi.core.errors import PartnerAPIError
+
+
+class Scope(TextChoices):
+    ISSUERS_READ = "issuers:read", "Issuers: owner, financial data, prices"
+    CAPTABLE_READ = "captable:read", "Capitalization tables"
+    SHAREHOLDERS_READ = "shareholders:read", "Legacy shareholders"
+    ACCOUNTS_READ = "accounts:read", "Accounts"
+    ACCOUNTS_WRITE = "accounts:write", "Accounts: change status"
+    MARKETDATA_READ = "marketdata:read", "Order books"
+
+
+class Unauthenticated(PartnerAPIError):
+    """A field needs a key and none was sent."""
+
+    code = "UNAUTHENTICATED"
+
+
+class Forbidden(PartnerAPIError):
+    """The key lacks the scope (`requiredScope`) or the grant (`requiredGrant`)."""
+
+    code = "FORBIDDEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A partner integration account as one of its keys presents it.
+
+    `granted_issuers` holds issuer ids as text; None means every issuer.
+    """
+
+    partner_id: str
+    login: str
+    partner: str
+    scopes: frozenset[str]
+    granted_issuers: frozenset[str] | None
+    budget_points: int
+    budget_refill: int
+
+    def may_see(self, issuer_id: str) -> bool:
+        """Whether the account has a grant for the issuer."""
+        return self.granted_issuers is None or issuer_id in self.granted_issuers
+
+
+def requires(scope: Scope) -> Callable[..., Any]:
+    """Let a batch resolver run only for a caller whose key has the scope.
+
+    Raises:
+        Unauthenticated: nobody is asking.
+        Forbidden: the key lacks the scope; `requiredScope` names it.
+    """
+
+    def decorate(resolver: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(resolver)
+        def guarded(parents: list[Any], info: Any, **arguments: Any) -> list[Any]:
+            check_scope(info.context.caller, scope)
+            return resolver(parents, info, **arguments)
+
+        return guarded
+
+    return decorate
+
+
+def check_scope(caller: Caller | None, scope: Scope) -> None:
+    if caller is None:
+        raise Unauthenticated(
+            "This field needs an API key: send it in the X-Token-Auth header."
+        )
+    if scope not in caller.scopes:
+        raise Forbidden(
+            f"This field needs the scope {scope}, which your key does not have.",
+            requiredScope=scope,
+        )
+
+
+def requires_grant(resolver: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Resolve a field of issuers for granted ones; for each other it is FORBIDDEN.
+
+    `requiredGrant` in the error names the issuer, which is public. So nothing leaks,
+    and nobody mistakes a missing grant for an empty list.
+    """
+
+    @wraps(resolver)
+    def guarded(issuers: list[Any], info: Any, **arguments: Any) -> list[Any]:
+        caller = info.context.caller
+        granted = [issuer for issuer in issuers if caller.may_see(issuer.id)]
+        values = iter(resolver(granted, info, **arguments) if granted else [])
+        return [
+            next(values) if caller.may_see(issuer.id) else missing_grant(issuer.id)
+            for issuer in issuers
+        ]
+
+    return guarded
+
+
+def missing_grant(issuer_id: str) -> Forbidden:
+    return Forbidden(
+        "Your integration account has no grant for this issuer; ask your account "
+        "manager for one.",
+        requiredGrant=f"Issuer|{issuer_id}",
+    )

@@ -1,0 +1,248 @@
+"""Accounts: to read them, and to change their status."""
+
+import graphene
+from django.utils import timezone
+
+from accounts import models
+from accounts.access import Scope, check_scope, requires
+from accounts.schema.users import User
+from partnerapi.core.errors import BadUserInput, NotFound
+from partnerapi.graphql.pages import read_pages, read_rows
+from partnerapi.graphql.relay import (
+    Connection,
+    ModelType,
+    Node,
+    connection_field,
+    enumeration,
+    key_of,
+)
+from partnerapi.graphql.resolvers import checked, needs
+from partnerapi.graphql.scalars import Time
+from partnerapi.graphql.statements import Key, List
+
+ACCOUNTS = List(
+    "accounts",
+    "Account",
+    models.Account,
+    (Key("accounts_account.created_at", "timestamptz"),),
+)
+STATUS_HISTORY = List(
+    "statusHistory",
+    "AccountStatusChange",
+    models.AccountStatusChange,
+    (Key("accounts_accountstatuschange.number", "bigint"),),
+    parent="account_id",
+)
+REASON_LENGTH = 500
+
+Status = models.Account.Status
+AccountStatus = enumeration(
+    Status,
+    "AccountStatus",
+    "Where an account stands.",
+    {
+        Status.PENDING: "Opened, not yet checked by staff.",
+        Status.ACTIVE: "May trade.",
+        Status.SUSPENDED: "May not trade until it is active again.",
+        Status.CLOSED: "Ended for good.",
+        Status.REJECTED: "Refused by staff, for good.",
+    },
+)
+
+
+class AccountStatusChange(ModelType):
+    """An entry of an account's history."""
+
+    class Meta:
+        model = models.AccountStatusChange
+        fields = ["reason"]
+
+    id = graphene.ID(required=True, description="Identifier of the entry.")
+    previous_status = AccountStatus(
+        description="Status before; null where the account was opened."
+    )
+    status = AccountStatus(required=True, description="Status after.")
+    actor = graphene.String(
+        required=True,
+        description="Login of the integration account that made it, or `staff`.",
+    )
+    created_at = Time(required=True, description="When the status changed.")
+
+    @needs("actor", "is_staff")
+    def resolve_actor(changes, info):
+        return ["staff" if c.is_staff else c.actor for c in changes]
+
+
+class AccountStatusChangeConnection(Connection):
+    class Meta:
+        node = AccountStatusChange
+
+
+class Account(ModelType):
+    """A client's account with the partner whose key is used."""
+
+    class Meta:
+        model = models.Account
+        fields = ["status_reason"]
+        interfaces = [Node]
+
+    status = AccountStatus(required=True, description="Where the account stands.")
+    created_at = Time(required=True, description="When the account was opened.")
+    updated_at = Time(required=True, description="When its status last changed.")
+    allowed_statuses = graphene.List(
+        graphene.NonNull(AccountStatus),
+        required=True,
+        description="The statuses that you may ask for now, with updateAccountStatus.",
+    )
+    user = graphene.Field(
+        User,
+        required=True,
+        description="The client whose account it is. Needs the scope `accounts:read`, "
+        "in the answer of updateAccountStatus, too.",
+    )
+    status_history = connection_field(
+        AccountStatusChangeConnection,
+        "Every change of the status, oldest first; the opening is the first. Needs the "
+        "scope `accounts:read`, in the answer of updateAccountStatus, too.",
+    )
+
+    @needs("status")
+    def resolve_allowed_statuses(accounts, info):
+        rights = {models.Right.PARTNER}
+        return [models.allowed_statuses(a.status, rights) for a in accounts]
+
+    @requires(Scope.ACCOUNTS_READ)
+    @needs("user_id")
+    def resolve_user(accounts, info):
+        users = models.User.objects.all()
+        return read_rows("User", info, users, [a.user_id for a in accounts])
+
+    @requires(Scope.ACCOUNTS_READ)
+    def resolve_status_history(accounts, info, **page):
+        changes = models.AccountStatusChange.objects.all()
+        ids = [account.id for account in accounts]
+        return read_pages(STATUS_HISTORY, info, changes, ids, **page)
+
+
+class AccountConnection(Connection):
+    class Meta:
+        node = Account
+
+
+class Query(graphene.ObjectType):
+    account = graphene.Field(
+        Account,
+        id=graphene.String(required=True, description="The account's id."),
+        description="One of your accounts; null when you have none of this id. Needs "
+        "the scope `accounts:read`.",
+    )
+    accounts = connection_field(
+        AccountConnection,
+        "Your accounts, oldest first. Needs the scope `accounts:read`.",
+        status=AccountStatus(description="Only accounts of this status."),
+    )
+
+    @requires(Scope.ACCOUNTS_READ)
+    def resolve_account(roots, info, id):
+        accounts = models.Account.objects.visible_to(info.context.caller)
+        return read_rows("Account", info, accounts, [key_of(id, "Account")])
+
+    @requires(Scope.ACCOUNTS_READ)
+    def resolve_accounts(roots, info, status=None, **page):
+        accounts = models.Account.objects.visible_to(info.context.caller)
+        if status is not None:
+            accounts = accounts.filter(status=status)
+        return read_pages(ACCOUNTS, info, accounts, **page)
+
+
+class UpdateAccountStatusInput(graphene.InputObjectType):
+    """Which account, which status, and why."""
+
+    account_id = graphene.ID(
+        name="accountID", required=True, description="The account's id."
+    )
+    status = AccountStatus(
+        required=True,
+        description="The status to give it: one of the account's allowedStatuses. The "
+        "status that it has already succeeds and changes nothing.",
+    )
+    reason = graphene.String(
+        description=f"Why, for the history; at most {REASON_LENGTH} characters."
+    )
+
+
+class UpdateAccountStatusPayload(graphene.ObjectType):
+    """The account as it stands after the change."""
+
+    account = graphene.Field(
+        Account, required=True, description="The account after the change."
+    )
+    previous_status = AccountStatus(
+        required=True, description="The status that it had before."
+    )
+    changed_at = Time(
+        required=True, description="When its status changed to what it is."
+    )
+
+    @needs("account_id")
+    def resolve_account(payloads, info):
+        accounts = models.Account.objects.of_partner(info.context.caller)
+        return read_rows("Account", info, accounts, [p.account_id for p in payloads])
+
+
+class Change:
+    """What a change has come to; the account is read as far as it is selected."""
+
+    def __init__(self, account, previous_status):
+        self.account_id = str(account.id)
+        self.previous_status = previous_status
+        self.changed_at = account.updated_at
+
+
+def check_update(context, input):
+    """Refuse what could never be carried out, before the idempotency key is claimed."""
+    check_scope(context.caller, Scope.ACCOUNTS_WRITE)
+    reason = input.get("reason")
+    if reason and len(reason) > REASON_LENGTH:
+        raise BadUserInput(
+            f"`reason` has {len(reason)} characters; at most {REASON_LENGTH} are kept.",
+            argument="input.reason",
+            maximum=REASON_LENGTH,
+        )
+    if reason and "\0" in reason:
+        raise BadUserInput(
+            "`reason` holds a NUL character; send text.", argument="input.reason"
+        )
+
+
+class Mutation(graphene.ObjectType):
+    """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
+
+    update_account_status = graphene.Field(
+        UpdateAccountStatusPayload,
+        input=UpdateAccountStatusInput(
+            required=True, description="Which account, which status, and why."
+        ),
+        description="Change the status of one of your accounts. Needs the scope "
+        "`accounts:write`; the account's `user` and `statusHistory` need "
+        "`accounts:read` besides: who selects them without it is refused, and nothing "
+        "changes. A status that the account can not take is INVALID_STATUS_TRANSITION "
+        "with `allowedStatuses`.",
+    )
+
+    @checked(check_update)
+    def resolve_update_account_status(roots, info, input):
+        caller = info.context.caller
+        key = key_of(input["account_id"], "Account")
+        account = models.Account.objects.of_partner(caller).filter(pk=key).first()
+        if account is None:
+            raise NotFound("You have no account of this id.")
+        actor = models.Actor(caller.login, is_staff=False)
+        previous = account.change_status(
+            input["status"], actor, input.get("reason"), timezone.now()
+        )
+        return [Change(account, previous)]
+
+
+NODES = {"Account": models.Account.objects.visible_to}
+"""By type, the rows that a caller may read by id."""

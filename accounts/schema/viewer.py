@@ -1,0 +1,45 @@
+"""Who is asking, and what the caller's budget holds."""
+
+import graphene
+
+
+class RateLimit(graphene.ObjectType):
+    """The budget of points that requests draw on."""
+
+    limit = graphene.Int(required=True, description="Points that the budget holds.")
+    remaining = graphene.Int(
+        required=True, description="Points left after this request."
+    )
+    refill_per_second = graphene.Int(
+        required=True, description="Points that come back every second."
+    )
+
+
+class Viewer(graphene.ObjectType):
+    """The integration account whose key sent the request."""
+
+    login = graphene.String(required=True, description="Login of the account.")
+    partner = graphene.String(required=True, description="Name of the partner.")
+    scopes = graphene.List(
+        graphene.NonNull(graphene.String),
+        required=True,
+        description="Scopes of the key, such as `issuers:read`, in alphabetical order.",
+    )
+    rate_limit = graphene.Field(
+        RateLimit, required=True, description="Budget of the account."
+    )
+
+    def resolve_scopes(callers, info):
+        return [sorted(caller.scopes) for caller in callers]
+
+    def resolve_rate_limit(callers, info):
+        return [info.context.budget for _ in callers]
+
+
+class Query(graphene.ObjectType):
+    viewer = graphene.Field(
+        Viewer, description="Who is asking; null for a request without a key."
+    )
+
+    def resolve_viewer(roots, info):
+        return [info.context.caller for _ in roots]

@@ -1,0 +1,72 @@
+"""Issuers, and which partners have a grant for them."""
+
+from django.contrib import admin
+from django.db.models.functions import Collate, Lower
+
+from issuers.models import (
+    Issuer,
+    IssuerGrant,
+)
+from partnerapi.core.backoffice import SECURE_ADDRESSES, KeptWhileReferredTo
+
+
+@admin.register(Issuer)
+class IssuerAdmin(KeptWhileReferredTo):
+    # Nobody would be told that they are taken back.
+    kept_by_too = ("grants",)
+    kept = (
+        "An issuer that has tokens, legacy shareholders or imports of them, or grants "
+        "can not be deleted."
+    )
+    formfield_overrides = SECURE_ADDRESSES  # type: ignore[assignment]
+    list_display = [
+        "trading_name", "slug", "country", "trading_location", "owner",
+        "industry_classification_benchmark", "created_at",
+    ]  # fmt: skip
+    list_select_related = ["country", "owner", "industry_classification_benchmark"]
+    list_filter = ["industry_classification_benchmark__industry"]
+    search_fields = ["trading_name", "^slug", "=tokens__symbol", "=tokens__isin"]
+    search_help_text = "Part of the name, start of the slug, a token's symbol or ISIN"
+    ordering = [Collate(Lower("trading_name"), "C"), "id"]
+    autocomplete_fields = [
+        "country", "owner", "company_logo", "industry_classification_benchmark"
+    ]  # fmt: skip
+    prepopulated_fields = {"slug": ["trading_name"]}
+    readonly_fields = ["id", "created_at"]
+    fieldsets = [
+        (None, {"fields": ["id", "trading_name", "slug", "tag_line", "company_logo"]}),
+        (
+            "Profile",
+            {
+                "fields": [
+                    "description", "market_description", "trading_location", "country",
+                    "industry_classification_benchmark", "initial_number_of_shares",
+                ]
+            },
+        ),
+        ("Owner", {"fields": ["owner", "created_at"]}),
+        (
+            "Addresses",
+            {
+                "fields": [
+                    "website", "twitter_url", "youtube_url", "linkedin_url",
+                    "facebook_url", "discord_url", "instagram_url",
+                ]
+            },
+        ),
+    ]  # fmt: skip
+
+
+@admin.register(IssuerGrant)
+class IssuerGrantAdmin(admin.ModelAdmin):
+    list_display = ["partner", "issuer_or_every", "created_at"]
+    list_select_related = ["partner", "issuer"]
+    list_filter = ["partner"]
+    search_fields = ["^partner__login", "issuer__trading_name", "^issuer__slug"]
+    ordering = ["partner__login", "-id"]
+    autocomplete_fields = ["partner", "issuer"]
+    readonly_fields = ["id", "created_at"]
+
+    @admin.display(description="issuer")
+    def issuer_or_every(self, grant):
+        return grant.issuer or "every issuer"

@@ -1,0 +1,136 @@
+"""Legacy shareholders, and their delivery as tokens."""
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db import models
+from django.template.response import TemplateResponse
+
+from accounts.admin.users import companies_called
+from issuers.legacy.models import DeliveryJob, LegacyShareholder
+from issuers.models import Issuer
+from partnerapi.core.lock_waits import HeldByOthersError
+
+MOST_LINES = 500
+"""More fields than Django reads of a form, and more work than a request should be."""
+
+
+@admin.register(LegacyShareholder)
+class LegacyShareholderAdmin(admin.ModelAdmin):
+    list_display = [
+        "user", "issuer", "token", "status", "number_of_shares", "price_cents",
+        "created_at",
+    ]  # fmt: skip
+    list_select_related = ["user", "issuer", "token"]
+    list_filter = ["status"]
+    # Prefixes that have an index each: an issuer may have a million shareholders.
+    search_fields = [
+        "user__email__startswith", "^user__first_name", "^user__last_name",
+        "^user__company_name",
+    ]  # fmt: skip
+    search_help_text = (
+        "An issuer's whole slug, the beginning of a holder's email address or name, "
+        "or both"
+    )
+    ordering = ["-id"]
+    show_full_result_count = False
+    autocomplete_fields = ["issuer", "user", "token"]
+    raw_id_fields = ["replaces"]
+    readonly_fields = [
+        "id", "status", "created_at", "delivered_at", "delivered_by", "ledger_entry"
+    ]  # fmt: skip
+    actions = ["mark_delivered"]
+
+    @admin.display(description="entry in the ledger")
+    def ledger_entry(self, line):
+        return line.ledger_seq
+
+    def has_change_permission(self, request, obj=None):
+        # A delivered line is for ever.
+        if obj is not None and obj.status == LegacyShareholder.Status.DELIVERED:
+            return False
+        return super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request, obj=None):
+        if obj is not None and obj.status == LegacyShareholder.Status.DELIVERED:
+            return False
+        return super().has_delete_permission(request, obj)
+
+    def get_actions(self, request):
+        actions = super().get_actions(request)
+        # Delivered lines stay for ever; a PENDING one is deleted on its own page.
+        actions.pop("delete_selected", None)
+        return actions
+
+    @admin.action(description="Mark DELIVERED", permissions=["change"])
+    def mark_delivered(self, request, queryset):
+        """Show what will happen; once it is confirmed, deliver the lines shown."""
+        if (count := queryset.count()) > MOST_LINES:
+            reason = (
+                f"{count:,} lines are selected; at most {MOST_LINES} are delivered "
+                "here. manage.py deliver_legacy_shares delivers all of an issuer's."
+            )
+            self.message_user(request, reason, messages.ERROR)
+            return None
+        source = request.POST.get("source")
+        if source not in DeliveryJob.Source.values:
+            return self.confirm_delivery(request, queryset)
+        ids = list(queryset.order_by("pk").values_list("pk", flat=True))
+        pending = list(self.pending(queryset).values_list("pk", flat=True))
+        job = DeliveryJob.begin(source, ids, request.user.email)
+        held = ""
+        try:
+            while job.remaining:
+                job.step()
+        except HeldByOthersError as error:
+            held = str(error)
+        delivered = LegacyShareholder.objects.filter(
+            pk__in=pending, delivered_by=job.created_by
+        )
+        self.log_changes(request, delivered.select_related("user", "issuer"))
+        if held:
+            reason = (
+                f"{held} Of {len(ids)} lines {job.summary()}, until then. Mark the "
+                "rest again."
+            )
+            self.message_user(request, reason, messages.ERROR)
+        else:
+            level = messages.WARNING if job.refused else messages.SUCCESS
+            self.message_user(request, f"{job.summary()}.", level)
+        for reason in sorted({reason for _, reason in job.refusals()}):
+            self.message_user(request, reason, messages.WARNING)
+        return None
+
+    def pending(self, queryset):
+        return queryset.filter(status=LegacyShareholder.Status.PENDING)
+
+    def log_changes(self, request, shareholders):
+        LogEntry.objects.log_actions(
+            request.user.pk, shareholders, CHANGE, "Marked DELIVERED."
+        )
+
+    def confirm_delivery(self, request, queryset):
+        pending = self.pending(queryset)
+        totals = pending.values("token__symbol").annotate(
+            lines=models.Count("pk"), shares=models.Sum("number_of_shares")
+        )
+        context = self.admin_site.each_context(request) | {
+            "title": "Deliver legacy shares",
+            "opts": self.model._meta,
+            "ids": queryset.values_list("pk", flat=True),
+            "totals": totals.order_by("token__symbol"),
+            "others": queryset.exclude(pk__in=pending).count(),
+            "sources": DeliveryJob.Source.choices,
+            "checkbox": admin.helpers.ACTION_CHECKBOX_NAME,
+        }
+        return TemplateResponse(request, "admin/deliver_legacy_shares.html", context)
+
+    def get_search_results(self, request, queryset, search_term):
+        words = search_term.lower().split()
+        issuers = list(Issuer.objects.filter(slug__in=words).values_list("slug", "pk"))
+        if issuers:
+            queryset = queryset.filter(issuer__in=[pk for _, pk in issuers])
+            slugs = {slug for slug, _ in issuers}
+            words = [word for word in words if word not in slugs]
+        term = " ".join(words)
+        found, has_duplicates = super().get_search_results(request, queryset, term)
+        return found | companies_called(term, queryset, "user__"), has_duplicates

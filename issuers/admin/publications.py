@@ -1,0 +1,43 @@
+"""What issuers publish: financial data and articles."""
+
+from django.contrib import admin
+from django.utils import timezone
+
+from issuers.models import (
+    Article,
+    IssuerFinancialData,
+)
+from partnerapi.core.backoffice import SECURE_ADDRESSES
+
+
+@admin.register(IssuerFinancialData)
+class IssuerFinancialDataAdmin(admin.ModelAdmin):
+    list_display = [
+        "issuer", "year", "period_type", "revenue_cents", "ebitda_cents", "ebit_cents",
+        "net_income_cents",
+    ]  # fmt: skip
+    list_select_related = ["issuer"]
+    list_filter = ["period_type", "year"]
+    search_fields = ["issuer__trading_name", "^issuer__slug"]
+    ordering = ["-year", "-id"]
+    autocomplete_fields = ["issuer"]
+    readonly_fields = ["id", "created_at"]
+
+
+@admin.register(Article)
+class ArticleAdmin(admin.ModelAdmin):
+    formfield_overrides = SECURE_ADDRESSES  # type: ignore[assignment]
+    list_display = ["title", "issuer", "published_at", "state"]
+    list_select_related = ["issuer"]
+    list_filter = [("published_at", admin.EmptyFieldListFilter)]
+    search_fields = ["title", "issuer__trading_name", "^issuer__slug"]
+    ordering = ["-id"]
+    autocomplete_fields = ["issuer", "cover_image"]
+    prepopulated_fields = {"slug": ["title"]}
+    readonly_fields = ["id", "created_at"]
+
+    @admin.display(description="state")
+    def state(self, article):
+        if article.published_at is None:
+            return "draft"
+        return "scheduled" if article.published_at > timezone.now() else "published"

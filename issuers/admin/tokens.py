@@ -1,0 +1,120 @@
+"""Tokens, each with its supply, prices and last entries of its ledger."""
+
+from django.contrib import admin
+from django.utils.formats import date_format
+from django.utils.html import format_html, format_html_join
+
+from issuers.models import Token
+from partnerapi.core.backoffice import KeptWhileReferredTo
+
+LAST = 20
+
+
+@admin.register(Token)
+class TokenAdmin(KeptWhileReferredTo):
+    """Units and prices are recorded by commands, which ask for who and why."""
+
+    kept = (
+        "A token that has a ledger, legacy shareholders or an order book can not be "
+        "deleted."
+    )
+
+    list_display = [
+        "symbol", "name", "issuer", "isin", "market_type", "visibility", "supply",
+        "price",
+    ]  # fmt: skip
+    list_select_related = ["issuer", "ledger_head"]
+    list_filter = ["market_type", "visibility", "network"]
+    search_fields = ["^symbol", "=isin", "name", "issuer__trading_name"]
+    ordering = ["symbol"]
+    autocomplete_fields = ["issuer"]
+    fields = [
+        "id", "issuer", "name", "symbol", "isin", "visibility", "market_type",
+        "contract_address", "network", "authorized_units", "created_at",
+    ]  # fmt: skip
+    readonly_fields = ["id", "created_at"]
+    register_fields = ["supply", "held", "price", "entries", "prices"]
+
+    def get_fieldsets(self, request, obj=None):
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is not None:
+            said = (
+                "manage.py mint, transfer, burn, set_price and open_secondary_market "
+                "write the register."
+            )
+            register = {"fields": self.register_fields, "description": said}
+            fieldsets.append(("Register", register))
+        return fieldsets
+
+    def get_readonly_fields(self, request, obj=None):
+        if obj is None:
+            return self.readonly_fields
+        kept = ["issuer"] if has_ledger(obj) else []
+        return [*self.readonly_fields, "market_type", *kept, *self.register_fields]
+
+    @admin.display(description="supply")
+    def supply(self, token):
+        return f"{token.ledger_head.supply:,}"
+
+    @admin.display(description="held")
+    def held(self, token):
+        head = token.ledger_head
+        return f"{head.held:,}, by {head.holder_count:,} holders; the rest: treasury"
+
+    @admin.display(description="price, cents")
+    def price(self, token):
+        cents = token.ledger_head.price_cents
+        return "none: counts 0" if cents is None else f"{cents:,}"
+
+    @admin.display(description="last entries")
+    def entries(self, token):
+        last = token.transactions.select_related(
+            "source__holder", "source__issuer", "target__holder", "target__issuer"
+        ).order_by("-seq")[:LAST]
+        return table(
+            ["Entry", "Time", "Kind", "Units", "From", "To", "Supply", "By", "Reason"],
+            [
+                (
+                    e.seq, at(e.effective_at), e.get_kind_display(), f"{e.amount:,}",
+                    e.source or "-", e.target or "-", f"{e.supply_after:,}", e.actor,
+                    e.reason,
+                )
+                for e in last
+            ],
+        )  # fmt: skip
+
+    @admin.display(description="last prices")
+    def prices(self, token):
+        last = token.prices.order_by("-number")[:LAST]
+        return table(
+            ["Time", "Cents", "Source", "By"],
+            [
+                (
+                    at(p.effective_at), f"{p.price_cents:,}", p.get_source_display(),
+                    p.recorded_by,
+                )
+                for p in last
+            ],
+        )  # fmt: skip
+
+
+def has_ledger(token):
+    return token.ledger_head.last_seq + token.ledger_head.last_price > 0
+
+
+def at(time):
+    return date_format(time, "DATETIME_FORMAT")
+
+
+def table(names, rows):
+    if not rows:
+        return "none"
+    head = format_html_join("", '<th scope="col">{}</th>', ((name,) for name in names))
+    cells = (
+        (format_html_join("", "<td>{}</td>", ((cell,) for cell in row)),)
+        for row in rows
+    )
+    body = format_html_join("", "<tr>{}</tr>", cells)
+    return format_html(
+        "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", head, body
+    )

@@ -1,0 +1,295 @@
+"""Issuers with their owners and tokens, from a CSV of listed companies."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from django.core.exceptions import ValidationError
+from django.core.validators import URLValidator
+from django.db import transaction
+from django.utils.text import slugify
+
+from accounts.models import Country, User
+from issuers.models import (
+    IndustryClassificationBenchmark,
+    Issuer,
+    Token,
+    validate_isin,
+)
+from partnerapi.core.csv_tables import Problem, Row, WrongFileError, read_table
+
+REQUIRED = ("name", "isin", "symbol", "country", "city")
+OPTIONAL = ("website", "sector", "industry")
+# As the columns that they are stored in.
+MAX_LENGTHS = {"name": 200, "city": 100, "symbol": 20, "website": 200}
+MAX_SLUG_LENGTH = 100
+SYMBOL = re.compile(r"[A-Z0-9][A-Z0-9.-]*")
+BATCH = 1000
+# Letters that do not decompose into a base letter and an accent.
+LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th"}
+)
+validate_web_address = URLValidator(schemes=["http", "https"])
+
+
+@dataclass(frozen=True, slots=True)
+class TakenSymbol:
+    line: int
+    isin: str
+    asked: str
+    given: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.asked} is taken, {self.isin} gets {self.given}"
+
+
+@dataclass(slots=True)
+class CompanyChanges:
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    taken_symbols: list[TakenSymbol] = field(default_factory=list)
+    ignored_columns: list[str] = field(default_factory=list)
+
+
+class UniqueNames:
+    """Hands out names; a taken one gets a number from 2 on."""
+
+    def __init__(self, taken: Iterable[str], separator: str) -> None:
+        self.taken = set(taken)
+        self.separator = separator
+        self.next_number: dict[str, int] = {}
+
+    def claim(self, name: str, longest: int | None = None) -> str:
+        """`name`, or with a number; shortened so that both fit into `longest`."""
+        unique = name = shortened(name, longest)
+        numbers = count(self.next_number.get(name, 2))
+        while unique in self.taken:
+            number = next(numbers)
+            suffix = f"{self.separator}{number}"
+            kept = longest and longest - len(suffix)
+            unique = shortened(name, kept) + suffix
+            self.next_number[name] = number + 1
+        self.taken.add(unique)
+        return unique
+
+
+def shortened(name: str, longest: int | None) -> str:
+    # A symbol, which has no `longest`, is what the file says to the last hyphen.
+    return name if longest is None else name[:longest].rstrip("-")
+
+
+def import_companies(
+    content: bytes,
+    *,
+    dry_run: bool,
+    follow: Callable[[Sequence[list[Row]]], Iterable[list[Row]]],
+) -> CompanyChanges:
+    """Make an issuer, its owner and its token of each row, or bring them up to date.
+
+    A company is known by its ISIN. Its slug stays once given, and so does a symbol
+    that got a number. `follow` is given the batches and yields them as they are done.
+
+    Raises:
+        WrongFileError: naming every line, field and rule; nothing was changed.
+    """
+    table = read_table(content, REQUIRED, OPTIONAL)
+    problems = table.problems + wrong_values(table.rows)
+    if problems:
+        raise WrongFileError(sorted(problems, key=lambda problem: problem.line))
+
+    changes = CompanyChanges(ignored_columns=table.ignored_columns)
+    batches = [table.rows[i : i + BATCH] for i in range(0, len(table.rows), BATCH)]
+    with transaction.atomic():
+        register = Register()
+        for batch in follow(batches):
+            register.write(batch, changes)
+        if register.problems:
+            raise WrongFileError(register.problems)
+        transaction.set_rollback(dry_run)
+    return changes
+
+
+def wrong_values(rows: list[Row]) -> list[Problem]:
+    """Also brings codes to capitals, in which their standards write them."""
+    countries = set(Country.objects.values_list("code", flat=True))
+    first_lines: dict[str, int] = {}
+    problems = []
+    for row in rows:
+        for code in ("isin", "symbol", "country"):
+            row.values[code] = row.values[code].upper()
+        isin = row.values["isin"]
+        first_line = first_lines.setdefault(isin, row.line)
+        if isin and first_line != row.line:
+            rule = f"{isin} stands on line {first_line} already"
+            problems.append(Problem(row.line, "isin", rule))
+        problems += [
+            Problem(row.line, column, rule)
+            for column, rule in broken_rules(row.values, countries)
+        ]
+    return problems
+
+
+def broken_rules(values: dict[str, str], countries: set[str]) -> list[tuple[str, str]]:
+    broken = [(column, "is empty") for column in REQUIRED if not values[column]]
+    for column, longest in MAX_LENGTHS.items():
+        if len(values.get(column, "")) > longest:
+            rule = f"has {len(values[column])} characters, at most {longest} are kept"
+            broken.append((column, rule))
+    isin, symbol, country = values["isin"], values["symbol"], values["country"]
+    if isin:
+        try:
+            validate_isin(isin)
+        except ValidationError as error:
+            broken.append(("isin", f"{isin!r}: {error.message}"))
+    if symbol and not SYMBOL.fullmatch(symbol):
+        rule = (
+            f"{symbol!r} has other characters than A-Z, 0-9, dot and hyphen, "
+            "or does not start with a letter or digit"
+        )
+        broken.append(("symbol", rule))
+    if country and country not in countries:
+        broken.append(("country", f"{country!r} is not an ISO 3166 alpha-2 code"))
+    if values.get("website"):
+        try:
+            validate_web_address(values["website"])
+        except ValidationError:
+            rule = f"{values['website']!r} is not an address with http:// or https://"
+            broken.append(("website", rule))
+    return broken
+
+
+class Register:
+    """What is stored already, and the names that are taken in it."""
+
+    def __init__(self) -> None:
+        self.slugs = UniqueNames(Issuer.objects.values_list("slug", flat=True), "-")
+        self.symbols = UniqueNames(Token.objects.values_list("symbol", flat=True), ".")
+        self.subsectors = {
+            entry.subsector: entry
+            for entry in IndustryClassificationBenchmark.objects.all()
+        }
+        self.problems: list[Problem] = []
+
+    def write(self, batch: list[Row], changes: CompanyChanges) -> None:
+        """Write a batch in as many statements as any other; none after a problem."""
+        isins = [row.values["isin"] for row in batch]
+        stored = Token.objects.select_related("issuer__owner").in_bulk(
+            isins, field_name="isin"
+        )
+        new, changed = [], []
+        for row in batch:
+            token = stored.get(row.values["isin"])
+            if token is None:
+                new.append(self.new_token(row, changes))
+            elif self.bring_up_to_date(token, row, changes):
+                changed.append(token)
+        if self.problems:
+            return
+        issuers = [token.issuer for token in new]
+        User.objects.bulk_create([issuer.owner for issuer in issuers])
+        Issuer.objects.bulk_create(issuers)
+        Token.objects.bulk_create(new)
+
+        issuers = list({token.issuer_id: token.issuer for token in changed}.values())
+        owners = list({issuer.owner_id: issuer.owner for issuer in issuers}.values())
+        User.objects.bulk_update(owners, ["company_name", "country", "city"])
+        Issuer.objects.bulk_update(issuers, ISSUER_FIELDS)
+        Token.objects.bulk_update(changed, ["name", "symbol"])
+        changes.created += len(new)
+        changes.updated += len(changed)
+        changes.unchanged += len(batch) - len(new) - len(changed)
+
+    def new_token(self, row: Row, changes: CompanyChanges) -> Token:
+        values = row.values
+        owner = User(
+            type=User.Type.COMPANY,
+            company_name=values["name"],
+            country_id=values["country"],
+            city=values["city"],
+        )
+        owner.set_unusable_password()
+        slug = slug_of(values["name"]) or values["isin"].lower()
+        issuer = Issuer(
+            trading_name=values["name"],
+            slug=self.slugs.claim(slug, MAX_SLUG_LENGTH),
+            country_id=values["country"],
+            trading_location=values["city"],
+            website=values.get("website") or None,
+            industry_classification_benchmark=self.subsector(values),
+            owner=owner,
+        )
+        return Token(
+            issuer=issuer,
+            name=values["name"],
+            isin=values["isin"],
+            symbol=self.claim_symbol(row, changes),
+        )
+
+    def bring_up_to_date(self, token: Token, row: Row, changes: CompanyChanges) -> bool:
+        """Whether anything differed; what the file leaves empty stays as stored."""
+        values, issuer, owner = row.values, token.issuer, token.issuer.owner
+        before = state_of(token)
+        # An owner whom staff have renamed or replaced is theirs to keep.
+        if owner.company_name == issuer.trading_name:
+            owner.company_name = values["name"]
+            owner.country_id, owner.city = values["country"], values["city"]
+        if token.name == issuer.trading_name:
+            token.name = values["name"]
+        issuer.trading_name = values["name"]
+        issuer.country_id = values["country"]
+        issuer.trading_location = values["city"]
+        issuer.website = values.get("website") or issuer.website
+        if issuer.industry_classification_benchmark_id is None:
+            issuer.industry_classification_benchmark = self.subsector(values)
+        if not re.fullmatch(re.escape(values["symbol"]) + r"(\.\d+)?", token.symbol):
+            token.symbol = self.claim_symbol(row, changes)
+        return state_of(token) != before
+
+    def claim_symbol(self, row: Row, changes: CompanyChanges) -> str:
+        asked = row.values["symbol"]
+        given = self.symbols.claim(asked)
+        if given != asked:
+            changes.taken_symbols.append(
+                TakenSymbol(row.line, row.values["isin"], asked, given)
+            )
+        if len(given) > MAX_LENGTHS["symbol"]:
+            rule = f"{asked} is taken and {given} would be too long"
+            self.problems.append(Problem(row.line, "symbol", rule))
+            return asked
+        return given
+
+    def subsector(
+        self, values: dict[str, str]
+    ) -> IndustryClassificationBenchmark | None:
+        # Other classifications share a few names; anything less would be a guess.
+        return self.subsectors.get(values.get("industry", ""))
+
+
+ISSUER_FIELDS = (
+    "trading_name",
+    "country_id",
+    "trading_location",
+    "website",
+    "industry_classification_benchmark_id",
+)
+
+
+def state_of(token: Token) -> list[object]:
+    issuer, owner = token.issuer, token.issuer.owner
+    return [
+        token.name,
+        token.symbol,
+        *(getattr(issuer, field) for field in ISSUER_FIELDS),
+        owner.company_name,
+        owner.country_id,
+        owner.city,
+    ]
+
+
+def slug_of(name: str) -> str:
+    """ASCII words joined by hyphens; empty without a Latin letter or digit."""
+    plain = unicodedata.normalize("NFKD", name.casefold()).translate(LETTERS)
+    return re.sub(r"[-_]+", "-", slugify(plain)).strip("-")

@@ -1,0 +1,341 @@
+"""Legacy shareholders: lines from before the platform, until they are tokens."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import uuid_utils.compat as uuid
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from accounts.access import Caller, Scope
+from accounts.models import User
+from issuers.models.issuers import Issuer
+from issuers.models.tokens import Token
+from partnerapi.core.lock_waits import giving_up_on_others
+
+if TYPE_CHECKING:
+    from issuers.legacy.delivery import Outcome
+
+MAX_INT = 2**31 - 1
+
+
+class LegacyImport(models.Model):
+    """A file of legacy shareholders that was imported; the same file once."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    issuer = models.ForeignKey(
+        Issuer, models.PROTECT, related_name="legacy_imports", db_index=False
+    )
+    file_name = models.CharField(max_length=255)
+    checksum_sha256 = models.CharField(max_length=64)
+    imported_by = models.CharField(max_length=254)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["issuer", "checksum_sha256"],
+                name="legacy_file_is_imported_once_per_issuer",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.file_name} of {self.issuer}"
+
+
+class LegacyShareholderQuerySet(models.QuerySet):
+    def visible_to(self, caller: Caller | None):
+        """With the scope: the rows of issuers that the caller has a grant for."""
+        if caller is None or Scope.SHAREHOLDERS_READ not in caller.scopes:
+            return self.none()
+        if caller.granted_issuers is None:
+            return self
+        return self.filter(issuer_id__in=caller.granted_issuers)
+
+
+class LegacyShareholder(models.Model):
+    """A line of a capitalization table from before the platform."""
+
+    class Status(models.TextChoices):
+        PENDING = "PENDING", "Pending"
+        DELIVERED = "DELIVERED", "Delivered"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    issuer = models.ForeignKey(
+        Issuer, models.PROTECT, related_name="legacy_shareholders", db_index=False
+    )
+    user = models.ForeignKey(User, models.PROTECT, related_name="legacy_shareholdings")
+    token = models.ForeignKey(
+        Token,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="legacy_shareholders",
+        help_text="What the shares become when they are delivered.",
+    )
+    status = models.CharField(max_length=9, choices=Status, default=Status.PENDING)
+    number_of_shares = models.BigIntegerField()
+    price_cents = models.BigIntegerField(
+        help_text="Price of one share at import time, euro cents."
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    reference = models.CharField(
+        max_length=100,
+        null=True,
+        blank=True,
+        help_text="The line's name in the issuer's own records.",
+    )
+    batch = models.ForeignKey(
+        LegacyImport, models.PROTECT, null=True, editable=False, related_name="rows"
+    )
+    batch_row = models.PositiveIntegerField(null=True, editable=False)
+    replaces = models.OneToOneField(
+        "self",
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="replaced_by",
+        help_text="A delivered line that was wrong, and whose delivery was reversed.",
+    )
+    delivered_at = models.DateTimeField(null=True, editable=False)
+    delivered_by = models.CharField(max_length=254, null=True, editable=False)
+    ledger_seq = models.BigIntegerField(
+        null=True, editable=False, help_text="The delivery in the token's ledger."
+    )
+
+    objects = LegacyShareholderQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=["PENDING", "DELIVERED"]),
+                name="legacy_shareholder_status_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(number_of_shares__gte=1, number_of_shares__lte=MAX_INT),
+                name="legacy_shares_positive_and_int",
+            ),
+            models.CheckConstraint(
+                condition=Q(price_cents__gte=0, price_cents__lte=MAX_INT),
+                name="legacy_price_not_negative_and_int",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    status="DELIVERED",
+                    token__isnull=False,
+                    delivered_at__isnull=False,
+                    delivered_by__isnull=False,
+                    ledger_seq__isnull=False,
+                )
+                | Q(
+                    status="PENDING",
+                    delivered_at__isnull=True,
+                    delivered_by__isnull=True,
+                    ledger_seq__isnull=True,
+                ),
+                name="legacy_shares_delivered_with_when_who_and_entry",
+            ),
+            models.UniqueConstraint(
+                fields=["issuer", "reference"],
+                name="legacy_reference_unique_per_issuer",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["issuer", "created_at", "id"],
+                name="legacy_shareholder_list_order",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.user}: {self.number_of_shares} shares of {self.issuer}"
+
+    # The ledger stands on these models, so its modules are imported when needed.
+    def clean(self):
+        wrong = {}
+        if self.token and self.token.issuer_id != self.issuer_id:
+            wrong["token"] = f"{self.token} is a token of another issuer."
+        if self.replaces:
+            from issuers.legacy.delivery import not_replaceable
+
+            if rule := not_replaceable(self.replaces):
+                wrong["replaces"] = rule
+        if wrong:
+            raise ValidationError(wrong)
+
+    def deliver(self, source: str, actor: str) -> None:
+        """Turn the shares into tokens, from the treasury or made for it.
+
+        Raises:
+            LedgerError: not PENDING, no token, or what the ledger refuses.
+        """
+        from issuers.legacy.delivery import deliver_one
+
+        deliver_one(self.pk, source, actor)
+        self.refresh_from_db()
+
+    def reverse(self, actor: str, reason: str) -> None:
+        """Take the delivered tokens back to where they came from; the line stays.
+
+        Raises:
+            LedgerError: not delivered, reversed before, or units have moved on.
+        """
+        from issuers.legacy.delivery import reverse
+
+        reverse(self, actor, reason)
+
+
+class LegacyShareholderChange(models.Model):
+    """What a line said before a later file corrected it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    shareholder = models.ForeignKey(
+        LegacyShareholder, models.CASCADE, related_name="changes"
+    )
+    batch = models.ForeignKey(LegacyImport, models.PROTECT, related_name="changes")
+    before = models.JSONField(help_text="The columns that changed, as they were.")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self):
+        return f"until {self.created_at}"
+
+
+class DeliveryJob(models.Model):
+    """Lines that staff chose to deliver, frozen in steps, and how far it has come.
+
+    Each line ends delivered, skipped (it was delivered already) or refused, for a
+    reason that its step holds.
+    """
+
+    class Source(models.TextChoices):
+        TREASURY = "TREASURY", "From the treasury"
+        MINT = "MINT", "Made for it"
+
+    STEP = 200
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    source = models.CharField(max_length=8, choices=Source)
+    line_count = models.PositiveIntegerField()
+    position = models.PositiveIntegerField(default=0)
+    delivered = models.PositiveIntegerField(default=0)
+    skipped = models.PositiveIntegerField(default=0)
+    refused = models.PositiveIntegerField(default=0)
+    created_by = models.CharField(max_length=254)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(source__in=["TREASURY", "MINT"]),
+                name="delivery_source_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    position=models.F("delivered")
+                    + models.F("skipped")
+                    + models.F("refused")
+                ),
+                name="delivery_counts_every_line_once",
+            ),
+        ]
+
+    def __str__(self):
+        return f"Delivery of {self.line_count} lines by {self.created_by}"
+
+    @classmethod
+    def begin(cls, source: str, ids: Sequence[UUID], created_by: str):
+        with transaction.atomic():
+            job = cls.objects.create(
+                source=source, line_count=len(ids), created_by=created_by
+            )
+            DeliveryStep.objects.bulk_create(
+                (
+                    DeliveryStep(job=job, position=first, shareholder_ids=list(lines))
+                    for first, lines in cls.steps_of(ids)
+                ),
+                batch_size=100,
+            )
+        return job
+
+    @classmethod
+    def steps_of(cls, ids: Sequence[UUID]) -> Iterator[tuple[int, Sequence[UUID]]]:
+        """The lines of each step, and how many there are before them."""
+        for first in range(0, len(ids), cls.STEP):
+            yield first, ids[first : first + cls.STEP]
+
+    @property
+    def remaining(self) -> int:
+        return self.line_count - self.position
+
+    def step(self) -> int:
+        """Deliver the next lines, 200 at most, and count them; how many they were.
+
+        One transaction: whoever ends it early finds the job where it stood.
+
+        Raises:
+            HeldByOthersError: lines or ledgers did not come free; nothing was done.
+        """
+        from issuers.legacy.delivery import deliver
+
+        with giving_up_on_others(), transaction.atomic():
+            job = DeliveryJob.objects.select_for_update().get(pk=self.pk)
+            step = job.steps.filter(position=job.position).first()
+            if step is not None:
+                outcomes = deliver(step.shareholder_ids, job.source, job.created_by)
+                step.refusals = job.count(outcomes)
+                step.save(update_fields=["refusals"])
+                if not job.remaining:
+                    job.finished_at = timezone.now()
+                job.save()
+        self.refresh_from_db()
+        return len(step.shareholder_ids) if step else 0
+
+    def count(self, outcomes: Sequence["Outcome"]) -> dict[str, str]:
+        """Add up what came of the next lines; why some were refused, by their ids."""
+        refusals = {str(o.shareholder_id): o.refusal for o in outcomes if o.refusal}
+        self.position += len(outcomes)
+        self.delivered += sum(outcome.is_delivered for outcome in outcomes)
+        self.skipped += sum(outcome.is_skipped for outcome in outcomes)
+        self.refused += len(refusals)
+        return refusals
+
+    def refusals(self) -> Iterator[tuple[str, str]]:
+        """The refused lines' ids, each with the reason, in the order of the steps."""
+        steps = self.steps.exclude(refusals={}).order_by("position")
+        for refusals in steps.values_list("refusals", flat=True).iterator(100):
+            yield from refusals.items()
+
+    def summary(self) -> str:
+        return (
+            f"{self.delivered} delivered, {self.skipped} skipped (delivered before), "
+            f"{self.refused} refused"
+        )
+
+
+class DeliveryStep(models.Model):
+    """Lines that are delivered together. A row each: a step costs what is in it."""
+
+    job = models.ForeignKey(
+        DeliveryJob, models.CASCADE, related_name="steps", db_index=False
+    )
+    position = models.PositiveIntegerField(
+        help_text="How many lines of the delivery come before these."
+    )
+    shareholder_ids = ArrayField(models.UUIDField())
+    refusals = models.JSONField(default=dict, help_text="Reasons, by a line's id.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["job", "position"], name="delivery_has_one_step_at_a_position"
+            )
+        ]
+
+    def __str__(self):
+        return f"Lines from {self.position} of {self.job}"

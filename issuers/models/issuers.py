@@ -1,0 +1,136 @@
+"""Issuers, and who may see what is private of them."""
+
+import uuid_utils.compat as uuid
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Collate, Lower, Now
+
+from accounts.models import Country, Partner, User
+from issuers.models.classification import IndustryClassificationBenchmark
+from issuers.models.documents import Document
+from partnerapi.core.numbers import MAX_EXACT_INTEGER
+
+SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+
+
+class Issuer(models.Model):
+    """A company listed on the platform."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    trading_name = models.CharField(
+        max_length=200, help_text="Commercial name for public display."
+    )
+    slug = models.SlugField(
+        max_length=100,
+        unique=True,
+        validators=[RegexValidator(SLUG)],
+        help_text="URL-friendly unique identifier.",
+    )
+    tag_line = models.CharField(
+        max_length=200, null=True, blank=True, help_text="Short marketing phrase."
+    )
+    description = models.TextField(
+        null=True, blank=True, help_text="What the company does."
+    )
+    market_description = models.TextField(
+        null=True, blank=True, help_text="Market the issuer operates in."
+    )
+    website = models.URLField(
+        null=True, blank=True, help_text="Address of the company's web site."
+    )
+    twitter_url = models.URLField(
+        null=True, blank=True, help_text="Profile on X (Twitter)."
+    )
+    youtube_url = models.URLField(
+        null=True, blank=True, help_text="Channel on YouTube."
+    )
+    linkedin_url = models.URLField(null=True, blank=True, help_text="Page on LinkedIn.")
+    facebook_url = models.URLField(null=True, blank=True, help_text="Page on Facebook.")
+    discord_url = models.URLField(
+        null=True, blank=True, help_text="Invitation to the Discord server."
+    )
+    instagram_url = models.URLField(
+        null=True, blank=True, help_text="Profile on Instagram."
+    )
+    country = models.ForeignKey(
+        Country, models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    trading_location = models.CharField(
+        max_length=100, help_text="City or region where the issuer mainly operates."
+    )
+    owner = models.ForeignKey(User, models.PROTECT, related_name="issuers")
+    company_logo = models.ForeignKey(
+        Document, models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    industry_classification_benchmark = models.ForeignKey(
+        IndustryClassificationBenchmark,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="issuers",
+    )
+    initial_number_of_shares = models.BigIntegerField(
+        null=True, blank=True, help_text="Initial number of shares to be issued."
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(trading_name=""), name="issuer_has_a_trading_name"
+            ),
+            models.CheckConstraint(
+                condition=Q(slug__regex=SLUG), name="issuer_slug_is_url_friendly"
+            ),
+            models.CheckConstraint(
+                condition=~Q(trading_location=""), name="issuer_has_a_trading_location"
+            ),
+            models.CheckConstraint(
+                condition=Q(initial_number_of_shares__isnull=True)
+                | Q(
+                    initial_number_of_shares__gt=0,
+                    initial_number_of_shares__lte=MAX_EXACT_INTEGER,
+                ),
+                name="issuer_initial_shares_positive_and_exact",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                Collate(Lower("trading_name"), "C"), "id", name="issuer_list_order"
+            )
+        ]
+
+    def __str__(self):
+        return self.trading_name
+
+
+class IssuerGrant(models.Model):
+    """A partner may see an issuer's personal data and private tokens.
+
+    Without an issuer it grants every issuer.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    partner = models.ForeignKey(Partner, models.CASCADE, related_name="grants")
+    issuer = models.ForeignKey(
+        Issuer,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="grants",
+        help_text="Empty: every issuer.",
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["partner", "issuer"],
+                nulls_distinct=False,
+                name="one_grant_per_partner_and_issuer",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.partner.login} → {self.issuer or 'every issuer'}"

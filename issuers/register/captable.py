@@ -1,0 +1,121 @@
+"""Capitalization tables of many issuers at one instant, in two statements.
+
+The first fixes the instant: it waits for writers in flight and notes, for each token,
+where its ledger stood and what a unit cost. Everything else is read as of the noted
+entry, by number, and what has a number never changes: so there is no torn table, and
+the same instant gives the same table for ever.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.db import OperationalError
+
+from issuers.register.captable_columns import Holders, TokenSummary
+from issuers.register.captable_reading import read_holders
+from partnerapi.core.database import fetch
+from partnerapi.core.errors import PartnerAPIError, RequestTimeout
+from partnerapi.core.numbers import MAX_UINT64
+
+
+class CapitalizationTableTooLarge(PartnerAPIError):
+    """More holders than one table may list (`maximum`), or a value above 2⁶⁴−1."""
+
+    code = "CAPITALIZATION_TABLE_TOO_LARGE"
+
+
+@dataclass(frozen=True)
+class CapitalizationTable:
+    """An issuer's table at `date`, an instant as PostgreSQL's text in UTC.
+
+    `holders` is None unless it was asked for; where they are too many, it is the
+    error that says so.
+    """
+
+    date: str
+    tokens: list[TokenSummary]
+    holders: Holders | CapitalizationTableTooLarge | None = None
+
+    @cached_property
+    def total_value(self) -> int:
+        """What the holders hold, euro cents; may be above 2⁶⁴−1."""
+        return sum(token.held_value for token in self.tokens)
+
+
+def capitalization_tables(
+    issuer_ids: Sequence[str], at: datetime | None, with_holders: bool
+) -> list[CapitalizationTable]:
+    """One table for each issuer, in order, all at the same instant.
+
+    `at` None means now; an instant to come is answered as now.
+
+    Raises:
+        RequestTimeout: a writer holds one of the ledgers for too long.
+    """
+    date, summaries = note(issuer_ids, at)
+    if not with_holders:
+        return [CapitalizationTable(date, tokens) for tokens in summaries]
+    holders: list[Any] = [Holders([], []) for _ in issuer_ids]
+    places = []
+    for place, tokens in enumerate(summaries):
+        count = sum(token.holder_count for token in tokens)
+        if count > settings.PARTNER_API_MAX_HOLDERS:
+            holders[place] = too_many(count)
+        elif count:
+            places.append(place)
+    for place, found in read_holders(places, summaries):
+        holders[place] = found
+    return [
+        CapitalizationTable(date, tokens, held)
+        for tokens, held in zip(summaries, holders, strict=True)
+    ]
+
+
+def note(
+    issuer_ids: Sequence[str], at: datetime | None
+) -> tuple[str, list[list[TokenSummary]]]:
+    """The instant, and each issuer's tokens as they stood then, by creation."""
+    try:
+        rows = fetch(NOTE, [issuer_ids, at], tuple)
+    except OperationalError as error:
+        if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+            raise RequestTimeout(
+                "The register is being written to and did not come free; ask again."
+            ) from error
+        raise
+    summaries: list[list[TokenSummary]] = [[] for _ in issuer_ids]
+    for _, place, token_id, price, held, supply, *counts in rows:
+        if token_id is not None:
+            summaries[place - 1].append(
+                TokenSummary(token_id, price, int(held), int(supply), *counts)
+            )
+    return rows[0][0], summaries
+
+
+def too_many(count: int) -> CapitalizationTableTooLarge:
+    maximum = settings.PARTNER_API_MAX_HOLDERS
+    return CapitalizationTableTooLarge(
+        f"The table lists {count} holders; at most {maximum} are answered. Leave "
+        "`holders` out for the totals.",
+        maximum=maximum,
+    )
+
+
+def too_much(name: str) -> CapitalizationTableTooLarge:
+    return CapitalizationTableTooLarge(
+        f"`{name}` is above 2⁶⁴−1 cents; add up the values of `tokens` yourself.",
+        maximum=MAX_UINT64,
+    )
+
+
+NOTE = """
+    SELECT noted_at::text, issuer_place, noted_token::text, noted_price,
+        noted_held::text, noted_supply::text, noted_holders, noted_seq,
+        noted_last_seq, noted_last_holders
+    FROM register_note(%s::uuid[], %s::timestamptz)
+"""

@@ -1,0 +1,342 @@
+"""The register: who holds how many units of a token, and what a unit costs.
+
+All of it is written by `ledger`. Transactions, postings and prices are for ever:
+triggers, made in the migrations, refuse to change or remove them, demand that they are
+numbered without gaps in the order of their times, and carry each token's head and its
+holders' balances along.
+"""
+
+from django.db import models
+from django.db.models import ExpressionWrapper, Q
+from django.db.models.functions import Now
+from django.db.models.lookups import LessThanOrEqual
+
+from accounts.access import Caller, Scope
+from accounts.models import User, UserHolder
+from issuers.models.issuers import Issuer
+from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
+
+ACTOR_LENGTH = 254
+REASON_LENGTH = 500
+
+
+class TokenPrice(models.Model):
+    """What a unit of a token costs from an instant on; numbered per token from 1."""
+
+    class Source(models.TextChoices):
+        ISSUE = "ISSUE", "Issue price"
+        TRADE = "TRADE", "Trade"
+        NAV = "NAV", "Net asset value"
+        MANUAL = "MANUAL", "Set by staff"
+
+    pk = models.CompositePrimaryKey("token_id", "number")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="prices", db_index=False
+    )
+    number = models.BigIntegerField()
+    price_cents = models.BigIntegerField(help_text="Price of a unit, euro cents.")
+    source = models.CharField(max_length=6, choices=Source)
+    effective_at = models.DateTimeField()
+    recorded_at = models.DateTimeField(db_default=Now(), editable=False)
+    recorded_by = models.CharField(max_length=ACTOR_LENGTH)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(price_cents__gte=0), name="token_price_is_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(source__in=["ISSUE", "TRADE", "NAV", "MANUAL"]),
+                name="token_price_source_is_known",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["token", "-effective_at", "-number"],
+                include=["price_cents"],
+                name="token_price_at",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.token} {self.price_cents} cents from {self.effective_at}"
+
+
+class LedgerAccount(models.Model):
+    """Where units lie: with a holder, or in an issuer's treasury."""
+
+    class Kind(models.TextChoices):
+        HOLDER = "HOLDER", "Holder"
+        TREASURY = "TREASURY", "Treasury"
+
+    id = models.BigAutoField(primary_key=True)
+    kind = models.CharField(max_length=8, choices=Kind)
+    holder = models.OneToOneField(
+        UserHolder, models.PROTECT, null=True, related_name="ledger_account"
+    )
+    # The holder's.
+    user = models.OneToOneField(
+        User, models.PROTECT, null=True, related_name="ledger_account"
+    )
+    issuer = models.OneToOneField(
+        Issuer, models.PROTECT, null=True, related_name="treasury"
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(
+                    kind="HOLDER",
+                    holder__isnull=False,
+                    user__isnull=False,
+                    issuer__isnull=True,
+                )
+                | Q(
+                    kind="TREASURY",
+                    holder__isnull=True,
+                    user__isnull=True,
+                    issuer__isnull=False,
+                ),
+                name="ledger_account_is_a_holder_or_a_treasury",
+            )
+        ]
+
+    def __str__(self):
+        if self.kind == self.Kind.TREASURY:
+            return f"Treasury of {self.issuer}"
+        return str(self.holder)
+
+
+class TokenLedgerHead(models.Model):
+    """Where a token's ledger stands; its row's lock is the right to write.
+
+    Every token has one from its first moment. `held` and `holder_count` leave the
+    treasury out. Until `is_open`, a history with times of its own may be imported,
+    whose entries and prices may come in turns that are not those of their times.
+    """
+
+    token = models.OneToOneField(
+        Token, models.CASCADE, primary_key=True, related_name="ledger_head"
+    )
+    last_seq = models.BigIntegerField(default=0)
+    last_price = models.BigIntegerField(default=0)
+    last_effective_at = models.DateTimeField(null=True)
+    last_price_at = models.DateTimeField(null=True)
+    supply = Units(default=0)
+    held = Units(default=0)
+    holder_count = models.BigIntegerField(default=0)
+    price_cents = models.BigIntegerField(null=True)
+    fingerprint = models.DecimalField(
+        max_digits=30,
+        decimal_places=0,
+        default=0,
+        help_text="Sum of digests of all entries and prices: betrays tampering.",
+    )
+    is_open = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(held__gte=0)
+                & Q(held__lte=models.F("supply"))
+                & Q(supply__lte=MAX_UNITS),
+                name="ledger_held_within_supply_within_uint64",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_open=False)
+                | Q(price_cents__isnull=True)
+                | Q(
+                    LessThanOrEqual(
+                        ExpressionWrapper(
+                            models.F("supply") * models.F("price_cents"),
+                            models.DecimalField(),
+                        ),
+                        MAX_VALUE,
+                    )
+                ),
+                name="ledger_value_of_supply_within_bounds",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.token} at {self.last_seq}"
+
+
+class LedgerTransaction(models.Model):
+    """Units that were made, moved or destroyed, and how the token stood afterwards."""
+
+    class Kind(models.TextChoices):
+        MINT = "MINT", "Mint"
+        ALLOCATE = "ALLOCATE", "Allocate"
+        TRANSFER = "TRANSFER", "Transfer"
+        RETURN = "RETURN", "Return"
+        BURN = "BURN", "Burn"
+        FORCED_TRANSFER = "FORCED_TRANSFER", "Forced transfer"
+        LEGACY_DELIVERY = "LEGACY_DELIVERY", "Legacy delivery"
+        REVERSAL = "REVERSAL", "Reversal"
+
+    pk = models.CompositePrimaryKey("token_id", "seq")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="transactions", db_index=False
+    )
+    seq = models.BigIntegerField(help_text="From 1, without gaps, per token.")
+    kind = models.CharField(max_length=15, choices=Kind)
+    source = models.ForeignKey(
+        LedgerAccount, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    target = models.ForeignKey(
+        LedgerAccount, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    amount = Units()
+    effective_at = models.DateTimeField()
+    recorded_at = models.DateTimeField(db_default=Now(), editable=False)
+    supply_after = Units()
+    held_after = Units()
+    holders_after = models.BigIntegerField()
+    actor = models.CharField(max_length=ACTOR_LENGTH)
+    reason = models.CharField(max_length=REASON_LENGTH, blank=True)
+    chain_reference = models.CharField(max_length=100, null=True)
+    legacy_shareholder = models.ForeignKey(
+        "issuers.LegacyShareholder",
+        models.PROTECT,
+        null=True,
+        related_name="transactions",
+        db_index=False,
+    )
+    reverses = models.BigIntegerField(null=True, help_text="The seq that it undoes.")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(amount__gt=0), name="ledger_amount_is_positive"
+            ),
+            models.CheckConstraint(
+                condition=~Q(source__isnull=True, target__isnull=True)
+                & ~Q(source=models.F("target")),
+                name="ledger_units_come_or_go",
+            ),
+            models.CheckConstraint(
+                condition=Q(("kind", "REVERSAL"), ("reverses__isnull", False))
+                | ~Q(kind="REVERSAL") & Q(reverses__isnull=True),
+                name="ledger_reversal_names_what_it_reverses",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="LEGACY_DELIVERY", legacy_shareholder__isnull=False)
+                | ~Q(kind="LEGACY_DELIVERY") & Q(legacy_shareholder__isnull=True),
+                name="ledger_delivery_names_its_legacy_shareholder",
+            ),
+            models.UniqueConstraint(
+                fields=["legacy_shareholder"],
+                condition=Q(legacy_shareholder__isnull=False),
+                name="legacy_shares_are_delivered_once",
+            ),
+            models.UniqueConstraint(
+                fields=["token", "reverses"],
+                condition=Q(reverses__isnull=False),
+                name="ledger_entry_is_reversed_once",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["token", "-effective_at", "-seq"],
+                include=["supply_after", "held_after", "holders_after"],
+                name="ledger_state_at",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.token} {self.seq}: {self.kind} {self.amount}"
+
+
+class LedgerPosting(models.Model):
+    """One side of a transaction, and the account's balance after it.
+
+    A trigger compares each with its transaction, which has the foreign keys.
+    """
+
+    pk = models.CompositePrimaryKey("token_id", "seq", "leg")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    seq = models.BigIntegerField()
+    leg = models.SmallIntegerField(help_text="1: units leave. 2: units come.")
+    account = models.ForeignKey(
+        LedgerAccount,
+        models.PROTECT,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+    )
+    delta = models.DecimalField(max_digits=21, decimal_places=0)
+    balance_after = Units()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(leg=1, delta__lt=0) | Q(leg=2, delta__gt=0),
+                name="ledger_first_leg_takes_second_gives",
+            ),
+            models.CheckConstraint(
+                condition=Q(balance_after__gte=0),
+                name="ledger_balance_after_is_not_negative",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["token", "account", "-seq"],
+                include=["balance_after"],
+                name="ledger_balance_at",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.token} {self.seq}.{self.leg}: {self.delta}"
+
+
+class HolderBalanceQuerySet(models.QuerySet):
+    def visible_to(self, caller: Caller | None):
+        """With the scope: balances of tokens whose issuer it has a grant for."""
+        if caller is None or Scope.CAPTABLE_READ not in caller.scopes:
+            return self.none()
+        if caller.granted_issuers is None:
+            return self
+        return self.filter(token__issuer__in=caller.granted_issuers)
+
+
+class HolderBalance(models.Model):
+    """An account's balance of a token as its last posting left it; derived."""
+
+    pk = models.CompositePrimaryKey("token_id", "account_id")
+    token = models.ForeignKey(
+        Token,
+        models.PROTECT,
+        related_name="balances",
+        db_index=False,
+        db_constraint=False,
+    )
+    account = models.ForeignKey(
+        LedgerAccount, models.PROTECT, related_name="balances", db_constraint=False
+    )
+    # The account's, here so that holders are listed without a look at their accounts.
+    user = models.ForeignKey(
+        User,
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+    )
+    balance = Units()
+    last_seq = models.BigIntegerField()
+
+    objects = HolderBalanceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(balance__gte=0), name="holder_balance_is_not_negative"
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.account}: {self.balance} {self.token}"

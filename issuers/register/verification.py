@@ -1,0 +1,293 @@
+"""What must be true of the register, each as one SQL statement.
+
+A statement gives a figure, how many things it compared or the number that it found,
+and how many breaches.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db import connection
+
+from issuers.models.tokens import MAX_UNITS, MAX_VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    rule: str
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    rule: str
+    figure: int
+    breaches: int
+
+
+def verify() -> Iterator[Finding]:
+    """Check every invariant, all of them in one statement: so they see one state."""
+    counted = " UNION ALL ".join(
+        f"SELECT {place}, found.* FROM ({invariant.statement}) AS found (figure, wrong)"
+        for place, invariant in enumerate(INVARIANTS)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"{counted} ORDER BY 1")
+        for place, figure, breaches in cursor.fetchall():
+            rule = INVARIANTS[place].rule
+            yield Finding(rule, int(figure or 0), int(breaches or 0))
+
+
+INVARIANTS = (
+    Invariant(
+        "every token has a head",
+        """
+        SELECT count(*), count(*) FILTER (WHERE h.token_id IS NULL)
+        FROM issuers_token t LEFT JOIN issuers_tokenledgerhead h ON h.token_id = t.id
+        """,
+    ),
+    Invariant(
+        "entries are numbered from 1 without gaps, up to their head's",
+        """
+        SELECT sum(entries), count(*) FILTER (WHERE entries <> last
+            OR entries > 0 AND (first <> 1 OR entries <> h.last_seq)
+            OR entries = 0 AND h.last_seq <> 0)
+        FROM (
+            SELECT h.token_id, h.last_seq, count(x.seq) AS entries,
+                coalesce(min(x.seq), 0) AS first, coalesce(max(x.seq), 0) AS last
+            FROM issuers_tokenledgerhead h
+            LEFT JOIN issuers_ledgertransaction x ON x.token_id = h.token_id
+            GROUP BY h.token_id
+        ) h
+        """,
+    ),
+    Invariant(
+        "prices are numbered from 1 without gaps, up to their head's",
+        """
+        SELECT sum(prices), count(*) FILTER (WHERE prices <> last
+            OR prices <> h.last_price OR prices > 0 AND first <> 1)
+        FROM (
+            SELECT h.token_id, h.last_price, count(x.number) AS prices,
+                coalesce(min(x.number), 0) AS first,
+                coalesce(max(x.number), 0) AS last
+            FROM issuers_tokenledgerhead h
+            LEFT JOIN issuers_tokenprice x ON x.token_id = h.token_id
+            GROUP BY h.token_id
+        ) h
+        """,
+    ),
+    Invariant(
+        "times never run backwards, nor into the future",
+        """
+        SELECT count(*), count(*) FILTER (
+            WHERE effective_at < before OR effective_at > clock_timestamp())
+        FROM (
+            SELECT effective_at,
+                lag(effective_at) OVER (PARTITION BY token_id ORDER BY seq) AS before
+            FROM issuers_ledgertransaction
+            UNION ALL
+            SELECT effective_at,
+                lag(effective_at) OVER (PARTITION BY token_id ORDER BY number)
+            FROM issuers_tokenprice
+        ) x
+        """,
+    ),
+    Invariant(
+        "entries and prices say what they said when they were written",
+        """
+        SELECT sum(said), count(*) FILTER (WHERE fingerprint <> digests)
+        FROM (
+            SELECT h.fingerprint, count(s.said) AS said,
+                coalesce(sum(register_digest(s.said)), 0) AS digests
+            FROM issuers_tokenledgerhead h
+            LEFT JOIN register_said s ON s.token_id = h.token_id
+            GROUP BY h.token_id
+        ) x
+        """,
+    ),
+    Invariant(
+        "every entry has its postings, and every posting its entry",
+        """
+        SELECT count(*), count(*) FILTER (WHERE (x.delta, x.account_id)
+            IS DISTINCT FROM (p.delta, p.account_id))
+        FROM (
+            SELECT token_id, seq, 1 AS leg, source_id AS account_id, -amount AS delta
+            FROM issuers_ledgertransaction WHERE source_id IS NOT NULL
+            UNION ALL
+            SELECT token_id, seq, 2, target_id, amount
+            FROM issuers_ledgertransaction WHERE target_id IS NOT NULL
+        ) x
+        FULL JOIN issuers_ledgerposting p
+            ON p.token_id = x.token_id AND p.seq = x.seq AND p.leg = x.leg
+        """,
+    ),
+    Invariant(
+        "every balance is the sum of its postings, and none is negative",
+        """
+        SELECT count(*), count(*) FILTER (
+            WHERE balance_after <> summed OR balance_after < 0)
+        FROM (
+            SELECT balance_after, sum(delta) OVER (
+                PARTITION BY token_id, account_id ORDER BY seq) AS summed
+            FROM issuers_ledgerposting
+        ) x
+        """,
+    ),
+    Invariant(
+        "every entry tells supply, held units and holders as they were after it",
+        """
+        SELECT count(*), count(*) FILTER (WHERE supply_after <> supply
+            OR held_after <> held OR holders_after <> holders)
+        FROM (
+            SELECT t.supply_after, t.held_after, t.holders_after,
+                sum(coalesce(p.supply, 0)) OVER by_seq AS supply,
+                sum(coalesce(p.held, 0)) OVER by_seq AS held,
+                sum(coalesce(p.holders, 0)) OVER by_seq AS holders
+            FROM issuers_ledgertransaction t
+            LEFT JOIN (
+                SELECT p.token_id, p.seq, sum(p.delta) AS supply,
+                    sum(p.delta) FILTER (WHERE a.kind = 'HOLDER') AS held,
+                    sum((p.balance_after > 0)::int
+                        - (p.balance_after - p.delta > 0)::int)
+                        FILTER (WHERE a.kind = 'HOLDER') AS holders
+                FROM issuers_ledgerposting p
+                JOIN issuers_ledgeraccount a ON a.id = p.account_id
+                GROUP BY p.token_id, p.seq
+            ) p ON p.token_id = t.token_id AND p.seq = t.seq
+            WINDOW by_seq AS (PARTITION BY t.token_id ORDER BY t.seq)
+        ) x
+        """,
+    ),
+    Invariant(
+        "every holder's balance is that of the last posting",
+        """
+        SELECT count(*), count(*) FILTER (WHERE (b.balance, b.last_seq)
+            IS DISTINCT FROM (p.balance_after, p.seq))
+        FROM issuers_holderbalance b
+        FULL JOIN (
+            SELECT DISTINCT ON (token_id, account_id)
+                token_id, account_id, seq, balance_after
+            FROM issuers_ledgerposting ORDER BY token_id, account_id, seq DESC
+        ) p ON p.token_id = b.token_id AND p.account_id = b.account_id
+        """,
+    ),
+    Invariant(
+        "Σ balances = supply, Σ holders' balances = held, and as many holders",
+        """
+        SELECT sum(supply), count(*) FILTER (WHERE supply <> balances
+            OR held <> holders_balances OR holder_count <> holders)
+        FROM (
+            SELECT h.supply, h.held, h.holder_count,
+                coalesce(sum(b.balance), 0) AS balances,
+                coalesce(sum(b.balance) FILTER (WHERE a.kind = 'HOLDER'), 0)
+                    AS holders_balances,
+                count(*) FILTER (WHERE a.kind = 'HOLDER' AND b.balance > 0) AS holders
+            FROM issuers_tokenledgerhead h
+            LEFT JOIN issuers_holderbalance b ON b.token_id = h.token_id
+            LEFT JOIN issuers_ledgeraccount a ON a.id = b.account_id
+            GROUP BY h.token_id
+        ) x
+        """,
+    ),
+    Invariant(
+        "0 ≤ held ≤ supply ≤ 2⁶⁴−1, and supply × price ≤ 2⁶³−1 cents",
+        f"""
+        SELECT count(*), count(*) FILTER (WHERE NOT (
+            0 <= held AND held <= supply AND supply <= {MAX_UNITS}
+            AND supply * coalesce(price_cents, 0) <= {MAX_VALUE}))
+        FROM issuers_tokenledgerhead
+        """,
+    ),
+    Invariant(
+        "heads stand where their last entry and price do",
+        """
+        SELECT count(*), count(*) FILTER (
+            WHERE (t.supply_after, t.held_after, t.holders_after, t.effective_at)
+                IS DISTINCT FROM (h.supply, h.held, h.holder_count, h.last_effective_at)
+                AND h.last_seq > 0
+            OR (p.price_cents, p.effective_at)
+                IS DISTINCT FROM (h.price_cents, h.last_price_at))
+        FROM issuers_tokenledgerhead h
+        LEFT JOIN issuers_ledgertransaction t
+            ON t.token_id = h.token_id AND t.seq = h.last_seq
+        LEFT JOIN issuers_tokenprice p
+            ON p.token_id = h.token_id AND p.number = h.last_price
+        """,
+    ),
+    Invariant(
+        "treasuries belong to the token's issuer, holders' accounts to their users",
+        """
+        SELECT count(*), count(*) FILTER (WHERE wrong) FROM (
+            SELECT u.user_id <> a.user_id AS wrong
+            FROM issuers_ledgeraccount a
+            JOIN accounts_userholder u ON u.id = a.holder_id
+            UNION ALL
+            SELECT b.user_id IS DISTINCT FROM a.user_id
+            FROM issuers_holderbalance b
+            JOIN issuers_ledgeraccount a ON a.id = b.account_id
+            UNION ALL
+            SELECT a.issuer_id <> t.issuer_id
+            FROM issuers_holderbalance b
+            JOIN issuers_ledgeraccount a ON a.id = b.account_id AND a.kind = 'TREASURY'
+            JOIN issuers_token t ON t.id = b.token_id
+        ) x
+        """,
+    ),
+    Invariant(
+        "reversals move back what they reverse",
+        """
+        SELECT count(*), count(*) FILTER (
+            WHERE (r.source_id, r.target_id, r.amount)
+                IS DISTINCT FROM (t.target_id, t.source_id, t.amount)
+            OR t.seq >= r.seq OR t.kind = 'REVERSAL')
+        FROM issuers_ledgertransaction r
+        LEFT JOIN issuers_ledgertransaction t
+            ON t.token_id = r.token_id AND t.seq = r.reverses
+        WHERE r.kind = 'REVERSAL'
+        """,
+    ),
+    Invariant(
+        "delivered legacy shares and deliveries in the ledger are the same",
+        """
+        SELECT count(*), count(*) FILTER (
+            WHERE (s.token_id, s.ledger_seq, s.number_of_shares, s.user_id,
+                    s.delivered_at, s.delivered_by, s.issuer_id)
+                IS DISTINCT FROM (t.token_id, t.seq, t.amount, a.user_id,
+                    t.effective_at, t.actor, k.issuer_id))
+        FROM (SELECT * FROM issuers_legacyshareholder WHERE status = 'DELIVERED') s
+        FULL JOIN (
+            SELECT * FROM issuers_ledgertransaction
+            WHERE legacy_shareholder_id IS NOT NULL
+        ) t ON t.legacy_shareholder_id = s.id
+        LEFT JOIN issuers_ledgeraccount a ON a.id = t.target_id
+        LEFT JOIN issuers_token k ON k.id = t.token_id
+        """,
+    ),
+    Invariant(
+        "|Σ percentages − 1| < 1e-9 for every issuer with holders",
+        """
+        SELECT count(*), count(*) FILTER (WHERE abs(shares - 1) >= 1e-9) FROM (
+            SELECT sum((value / total)::float8) AS shares
+            FROM (
+                SELECT issuer_id, value, sum(value) OVER (PARTITION BY issuer_id) total
+                FROM (
+                    SELECT t.issuer_id, sum(b.balance * h.price_cents) AS value
+                    FROM issuers_holderbalance b
+                    JOIN issuers_ledgeraccount a
+                        ON a.id = b.account_id AND a.kind = 'HOLDER'
+                    JOIN issuers_token t ON t.id = b.token_id
+                    JOIN issuers_tokenledgerhead h ON h.token_id = t.id
+                    GROUP BY t.issuer_id, b.account_id
+                ) x
+            ) x WHERE total > 0 GROUP BY issuer_id
+        ) x
+        """,
+    ),
+    Invariant(
+        "the guards are in force",
+        """
+        SELECT count(*), 11 - count(*) FILTER (WHERE tgenabled IN ('O', 'A'))
+        FROM pg_trigger WHERE tgname LIKE 'register\\_%' AND NOT tgisinternal
+        """,
+    ),
+)

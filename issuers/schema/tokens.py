@@ -1,0 +1,103 @@
+"""Tokens."""
+
+from uuid import UUID
+
+import graphene
+
+from accounts.access import Scope, requires
+from issuers import models
+from issuers.register.models import TokenLedgerHead
+from issuers.schema.rows import ids, read_issuers
+from partnerapi.graphql.relay import (
+    Connection,
+    ModelType,
+    Node,
+    enumeration,
+)
+from partnerapi.graphql.resolvers import needs
+from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.statements import Key, List
+
+TOKENS = List(
+    "tokens",
+    "Token",
+    models.Token,
+    (Key("issuers_token.created_at", "timestamptz"),),
+    parent="issuer_id",
+)
+
+
+MarketType = models.Token.MarketType
+
+
+IssuerMarketType = enumeration(
+    MarketType,
+    "IssuerMarketType",
+    "The market on which a token is sold.",
+    {
+        MarketType.PRIMARY_MARKET: "Initial offering phase, tokens sold directly by "
+        "the issuer.",
+        MarketType.SECONDARY_MARKET: "Post-offering phase, tokens traded between "
+        "investors.",
+    },
+)
+
+
+Visibility = models.Token.Visibility
+
+
+TokenVisibility = enumeration(
+    Visibility,
+    "TokenVisibility",
+    "Who can see a token.",
+    {
+        Visibility.PUBLIC: "Everybody.",
+        Visibility.PRIVATE: "Partners with a grant for the issuer.",
+    },
+)
+
+
+class Token(ModelType):
+    """A tokenised share class of an issuer."""
+
+    class Meta:
+        model = models.Token
+        fields = ["name", "symbol", "isin", "contract_address", "network"]
+        interfaces = [Node]
+
+    issuer = graphene.Field(
+        "issuers.schema.issuers.Issuer",
+        required=True,
+        description="Issuer of the token.",
+    )
+    market_type = IssuerMarketType(
+        required=True, description="Market on which the token is sold."
+    )
+    visibility = TokenVisibility(required=True, description="Who can see the token.")
+    created_at = Time(required=True, description="When the token was registered.")
+    current_price = Uint64(
+        description="Latest unit price, euro cents; null before the first. Needs the "
+        "scope `issuers:read`."
+    )
+    total_supply = Uint64(
+        description="Units that exist now. Needs the scope `issuers:read`."
+    )
+
+    @needs("issuer_id")
+    def resolve_issuer(tokens, info):
+        return read_issuers([token.issuer_id for token in tokens], info)
+
+    @requires(Scope.ISSUERS_READ)
+    def resolve_current_price(tokens, info):
+        heads = TokenLedgerHead.objects.in_bulk(ids(tokens))
+        return [heads[UUID(token.id)].price_cents for token in tokens]
+
+    @requires(Scope.ISSUERS_READ)
+    def resolve_total_supply(tokens, info):
+        heads = TokenLedgerHead.objects.in_bulk(ids(tokens))
+        return [heads[UUID(token.id)].supply for token in tokens]
+
+
+class TokenConnection(Connection):
+    class Meta:
+        node = Token

@@ -1,0 +1,30 @@
+"""Which users a caller may see: those whom some other field shows it."""
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+
+from accounts.access import Caller, Scope
+from accounts.models import Account, User, UserHolder
+from issuers.legacy.models import LegacyShareholder
+from issuers.models.issuers import Issuer
+from issuers.register.models import HolderBalance
+
+
+def users_visible_to(caller: Caller | None) -> models.QuerySet[User]:
+    """Owners, shareholders, own clients, and whoever has been in a register."""
+    if caller is None:
+        return User.objects.none()
+    balances = HolderBalance.objects.visible_to(caller)
+    shareholdings = LegacyShareholder.objects.visible_to(caller)
+    accounts = Account.objects.visible_to(caller)
+    reached = Q(Exists(shareholdings.filter(user=OuterRef("pk"))))
+    reached |= Q(Exists(accounts.filter(user=OuterRef("pk"))))
+    reached |= Q(Exists(balances.filter(account__user=OuterRef("pk"))))
+    if Scope.ISSUERS_READ in caller.scopes:
+        reached |= Q(Exists(Issuer.objects.filter(owner=OuterRef("pk"))))
+    return User.objects.filter(reached)
+
+
+def holders_visible_to(caller: Caller | None) -> models.QuerySet[UserHolder]:
+    """The holder profiles of the users whom the caller may see."""
+    return UserHolder.objects.filter(user__in=users_visible_to(caller))

@@ -1,0 +1,220 @@
+"""Keeps order books current from their logs, for any number of tokens.
+
+The tables are the truth. Every second all heads are compared with the books; in
+between notifications say which logs have grown. Either way what follows a book's last
+number is read, and whole messages are applied. A book that the log no longer leads on
+from is made anew from the newest snapshot and what follows it.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+from threading import Event, Thread
+from time import monotonic
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError, connection
+
+from marketdata.books.listen import Listener
+from marketdata.books.livebook import BrokenLog, LiveBook, PrunedLog
+from marketdata.books.reading import Broken, advance, make_books, read_heads
+from partnerapi.core.outages import Outage
+
+__all__ = ["Feed", "LiveBook"]
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+ROUND_SECONDS = 0.005
+"""Between the beginnings of two rounds, so that a busy market costs no whole core."""
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 2.0
+"""Between attempts to reach PostgreSQL."""
+
+Heard = Callable[[Collection[LiveBook]], None]
+
+
+class Feed:
+    """The books of some tokens, or of every token on the secondary market (None).
+
+    `books` is replaced, never changed, when tokens come or go: who walks over it walks
+    over one state of it.
+    """
+
+    def __init__(self, token_ids: Iterable[UUID] | None = None) -> None:
+        self.token_ids = None if token_ids is None else list(token_ids)
+        self.books: dict[UUID, LiveBook] = {}
+        self.listeners: list[Heard] = []
+        # What listeners were not told yet, and what is still to be made anew: both
+        # outlast an outage that comes between.
+        self.changed: set[LiveBook] = set()
+        self.broken: Broken = {}
+        # Why a book could not be made; said once.
+        self.unsound: dict[UUID, str] = {}
+        self.look_at = 0.0
+        self.outage = Outage(
+            logger,
+            away="PostgreSQL does not answer (%s): order books wait",
+            back="PostgreSQL answers again: order books are followed",
+        )
+        self.pause = FIRST_PAUSE_SECONDS
+        self.stopping = Event()
+        self.listener = Listener(self.stopping)
+        self.thread = Thread(target=self.run, name="order books", daemon=True)
+
+    def listen(self, heard: Heard) -> None:
+        """Have the feed's thread call this with the books that changed, each round.
+
+        Those count, too, whose token was renamed, hidden or withdrawn. What it raises
+        ends the feed.
+        """
+        self.listeners.append(heard)
+
+    def start(self) -> None:
+        """Make all books, then follow the log in a thread.
+
+        Raises:
+            OperationalError: PostgreSQL does not answer.
+        """
+        self.look()
+        # Whoever listens finds these in `books`.
+        self.changed = set()
+        self.thread.start()
+
+    def stop(self) -> None:
+        self.stopping.set()
+        if self.is_alive:
+            self.thread.join()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the log is followed; an unforeseen error would have ended that."""
+        return self.thread.is_alive()
+
+    def run(self) -> None:
+        try:
+            while not self.stopping.is_set():
+                grown = self.listener.wait(self.look_at - monotonic())
+                began = monotonic()
+                self.attempt(grown)
+                changed, self.changed = self.changed, set()
+                if changed:
+                    for heard in self.listeners:
+                        heard(changed)
+                self.stopping.wait(began + ROUND_SECONDS - monotonic())
+        finally:
+            self.listener.close()
+            connection.close()
+
+    def attempt(self, grown: Iterable[UUID]) -> None:
+        """Make a round; where PostgreSQL does not answer, pause for a while."""
+        # A connection that has ended meanwhile is replaced without a word.
+        connection.close_if_unusable_or_obsolete()
+        try:
+            if monotonic() >= self.look_at:
+                self.look()
+            else:
+                books = [self.books[one] for one in grown if one in self.books]
+                advance(books, self.changed, self.broken)
+                self.rebuild()
+        except (OperationalError, InterfaceError) as error:
+            connection.close()
+            self.outage.begin(error)
+            # All heads are compared as soon as it answers.
+            self.look_at = 0.0
+            self.stopping.wait(self.pause)
+            self.pause = min(2 * self.pause, LONGEST_PAUSE_SECONDS)
+            return
+        self.pause = FIRST_PAUSE_SECONDS
+        self.outage.end()
+
+    def look(self) -> None:
+        """Compare all heads and tokens with the books, and catch up."""
+        rows = read_heads(self.token_ids)
+        self.look_at = monotonic() + LOOK_SECONDS
+        new = []
+        behind: dict[LiveBook, int] = {}
+        for token_id, *facts, last_sequence, last_trade in rows:
+            book = self.books.get(token_id)
+            if book is None:
+                new.append(token_id)
+                continue
+            if book.describe(*facts):
+                self.changed.add(book)
+            if last_sequence < book.read or last_trade < book.last_trade:
+                self.broken[book] = BrokenLog(
+                    f"it ends at change {last_sequence} and trade {last_trade}, before "
+                    f"{book.read} and {book.last_trade}"
+                )
+            elif (last_sequence, last_trade) != (book.read, book.last_trade):
+                behind[book] = last_sequence
+        advance(behind, self.changed, self.broken)
+        for book, last_sequence in behind.items():
+            if book.read < last_sequence:
+                self.broken.setdefault(
+                    book, PrunedLog(f"change {book.read + 1} is gone")
+                )
+        self.rebuild()
+        self.open(new)
+        listed = {row[0] for row in rows}
+        self.close([one for one in self.books if one not in listed])
+
+    def rebuild(self) -> None:
+        """Make the books anew that their logs do not lead on from.
+
+        Where the log has gone another way another LiveBook takes the place: so numbers
+        of one are always of one history.
+        """
+        if not self.broken:
+            return
+        made = self.make(book.token_id for book in self.broken)
+        replaced = []
+        for book, reason in self.broken.items():
+            was_pruned = isinstance(reason, PrunedLog)
+            logger.log(
+                logging.WARNING if was_pruned else logging.ERROR,
+                "The log of %s does not lead on from change %d (%s): its book is made "
+                "anew from the newest snapshot",
+                book.symbol, book.sequence, reason,
+            )  # fmt: skip
+            if was_pruned and book.token_id in made:
+                book.adopt(made.pop(book.token_id))
+                self.changed.add(book)
+            else:
+                replaced.append(book.token_id)
+        self.broken = {}
+        self.close(replaced)
+        self.add(made)
+
+    def open(self, token_ids: Collection[UUID]) -> None:
+        if token_ids:
+            self.add(self.make(token_ids))
+
+    def add(self, made: dict[UUID, LiveBook]) -> None:
+        if made:
+            self.books = self.books | made
+            self.changed.update(made.values())
+
+    def close(self, token_ids: Collection[UUID]) -> None:
+        if token_ids:
+            closed = {one: self.books[one] for one in token_ids}
+            for book in closed.values():
+                book.live = False
+            self.books = {n: b for n, b in self.books.items() if n not in closed}
+            self.changed.update(closed.values())
+
+    def make(self, token_ids: Iterable[UUID]) -> dict[UUID, LiveBook]:
+        """Books from their newest snapshots and what follows; those that can be made.
+
+        The others are tried again with each look.
+        """
+        made, broken = make_books(list(token_ids))
+        for book, reason in broken.items():
+            if self.unsound.get(book.token_id) != str(reason):
+                self.unsound[book.token_id] = str(reason)
+                logger.error(
+                    "The order book of %s can not be made from its newest snapshot and "
+                    "its log (%s): it is not served; see verify_books",
+                    book.symbol, reason,
+                )  # fmt: skip
+        for token_id in made:
+            self.unsound.pop(token_id, None)
+        return made

@@ -1,0 +1,206 @@
+"""One token's book as a feed keeps it: the feed's thread writes, any number look."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from threading import Lock
+from typing import NamedTuple
+from uuid import UUID
+
+from marketdata.books.orderbook import Change, Ladder, OrderBook
+
+JOURNAL_CHANGES = 4_000
+KEPT_TRADES = 2_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+ChangeRow = tuple[int, int, int, int, bool, int]
+"""Sequence, side, price in cents, quantity, ends_message, microseconds since 1970."""
+
+
+class BrokenLog(ValueError):
+    """The log does not lead on from where a book stands; the message says where."""
+
+
+class PrunedLog(BrokenLog):
+    """What follows the book was deleted before it was read."""
+
+
+class TradeRow(NamedTuple):
+    """Units that changed hands; price in euro cents."""
+
+    number: int
+    price: int
+    quantity: int
+    at: datetime
+
+
+class Numbered(NamedTuple):
+    """A ladder, and the last change that it holds."""
+
+    sequence: int
+    ladder: Ladder
+
+
+class LiveBook:
+    """A book that stands at change `sequence`, made at `at`; trades to `last_trade`.
+
+    Only a feed writes it. All its numbers are of one history; `rebuilt` counts how
+    often the log had been pruned before it was read. `live` is False once the feed
+    follows it no more: its token is gone, or its log has a hole or has gone another
+    way (another LiveBook then takes the place).
+    """
+
+    symbol: str
+    isin: str | None
+    name: str
+    issuer_id: str
+    is_public: bool
+
+    def __init__(self, token_id: UUID, *facts: str | bool | None) -> None:
+        self.token_id = token_id
+        self.facts: tuple[str | bool | None, ...] = ()
+        self.describe(*facts)
+        self.live = True
+        self.rebuilt = 0
+        self.lock = Lock()
+        self.stand_at(0, None, ())
+
+    def __repr__(self) -> str:
+        return f"<LiveBook {self.symbol} at {self.sequence}>"
+
+    def ladder(self, depth: int) -> Ladder:
+        """The `depth` best levels of each side, 0: all; one for all who look."""
+        return self.numbered_ladder(depth).ladder
+
+    def numbered_ladder(self, depth: int) -> Numbered:
+        """The same with the number to which `since` leads on from it."""
+        found = self.ladders.get(depth)
+        if found is None:
+            with self.lock:
+                # Whoever had the lock before may have made it, or changed the book.
+                found = self.ladders.get(depth)
+                if found is None:
+                    found = Numbered(self.sequence, self.book.ladder(depth))
+                    self.ladders[depth] = found
+        return found
+
+    def since(self, sequence: int) -> list[tuple[int, list[Change]]] | None:
+        """Each message after a change, in order: its last number, and its changes.
+
+        None where they are no longer kept, or no message ended at that number: then
+        only a whole ladder leads on.
+        """
+        with self.lock:
+            if not self.journal_begin <= sequence <= self.sequence:
+                return None
+            newest = reversed(self.journal)
+            messages = list(takewhile(lambda message: message[0] > sequence, newest))
+        messages.reverse()
+        if messages and messages[0][0] - len(messages[0][1]) != sequence:
+            return None
+        return messages
+
+    def trades_since(self, number: int) -> list[TradeRow] | None:
+        """Each trade after one, in order; None where they are no longer all kept."""
+        with self.lock:
+            if not self.last_trade - len(self.trades) <= number <= self.last_trade:
+                return None
+            newest = reversed(self.trades)
+            trades = list(takewhile(lambda trade: trade.number > number, newest))
+        trades.reverse()
+        return trades
+
+    @property
+    def trades_gone(self) -> int:
+        """The last trade that is no longer kept; 0: all are."""
+        with self.lock:
+            return self.last_trade - len(self.trades)
+
+    # What follows is for the feed's thread.
+
+    def describe(self, *facts: str | bool | None) -> bool:
+        """Take symbol, ISIN, name, issuer, is_public; whether one of them is new."""
+        if facts == self.facts:
+            return False
+        self.facts = facts
+        self.symbol, self.isin, self.name, self.issuer_id, self.is_public = facts  # type: ignore[assignment]
+        return True
+
+    def stand_at(
+        self, sequence: int, at: datetime | None, levels: Iterable[Change]
+    ) -> None:
+        """Begin at a snapshot; its levels are one message."""
+        self.book = OrderBook(levels)
+        self.sequence = sequence
+        self.at = at
+        self.ladders: dict[int, Numbered] = {}
+        self.journal: deque[tuple[int, list[Change]]] = deque()
+        self.journal_begin = sequence
+        # The last row that was read, and what it began: a page may end in a message.
+        self.read = sequence
+        self.last_row: ChangeRow | None = None
+        self.pending: list[Change] = []
+        self.trades: deque[TradeRow] = deque(maxlen=KEPT_TRADES)
+        self.last_trade = 0
+
+    def adopt(self, other: "LiveBook") -> None:
+        """Go on from a later book of the same token."""
+        with self.lock:
+            self.book, self.sequence, self.at = other.book, other.sequence, other.at
+            self.ladders = {}
+            self.journal, self.journal_begin = other.journal, other.journal_begin
+            self.read, self.last_row = other.read, other.last_row
+            self.pending = other.pending
+            self.trades, self.last_trade = other.trades, other.last_trade
+            self.rebuilt += 1
+
+    def extend(self, rows: Sequence[ChangeRow]) -> bool:
+        """Apply the messages that end in rows of the log; whether there was one.
+
+        The rows begin with the last one read before, where the log still has it.
+
+        Raises:
+            BrokenLog: they do not lead on from it.
+            ImpossibleChange, CrossedBook: the book can not make a message.
+        """
+        if rows[0][0] == self.read:
+            if self.last_row not in (None, rows[0]):
+                raise BrokenLog(f"change {self.read} is another one than was read")
+            rows = rows[1:]
+        before = self.sequence
+        for row in rows:
+            sequence, side, price, quantity, ends_message, at = row
+            if sequence != self.read + 1:
+                raise PrunedLog(f"change {self.read + 1} is gone, {sequence} is there")
+            self.read = sequence
+            self.last_row = row
+            self.pending.append(Change(side, price, quantity))
+            if ends_message:
+                changes, self.pending = self.pending, []
+                self.apply(changes, EPOCH + timedelta(microseconds=at))
+        return self.sequence != before
+
+    def apply(self, changes: list[Change], at: datetime) -> None:
+        with self.lock:
+            self.book.apply(changes)
+            self.sequence = self.read
+            self.at = at
+            self.ladders = {}
+            self.journal.append((self.sequence, changes))
+            while self.sequence - self.journal_begin > JOURNAL_CHANGES:
+                self.journal_begin, _ = self.journal.popleft()
+
+    def extend_trades(self, trades: Sequence[TradeRow]) -> None:
+        """Note trades.
+
+        Raises:
+            PrunedLog: they do not follow the last one.
+        """
+        if trades[0].number != self.last_trade + 1:
+            raise PrunedLog(
+                f"trade {self.last_trade + 1} is gone, {trades[0].number} is there"
+            )
+        with self.lock:
+            self.trades.extend(trades)
+            self.last_trade = trades[-1].number

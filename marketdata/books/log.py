@@ -1,0 +1,317 @@
+"""Writes the logs of the order books; nothing else does.
+
+The database keeps the numbers: a token's head says where its log stands, and whoever
+moves it on holds it until the end of the transaction, so that numbers have no gaps and
+are seen in their order. A writer keeps the books it writes on, each with the number it
+stands at, and checks every message there. One statement then writes, if the log still
+stands where the writer's book does; if another writer was first, the head is locked
+and the book read anew, so that each writer gets through at the second attempt.
+"""
+
+import contextlib
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from cachetools import LRUCache
+from django.db import connection, transaction
+from django.db.backends.signals import connection_created
+
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Price
+from issuers.register.models import TokenPrice
+from marketdata.books.notify import notify
+from marketdata.books.orderbook import (
+    Change,
+    CrossedBook,
+    ImpossibleChange,
+    Ladder,
+    OrderBook,
+)
+from partnerapi.core.database import array_text
+
+SNAPSHOT_EVERY = 1_000
+KEPT_BOOKS = 1_000
+MAX = 2**63 - 1
+
+
+class MarketClosed(Exception):
+    """A token without an order book; the message says how it gets one."""
+
+
+class Deal(NamedTuple):
+    """Units that changed hands, at a price in euro cents."""
+
+    price: int
+    quantity: int
+
+
+class Message(NamedTuple):
+    """One event of the market: its changes are applied whole."""
+
+    changes: Sequence[Change] = ()
+    deals: Sequence[Deal] = ()
+
+
+class Recorded(NamedTuple):
+    """The last numbers of a token's changes and trades, and the time of the call."""
+
+    sequence: int
+    trade: int
+    at: datetime
+
+
+class Standing(NamedTuple):
+    """A token's book at the change `sequence`; at `due` the next snapshot is due."""
+
+    book: OrderBook
+    sequence: int
+    due: int
+
+
+@dataclass(slots=True)
+class Kept:
+    """What this process remembers of a token, for one thread at a time."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    standing: Standing | None = None
+    is_contended: bool = False
+
+
+def record(token_id: UUID, messages: Sequence[Message], actor: str) -> Recorded:
+    """Append messages to a token's log: all of them or none, at the present instant.
+
+    A change's price is in euro cents and its quantity the level's units from then on;
+    after each message the best bid must be below the best ask. Deals become trades,
+    and the last of them the token's price, which `actor` is said to have recorded; a
+    price that the register refuses is logged there and the trades stand.
+
+    A transaction around this one holds the log until it ends; who writes several logs
+    in one takes them in the order of the tokens' ids.
+
+    Raises:
+        MarketClosed: there is no such token, or it is not on the secondary market.
+        ImpossibleChange: a change that the book can not make, or a price or quantity
+            that no order has.
+        CrossedBook: a message leaves the book crossed.
+        OperationalError: PostgreSQL does not answer. Where the connection ended in the
+            middle, all of the call may yet be in the log; the next call connects anew.
+    """
+    rows = Rows(messages)
+    try:
+        recorded = write(token_id, messages, rows, actor)
+    except (ImpossibleChange, CrossedBook) as error:
+        symbol = Token.objects.values_list("symbol", flat=True).get(pk=token_id)
+        raise type(error)(f"{symbol}: {error}") from None
+    transaction.on_commit(partial(notify, token_id))
+    return recorded
+
+
+class Rows:
+    """Messages as the columns of the log's tables."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self.sides: list[int] = []
+        self.prices: list[int] = []
+        self.quantities: list[int] = []
+        self.ends: list[bool] = []
+        for changes, _ in messages:
+            for side, price, quantity in changes:
+                self.sides.append(side)
+                self.prices.append(price)
+                self.quantities.append(quantity)
+            if changes:
+                self.ends += [False] * (len(changes) - 1)
+                self.ends.append(True)
+        deals = list(chain.from_iterable(message.deals for message in messages))
+        self.deal_prices = [price for price, _ in deals]
+        self.deal_quantities = [quantity for _, quantity in deals]
+
+    def check(self) -> None:
+        """Refuse numbers that no order has; OrderBook sees to the rest."""
+        for name, numbers, least in (
+            ("change's price", self.prices, 1),
+            ("change's quantity", self.quantities, 0),
+            ("trade's price", self.deal_prices, 1),
+            ("trade's quantity", self.deal_quantities, 1),
+        ):
+            if numbers and not least <= min(numbers) <= max(numbers) <= MAX:
+                wrong = next(n for n in numbers if not least <= n <= MAX)
+                raise ImpossibleChange(f"A {name} is {wrong}; it is {least} to {MAX}.")
+
+
+def write(
+    token_id: UUID, messages: Sequence[Message], rows: Rows, actor: str
+) -> Recorded:
+    if not connection.get_autocommit():
+        # What a transaction around this one may yet take back is remembered by nobody.
+        _, recorded = write_locked(token_id, messages, rows, actor)
+        return recorded
+    connection.close_if_unusable_or_obsolete()
+    connection.close_if_health_check_failed()
+    # If that takes a new connection, it is before a book is believed.
+    connection.ensure_connection()
+    mine = kept_of(token_id)
+    with mine.lock:
+        standing, mine.standing = mine.standing, None
+        written = None
+        if standing is not None and not mine.is_contended:
+            # Of a book that is not the newest, an error says nothing.
+            with contextlib.suppress(ImpossibleChange, CrossedBook):
+                written = append(token_id, standing, messages, rows, actor)
+        if written is None:
+            written = write_locked(token_id, messages, rows, actor)
+            found = written[1].sequence - len(rows.prices)
+            # While others write, too, it would only come too late again.
+            mine.is_contended = standing is not None and standing.sequence != found
+        mine.standing, recorded = written
+    return recorded
+
+
+def write_locked(
+    token_id: UUID, messages: Sequence[Message], rows: Rows, actor: str
+) -> tuple[Standing, Recorded]:
+    with transaction.atomic():
+        standing = lock_book(token_id)
+        written = append(token_id, standing, messages, rows, actor)
+        assert written is not None, "nobody moves a locked head on"
+    return written
+
+
+def append(
+    token_id: UUID,
+    standing: Standing,
+    messages: Sequence[Message],
+    rows: Rows,
+    actor: str,
+) -> tuple[Standing, Recorded] | None:
+    """Apply messages to a book and write them; None if the log stands elsewhere.
+
+    Unless something is returned, the book is of no more use.
+
+    Raises:
+        ImpossibleChange, CrossedBook: what the first wrong message breaks.
+    """
+    rows.check()
+    book = standing.book
+    for changes, _ in messages:
+        book.apply(changes)
+    sequence = standing.sequence + len(rows.prices)
+    due, image = standing.due, NO_IMAGE
+    if sequence >= due:
+        ladder = book.ladder()
+        due, image = next_snapshot(sequence, ladder), image_of(ladder)
+    columns = (
+        rows.sides, rows.prices, rows.quantities, rows.ends,
+        rows.deal_prices, rows.deal_quantities, *image,
+    )  # fmt: skip
+    texts = [None if column is None else array_text(column) for column in columns]
+    parameters = (token_id, standing.sequence, *texts)
+    if rows.deal_prices:
+        with transaction.atomic():
+            recorded = execute(parameters)
+            if recorded is not None:
+                # Deals of one call have one time: only the last is ever the price.
+                last = Price(token_id, rows.deal_prices[-1], TokenPrice.Source.TRADE)
+                ledger.set_prices([last], actor)
+    else:
+        recorded = execute(parameters)
+    if recorded is None:
+        return None
+    return Standing(book, sequence, due), recorded
+
+
+def next_snapshot(sequence: int, ladder: Ladder) -> int:
+    """Where one is due after one at this change, of this book.
+
+    All snapshots of a deep book together are no larger than its log is long.
+    """
+    return sequence + max(SNAPSHOT_EVERY, len(ladder.bids) + len(ladder.asks))
+
+
+Image = Sequence[list[int] | None]
+NO_IMAGE: Image = (None, None, None, None)
+
+
+def image_of(ladder: Ladder) -> Image:
+    """A snapshot's four columns."""
+    bids, asks = ladder
+    return (
+        [level.price for level in bids],
+        [level.quantity for level in bids],
+        [level.price for level in asks],
+        [level.quantity for level in asks],
+    )
+
+
+def execute(parameters: Sequence[Any]) -> Recorded | None:
+    with connection.cursor() as cursor:
+        cursor.execute(RECORD, parameters)
+        row = cursor.fetchone()
+    return None if row is None else Recorded(*row)
+
+
+def lock_book(token_id: UUID) -> Standing:
+    """Read a token's book with its head locked until the end of the transaction.
+
+    Raises:
+        MarketClosed: there is none.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_BOOK, [token_id])
+        row = cursor.fetchone()
+    if row is None:
+        raise closed(token_id)
+    sequence, snapshot, *levels = row
+    book = OrderBook(zip(*(column or () for column in levels), strict=True))
+    return Standing(book, sequence, next_snapshot(snapshot, book.ladder()))
+
+
+def closed(token_id: UUID) -> MarketClosed:
+    symbol = Token.objects.values_list("symbol", flat=True).filter(pk=token_id).first()
+    if symbol is None:
+        return MarketClosed(f"There is no token {token_id}.")
+    return MarketClosed(
+        f"{symbol} is not on the secondary market and has no order book; "
+        f"open_secondary_market {symbol} opens one."
+    )
+
+
+kept: LRUCache[UUID, Kept] = LRUCache(KEPT_BOOKS)
+kept_lock = threading.Lock()
+
+
+def forget(**connected: object) -> None:
+    """Keep no book beyond the connections to PostgreSQL.
+
+    One that was restored, or has taken over from another, may have lost changes: the
+    numbers that it gives again are then those of another book.
+    """
+    with kept_lock:
+        kept.clear()
+
+
+connection_created.connect(forget)
+
+
+def kept_of(token_id: UUID) -> Kept:
+    with kept_lock:
+        return kept.setdefault(token_id, Kept())
+
+
+RECORD = """
+    SELECT sequence, trade, at FROM marketdata_record(
+        %s, %s, %s::smallint[], %s::bigint[], %s::bigint[], %s::boolean[],
+        %s::bigint[], %s::bigint[],
+        %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
+"""
+
+LOCK_BOOK = """
+    SELECT sequence, snapshot, sides, prices, quantities FROM marketdata_lock_book(%s)
+"""

@@ -1,0 +1,175 @@
+"""Reads order books and what follows them from the logs, for many tokens at once.
+
+On Django's connection of the thread that asks; rows stay tuples.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from marketdata.books.livebook import EPOCH, BrokenLog, LiveBook, TradeRow
+from marketdata.books.orderbook import ASK, BID, Change, CrossedBook, ImpossibleChange
+from partnerapi.core.database import fetch
+
+PAGE_ROWS = 5_000
+"""Of one token, read at once."""
+RECENT_TRADES = 100
+"""Read when a book is made."""
+
+Broken = dict[LiveBook, ValueError]
+"""Books that their logs do not lead on from, and why."""
+
+
+def read_heads(token_ids: list[UUID] | None) -> list[tuple[Any, ...]]:
+    """Each token on the secondary market, of these or of all (None).
+
+    A row has its id, what LiveBook.describe takes, and its last change and trade.
+    """
+    return fetch(HEADS, [token_ids, token_ids], tuple)
+
+
+def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
+    """The books of tokens from their newest snapshots and what follows those."""
+    made: dict[UUID, LiveBook] = {}
+    broken: Broken = {}
+    ends: dict[LiveBook, int] = {}
+    # All statements see one state: nobody prunes the log between them.
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        for row in fetch(NEWEST, [token_ids], tuple):
+            token_id, *facts, last_sequence, last_trade, sequence, at = row[:-4]
+            book = made[token_id] = LiveBook(token_id, *facts)
+            ends[book] = last_sequence
+            try:
+                book.stand_at(sequence, at and instant(at), levels(*row[-4:]))
+            except ValueError as error:
+                # Columns of different lengths, or levels that no book has.
+                broken[book] = error
+            book.last_trade = last_trade
+        by_place = [book for book in ends if book not in broken]
+        ids = [book.token_id for book in by_place]
+        for place, *trade in fetch(RECENT_TRADES_OF, [ids], tuple):
+            by_place[place - 1].trades.appendleft(as_trade(*trade))
+        advance(by_place, set(), broken)
+    for book, last_sequence in ends.items():
+        if book.sequence != last_sequence and book not in broken:
+            broken[book] = BrokenLog(
+                f"it ends at change {book.sequence}, its head at {last_sequence}"
+            )
+    for book in broken:
+        del made[book.token_id]
+    return made, broken
+
+
+def levels(
+    bid_prices: list[int],
+    bid_quantities: list[int],
+    ask_prices: list[int],
+    ask_quantities: list[int],
+) -> Iterable[Change]:
+    for price, quantity in zip(bid_prices, bid_quantities, strict=True):
+        yield Change(BID, price, quantity)
+    for price, quantity in zip(ask_prices, ask_quantities, strict=True):
+        yield Change(ASK, price, quantity)
+
+
+def instant(microseconds: int) -> datetime:
+    return EPOCH + timedelta(microseconds=microseconds)
+
+
+def as_trade(number: int, price: int, quantity: int, at: int) -> TradeRow:
+    return TradeRow(number, price, quantity, instant(at))
+
+
+def advance(books: Iterable[LiveBook], moved: set[LiveBook], broken: Broken) -> None:
+    """Read on in the logs to their ends; note which books moved, and which can not.
+
+    One statement for all books, and more only for more than a page of one of them.
+    """
+    behind = list(books)
+    while behind:
+        ids = [book.token_id for book in behind]
+        changes = [book.read for book in behind]
+        trades = [book.last_trade for book in behind]
+        found = fetch(FOLLOWING, [ids, changes, trades], tuple)
+        more = []
+        for (place, is_trade), page in groupby(found, itemgetter(0, 1)):
+            book = behind[place - 1]
+            rows = [row[2:] for row in page]
+            try:
+                if is_trade:
+                    book.extend_trades(
+                        [
+                            as_trade(n, price, units, at)
+                            for n, _, price, units, _, at in rows
+                        ]
+                    )
+                    moved.add(book)
+                elif book.extend(rows):
+                    moved.add(book)
+            except (BrokenLog, ImpossibleChange, CrossedBook) as error:
+                broken[book] = error
+            if len(rows) == PAGE_ROWS:
+                more.append(book)
+        behind = [book for book in dict.fromkeys(more) if book not in broken]
+
+
+TOKEN = "t.symbol, t.isin, t.name, t.issuer_id::text, t.visibility = 'PUBLIC'"
+# Loading a timestamptz takes longer than all other columns of a row together.
+MICROSECONDS = "(extract(epoch FROM {}.at) * 1000000)::bigint"
+
+HEADS = f"""
+    SELECT h.token_id, {TOKEN}, h.last_sequence, h.last_trade
+    FROM marketdata_orderbookhead h JOIN issuers_token t ON t.id = h.token_id
+    WHERE t.market_type = 'SECONDARY_MARKET'
+      AND (%s::uuid[] IS NULL OR h.token_id = ANY (%s::uuid[]))
+"""
+NEWEST = f"""
+    SELECT h.token_id, {TOKEN}, h.last_sequence, h.last_trade,
+        coalesce(s.sequence, 0), {MICROSECONDS.format("s")},
+        coalesce(s.bid_prices, '{{}}'), coalesce(s.bid_quantities, '{{}}'),
+        coalesce(s.ask_prices, '{{}}'), coalesce(s.ask_quantities, '{{}}')
+    FROM marketdata_orderbookhead h
+    JOIN issuers_token t ON t.id = h.token_id
+    LEFT JOIN LATERAL (
+        SELECT * FROM marketdata_booksnapshot s WHERE s.token_id = h.token_id
+        ORDER BY s.sequence DESC LIMIT 1
+    ) s ON TRUE
+    WHERE h.token_id = ANY (%s::uuid[])
+"""
+# Changes from the last row that was read: a log that was restored, and has gone on in
+# another way, would else lead on from any book.
+FOLLOWING = f"""
+    SELECT w.place, l.is_trade, l.sequence, l.side, l.price_cents, l.quantity,
+        l.ends_message, {MICROSECONDS.format("l")}
+    FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[])
+        WITH ORDINALITY w (token_id, read, last_trade, place)
+    CROSS JOIN LATERAL (
+        (SELECT FALSE AS is_trade, sequence, side, price_cents, quantity,
+            ends_message, at
+        FROM marketdata_bookchange c
+        WHERE c.token_id = w.token_id AND c.sequence >= w.read
+        ORDER BY c.sequence LIMIT {PAGE_ROWS})
+        UNION ALL
+        (SELECT TRUE, sequence, NULL, price_cents, quantity, NULL, at
+        FROM marketdata_trade d
+        WHERE d.token_id = w.token_id AND d.sequence > w.last_trade
+        ORDER BY d.sequence LIMIT {PAGE_ROWS})
+    ) l
+    ORDER BY w.place, l.is_trade, l.sequence
+"""
+RECENT_TRADES_OF = f"""
+    SELECT w.place, d.sequence, d.price_cents, d.quantity, {MICROSECONDS.format("d")}
+    FROM unnest(%s::uuid[]) WITH ORDINALITY w (token_id, place)
+    CROSS JOIN LATERAL (
+        SELECT * FROM marketdata_trade d WHERE d.token_id = w.token_id
+        ORDER BY d.sequence DESC LIMIT {RECENT_TRADES}
+    ) d
+    ORDER BY w.place, d.sequence DESC
+"""

@@ -1,0 +1,390 @@
+"""What must be true of the order books' logs, and of what is derived from them.
+
+Each book is rebuilt, message by message, from where its log begins: from nothing, or
+from the oldest snapshot where the changes before it were pruned.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from issuers.models import Token
+from marketdata.books.livebook import Numbered
+from marketdata.books.orderbook import (
+    ASK,
+    BID,
+    CrossedBook,
+    ImpossibleChange,
+    Ladder,
+    Level,
+    OrderBook,
+)
+from marketdata.models import (
+    BookChange,
+    BookLevel,
+    BookSnapshot,
+    OrderBookHead,
+    Side,
+)
+
+ROWS_AT_ONCE = 5_000
+
+
+@dataclass(slots=True)
+class Rule:
+    """`figure` is how many things were compared; each breach is a sentence."""
+
+    says: str
+    figure: int = 0
+    breaches: list[str] = field(default_factory=list)
+
+
+class Rules:
+    def __init__(self) -> None:
+        self.logs = Rule("who is on the secondary market has a log, and nobody else")
+        self.changes = Rule("changes are numbered without gaps, up to their head's")
+        self.trades = Rule("trades are numbered without gaps, up to their head's")
+        self.times = Rule("times never run backwards")
+        self.digests = Rule("changes and trades are those that were written")
+        self.messages = Rule("every message can be, and leaves a book that can be")
+        self.snapshots = Rule("snapshots are the books rebuilt from the log")
+        self.levels = Rule("levels are those of the books rebuilt from the log")
+        self.feed = Rule("the feed's books are the books rebuilt from the log")
+
+    def all(self) -> list[Rule]:
+        return list(vars(self).values())
+
+
+def verify(
+    tokens: Collection[Token],
+    feed: Mapping[UUID, Numbered | None],
+    advance: Callable[[int], object] = lambda done: None,
+) -> list[Rule]:
+    """Check the logs of these tokens, each as it stands at one instant.
+
+    `feed` has the books of a feed by the token, None where it had a log when the feed
+    was started and the feed has no book of it; `advance` is told how many changes were
+    read.
+    """
+    rules = Rules()
+    for token in tokens:
+        with transaction.atomic(durable=True):
+            with connection.cursor() as cursor:
+                cursor.execute(ONE_INSTANT)
+            Verification(token, rules, feed).run(advance)
+    return rules.all()
+
+
+class Verification:
+    """Of one token, in a transaction that sees one instant."""
+
+    def __init__(
+        self, token: Token, rules: Rules, feed: Mapping[UUID, Numbered | None]
+    ) -> None:
+        self.token = token
+        self.rules = rules
+        self.followed = feed.get(token.pk)
+        self.lacks_feed = token.pk in feed and self.followed is None
+        self.sequence = 0
+        self.at: datetime | None = None
+        # None: not known before the next snapshot.
+        self.book: OrderBook | None = OrderBook()
+        self.snapshots: Iterator[BookSnapshot] = (
+            BookSnapshot.objects.filter(token=token).order_by("sequence").iterator(100)
+        )
+        self.snapshot = next(self.snapshots, None)
+        self.newest_snapshot = 0
+
+    def breach(self, rule: Rule, text: str) -> None:
+        rule.breaches.append(f"{self.token.symbol}: {text}")
+
+    def run(self, advance: Callable[[int], object]) -> None:
+        head = OrderBookHead.objects.filter(token=self.token).first()
+        # The market may have been opened since the token was read.
+        is_open = Token.objects.filter(
+            pk=self.token.pk, market_type=Token.MarketType.SECONDARY_MARKET
+        ).exists()
+        self.rules.logs.figure += 1
+        if is_open != (head is not None):
+            what = "no log" if is_open else "a log"
+            market = "on the secondary market" if is_open else "on the primary market"
+            self.breach(self.rules.logs, f"it is {market} and has {what}")
+        if head is None:
+            return
+        if self.lacks_feed:
+            self.breach(self.rules.feed, "the feed has no book of it")
+        covered = self.snapshot.sequence if self.snapshot else 0
+        covered_trade = self.snapshot.trade_sequence if self.snapshot else 0
+        first = self.read_changes(covered, advance)
+        self.check_end(head)
+        # Changes go before trades do.
+        self.check_trades(head, 0 if first == 1 else covered_trade)
+        self.check_digests()
+        self.check_levels()
+
+    def read_changes(
+        self, covered: int, advance: Callable[[int], object]
+    ) -> int | None:
+        """Rebuild the book; the number of the first change, None: there is none.
+
+        `covered` is where the oldest snapshot stands.
+        """
+        changes = BookChange.objects.filter(token=self.token).order_by("sequence")
+        first = changes.values_list("sequence", flat=True).first()
+        if first != 1:
+            # What was pruned ends where the oldest snapshot stands, or before.
+            self.sequence = covered if first is None else min(first - 1, covered)
+            if first is not None or covered:
+                self.book = None
+        self.compare()
+        message: list[tuple[int, int, int]] = []
+        rows = changes.values_list(
+            "sequence", "side", "price_cents", "quantity", "ends_message", "at"
+        )
+        read = 0
+        for sequence, side, price, quantity, ends, at in rows.iterator(ROWS_AT_ONCE):
+            if sequence != self.sequence + 1:
+                self.breach(
+                    self.rules.changes,
+                    f"change {sequence:,} follows {self.sequence:,}",
+                )
+                self.book = None
+            if self.at is not None and at < self.at:
+                self.breach(
+                    self.rules.times, f"change {sequence:,} is before the one ahead"
+                )
+            self.sequence, self.at = sequence, at
+            message.append((side, price, quantity))
+            if ends:
+                self.apply(message)
+                message = []
+                self.compare()
+            read += 1
+            if read % ROWS_AT_ONCE == 0:
+                advance(ROWS_AT_ONCE)
+        advance(read % ROWS_AT_ONCE)
+        self.rules.changes.figure += read
+        self.rules.times.figure += read
+        if message:
+            self.breach(
+                self.rules.messages, f"no message ends at change {self.sequence:,}"
+            )
+        return first
+
+    def apply(self, message: list[tuple[int, int, int]]) -> None:
+        self.rules.messages.figure += 1
+        if self.book is None:
+            return
+        try:
+            self.book.apply(message)
+        except (ImpossibleChange, CrossedBook) as error:
+            self.breach(
+                self.rules.messages,
+                f"the message that ends at change {self.sequence:,}: {error}",
+            )
+            self.book = None
+
+    def compare(self) -> None:
+        """Compare the book with the snapshot and the feed's book of the same change."""
+        while self.snapshot and self.snapshot.sequence < self.sequence:
+            self.breach(
+                self.rules.snapshots,
+                f"the one at change {self.snapshot.sequence:,} is within a message",
+            )
+            self.pass_snapshot()
+        if self.snapshot and self.snapshot.sequence == self.sequence:
+            self.compare_snapshot(self.snapshot)
+            self.pass_snapshot()
+        if self.followed and self.followed.sequence == self.sequence and self.book:
+            self.rules.feed.figure += 1
+            if self.followed.ladder != self.book.ladder():
+                self.breach(self.rules.feed, f"not so at change {self.sequence:,}")
+            self.followed = None
+
+    def pass_snapshot(self) -> None:
+        assert self.snapshot is not None
+        self.newest_snapshot = self.snapshot.sequence
+        self.snapshot = next(self.snapshots, None)
+
+    def compare_snapshot(self, snapshot: BookSnapshot) -> None:
+        self.rules.snapshots.figure += 1
+        ladder = ladder_of(snapshot)
+        where = f"the one at change {snapshot.sequence:,}"
+        if self.at is not None and snapshot.at != self.at:
+            self.breach(self.rules.snapshots, f"{where} has another time")
+        if self.book is not None:
+            if self.book.ladder() != ladder:
+                self.breach(self.rules.snapshots, f"{where} is another book")
+            return
+        try:
+            self.book = OrderBook(
+                (side, price, quantity)
+                for side in (BID, ASK)
+                for price, quantity in ladder[side]
+            )
+        except (ImpossibleChange, CrossedBook) as error:
+            self.breach(self.rules.snapshots, f"{where}: {error}")
+
+    def check_end(self, head: OrderBookHead) -> None:
+        if self.sequence != head.last_sequence:
+            self.breach(
+                self.rules.changes,
+                f"the last one is {self.sequence:,}, the head's {head.last_sequence:,}",
+            )
+        while self.snapshot:
+            self.breach(
+                self.rules.snapshots,
+                f"the one at change {self.snapshot.sequence:,} is after the last",
+            )
+            self.pass_snapshot()
+        if self.newest_snapshot != head.last_snapshot:
+            self.breach(
+                self.rules.snapshots,
+                f"the newest is at change {self.newest_snapshot:,}, the head's at "
+                f"{head.last_snapshot:,}",
+            )
+        if self.at is not None and (head.last_at is None or head.last_at < self.at):
+            self.breach(self.rules.times, "the head's is before the last change's")
+        if self.followed and self.followed.sequence > self.sequence:
+            self.breach(
+                self.rules.feed,
+                f"it stands at change {self.followed.sequence:,}, the log at "
+                f"{self.sequence:,}",
+            )
+
+    def check_trades(self, head: OrderBookHead, covered: int) -> None:
+        """`covered` is the last trade that pruning may have taken."""
+        with connection.cursor() as cursor:
+            cursor.execute(TRADES, [self.token.pk])
+            [(count, first, last, astray, backwards, at)] = cursor.fetchall()
+        self.rules.trades.figure += count
+        self.rules.times.figure += count
+        if first is not None and first > covered + 1:
+            self.breach(
+                self.rules.trades, f"the first is {first:,}, and not {covered + 1:,}"
+            )
+        if astray is not None:
+            self.breach(self.rules.trades, f"trade {astray:,} follows no other")
+        if (last or covered) != head.last_trade:
+            self.breach(
+                self.rules.trades,
+                f"the last one is {last or covered:,}, the head's {head.last_trade:,}",
+            )
+        if backwards is not None:
+            self.breach(
+                self.rules.times, f"trade {backwards:,} is before the one ahead"
+            )
+        if at is not None and (head.last_at is None or head.last_at < at):
+            self.breach(self.rules.times, "the head's is before the last trade's")
+
+    def check_digests(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(DIGESTS, {"token": self.token.pk})
+            for after, last, after_trade, last_trade, said, found in cursor:
+                self.rules.digests.figure += (last - after) + (last_trade - after_trade)
+                if said != found:
+                    self.breach(
+                        self.rules.digests,
+                        f"not all of the changes {after + 1:,} to {last:,} and trades "
+                        f"{after_trade + 1:,} to {last_trade:,}",
+                    )
+
+    def check_levels(self) -> None:
+        levels = BookLevel.objects.filter(token=self.token)
+        found = {
+            (side, price): quantity
+            for side, price, quantity in levels.values_list(
+                "side", "price_cents", "quantity"
+            )
+        }
+        self.rules.levels.figure += len(found)
+        if self.book is None:
+            return
+        ladder = self.book.ladder()
+        right = {
+            (side, price): quantity
+            for side in (BID, ASK)
+            for price, quantity in ladder[side]
+        }
+        for side, price in sorted(found.keys() | right.keys()):
+            level = side, price
+            if found.get(level) != right.get(level):
+                self.breach(
+                    self.rules.levels,
+                    f"{Side(side).label.lower()} {price:,} has "
+                    f"{found.get(level, 0):,} units, by the log {right.get(level, 0):,}"
+                    f" at change {self.sequence:,}",
+                )
+
+
+def ladder_of(snapshot: BookSnapshot) -> Ladder:
+    return Ladder(
+        tuple(map(Level, snapshot.bid_prices, snapshot.bid_quantities)),
+        tuple(map(Level, snapshot.ask_prices, snapshot.ask_quantities)),
+    )
+
+
+ONE_INSTANT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+TRADES = """
+    SELECT count(*), min(sequence), max(sequence),
+        min(sequence) FILTER (WHERE sequence <> before + 1),
+        min(sequence) FILTER (WHERE at < before_at), max(at)
+    FROM (
+        SELECT sequence, at, lag(sequence) OVER by_sequence AS before,
+            lag(at) OVER by_sequence AS before_at
+        FROM marketdata_trade WHERE token_id = %s
+        WINDOW by_sequence AS (ORDER BY sequence)
+    ) t
+"""
+
+# Between each two places whose sums are known: the beginning if all of the log is
+# there, the snapshots, and the head.
+DIGESTS = """
+    SELECT m.after, m.sequence, m.after_trade, m.trade, m.said, c.digests + d.digests
+    FROM (
+        SELECT sequence, trade, fingerprint - lag(fingerprint) OVER by_sequence AS said,
+            lag(sequence) OVER by_sequence AS after,
+            lag(trade) OVER by_sequence AS after_trade
+        FROM (
+            SELECT 0 AS kind, 0 AS sequence, 0 AS trade, 0 AS fingerprint
+            FROM marketdata_orderbookhead h
+            WHERE token_id = %(token)s AND NOT EXISTS (
+                SELECT FROM marketdata_booksnapshot s
+                WHERE s.token_id = h.token_id AND (
+                    s.sequence > 0 AND NOT EXISTS (
+                        SELECT FROM marketdata_bookchange
+                        WHERE token_id = h.token_id AND sequence = 1
+                    ) OR s.trade_sequence > 0 AND NOT EXISTS (
+                        SELECT FROM marketdata_trade
+                        WHERE token_id = h.token_id AND sequence = 1
+                    )
+                )
+            )
+            UNION ALL
+            SELECT 1, sequence, trade_sequence, fingerprint
+            FROM marketdata_booksnapshot WHERE token_id = %(token)s
+            UNION ALL
+            SELECT 2, last_sequence, last_trade, fingerprint
+            FROM marketdata_orderbookhead WHERE token_id = %(token)s
+        ) x
+        WINDOW by_sequence AS (ORDER BY kind, sequence)
+    ) m
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(marketdata_digest_change(
+            sequence, side, price_cents, quantity, ends_message, at)), 0) AS digests
+        FROM marketdata_bookchange WHERE token_id = %(token)s
+            AND sequence > m.after AND sequence <= m.sequence
+    ) c
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(marketdata_digest_trade(
+            sequence, price_cents, quantity, at)), 0) AS digests
+        FROM marketdata_trade WHERE token_id = %(token)s
+            AND sequence > m.after_trade AND sequence <= m.trade
+    ) d
+    WHERE m.after IS NOT NULL
+    ORDER BY m.sequence
+"""

@@ -1,0 +1,37 @@
+"""Who has failed to log on too often; what is remembered of anybody is bounded."""
+
+import threading
+from collections.abc import Iterable
+
+from cachetools import LRUCache
+
+from partnerapi.core.buckets import Bucket
+
+REMEMBERED = 10_000
+"""Names of whom failures are counted, and of those that once proved a key."""
+
+
+class FailedLogons:
+    """Counts failures of a login or an address, and forgets one every few seconds.
+
+    Its own process's: one acceptor owns its sessions. Thread-safe.
+    """
+
+    def __init__(self, per_minute: int) -> None:
+        self.per_minute = per_minute
+        self.buckets: LRUCache[str, Bucket] = LRUCache(REMEMBERED)
+        self.lock = threading.Lock()
+
+    def too_many(self, names: Iterable[str]) -> bool:
+        with self.lock:
+            return any(self.bucket(name).level < 1 for name in names)
+
+    def count(self, names: Iterable[str]) -> None:
+        with self.lock:
+            for name in names:
+                self.buckets.setdefault(name, self.bucket(name)).spend(1)
+
+    def bucket(self, name: str) -> Bucket:
+        """What a name may still fail; a full one is not kept."""
+        known = self.buckets.get(name)
+        return known or Bucket(self.per_minute, self.per_minute / 60)

@@ -1,0 +1,89 @@
+"""The first message of a connection: one whole Logon, or nothing passes."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from django.conf import settings
+from django.utils import timezone
+
+from marketdata.fix.acceptor.logon import READ_TAGS, Admission
+from marketdata.fix.protocol import wire
+
+LOGON_BYTES = 4096
+CLOSE_SECONDS = 1.0
+CHUNK = 65_536
+PASSED_ON = (34, 49, 52, 56, 43, 97, 122, 98, 108, 141)
+"""The fields of a Logon that the engine sees, besides the ticket."""
+
+
+class Cut(Exception):
+    """A connection is ended without an answer; the message is for our log."""
+
+
+class Stream(NamedTuple):
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+async def read_logon(reader: asyncio.StreamReader) -> tuple[dict[int, str], bytes]:
+    """The first message, which must be a whole Logon, and the bytes that follow it.
+
+    Raises:
+        Cut: it is none, or too long, or lacks what even a refusal needs.
+    """
+    decoder = wire.Decoder()
+    message = None
+    while message is None:
+        data = await reader.read(LOGON_BYTES)
+        if not data:
+            raise Cut("it ended without a Logon")
+        decoder.feed(data)
+        try:
+            message = decoder.next()
+        except ValueError:
+            # Not a word of it in the log: it may hold a key.
+            raise Cut("its first bytes are no well-formed FIX 4.4 message") from None
+        if len(message.raw if message else decoder.buffer) > LOGON_BYTES:
+            raise Cut(f"its first message is longer than {LOGON_BYTES} bytes")
+    if message.fields[2] != (35, "A"):
+        raise Cut("its first message is not a Logon")
+    tags = Counter(tag for tag, _ in message.fields)
+    if twice := [tag for tag in READ_TAGS if tags[tag] > 1]:
+        raise Cut(f"its Logon has tag {twice[0]} twice")
+    fields = dict(message.fields)
+    if missing := [tag for tag in (34, 49, 52, 56) if not fields.get(tag)]:
+        raise Cut(f"its Logon lacks tag {missing[0]}")
+    return fields, bytes(decoder.buffer)
+
+
+def with_ticket(logon: Mapping[int, str], admission: Admission) -> bytes:
+    """The Logon as the engine sees it: without the key, and nothing that it ignores."""
+    kept = [(tag, logon[tag]) for tag in PASSED_ON if logon.get(tag)]
+    return wire.encode([(35, "A"), *kept, (554, admission.ticket)])
+
+
+async def refuse(client: Stream, comp_id: str, text: str) -> None:
+    """Say why in a Logout, and let it be read."""
+    client.writer.write(
+        wire.encode(
+            [
+                (35, 5),
+                (34, 1),
+                (49, settings.FIX_COMP_ID),
+                (52, wire.utc_timestamp(timezone.now())),
+                (56, comp_id),
+                (58, text),
+            ]
+        )
+    )
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await client.writer.drain()
+            if client.writer.can_write_eof():
+                client.writer.write_eof()
+            # To close while bytes are unread would be a reset, which loses the Logout.
+            while await client.reader.read(CHUNK):
+                pass

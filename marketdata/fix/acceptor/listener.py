@@ -1,0 +1,268 @@
+"""What stands before the FIX engine: TLS, and the gate of the first message.
+
+A connection reaches the engine only with one whole Logon that was admitted; its key
+is replaced by a ticket.
+
+What ended a connection of TLS is held by it and, by its traceback, holds it, with
+buffers of 256 KB: tracebacks are dropped, as garbage is looked for seldom here.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from django.conf import settings
+from django.db import Error, connection
+from django.utils import timezone
+
+from marketdata.fix.acceptor.first_message import (
+    CHUNK,
+    CLOSE_SECONDS,
+    Cut,
+    Stream,
+    read_logon,
+    refuse,
+    with_ticket,
+)
+from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, NotForUs
+from marketdata.fix.acceptor.proxy import Passage
+from marketdata.fix.acceptor.sockets import listen, source
+from marketdata.fix.acceptor.sparing_log import SparingLog
+
+logger = logging.getLogger(__name__)
+
+LOGON_SECONDS = 5.0
+"""How long a connection may take from its first byte, of TLS too, to a whole Logon."""
+WRITE_BUFFER = 65_536
+AT_THE_GATE = 500
+"""Connections without a Logon; when more come, the one that waits longest is cut."""
+VERIFIERS, UNVERIFIED = 4, 64
+"""Threads that ask the database, and Logons that may wait for one of them."""
+BUSY = "Too many Logons at this moment; log on again in a few seconds."
+NO_DATABASE = "Keys can not be looked up at this moment; log on again in a minute."
+
+
+class Front:
+    """Takes connections, in a thread of its own, and leads partners to the engine.
+
+    The engine listens on `engine_port` of this machine. `context`: TLS; None: plain.
+    """
+
+    def __init__(
+        self,
+        admissions: Admissions,
+        engine_port: int,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        self.admissions = admissions
+        self.passage = Passage(engine_port)
+        self.context = context
+        self.connections: Counter[str] = Counter()
+        self.at_the_gate: dict[socket.socket, asyncio.Task[None]] = {}
+        self.served: set[asyncio.Task[None]] = set()
+        self.unverified = 0
+        self.gate, self.refused = SparingLog(logger), SparingLog(logger)
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.run, name="fix-front", daemon=True)
+
+    def listen(self) -> None:
+        """Take the port, `port` from now on; whoever connects waits for `start`.
+
+        Raises:
+            OSError: the address or the port is not to be had.
+        """
+        self.listener = listen(settings.FIX_HOST, settings.FIX_PORT)
+        self.port = self.listener.getsockname()[1]
+
+    def start(self) -> None:
+        """Serve who connects; `listen` has been called."""
+        self.verifiers = ThreadPoolExecutor(VERIFIERS, "fix-logon")
+        self.stopping = asyncio.Event()
+        self.accepting = self.loop.create_task(self.accept())
+        self.thread.start()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self.loop.call_soon_threadsafe(self.close_listener)
+
+    def close_listener(self) -> None:
+        if self.listener.fileno() < 0:
+            return
+        # A connection that has just come would be handed to a task that is cancelled.
+        self.loop.remove_reader(self.listener)
+        self.accepting.cancel()
+        self.listener.close()
+
+    def stop(self) -> None:
+        """Take no more connections, and end those there are.
+
+        Whom the engine has logged out before has CLOSE_SECONDS to read why.
+        """
+        self.close()
+        self.loop.call_soon_threadsafe(self.stopping.set)
+        self.thread.join()
+        self.verifiers.shutdown()
+
+    def run(self) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            self.loop.run_until_complete(self.accepting)
+        self.loop.run_until_complete(self.stopping.wait())
+        self.loop.run_until_complete(self.end_all())
+        self.loop.close()
+
+    async def end_all(self) -> None:
+        if self.served:
+            await asyncio.wait(self.served, timeout=CLOSE_SECONDS)
+        for task in self.served:
+            task.cancel("the acceptor stops")
+        await asyncio.gather(*self.served, return_exceptions=True)
+
+    async def accept(self) -> None:
+        while True:
+            try:
+                accepted, peer = await self.loop.sock_accept(self.listener)
+            except OSError as error:
+                # No more files may be open: wait for some to be closed.
+                self.gate.warn("No connection can be accepted: %s", error)
+                await asyncio.sleep(0.1)
+                continue
+            address = source(peer[0])
+            if self.connections[address] >= settings.FIX_CONNECTIONS_PER_ADDRESS:
+                self.gate.warn(
+                    "%s was cut: it holds %d connections already "
+                    "(FIX_CONNECTIONS_PER_ADDRESS)",
+                    address,
+                    self.connections[address],
+                )
+                accepted.close()
+                continue
+            self.connections[address] += 1
+            task = self.loop.create_task(self.serve(accepted, address))
+            self.served.add(task)
+            self.at_the_gate[accepted] = task
+            task.add_done_callback(
+                partial(self.end, accepted=accepted, address=address)
+            )
+            if len(self.at_the_gate) > AT_THE_GATE:
+                # Who means it sends a Logon at once: whoever waits longest goes.
+                longest = self.at_the_gate.pop(next(iter(self.at_the_gate)))
+                longest.cancel(f"more than {AT_THE_GATE} connections without a Logon")
+
+    def end(
+        self, task: asyncio.Task[None], accepted: socket.socket, address: str
+    ) -> None:
+        accepted.close()
+        self.served.discard(task)
+        self.at_the_gate.pop(accepted, None)
+        self.connections[address] -= 1
+        if not self.connections[address]:
+            del self.connections[address]
+        if not task.cancelled() and (error := task.exception()):
+            logger.error("A connection of %s failed", address, exc_info=error)
+
+    async def serve(self, accepted: socket.socket, address: str) -> None:
+        """One connection, from its first byte to its last."""
+        client: Stream | None = None
+        try:
+            try:
+                async with asyncio.timeout(LOGON_SECONDS):
+                    client = await self.open(accepted)
+                    logon, rest = await read_logon(client.reader)
+            except TimeoutError:
+                raise Cut(f"no whole Logon within {LOGON_SECONDS:.0f} s") from None
+            try:
+                admission = await self.admit(logon, address)
+            except NotForUs as refusal:
+                raise Cut(str(refusal)) from None
+            except LogonRefused as refusal:
+                self.refused.warn(
+                    "Logon of %.40r from %s was refused: %s",
+                    logon[49],
+                    address,
+                    refusal,
+                )
+                await refuse(client, logon[49], str(refusal))
+                return
+            self.at_the_gate.pop(accepted, None)
+            logger.info(
+                "%s (%s) logs on from %s", admission.comp_id, admission.login, address
+            )
+            try:
+                ticket = with_ticket(logon, admission)
+                await self.passage.lead(client, admission, ticket, rest)
+            finally:
+                self.admissions.leave(admission)
+        except Cut as cut:
+            self.gate.warn("%s was cut: %s", address, cut)
+        except OSError as error:
+            self.gate.warn("%s is gone: %s", address, error)
+            error.__traceback__ = None
+        except asyncio.CancelledError as end:
+            self.gate.warn("%s was cut: %s", address, *end.args)
+            raise
+        finally:
+            if client:
+                await close(client)
+
+    async def open(self, accepted: socket.socket) -> Stream:
+        """Its stream, after the handshake where there is TLS."""
+        reader = asyncio.StreamReader(CHUNK, self.loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=self.loop)
+        seconds = {
+            "ssl_handshake_timeout": LOGON_SECONDS,
+            "ssl_shutdown_timeout": CLOSE_SECONDS,
+        }
+        transport, _ = await self.loop.connect_accepted_socket(
+            lambda: protocol,
+            accepted,
+            ssl=self.context,
+            **(seconds if self.context else {}),
+        )
+        transport.set_write_buffer_limits(high=WRITE_BUFFER)
+        return Stream(
+            reader, asyncio.StreamWriter(transport, protocol, reader, self.loop)
+        )
+
+    async def admit(self, logon: Mapping[int, str], address: str) -> Admission:
+        """Judge a Logon in a thread that may wait for the database.
+
+        Raises:
+            LogonRefused
+        """
+        if self.unverified >= UNVERIFIED:
+            raise LogonRefused(BUSY)
+        self.unverified += 1
+        try:
+            return await self.loop.run_in_executor(
+                self.verifiers, self.verify, logon, address
+            )
+        except Error as error:
+            self.gate.warn("A Logon could not be judged: %s", error)
+            raise LogonRefused(NO_DATABASE) from None
+        finally:
+            self.unverified -= 1
+
+    def verify(self, logon: Mapping[int, str], address: str) -> Admission:
+        try:
+            return self.admissions.admit(logon, address, timezone.now())
+        finally:
+            # Logons are rare: none should meet a connection that has died meanwhile.
+            connection.close()
+
+
+async def close(client: Stream) -> None:
+    """End a connection; what is written has CLOSE_SECONDS to leave."""
+    client.writer.close()
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await client.writer.wait_closed()
+    except (TimeoutError, OSError) as error:
+        error.__traceback__ = None
+    client.writer.transport.abort()

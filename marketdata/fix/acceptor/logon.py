@@ -1,0 +1,263 @@
+"""Who may log on: a Logon against the rules of engagement, the keys and the CompIDs.
+
+It is judged before the FIX engine sees it. What the engine is given instead of the
+key is a ticket, good for one use within seconds, so that no secret reaches it.
+"""
+
+import re
+import secrets
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from time import monotonic
+
+from cachetools import LRUCache
+from django.conf import settings
+
+from accounts.access import Caller, Scope, Unauthenticated
+from accounts.models import ApiKey
+from issuers.callers import caller_of
+from marketdata.fix.acceptor.failed_logons import REMEMBERED, FailedLogons
+from marketdata.fix.acceptor.sequence_reset import Numbering
+from marketdata.models import FixSession
+from marketdata.models.sessions import pool
+
+LONGEST_HEARTBEAT = 60
+CLOCK_SECONDS = 30
+"""How far SendingTime(52) of a Logon may be from our clock."""
+TICKET_SECONDS = 10
+READ_TAGS = (34, 49, 52, 56, 98, 108, 141, 553, 554)
+LOGIN_LENGTH = 50
+PREFIX = "service-apikey_"
+CREDENTIALS_REFUSED = (
+    "Logon refused: Password(554) is not a live API key, or SenderCompID(49) is not a "
+    "CompID of its integration account. Send the whole key, as in X-Token-Auth, "
+    "and the CompID that you were given."
+)
+SCOPE_REFUSED = (
+    f"This API key lacks the scope {Scope.MARKETDATA_READ}; ask your account manager "
+    "for a key that has it."
+)
+KEY_ENDED = (
+    "The API key of this session is no longer live: revoked, expired, or of an "
+    "integration account that is off."
+)
+SWITCHED_OFF = "This FIX session is switched off; ask your account manager why."
+TOO_MANY_FAILURES = (
+    "Too many failed Logons from this address or for this login; correct the "
+    "credentials, wait a minute, and log on again."
+)
+COMP_ID = re.compile("[A-Z0-9]{1,20}")
+TIMESTAMP = re.compile(r"(\d{8}-\d\d:\d\d:\d\d)(?:\.(?:\d{3}|\d{6}|\d{9}))?", re.ASCII)
+
+
+class LogonRefused(Exception):
+    """A Logon that may not pass; the message says which rule and what to do."""
+
+
+class CredentialsRefused(LogonRefused):
+    """Whatever is wrong about the key and whose the CompID is; one text for all."""
+
+    def __init__(self) -> None:
+        super().__init__(CREDENTIALS_REFUSED)
+
+
+class NotForUs(LogonRefused):
+    """A session that nobody can have here gets no answer (FIX 4.4, test case 1S c).
+
+    TargetCompID(56) is not ours, or SenderCompID(49) not of the form we give out.
+    """
+
+
+@dataclass(slots=True, eq=False)
+class Admission:
+    """A Logon that may pass, and on whose behalf.
+
+    `caller` follows the database for as long as the session lives. `heartbeat` is
+    HeartBtInt(108), which may not change within a session. `numbering` is the
+    session's.
+    """
+
+    comp_id: str
+    key_id: str
+    caller: Caller
+    heartbeat: str = ""
+    ticket: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    numbering: Numbering = field(default_factory=Numbering, repr=False)
+
+    @property
+    def login(self) -> str:
+        return self.caller.login
+
+
+def check_rules(logon: Mapping[int, str], now: datetime) -> None:
+    """Refuse a Logon that breaks a rule which needs no secret to be known.
+
+    Raises:
+        NotForUs, LogonRefused
+    """
+    if logon.get(56) != settings.FIX_COMP_ID:
+        raise NotForUs(f"TargetCompID(56) is not {settings.FIX_COMP_ID}")
+    if logon.get(49) not in pool():
+        raise NotForUs("SenderCompID(49) is none of the pool's")
+    if not logon.get(554):
+        raise LogonRefused("Password(554) is missing: send your API key in it.")
+    if logon.get(98) != "0":
+        raise LogonRefused(
+            "EncryptMethod(98) must be 0 (none): encryption is TLS's business."
+        )
+    shortest, heartbeat = settings.FIX_MIN_HEARTBEAT, logon.get(108, "")
+    if not re.fullmatch("[0-9]{1,3}", heartbeat) or not (
+        shortest <= int(heartbeat) <= LONGEST_HEARTBEAT
+    ):
+        raise LogonRefused(
+            f"HeartBtInt(108) must be {shortest} to {LONGEST_HEARTBEAT} seconds; "
+            "set it in your engine."
+        )
+    if abs(sending_time(logon.get(52, "")) - now) > timedelta(seconds=CLOCK_SECONDS):
+        raise LogonRefused(
+            f"SendingTime(52) is more than {CLOCK_SECONDS} seconds from our clock, "
+            f"which shows {now:%Y%m%d-%H:%M:%S} UTC; set yours by NTP."
+        )
+    if settings.FIX_REQUIRE_RESET and logon.get(141) != "Y" and logon.get(34) != "1":
+        raise LogonRefused(
+            "Sequence numbers start anew with every Logon: send "
+            "ResetSeqNumFlag(141)=Y, or MsgSeqNum(34)=1."
+        )
+
+
+def sending_time(text: str) -> datetime:
+    """The instant of a UTCTimestamp, whole seconds.
+
+    Raises:
+        LogonRefused: it is none.
+    """
+    match = TIMESTAMP.fullmatch(text)
+    try:
+        if match is None:
+            raise ValueError
+        return datetime.strptime(f"{match[1]}Z", "%Y%m%d-%H:%M:%S%z")
+    except ValueError:
+        raise LogonRefused(
+            "SendingTime(52) must be the time in UTC as YYYYMMDD-HH:MM:SS.sss."
+        ) from None
+
+
+def token_of(logon: Mapping[int, str]) -> str:
+    """The key of a Logon in the form of X-Token-Auth; "" where 553 contradicts it.
+
+    554 holds all of it, or its secret alone; then 553 holds its login.
+    """
+    login, password = logon.get(553, ""), logon[554]
+    if not password.startswith(PREFIX):
+        return f"{PREFIX}{login}_{password}"
+    if login and password.rpartition("_")[0] != PREFIX + login:
+        return ""
+    return password
+
+
+def verify(logon: Mapping[int, str], now: datetime) -> Admission:
+    """Admit a Logon by its key and CompID; three statements.
+
+    The CompID is looked up only for who has proved a key: nobody else can tell one
+    that exists from one that does not, neither by text nor by time.
+
+    Raises:
+        CredentialsRefused, LogonRefused
+    """
+    try:
+        key = ApiKey.objects.authenticate(token_of(logon), now)
+    except Unauthenticated:
+        raise CredentialsRefused from None
+    comp_id = logon.get(49, "")
+    if not COMP_ID.fullmatch(comp_id):
+        raise CredentialsRefused
+    try:
+        session = key.partner.fix_sessions.get(comp_id=comp_id)
+    except FixSession.DoesNotExist:
+        raise CredentialsRefused from None
+    if not session.enabled:
+        raise LogonRefused(SWITCHED_OFF)
+    if Scope.MARKETDATA_READ not in key.scopes:
+        raise LogonRefused(SCOPE_REFUSED)
+    return Admission(
+        comp_id=session.comp_id,
+        key_id=str(key.pk),
+        caller=caller_of(key),
+        heartbeat=logon.get(108, ""),
+    )
+
+
+class Admissions:
+    """Hands what was admitted over to the engine, and knows who is logged on by it.
+
+    Thread-safe; nothing here waits for the database except `admit`.
+    """
+
+    def __init__(self) -> None:
+        self.failed = FailedLogons(settings.FIX_FAILED_LOGONS_PER_MINUTE)
+        # Login and address.
+        self.proven: LRUCache[tuple[str, str], None] = LRUCache(REMEMBERED)
+        self.waiting: dict[str, tuple[float, Admission]] = {}
+        self.live: dict[str, Admission] = {}
+        self.lock = threading.Lock()
+
+    def admit(self, logon: Mapping[int, str], address: str, now: datetime) -> Admission:
+        """Judge a Logon; its ticket may be redeemed within TICKET_SECONDS.
+
+        Raises:
+            LogonRefused
+            DatabaseError: keys can not be looked up now.
+        """
+        check_rules(logon, now)
+        login = token_of(logon).removeprefix(PREFIX).rpartition("_")[0]
+        counted = [f"address {address}"]
+        # Strangers who fail under a partner's login must not lock the partner out.
+        if (login, address) not in self.proven:
+            counted.append(f"login {login[:LOGIN_LENGTH]}")
+        if self.failed.too_many(counted):
+            raise LogonRefused(TOO_MANY_FAILURES)
+        try:
+            admission = verify(logon, now)
+        except CredentialsRefused:
+            self.failed.count(counted)
+            raise
+        deadline = monotonic() + TICKET_SECONDS
+        with self.lock:
+            self.proven[admission.login, address] = None
+            self.drop_expired()
+            self.waiting[admission.ticket] = deadline, admission
+        return admission
+
+    def redeem(self, ticket: str, comp_id: str) -> Admission | None:
+        """What a ticket stands for, once; None: unknown, used, late, another CompID's.
+
+        Called by the engine while it handles the Logon.
+        """
+        with self.lock:
+            self.drop_expired()
+            _, admission = self.waiting.pop(ticket, (0.0, None))
+            if admission is None or admission.comp_id != comp_id:
+                return None
+            self.live[comp_id] = admission
+        return admission
+
+    def leave(self, admission: Admission) -> None:
+        """Its connection has ended; a later one of the same CompID is not meant."""
+        with self.lock:
+            self.waiting.pop(admission.ticket, None)
+            if self.live.get(admission.comp_id) is admission:
+                del self.live[admission.comp_id]
+
+    def admitted(self) -> list[Admission]:
+        """Those in whose name a session lives now."""
+        with self.lock:
+            return list(self.live.values())
+
+    def drop_expired(self) -> None:
+        now = monotonic()
+        for ticket, (deadline, _) in list(self.waiting.items()):
+            if deadline > now:
+                break
+            del self.waiting[ticket]

@@ -1,0 +1,69 @@
+"""The QuickFIX acceptor as this product runs it: its sessions and their settings."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import quickfix as fix
+from django.conf import settings
+
+from marketdata.fix.protocol.rules import BEGIN_STRING, CLOCK_SECONDS
+
+STOCK_DICTIONARY = Path(sys.prefix) / "share" / "quickfix" / "FIX44.xml"
+"""FIX 4.4 as the QuickFIX project publishes it, which its package brings along."""
+SEND_BUFFER = 212_992
+"""Bytes; well over the window of what a session may have unread, so that no sender
+waits for its client."""
+DEFAULTS = {
+    "ConnectionType": "acceptor",
+    "SocketNodelay": "Y",
+    "SocketSendBufferSize": SEND_BUFFER,
+    # The engine listens on every address and can not be told otherwise.
+    "AllowedRemoteAddresses": "127.0.0.1",
+    "NonStopSession": "Y",
+    "ResetOnLogon": "Y",
+    # A ResendRequest is answered with a gap fill: stale book changes help nobody.
+    "PersistMessages": "N",
+    # The front is stricter with a Logon; later ones may lag while a client is busy.
+    "CheckLatency": "Y",
+    "MaxLatency": CLOCK_SECONDS,
+    "UseDataDictionary": "N",
+}
+
+
+def session_id(comp_id: str) -> fix.SessionID:
+    return fix.SessionID(BEGIN_STRING, settings.FIX_COMP_ID, comp_id)
+
+
+def settings_text(comp_ids: Sequence[str], port: int) -> str:
+    """The sessions of a pool, as QuickFIX reads them."""
+    lines = ["[DEFAULT]", f"SocketAcceptPort={port}"]
+    lines += [f"{name}={value}" for name, value in DEFAULTS.items()]
+    for comp_id in comp_ids:
+        lines += ["[SESSION]", f"BeginString={BEGIN_STRING}"]
+        lines += [f"SenderCompID={settings.FIX_COMP_ID}", f"TargetCompID={comp_id}"]
+        if comp_id == comp_ids[0]:
+            lines += ["UseDataDictionary=Y", f"DataDictionary={STOCK_DICTIONARY}"]
+    return "\n".join(lines) + "\n"
+
+
+def new_acceptor(
+    application: fix.Application,
+    stores: fix.MessageStoreFactory,
+    logs: fix.LogFactory,
+    comp_ids: Sequence[str],
+    port: int,
+) -> fix.ThreadedSocketAcceptor:
+    """An acceptor with its sessions, not started.
+
+    Whoever has it must hold the other arguments for as long: it does not.
+    """
+    pool = fix.SessionSettings()
+    pool.setFromString(settings_text(comp_ids, port))
+    acceptor = fix.ThreadedSocketAcceptor(application, stores, pool, logs)
+    # A dictionary takes 2.6 MB and QuickFIX copies it for each session; messages are
+    # only ever compared with it, so that one does for all.
+    sessions = [fix.Session.lookupSession(session_id(one)) for one in comp_ids]
+    for session in sessions[1:]:
+        session.setDataDictionaryProvider(sessions[0].getDataDictionaryProvider())
+    return acceptor

@@ -1,0 +1,123 @@
+"""What partners ask for, judged by the rules of engagement: all of it or nothing."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, NoReturn
+
+from marketdata.books.livebook import LiveBook
+from marketdata.fix.protocol.messages import ASKS, BIDS, TRADES
+from marketdata.fix.protocol.rules import (
+    DEEPEST,
+    LONGEST_REQUEST_ID,
+    MD_REJECT_REASONS,
+    MOST_INSTRUMENTS,
+    MOST_SUBSCRIPTIONS,
+)
+
+ONCE, STREAM, END = "0", "1", "2"
+"""SubscriptionRequestType(263)."""
+REFRESH, INCREMENTS = "0", "1"
+"""MDUpdateType(265)."""
+BY_CODE = "[N/A]"
+"""Symbol(55) of an instrument that SecurityID(48) names."""
+ISIN, OURS = "4", "8"
+"""SecurityIDSource(22)."""
+
+
+class RequestRefused(Exception):
+    """A MarketDataRequest that gets a reject: MDReqRejReason(281), and why."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        text = MD_REJECT_REASONS[reason]
+        super().__init__(f"{text}: {detail}" if detail else text)
+        self.reason = reason
+
+
+class Named(NamedTuple):
+    """An instrument as a request names it; "" where a field is not there."""
+
+    symbol: str
+    security_id: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        return self.security_id if self.symbol == BY_CODE else self.symbol
+
+
+class MarketDataRequest(NamedTuple):
+    """The fields of V; "" where one is not there."""
+
+    request_id: str
+    action: str
+    depth: int
+    update_type: str
+    aggregated: str
+    entry_types: tuple[str, ...]
+    instruments: tuple[Named, ...]
+
+
+class Directory:
+    """The books that a partner may see, by what a request calls them."""
+
+    def __init__(self, books: Iterable[LiveBook]) -> None:
+        self.by_symbol: dict[str, LiveBook] = {}
+        self.by_code: dict[tuple[str, str], LiveBook] = {}
+        for book in books:
+            self.by_symbol[book.symbol] = book
+            self.by_code[OURS, str(book.token_id)] = book
+            if book.isin:
+                self.by_code[ISIN, book.isin] = book
+
+    def find(self, named: Named) -> LiveBook | None:
+        if named.symbol == BY_CODE:
+            return self.by_code.get((named.source, named.security_id))
+        return self.by_symbol.get(named.symbol)
+
+    def listed(self) -> list[LiveBook]:
+        return [book for _, book in sorted(self.by_symbol.items())]
+
+
+def is_request_id(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_REQUEST_ID and text.isascii() and text.isprintable()
+
+
+def books_asked_for(
+    request: MarketDataRequest, active: Mapping[str, int], directory: Directory
+) -> list[LiveBook]:
+    """The books of a request that subscribes (263=0 or 1), each once.
+
+    `active` says how many instruments each MDReqID of the session has.
+
+    Raises:
+        RequestRefused: nothing of it holds.
+    """
+
+    def refuse(reason: str, detail: str = "") -> NoReturn:
+        raise RequestRefused(reason, detail)
+
+    if request.request_id in active:
+        refuse("1", request.request_id)
+    if not 0 <= request.depth <= DEEPEST:
+        refuse("5", f"it is {request.depth}")
+    if request.action == STREAM and request.update_type not in (REFRESH, INCREMENTS):
+        refuse("6", "it is missing")
+    if request.aggregated not in ("", "Y"):
+        refuse("7", f"it is {request.aggregated}")
+    if not request.entry_types:
+        refuse("8", "NoMDEntryTypes(267) is 0")
+    for entry_type in request.entry_types:
+        if entry_type not in (BIDS, ASKS, TRADES):
+            refuse("8", f"it is {entry_type}")
+    if len(request.instruments) > MOST_INSTRUMENTS:
+        refuse("2", f"{len(request.instruments)} instruments")
+    if not request.instruments:
+        refuse("0", "NoRelatedSym(146) is 0")
+    found: dict[str, LiveBook] = {}
+    for named in request.instruments:
+        book = directory.find(named)
+        if book is None:
+            refuse("0", str(named)[:50])
+        found[str(book.token_id)] = book
+    subscriptions = sum(active.values()) + len(found)
+    if subscriptions > MOST_SUBSCRIPTIONS:
+        refuse("2", f"this would be subscription {subscriptions}")
+    return list(found.values())

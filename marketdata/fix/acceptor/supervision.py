@@ -1,0 +1,179 @@
+"""What the database knows of live sessions: whether they may go on, how they fare."""
+
+import logging
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from time import monotonic
+from typing import Protocol
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db import Error, connection
+from django.db.models import OuterRef
+from django.utils import timezone
+
+from accounts.access import Scope
+from accounts.models import ApiKey
+from issuers.callers import callers_of
+from marketdata.fix.acceptor.logon import (
+    KEY_ENDED,
+    SCOPE_REFUSED,
+    SWITCHED_OFF,
+    Admissions,
+)
+from marketdata.models import FixSession
+from partnerapi.core.outages import Outage
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+WRITE_SECONDS = 5.0
+REASON_LENGTH = 200
+
+WRITE = """
+UPDATE marketdata_fixsession AS kept SET
+    connected_since = now.connected_since,
+    last_heartbeat_at = COALESCE(now.last_heartbeat_at, kept.last_heartbeat_at),
+    last_logout_reason = COALESCE(NULLIF(now.reason, ''), kept.last_logout_reason),
+    messages_sent = kept.messages_sent + now.more
+FROM unnest(%s::text[], %s::timestamptz[], %s::timestamptz[], %s::text[], %s::bigint[])
+    AS now (comp_id, connected_since, last_heartbeat_at, reason, more)
+WHERE kept.comp_id = now.comp_id
+"""
+
+
+class Status(Protocol):
+    """How a session fares; `messages_sent` counts since the engine's start."""
+
+    @property
+    def connected_since(self) -> datetime | None: ...
+    @property
+    def last_heartbeat_at(self) -> datetime | None: ...
+    @property
+    def messages_sent(self) -> int: ...
+    @property
+    def last_logout_reason(self) -> str: ...
+
+
+class Sessions(Protocol):
+    """The engine, as far as it is supervised."""
+
+    def end(self, comp_id: str, text: str) -> object: ...
+    def status(self) -> Mapping[str, Status]: ...
+
+
+class Supervisor:
+    """Ends sessions that may no longer be, and writes down how all fare; a thread."""
+
+    def __init__(self, admissions: Admissions, engine: Sessions) -> None:
+        self.admissions = admissions
+        self.engine = engine
+        self.written: dict[str, Status] = {}
+        self.write_at = 0.0
+        self.outage = Outage(
+            logger,
+            away="PostgreSQL does not answer (%s): FIX sessions are not supervised",
+            back="PostgreSQL answers again: FIX sessions are supervised",
+        )
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(
+            target=self.run, name="fix-supervisor", daemon=True
+        )
+
+    def start(self) -> None:
+        """Forget what a killed predecessor left behind, then watch.
+
+        Raises:
+            django.db.Error: PostgreSQL does not answer, or is not migrated.
+        """
+        FixSession.objects.filter(connected_since__isnull=False).update(
+            connected_since=None
+        )
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Write the last state, and end."""
+        self.stopping.set()
+        self.thread.join()
+
+    def run(self) -> None:
+        try:
+            while not self.stopping.wait(LOOK_SECONDS):
+                self.attempt()
+            self.write_at = 0.0
+            self.attempt()
+        finally:
+            connection.close()
+
+    def attempt(self) -> None:
+        """Look and write; without a database sessions go on as they are."""
+        connection.close_if_unusable_or_obsolete()
+        try:
+            for comp_id, text in still_live(self.admissions, timezone.now()).items():
+                self.engine.end(comp_id, text)
+            if monotonic() >= self.write_at:
+                self.write()
+                self.write_at = monotonic() + WRITE_SECONDS
+        except Error as error:
+            connection.close()
+            self.outage.begin(error)
+            return
+        self.outage.end()
+
+    def write(self) -> None:
+        """Write how sessions fare, those that changed, in one statement."""
+        found = dict(self.engine.status())
+        changed = {
+            comp_id: status
+            for comp_id, status in found.items()
+            if status != self.written.get(comp_id)
+        }
+        if not changed:
+            return
+        rows = [
+            (
+                comp_id,
+                status.connected_since,
+                status.last_heartbeat_at,
+                status.last_logout_reason[:REASON_LENGTH],
+                status.messages_sent - self.sent(comp_id),
+            )
+            for comp_id, status in changed.items()
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(WRITE, [list(column) for column in zip(*rows, strict=True)])
+        self.written = found
+
+    def sent(self, comp_id: str) -> int:
+        written = self.written.get(comp_id)
+        return written.messages_sent if written else 0
+
+
+def still_live(admissions: Admissions, at: datetime) -> dict[str, str]:
+    """Why sessions must end, by CompID; brings the callers of the others up to date.
+
+    One statement, none where nobody is logged on.
+    """
+    live = admissions.admitted()
+    if not live:
+        return {}
+    enabled = FixSession.objects.filter(partner=OuterRef("partner"), enabled=True)
+    keys = (
+        ApiKey.objects.live(at)
+        .filter(pk__in={admission.key_id for admission in live})
+        .annotate(enabled=ArraySubquery(enabled.values("comp_id")))
+    )
+    callers = {str(key.pk): (caller, key.enabled) for key, caller in callers_of(keys)}
+    ended = {}
+    for admission in live:
+        if admission.key_id not in callers:
+            ended[admission.comp_id] = KEY_ENDED
+            continue
+        caller, comp_ids = callers[admission.key_id]
+        if admission.comp_id not in comp_ids:
+            ended[admission.comp_id] = SWITCHED_OFF
+        elif Scope.MARKETDATA_READ not in caller.scopes:
+            ended[admission.comp_id] = SCOPE_REFUSED
+        else:
+            admission.caller = caller
+    return ended

@@ -1,0 +1,114 @@
+"""Why a FIX session failed, in words for whoever tries to connect, and what to do."""
+
+import socket
+import ssl
+
+from marketdata.fix.client.initiator import (
+    Disconnected,
+    FixFailure,
+    Initiator,
+    LoggedOut,
+    LogonRefused,
+    NoAnswer,
+    NoConnection,
+    NotFix,
+)
+
+CLOCK_SECONDS = 5
+"""From so many seconds on, the clocks' difference is worth a word."""
+
+TLS_ALERT = b"\x15\x03"
+OTHER_PORT = (
+    "Take --host and --port from your account manager; for the sandbox that "
+    "`manage.py up` runs, from what it prints."
+)
+OF_OPTIONS = (
+    ("Password(554)", "Here they are FIX_KEY, or --key, and --comp-id."),
+    ("logged on already", "Here another CompID is given with --comp-id."),
+    ("slow consumer", "Here --depth, and fewer symbols, make it less."),
+)
+"""What a Logout's text holds → which options of `fix_client` it is about.
+
+The acceptor's texts say themselves what is wrong and what to do.
+"""
+PREFIXES = ("Rejected Logon Attempt: ", "Logon refused: ")
+
+
+def explain(failure: FixFailure, client: Initiator) -> str:
+    """What happened, and what to do about it: one or more sentences each."""
+    where = f"{client.host}:{client.port}"
+    match failure:
+        case LogonRefused():
+            return f"The Logon was refused: {reason(failure, client)}"
+        case LoggedOut():
+            return f"The acceptor ended the session: {reason(failure, client)}"
+        case NoConnection():
+            return f"No connection to {where}: {of_connection(failure, client)}"
+        case NotFix():
+            return f"What answers at {where} does not speak FIX 4.4: {of_first(client)}"
+        case Disconnected() if not client.first:
+            return f"{where} closed the connection at our Logon, {of_silence(client)}"
+        case NoAnswer() if not client.first:
+            return f"{where} says nothing to our Logon: it may be no FIX. {OTHER_PORT}"
+        case _:
+            return f"The session with {where} is over: {failure}."
+
+
+def reason(failure: LoggedOut, client: Initiator) -> str:
+    text = str(failure)
+    for prefix in PREFIXES:
+        text = text.removeprefix(prefix)
+    said = [text if text.endswith(".") else f"{text}."]
+    said += [todo for part, todo in OF_OPTIONS if part in text]
+    ahead = client.clock_difference
+    if ahead is not None and abs(ahead) >= CLOCK_SECONDS:
+        word = "ahead of" if ahead > 0 else "behind"
+        said.append(f"Our clock is {abs(ahead):.1f} s {word} the acceptor's.")
+    return " ".join(said)
+
+
+def of_connection(failure: NoConnection, client: Initiator) -> str:
+    cause = failure.__cause__
+    match cause:
+        case ssl.SSLCertVerificationError():
+            return (
+                f"its certificate is not trusted ({cause.verify_message}). Name the "
+                "file of its authority with --ca (a self-signed certificate is its "
+                "own), and its own host name with --host."
+            )
+        case ssl.SSLError() | ConnectionResetError() if client.tls is not None:
+            return (
+                f"no TLS came about ({failure}). If the acceptor runs without TLS, as "
+                f"in a sandbox, use --no-tls; or it is another port. {OTHER_PORT}"
+            )
+        case ConnectionRefusedError():
+            return (
+                f"nothing listens there. Start the sandbox with `manage.py up`, or "
+                f"name another place. {OTHER_PORT}"
+            )
+        case socket.gaierror():
+            return f"there is no such host name. {OTHER_PORT}"
+        case TimeoutError():
+            return (
+                "no answer in time. A firewall may stand between, or your address is "
+                f"not admitted. {OTHER_PORT}"
+            )
+        case _:
+            return f"{failure}. {OTHER_PORT}"
+
+
+def of_first(client: Initiator) -> str:
+    if client.first.startswith(TLS_ALERT):
+        return "it demands TLS. Use --tls."
+    if client.first.startswith((b"HTTP/", b"<")):
+        return f"it is a web server. FIX has a port of its own. {OTHER_PORT}"
+    return f"it sent {client.first[:40]!r}. {OTHER_PORT}"
+
+
+def of_silence(client: Initiator) -> str:
+    expects_tls = "" if client.tls else "It may expect TLS: use --tls. "
+    return (
+        f"without a word. {expects_tls}Or --target {client.target} is not its CompID, "
+        f"--comp-id {client.sender} none that it gives out or logged on already; or "
+        "this address has too many connections."
+    )

@@ -1,0 +1,35 @@
+"""How the acceptor on this machine is tried: by logging on, as partners do."""
+
+import ssl
+
+from django.conf import settings
+
+from marketdata.fix.client.initiator import Initiator
+
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
+
+
+def prober(port: int, comp_id: str, key: str) -> Initiator:
+    """A client for the acceptor on this port; to enter and leave it is the test.
+
+    Raises:
+        OSError: FIX_TLS_CERTIFICATE can not be read, or holds no certificate.
+    """
+    certificate = settings.FIX_TLS_CERTIFICATE
+    return Initiator(
+        host=ANYWHERE.get(settings.FIX_HOST, settings.FIX_HOST),
+        port=port,
+        sender=comp_id,
+        target=settings.FIX_COMP_ID,
+        key=key,
+        tls=own_certificate(certificate) if certificate else None,
+    )
+
+
+def own_certificate(certificate: str) -> ssl.SSLContext:
+    """TLS that trusts this file's certificate only, whatever name it is for."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(certificate)
+    return context

@@ -1,0 +1,121 @@
+"""A book as a partner rebuilds it from the feed: W, then every X, by side and price.
+
+Shares no arithmetic with the book that it is compared with.
+"""
+
+from collections import deque
+from datetime import datetime
+from typing import NamedTuple
+
+from marketdata.books.orderbook import ASK, BID, Ladder, Level
+from marketdata.fix.protocol.wire import Message, read_timestamp
+
+SIDES = {"0": BID, "1": ASK}
+TRADE = "2"
+NEW, CHANGE, DELETE = "0", "1", "2"
+TRADES_KEPT = 2_000
+
+
+class Inconsistent(ValueError):
+    """A message does not fit the book that the messages before it made."""
+
+
+class TradeSeen(NamedTuple):
+    """Price in cents, quantity in units."""
+
+    id: str
+    price: int
+    quantity: int
+    at: datetime | None
+
+
+def cents(text: str) -> int:
+    """Price(270) in cents, exactly.
+
+    Raises:
+        Inconsistent: it is no amount of whole cents.
+    """
+    whole, _, fraction = text.partition(".")
+    if not (whole + fraction).isdecimal() or fraction[2:].strip("0"):
+        raise Inconsistent(f"270={text[:30]} is no amount of whole cents")
+    return int(whole) * 100 + int(fraction[:2].ljust(2, "0"))
+
+
+def units(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise Inconsistent(f"271={text[:30]} is no number of units above 0")
+    return int(text)
+
+
+class Replica:
+    """One instrument's book; `updates` counts the messages that made it.
+
+    `sent_at` is SendingTime(52) of the last of them, as it stood there.
+    """
+
+    def __init__(self, symbol: str) -> None:
+        self.symbol = symbol
+        self.levels: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self.trades: deque[TradeSeen] = deque(maxlen=TRADES_KEPT)
+        self.updates = 0
+        self.sent_at = ""
+
+    def take(self, message: Message, entries: list[dict[int, str]]) -> None:
+        """Apply a W, or the entries of an X that are of this instrument.
+
+        Raises:
+            Inconsistent: a new level that is there, a change or delete of one that is
+                not, a book that is crossed after the message, a field that is missing.
+        """
+        if message.type == "W":
+            for side in self.levels:
+                side.clear()
+        for entry in entries:
+            if entry.get(269) not in (*SIDES, TRADE) or 270 not in entry:
+                raise Inconsistent(
+                    f"{self.symbol}: an entry without a known 269 and 270"
+                )
+            if entry[269] == TRADE:
+                self.trades.append(trade(entry))
+            else:
+                self.change(entry)
+        self.updates += 1
+        self.sent_at = message.get(52)
+        bids, asks = self.levels
+        if bids and asks and max(bids) >= min(asks):
+            raise Inconsistent(
+                f"{self.symbol}: crossed, best bid {max(bids)} and best ask "
+                f"{min(asks)} cents"
+            )
+
+    def change(self, entry: dict[int, str]) -> None:
+        action = entry.get(279, NEW)
+        price = cents(entry[270])
+        side = self.levels[SIDES[entry[269]]]
+        if (price in side) == (action == NEW):
+            problem = "the level is there" if action == NEW else "no such level"
+            shown = f"279={action} 269={entry[269]} 270={entry[270]}"
+            raise Inconsistent(f"{self.symbol}: {shown}: {problem}")
+        if action == DELETE:
+            del side[price]
+        else:
+            side[price] = units(entry.get(271, ""))
+
+    def ladder(self, depth: int = 0) -> Ladder:
+        """The best levels, best first; depth 0: all."""
+        bids, asks = self.levels
+        best_bids = sorted(bids.items(), reverse=True)[: depth or None]
+        best_asks = sorted(asks.items())[: depth or None]
+        return Ladder(
+            tuple(Level(*level) for level in best_bids),
+            tuple(Level(*level) for level in best_asks),
+        )
+
+
+def trade(entry: dict[int, str]) -> TradeSeen:
+    at = None
+    if 272 in entry and 273 in entry:
+        at = read_timestamp(f"{entry[272]}-{entry[273]}")
+    return TradeSeen(
+        entry.get(278, ""), cents(entry[270]), units(entry.get(271, "")), at
+    )

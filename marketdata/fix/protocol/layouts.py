@@ -1,0 +1,273 @@
+"""The rules of engagement as data: every message of a session, and its tags.
+
+What /docs/fix shows, and what the tests compare each message with. Standard library
+only.
+"""
+
+from typing import NamedTuple
+
+from marketdata.fix.protocol.rules import (
+    DEEPEST,
+    LONGEST_REFERENCE,
+    LONGEST_REQUEST_ID,
+    MOST_INSTRUMENTS,
+    READ_ONLY,
+)
+
+
+class Tag(NamedTuple):
+    """A field of a message; `group` is the tag that counts the entries it stands in.
+
+    `when` says when a field that is not always there is.
+    """
+
+    number: int
+    name: str
+    meaning: str
+    always: bool = True
+    when: str = ""
+    group: int = 0
+
+
+class Layout(NamedTuple):
+    """A type of message, 35=`type`; `sent_by` is "partner", "us" or "both"."""
+
+    type: str
+    name: str
+    sent_by: str
+    purpose: str
+    tags: tuple[Tag, ...]
+
+
+REQUEST_ID = Tag(
+    262, "MDReqID", f"Yours; 1 to {LONGEST_REQUEST_ID} printable ASCII characters."
+)
+SYMBOL = "The token's symbol"
+ISIN = "The ISIN where 22=4, the token's id where 22=8."
+
+
+def instrument(group: int) -> tuple[Tag, ...]:
+    return (
+        Tag(55, "Symbol", f"{SYMBOL}.", group=group),
+        Tag(48, "SecurityID", ISIN, group=group),
+        Tag(22, "SecurityIDSource", "4: ISIN. 8: ours.", group=group),
+    )
+
+
+TEST_REQUEST_ID = Tag(112, "TestReqID", "Any text; the answer repeats it.")
+
+LAYOUTS = (
+    Layout(
+        "A",
+        "Logon",
+        "both",
+        "Opens the session; ours repeats 98, 108 and 141.",
+        (
+            Tag(98, "EncryptMethod", "0"),
+            Tag(108, "HeartBtInt", "Seconds between heartbeats."),
+            Tag(141, "ResetSeqNumFlag", "Y", False, "unless MsgSeqNum(34) is 1"),
+            Tag(553, "Username", "The login of the key.", False, "if you like"),
+            Tag(
+                554,
+                "Password",
+                "The API key as in X-Token-Auth; or its secret, with the login in 553.",
+                False,
+                "in yours",
+            ),
+        ),
+    ),
+    Layout(
+        "0",
+        "Heartbeat",
+        "both",
+        "Says that the line is alive; answers a TestRequest.",
+        (TEST_REQUEST_ID._replace(always=False, when="after a TestRequest"),),
+    ),
+    Layout(
+        "1", "TestRequest", "both", "Demands a Heartbeat at once.", (TEST_REQUEST_ID,)
+    ),
+    Layout(
+        "2",
+        "ResendRequest",
+        "both",
+        "Is answered with a SequenceReset that fills the gap.",
+        (
+            Tag(7, "BeginSeqNo", "The first number missed."),
+            Tag(16, "EndSeqNo", "The last; 0: all from there."),
+        ),
+    ),
+    Layout(
+        "3",
+        "Reject",
+        "both",
+        "Names a message that breaks FIX 4.4 itself.",
+        (
+            Tag(45, "RefSeqNum", "Its MsgSeqNum(34)."),
+            Tag(371, "RefTagID", "The tag.", False, "if it is about one"),
+            Tag(372, "RefMsgType", "Its type.", False, "if it is known"),
+            Tag(
+                373, "SessionRejectReason", "Why, as a number.", False, "if it has one"
+            ),
+            Tag(58, "Text", "Why, in words.", False, "if there is more to say"),
+        ),
+    ),
+    Layout(
+        "4",
+        "SequenceReset",
+        "both",
+        "Fills a gap (123=Y).",
+        (
+            Tag(123, "GapFillFlag", "Y", False, "in ours"),
+            Tag(36, "NewSeqNo", "The number that follows."),
+        ),
+    ),
+    Layout(
+        "5",
+        "Logout",
+        "both",
+        "Ends the session; answer ours with one.",
+        (Tag(58, "Text", "Why.", False, "if we end it"),),
+    ),
+    Layout(
+        "V",
+        "MarketDataRequest",
+        "partner",
+        "Asks for books, or ends that. All of it holds, or nothing.",
+        (
+            REQUEST_ID,
+            Tag(263, "SubscriptionRequestType", "0 once. 1 from now on. 2 no longer."),
+            Tag(264, "MarketDepth", f"Levels of a side, 1 to {DEEPEST}; 0: {DEEPEST}."),
+            Tag(
+                265,
+                "MDUpdateType",
+                "0: a snapshot on every change. 1: what changed.",
+                False,
+                "with 263=1",
+            ),
+            Tag(266, "AggregatedBook", "Y", False, "if you like"),
+            Tag(267, "NoMDEntryTypes", "1 to 3"),
+            Tag(269, "MDEntryType", "0 bids. 1 asks. 2 trades.", group=267),
+            Tag(146, "NoRelatedSym", f"1 to {MOST_INSTRUMENTS}"),
+            Tag(55, "Symbol", f"{SYMBOL}; [N/A] with 48 and 22.", group=146),
+            Tag(48, "SecurityID", ISIN, False, "with 55=[N/A]", 146),
+            Tag(22, "SecurityIDSource", "4 or 8", False, "with 55=[N/A]", 146),
+        ),
+    ),
+    Layout(
+        "W",
+        "MarketDataSnapshotFullRefresh",
+        "us",
+        "A whole book; take it for what you had. 268=0: it is empty.",
+        (
+            REQUEST_ID._replace(meaning="Of your request."),
+            *instrument(0),
+            Tag(268, "NoMDEntries", "Levels that follow; best first, bids first."),
+            Tag(269, "MDEntryType", "0 bid. 1 ask.", group=268),
+            Tag(270, "MDEntryPx", "Price of a unit.", group=268),
+            Tag(15, "Currency", "EUR", group=268),
+            Tag(271, "MDEntrySize", "Units at this price.", group=268),
+            Tag(290, "MDEntryPositionNo", "Rank of the level, from 1.", group=268),
+        ),
+    ),
+    Layout(
+        "X",
+        "MarketDataIncrementalRefresh",
+        "us",
+        "What became of levels, by side and price, and trades. Deletions come first.",
+        (
+            REQUEST_ID._replace(meaning="Of your request."),
+            Tag(268, "NoMDEntries", "Entries that follow."),
+            Tag(279, "MDUpdateAction", "0 new. 1 change. 2 delete.", group=268),
+            Tag(269, "MDEntryType", "0 bid. 1 ask. 2 trade.", group=268),
+            Tag(278, "MDEntryID", "The trade's number.", False, "of a trade", 268),
+            Tag(55, "Symbol", f"{SYMBOL}.", group=268),
+            Tag(270, "MDEntryPx", "Price of a unit.", group=268),
+            Tag(15, "Currency", "EUR", False, "unless 279=2", 268),
+            Tag(
+                271,
+                "MDEntrySize",
+                "Units at this price from now on; of a trade, its units.",
+                False,
+                "unless 279=2",
+                268,
+            ),
+            Tag(272, "MDEntryDate", "Day of the trade, UTC.", False, "of a trade", 268),
+            Tag(273, "MDEntryTime", "Its time, UTC.", False, "of a trade", 268),
+        ),
+    ),
+    Layout(
+        "Y",
+        "MarketDataRequestReject",
+        "us",
+        "Refuses a MarketDataRequest; nothing of it holds.",
+        (
+            REQUEST_ID._replace(meaning="Of your request."),
+            Tag(281, "MDReqRejReason", "Why, as a number."),
+            Tag(58, "Text", "Why, in words."),
+        ),
+    ),
+    Layout(
+        "x",
+        "SecurityListRequest",
+        "partner",
+        "Asks which instruments there are.",
+        (
+            Tag(
+                320,
+                "SecurityReqID",
+                f"Yours; 1 to {LONGEST_REQUEST_ID} printable ASCII characters.",
+            ),
+            Tag(559, "SecurityListRequestType", "0 one instrument. 4 all."),
+            Tag(55, "Symbol", f"{SYMBOL}; [N/A] with 48 and 22.", False, "with 559=0"),
+            Tag(48, "SecurityID", ISIN, False, "with 55=[N/A]"),
+            Tag(22, "SecurityIDSource", "4 or 8", False, "with 55=[N/A]"),
+        ),
+    ),
+    Layout(
+        "y",
+        "SecurityList",
+        "us",
+        "The instruments that your integration account may see.",
+        (
+            Tag(320, "SecurityReqID", "Of your request."),
+            Tag(322, "SecurityResponseID", "Ours."),
+            Tag(
+                560,
+                "SecurityRequestResult",
+                "0 here they are. 1 unsupported 559. 2 none found.",
+            ),
+            Tag(393, "TotNoRelatedSym", "Instruments in all.", False, "with 560=0"),
+            Tag(
+                893, "LastFragment", "Y: nothing follows. N: more.", False, "with 560=0"
+            ),
+            Tag(146, "NoRelatedSym", "Instruments here.", False, "with 560=0"),
+            *instrument(146),
+            Tag(460, "Product", "5: equity.", group=146),
+            Tag(107, "SecurityDesc", "The token's name, in ASCII.", group=146),
+            Tag(15, "Currency", "EUR", group=146),
+            Tag(561, "RoundLot", "1", group=146),
+            Tag(562, "MinTradeVol", "1", group=146),
+        ),
+    ),
+    Layout(
+        "j",
+        "BusinessMessageReject",
+        "us",
+        "Answers orders, quotes and whatever else this session is not for.",
+        (
+            Tag(45, "RefSeqNum", "MsgSeqNum(34) of your message."),
+            Tag(372, "RefMsgType", "Its type."),
+            Tag(
+                379,
+                "BusinessRejectRefID",
+                f"Its ClOrdID(11), QuoteReqID(131) or the like; {LONGEST_REFERENCE} "
+                "characters of it.",
+                False,
+                "if it has one",
+            ),
+            Tag(380, "BusinessRejectReason", "3: unsupported message type."),
+            Tag(58, "Text", READ_ONLY),
+        ),
+    ),
+)
+"""Every message of a session, standard header and trailer aside."""

@@ -1,0 +1,124 @@
+"""What our messages say, as text from the field after the header to the trailer.
+
+Layouts and their tags are those of `layouts`. A body without its first field, which
+names the request, is the same for every session.
+"""
+
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
+from uuid import UUID
+
+from marketdata.books.livebook import TradeRow
+from marketdata.books.orderbook import DELETE, Ladder, Update
+from marketdata.fix.protocol.rules import INSTRUMENTS_IN_A_MESSAGE, READ_ONLY
+
+CURRENCY = "15=EUR\x01"
+BIDS, ASKS, TRADES = "0", "1", "2"
+"""MDEntryType(269)."""
+
+FOUND, UNSUPPORTED, NONE_FOUND = "0", "1", "2"
+"""SecurityRequestResult(560)."""
+
+
+class Instrument(Protocol):
+    symbol: str
+    isin: str | None
+    token_id: UUID
+    name: str
+
+
+def price(cents: int) -> str:
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
+def plain(text: str) -> str:
+    """Printable ASCII; letters lose their accents, anything else becomes "?"."""
+    bare = (
+        c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
+    )
+    return "".join(c if " " <= c <= "~" else "?" for c in bare)
+
+
+def identity(instrument: Instrument) -> str:
+    """Symbol(55), SecurityID(48) and SecurityIDSource(22)."""
+    if instrument.isin:
+        return f"55={instrument.symbol}\x0148={instrument.isin}\x0122=4\x01"
+    return f"55={instrument.symbol}\x0148={instrument.token_id}\x0122=8\x01"
+
+
+def snapshot(identity: str, ladder: Ladder, entry_types: Collection[str]) -> str:
+    """Of W, what follows MDReqID(262)."""
+    entries = [
+        f"269={side}\x01270={price(cents)}\x01{CURRENCY}271={quantity}\x01290={rank}\x01"
+        for side, levels in zip((BIDS, ASKS), ladder, strict=True)
+        if side in entry_types
+        for rank, (cents, quantity) in enumerate(levels, 1)
+    ]
+    return f"{identity}268={len(entries)}\x01{''.join(entries)}"
+
+
+def level_entries(symbol: str, updates: Iterable[Update]) -> list[str]:
+    """Of X, what became of levels."""
+    return [
+        f"279=2\x01269={side}\x0155={symbol}\x01"
+        f"270={cents // 100}.{cents % 100:02d}\x01"
+        if action == DELETE
+        else f"279={action}\x01269={side}\x0155={symbol}\x01"
+        f"270={cents // 100}.{cents % 100:02d}\x0115=EUR\x01271={quantity}\x01"
+        for action, side, cents, quantity in updates
+    ]
+
+
+def trade_entries(symbol: str, trades: Iterable[TradeRow]) -> list[str]:
+    """Of X, trades; their instants in UTC."""
+    return [
+        f"279=0\x01269=2\x01278={trade.number}\x0155={symbol}\x01"
+        f"270={price(trade.price)}\x01{CURRENCY}271={trade.quantity}\x01"
+        f"272={trade.at:%Y%m%d}\x01273={trade.at:%H:%M:%S}"
+        f".{trade.at.microsecond // 1000:03d}\x01"
+        for trade in trades
+    ]
+
+
+def increment(entries: Sequence[str]) -> str:
+    """Of X, what follows MDReqID(262)."""
+    return f"268={len(entries)}\x01{''.join(entries)}"
+
+
+def market_data(request_id: str, rest: str) -> str:
+    """W or X, whole."""
+    return f"262={request_id}\x01{rest}"
+
+
+def request_reject(request_id: str, reason: str, text: str) -> str:
+    """Y: MDReqRejReason(281) and why."""
+    return f"262={request_id}\x01281={reason}\x0158={plain(text)}\x01"
+
+
+def security_list(
+    request_id: str, response_id: str, result: str, instruments: Iterable[Instrument]
+) -> list[str]:
+    """y, in as many parts as its instruments need; without any, their number is 0."""
+    head = f"320={request_id}\x01322={response_id}\x01560={result}\x01"
+    entries = [
+        f"{identity(one)}460=5\x01107={plain(one.name)}\x01{CURRENCY}561=1\x01562=1\x01"
+        for one in instruments
+    ]
+    if not entries:
+        return [head]
+    parts = []
+    for start in range(0, len(entries), INSTRUMENTS_IN_A_MESSAGE):
+        part = entries[start : start + INSTRUMENTS_IN_A_MESSAGE]
+        last = "Y" if start + len(part) == len(entries) else "N"
+        parts.append(
+            f"{head}393={len(entries)}\x01893={last}\x01"
+            f"146={len(part)}\x01{''.join(part)}"
+        )
+    return parts
+
+
+def business_reject(number: str, message_type: str, reference: str) -> str:
+    """j for a message of a type that is not for this session; `reference` may be ""."""
+    named = f"379={plain(reference)}\x01" if reference else ""
+    return f"45={number}\x01372={message_type}\x01{named}380=3\x0158={READ_ONLY}\x01"

@@ -1,0 +1,130 @@
+"""The rules of engagement as data: limits, reject reasons, conduct of a session.
+
+What the engine obeys, what /docs/fix shows, what the tests compare with; the messages
+are in `marketdata.fix.protocol.layouts`. Standard library only.
+"""
+
+SOH = "\x01"
+BEGIN_STRING = "FIX.4.4"
+
+MOST_SUBSCRIPTIONS = 200
+"""Of a session; each instrument of a MarketDataRequest is one."""
+MOST_INSTRUMENTS = 50
+"""Named in one MarketDataRequest."""
+DEEPEST = 50
+"""Levels of a side; MarketDepth(264)=0 asks for as many."""
+LONGEST_REQUEST_ID = 36
+LONGEST_REFERENCE = 100
+"""Characters of another message's id that are kept and repeated."""
+MESSAGES_BURST = 50
+"""Messages a partner may send at once; a second, as FIX_MESSAGES_PER_SECOND says."""
+CLOCK_SECONDS = 120
+"""How far SendingTime(52) of a message after the Logon may be from our clock."""
+MOST_UNSENT_TRADES = 1_000
+MOST_UNSENT_BYTES = 1_048_576
+"""Of answers that wait; any one may be longer, so that a list of any length fits."""
+TRADES_IN_A_MESSAGE = 200
+INSTRUMENTS_IN_A_MESSAGE = 200
+"""Of a SecurityList; a longer list comes in parts: LastFragment(893)=N, then Y."""
+PROBE_BYTES = 16_384
+"""Sent since the last answered TestRequest, when the next one follows."""
+WINDOW_BYTES = 65_536
+"""Sent and not known to be read, when sending stops."""
+CREDIT_SECONDS = 10.0
+"""How long a TestRequest may go unanswered."""
+
+SLOW_CONSUMER = (
+    "slow consumer: a TestRequest was not answered for "
+    f"{CREDIT_SECONDS:.0f} seconds; read faster, or subscribe to less"
+)
+TOO_MANY_MESSAGES = (
+    "more than {per_second} messages a second; ask for several instruments in one "
+    "MarketDataRequest"
+)
+TOO_MANY_TRADES = (
+    f"slow consumer: more than {MOST_UNSENT_TRADES} trades were not sent; read faster, "
+    "or subscribe to less"
+)
+TOO_MANY_ANSWERS = (
+    f"slow consumer: more than {MOST_UNSENT_BYTES // 1024:,} KB of answers were not "
+    "sent when you asked for more; read faster, or ask less often"
+)
+LOGON_REFUSED = (
+    "this session is logged on already, or its Logon is older than a few seconds; log "
+    "out first, then log on again with your API key"
+)
+"""What a Logon is told that passed the gate; after "Rejected Logon Attempt: "."""
+GOING_DOWN = "The acceptor is going down; log on again in a minute."
+INTERNAL_ERROR = "Internal error; log on again, and tell us if it happens again."
+READ_ONLY = "read-only market data session: this message type is not supported"
+
+MD_REJECT_REASONS = {
+    "0": "Unknown symbol, or one that your integration account may not see",
+    "1": "MDReqID(262) is in use by a subscription of this session",
+    "2": f"Too many: {MOST_SUBSCRIPTIONS} subscriptions of a session, "
+    f"{MOST_INSTRUMENTS} instruments of a request",
+    "3": "The API key lacks the scope marketdata:read",
+    "4": "No subscription has the MDReqID(262) that is to end",
+    "5": f"MarketDepth(264) must be 0 to {DEEPEST}",
+    "6": "MDUpdateType(265) must be 0 or 1 where SubscriptionRequestType(263) is 1",
+    "7": "AggregatedBook(266) must be Y, or be left out",
+    "8": "MDEntryType(269) must be 0, 1 or 2",
+}
+"""MDReqRejReason(281) and what Text(58) begins with."""
+
+SESSION_RULES = (
+    ("Encryption", "EncryptMethod(98)=0; TLS is the connection's."),
+    (
+        "Sequence numbers",
+        "Start anew with every Logon: ResetSeqNumFlag(141)=Y, or 34=1. A Logon within "
+        "the session does it, too, with 141=Y and the same HeartBtInt(108).",
+    ),
+    (
+        "PossResend",
+        "A message with PossResend(97)=Y is ignored where its id was seen before.",
+    ),
+    (
+        "ResendRequest",
+        "Answered with a gap fill: stale changes of a book are never sent again. After "
+        "a gap subscribe anew.",
+    ),
+    (
+        "TestRequest",
+        f"We send one after every {PROBE_BYTES // 1024} KB; answer it with a Heartbeat "
+        f"that repeats TestReqID(112). With {WINDOW_BYTES // 1024} KB unanswered we "
+        f"stop sending, after {CREDIT_SECONDS:.0f} seconds we log the session out.",
+    ),
+    (
+        "Conflation",
+        "Changes of a book are gathered; one message says what became of each level "
+        "since the last. Trades are never left out.",
+    ),
+    (
+        "Rate",
+        f"Up to {MESSAGES_BURST} messages at once, then a rate a second; who sends "
+        "more is logged out.",
+    ),
+    (
+        "Answers",
+        "Those that you have yet to read wait: with more than "
+        f"{MOST_UNSENT_BYTES // 1024:,} KB of them unsent, the next request logs the "
+        "session out.",
+    ),
+    ("Connections", "One of a CompID at a time."),
+    (
+        "Visibility",
+        "Where you may no longer see a token, its book becomes empty (268=0) before "
+        "anything else of it is sent, and its subscription ends. The book of a token "
+        "that leaves the market becomes empty, too.",
+    ),
+    (
+        "Identity",
+        "Where a token's symbol or ISIN changes, the book under the old one becomes "
+        "empty (268=0); then comes a W with the new one, in the same subscription.",
+    ),
+    (
+        "End",
+        "A revoked key, or a session that is switched off, is logged out within 5 "
+        "seconds; Text(58) says why.",
+    ),
+)

@@ -1,0 +1,226 @@
+"""What the page of the FIX feed tells, from the rules that its engine obeys."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+
+from marketdata.books.livebook import TradeRow
+from marketdata.books.orderbook import Ladder, Level, difference
+from marketdata.fix.acceptor import listener, logon
+from marketdata.fix.protocol import messages, rules
+from marketdata.fix.protocol.wire import SOH, encode, utc_timestamp
+
+LOGOUTS = (
+    logon.CREDENTIALS_REFUSED,
+    logon.SCOPE_REFUSED,
+    logon.SWITCHED_OFF,
+    logon.TOO_MANY_FAILURES,
+    logon.KEY_ENDED,
+    listener.BUSY,
+    listener.NO_DATABASE,
+    rules.LOGON_REFUSED,
+    rules.TOO_MANY_MESSAGES,
+    rules.SLOW_CONSUMER,
+    rules.TOO_MANY_TRADES,
+    rules.TOO_MANY_ANSWERS,
+    rules.GOING_DOWN,
+    rules.INTERNAL_ERROR,
+)
+
+COMP_ID, KEY = "PARTNER001", "service-apikey_acme_SECRET"
+OPENING = datetime(2026, 3, 2, 9, tzinfo=UTC)
+BEFORE = Ladder((Level(995, 120), Level(990, 40)), (Level(1005, 75), Level(1010, 300)))
+AFTER = Ladder((Level(995, 80), Level(985, 500)), (Level(1005, 75), Level(1010, 300)))
+
+
+class Limit(NamedTuple):
+    what: str
+    number: str
+
+
+@dataclass
+class Listed:
+    """An instrument of the examples."""
+
+    symbol: str
+    isin: str | None
+    token_id: UUID
+    name: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A message of the example, as a partner or we send it."""
+
+    caption: str
+    is_ours: bool
+    fields: tuple[str, ...]
+    """As they go over the wire, each without its SOH."""
+
+
+LUM = Listed(
+    "LUM", "FR0000120271", UUID("01932f3e-7a00-7000-8000-000000000001"), "Ordinary A"
+)
+ORB = Listed("ORB", None, UUID("01932f3e-7a00-7000-8000-000000000002"), "Ordinary B")
+
+
+def limits() -> list[Limit]:
+    numbers = [
+        ("Shortest HeartBtInt(108)", f"{settings.FIX_MIN_HEARTBEAT} s"),
+        ("Longest HeartBtInt(108)", f"{logon.LONGEST_HEARTBEAT} s"),
+        (
+            "SendingTime(52) of a Logon and our clock, at most apart",
+            f"{logon.CLOCK_SECONDS} s",
+        ),
+        (
+            "SendingTime(52) of a later message and our clock",
+            f"{rules.CLOCK_SECONDS} s",
+        ),
+        ("From the connection to a whole Logon", f"{listener.LOGON_SECONDS:.0f} s"),
+        (
+            "Failed Logons a minute, of a login and of an address",
+            f"{settings.FIX_FAILED_LOGONS_PER_MINUTE:,}",
+        ),
+        ("Connections of an address", f"{settings.FIX_CONNECTIONS_PER_ADDRESS:,}"),
+        ("Messages you may send a second", f"{settings.FIX_MESSAGES_PER_SECOND:,}"),
+        ("Messages you may send at once", f"{rules.MESSAGES_BURST:,}"),
+        ("Subscribed instruments of a session", f"{rules.MOST_SUBSCRIPTIONS:,}"),
+        ("Instruments in one MarketDataRequest", f"{rules.MOST_INSTRUMENTS:,}"),
+        ("Levels of a side", f"{rules.DEEPEST:,}"),
+        (
+            "Characters of MDReqID(262) and SecurityReqID(320)",
+            f"{rules.LONGEST_REQUEST_ID:,}",
+        ),
+        (
+            "Between two updates of a book, at least",
+            f"{settings.FIX_CONFLATION_MS:,} ms",
+        ),
+        (
+            "Trades that wait for you, before the session ends",
+            f"{rules.MOST_UNSENT_TRADES:,}",
+        ),
+        (
+            "Bytes of answers that wait for you, when you ask for more",
+            f"{rules.MOST_UNSENT_BYTES:,}",
+        ),
+        ("Bytes we send before a TestRequest", f"{rules.PROBE_BYTES:,}"),
+        ("Bytes we send unanswered, before we pause", f"{rules.WINDOW_BYTES:,}"),
+        (
+            "A TestRequest unanswered, before the session ends",
+            f"{rules.CREDIT_SECONDS:.0f} s",
+        ),
+    ]
+    return [Limit(*each) for each in numbers]
+
+
+def logouts() -> list[str]:
+    """Text(58) of the Logouts that a partner may meet."""
+    return [
+        text.format(per_second=settings.FIX_MESSAGES_PER_SECOND) for text in LOGOUTS
+    ]
+
+
+class Conversation:
+    """Writes an example session: numbers, times and checksums as they would be."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.numbers = {True: 0, False: 0}
+
+    def add(self, caption: str, is_ours: bool, type_: str, body: str) -> None:
+        self.numbers[is_ours] += 1
+        at = OPENING + timedelta(milliseconds=137 * len(self.steps))
+        sender, target = COMP_ID, settings.FIX_COMP_ID
+        if is_ours:
+            sender, target = target, sender
+        header = [
+            *((35, type_), (34, self.numbers[is_ours]), (49, sender)),
+            *((52, utc_timestamp(at)), (56, target)),
+        ]
+        fields = (field.partition("=") for field in body.split(SOH) if field)
+        raw = encode([*header, *((int(tag), value) for tag, _, value in fields)])
+        self.steps.append(Step(caption, is_ours, tuple(raw.decode().split(SOH)[:-1])))
+
+    def ask(self, caption: str, type_: str, body: str) -> None:
+        self.add(caption, False, type_, body.replace("|", SOH))
+
+    def answer(self, caption: str, type_: str, body: str) -> None:
+        self.add(caption, True, type_, body)
+
+
+def conversation() -> list[Step]:
+    """A session from Logon to Logout, with what it is for and what it is not for."""
+    said = Conversation()
+    said.ask("Log on with your key.", "A", f"98=0|108=30|141=Y|554={KEY}")
+    said.answer("The session stands.", "A", "98=0\x01108=30\x01141=Y\x01")
+    said.ask("Which instruments are there?", "x", "320=list-1|559=4")
+    [listed] = messages.security_list("list-1", "1", messages.FOUND, [LUM, ORB])
+    said.answer("Two; the second has no ISIN.", "y", listed)
+    said.ask(
+        "Subscribe one: two levels of each side, what changes, and trades.",
+        "V",
+        "262=lum-1|263=1|264=2|265=1|267=3|269=0|269=1|269=2|146=1|55=LUM",
+    )
+    sides = (messages.BIDS, messages.ASKS)
+    snapshot = messages.snapshot(messages.identity(LUM), BEFORE, sides)
+    said.answer("The book as it stands.", "W", messages.market_data("lum-1", snapshot))
+    trade = TradeRow(1, 995, 40, OPENING + timedelta(milliseconds=800))
+    levels = messages.level_entries(LUM.symbol, difference(BEFORE, AFTER))
+    trades = messages.trade_entries(LUM.symbol, [trade])
+    increment = messages.increment([*levels, *trades])
+    said.answer(
+        "One bid is gone, one is new, one is smaller: 40 units were sold.",
+        "X",
+        messages.market_data("lum-1", increment),
+    )
+    said.ask(
+        "An instrument that is not to be had.",
+        "V",
+        "262=nope-1|263=0|264=0|267=1|269=0|146=1|55=NOPE",
+    )
+    reason = f"{rules.MD_REJECT_REASONS['0']}: NOPE"
+    reject = messages.request_reject("nope-1", "0", reason)
+    said.answer("All of a request is refused.", "Y", reject)
+    said.ask(
+        "An order, which this session is not for.",
+        "D",
+        "11=order-1|55=LUM|54=1|60=20260302-09:00:01.233|38=10|40=2|44=9.95",
+    )
+    number = str(said.numbers[False])
+    refused = messages.business_reject(number, "D", "order-1")
+    said.answer("It is refused.", "j", refused)
+    said.answer("Do you keep up?", "1", "112=P1")
+    said.ask("Yes.", "0", "112=P1")
+    said.ask(
+        "End the subscription.",
+        "V",
+        "262=lum-1|263=2|264=2|267=1|269=0|146=1|55=LUM",
+    )
+    said.ask("Log out.", "5", "")
+    said.answer("So do we; then the connection ends.", "5", "")
+    return said.steps
+
+
+def engine_settings() -> str:
+    """What a QuickFIX initiator needs; others name the same things."""
+    return f"""[DEFAULT]
+ConnectionType=initiator
+StartTime=00:00:00
+EndTime=00:00:00
+NonStopSession=Y
+ReconnectInterval=5
+HeartBtInt=30
+ResetOnLogon=Y
+UseDataDictionary=Y
+DataDictionary=FIX44.xml
+
+[SESSION]
+BeginString={rules.BEGIN_STRING}
+SenderCompID={COMP_ID}
+TargetCompID={settings.FIX_COMP_ID}
+SocketConnectHost=127.0.0.1
+SocketConnectPort={settings.FIX_PORT}
+"""

@@ -1,0 +1,5 @@
+"""The largest integers that the API carries."""
+
+MAX_EXACT_INTEGER = 2**53 - 1
+"""JSON readers that keep numbers as doubles round beyond it."""
+MAX_UINT64 = 2**64 - 1

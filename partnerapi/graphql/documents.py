@@ -1,0 +1,298 @@
+"""GraphQL text to a parsed, counted, validated and priced document; a bounded cache."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from graphql import (
+    DocumentNode,
+    FragmentDefinitionNode,
+    GraphQLError,
+    GraphQLSchema,
+    GraphQLSyntaxError,
+    MaxIntrospectionDepthRule,
+    OperationDefinitionNode,
+    OperationType,
+    OverlappingFieldsCanBeMergedRule,
+    parse,
+    print_ast,
+    specified_rules,
+    validate,
+)
+from graphql.execution.values import get_variable_values
+
+from partnerapi.core.bounded import Cache
+from partnerapi.core.errors import (
+    BadUserInput,
+    MaxDepthExceeded,
+    MaxTokensExceeded,
+    OperationResolutionFailure,
+    ParseFailed,
+    PartnerAPIError,
+    ValidationFailed,
+)
+from partnerapi.graphql.introspection import Asked
+from partnerapi.graphql.limits import (
+    Price,
+    Pricing,
+    check_counts,
+    check_mutations,
+    too_dear,
+)
+from partnerapi.graphql.overlap import OverlappingFieldsRule
+from partnerapi.graphql.selections import Reach, Selection, Source
+
+MAX_ERRORS = 20
+CACHED_SIZE = 400_000
+"""Characters of all documents that are kept; the dearest take 270 bytes each."""
+CACHED_TEXT_LENGTH = 20_000
+MOST_SIZE = 40_000
+"""The most that is kept of one document with its plans, counted as characters."""
+BARE_SIZE = 100
+"""What a document counts as besides its text."""
+FIELD_SIZE = 4
+"""What a field of a plan counts as."""
+RULES = [
+    OverlappingFieldsRule if rule is OverlappingFieldsCanBeMergedRule else rule
+    for rule in (*specified_rules, MaxIntrospectionDepthRule)
+]
+
+
+class Refused(Exception):
+    """A request that is not executed; `errors` say why."""
+
+    def __init__(self, errors: list[GraphQLError]) -> None:
+        super().__init__(errors[0].message)
+        self.errors = errors
+
+
+class CheckEnded(GraphQLError):
+    """The entry after the last error that is told: how many follow is not known."""
+
+    def __init__(self) -> None:
+        super().__init__(f"There are more errors; the check ends after {MAX_ERRORS}.")
+
+
+def coded(errors: list[GraphQLError], code: str) -> list[GraphQLError]:
+    """The errors with their code; graphql-core tells by one more that it gave up."""
+    if len(errors) > MAX_ERRORS:
+        errors = [*errors[:MAX_ERRORS], CheckEnded()]
+    for error in errors:
+        error.extensions = {"code": code}
+    return errors
+
+
+class Plan:
+    """One operation's selection and price, for one setting of its directives."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+        self.price: Price = Pricing().price(selection)
+        self.asked: dict[str, Asked] = {}
+        self.size = FIELD_SIZE * selection.source.count_fields()
+
+
+class Operation:
+    """An operation of a document; its plans depend on the variables of directives."""
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        ast: DocumentNode,
+        fragments: dict[str, FragmentDefinitionNode],
+        node: OperationDefinitionNode,
+    ) -> None:
+        self.schema = schema
+        self.ast = ast
+        self.fragments = fragments
+        self.node = node
+        self.name = node.name.value if node.name else None
+        self.plans: dict[tuple[Any, ...], Plan] = {}
+
+    @cached_property
+    def directive_variables(self) -> list[str]:
+        return sorted(Reach(self.fragments, [self.node]).directive_variables)
+
+    @cached_property
+    def printed(self) -> str:
+        """The whole document as graphql-core prints it, whatever its white space."""
+        return print_ast(self.ast)
+
+    @property
+    def is_mutation(self) -> bool:
+        return self.node.operation is OperationType.MUTATION
+
+    def plan(self, variables: Mapping[str, Any]) -> Plan:
+        """A plan for these coerced variables.
+
+        Raises:
+            MaxCostExceeded: too dear whatever the variables are.
+            MaxMutationsExceeded: more than one root field in a mutation.
+            OperationResolutionFailure: the schema has no such operations.
+            GraphQLError: a directive's argument is null.
+        """
+        kind = self.node.operation
+        root = self.schema.get_root_type(kind)
+        if root is None:
+            raise OperationResolutionFailure(f"This schema has no {kind.value}s.")
+        source = Source(self.schema, self.fragments, dict(variables))
+        selection = source.select(root, [self.node])  # type: ignore[list-item]
+        if self.is_mutation:
+            check_mutations(selection)
+        return Plan(selection)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request that may be executed: operation, plan, variables, price in points."""
+
+    operation: Operation
+    plan: Plan
+    inputs: dict[str, Any]
+    variables: dict[str, Any]
+    price: int
+
+
+class Document:
+    """A text's operations, or the errors for which it is refused."""
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        text: str,
+        ast: DocumentNode | None,
+        errors: list[GraphQLError],
+    ) -> None:
+        self.key = schema, text
+        self.size = BARE_SIZE + len(text)
+        self.errors = errors
+        definitions = ast.definitions if ast else ()
+        fragments = {
+            definition.name.value: definition
+            for definition in definitions
+            if isinstance(definition, FragmentDefinitionNode)
+        }
+        self.operations = [
+            Operation(schema, ast, fragments, definition)
+            for definition in definitions
+            if ast and isinstance(definition, OperationDefinitionNode)
+        ]
+
+    def operation(self, name: str | None) -> Operation:
+        """The operation of this name, or the only one.
+
+        Raises:
+            OperationResolutionFailure: no such operation, or several and no name.
+        """
+        if name is None and len(self.operations) == 1:
+            return self.operations[0]
+        names = [operation.name for operation in self.operations]
+        if name is not None and name in names:
+            return self.operations[names.index(name)]
+        listed = (
+            ", ".join(f"`{known}`" for known in names if known) or "one without name"
+        )
+        if name is None:
+            raise OperationResolutionFailure(
+                f"The document holds several operations ({listed}); name one of them "
+                "in `operationName`."
+            )
+        raise OperationResolutionFailure(
+            f"The document has no operation `{name}`; it holds {listed}."
+        )
+
+    def keep(self) -> None:
+        """Keep the document for next time, if it is of ordinary length."""
+        if len(self.key[1]) <= CACHED_TEXT_LENGTH:
+            documents.keep(self.key, self, self.size)
+
+
+documents: Cache[Document] = Cache(CACHED_SIZE)
+
+
+def prepare(
+    schema: GraphQLSchema, text: str, operation_name: str | None, inputs: dict[str, Any]
+) -> Prepared:
+    """Read a text, choose its operation, coerce its variables, price the request.
+
+    Raises:
+        Refused: with the errors of the first of these that fails.
+    """
+    document = read_document(schema, text)
+    if document.errors:
+        raise Refused(document.errors)
+    try:
+        operation = document.operation(operation_name)
+        variables = coerce(schema, operation, inputs)
+        decisive = tuple(map(variables.get, operation.directive_variables))
+        known = operation.plans.get(decisive)
+        plan = known or operation.plan(variables)
+        price = plan.price if isinstance(plan.price, int) else plan.price(variables)
+        if price > settings.PARTNER_API_MAX_COST:
+            raise too_dear(price)
+    except PartnerAPIError as error:
+        raise Refused([as_graphql_error(error)]) from error
+    except GraphQLError as error:
+        raise Refused(coded([error], BadUserInput.code)) from error
+    if known is None and document.size + plan.size <= MOST_SIZE:
+        operation.plans[decisive] = plan
+        document.size += plan.size
+        document.keep()
+    return Prepared(operation, plan, inputs, variables, price)
+
+
+def coerce(
+    schema: GraphQLSchema, operation: Operation, inputs: dict[str, Any]
+) -> dict[str, Any]:
+    definitions = operation.node.variable_definitions
+    values = get_variable_values(schema, definitions, inputs, max_errors=MAX_ERRORS)
+    if isinstance(values, list):
+        raise Refused(coded(values, BadUserInput.code))
+    return values
+
+
+def read_document(schema: GraphQLSchema, text: str) -> Document:
+    """Parse, count, validate, or find what came of it last time."""
+    document = documents.get((schema, text))
+    if document is None:
+        document = Document(schema, text, *read(schema, text))
+        document.keep()
+    return document
+
+
+def read(
+    schema: GraphQLSchema, text: str
+) -> tuple[DocumentNode | None, list[GraphQLError]]:
+    """A valid document's tree, or the errors for which it is refused."""
+    try:
+        ast = parse_text(text)
+        check_counts(ast)
+        errors = validate(schema, ast, RULES, max_errors=MAX_ERRORS)
+    except PartnerAPIError as error:
+        return None, [as_graphql_error(error)]
+    except GraphQLSyntaxError as error:
+        return None, coded([error], ParseFailed.code)
+    except RecursionError:
+        deep = MaxDepthExceeded("The document nests values or fields far too deeply.")
+        return None, [as_graphql_error(deep)]
+    return None if errors else ast, coded(errors, ValidationFailed.code)
+
+
+def parse_text(text: str) -> DocumentNode:
+    maximum = settings.PARTNER_API_MAX_TOKENS
+    try:
+        return parse(text, max_lexical_tokens=maximum, max_comments=maximum)
+    except GraphQLSyntaxError as error:
+        if f"more than {maximum} " not in error.message:
+            raise
+        raise MaxTokensExceeded(
+            f"The document has more than {maximum} tokens; send several requests, or "
+            "pass long lists as variables.",
+            maximum=maximum,
+        ) from error
+
+
+def as_graphql_error(error: PartnerAPIError) -> GraphQLError:
+    return GraphQLError(str(error), extensions={"code": error.code, **error.details})

@@ -1,0 +1,141 @@
+"""Introspection: counted on the schema first, then answered by graphql-core."""
+
+from collections.abc import Hashable
+from hashlib import sha256
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from graphql import (
+    DocumentNode,
+    OperationDefinitionNode,
+    SelectionSetNode,
+    execute_sync,
+    get_nullable_type,
+    is_list_type,
+    print_ast,
+)
+
+from partnerapi.core.bounded import Cache
+from partnerapi.core.errors import MaxCostExceeded
+from partnerapi.graphql.selections import Reach, SelectedField, Selection
+
+if TYPE_CHECKING:
+    from partnerapi.graphql.documents import Operation, Prepared
+
+INTROSPECTION = ("__schema", "__type")
+MAX_FIELDS = 10_000
+"""Some three times what the introspection query of GraphiQL and code generators
+answers."""
+MAX_RESULTS = 32
+"""Answers that are kept; the largest take 1 MB."""
+
+
+class Introspection:
+    """Counts the fields that the introspections of one operation answer."""
+
+    def __init__(self) -> None:
+        self.fields = 0
+        self.counted: dict[tuple[int, int], int] = {}
+
+    def add(self, field: SelectedField) -> None:
+        """Count a `__schema` or `__type`; any type may turn out to be asked for.
+
+        Raises:
+            MaxCostExceeded: with those counted before, over MAX_FIELDS.
+        """
+        selection = field.selection
+        assert selection is not None
+        schema = selection.source.schema
+        if field.name == "__schema":
+            self.count(selection, schema)
+            return
+        before = most = self.fields
+        for type_ in schema.type_map.values():
+            self.fields = before
+            self.count(selection, type_)
+            most = max(most, self.fields)
+        self.fields = most
+
+    def count(self, selection: Selection, parent: Any) -> None:
+        # Fields and arguments come as pairs with their names, made anew each time.
+        key = id(selection), id(parent[1] if isinstance(parent, tuple) else parent)
+        if key in self.counted:
+            self.grow(self.counted[key])
+            return
+        before = self.fields
+        info = SimpleNamespace(schema=selection.source.schema)
+        for field in selection.fields(selection.type.name):
+            self.grow(1)
+            if field.selection is None:
+                continue
+            arguments = field.definition.args.keys() & {"includeDeprecated"}
+            value = field.definition.resolve(  # type: ignore[misc]
+                parent, info, **dict.fromkeys(arguments, True)
+            )
+            if value is None:
+                continue
+            type_: Any = field.definition.type
+            many = is_list_type(get_nullable_type(type_))
+            for item in value if many else [value]:
+                self.count(field.selection, item)
+        self.counted[key] = self.fields - before
+
+    def grow(self, fields: int) -> None:
+        self.fields += fields
+        if self.fields > MAX_FIELDS:
+            raise MaxCostExceeded(
+                f"The introspection would answer more than {MAX_FIELDS} fields; select "
+                "less of the schema, or read it at /schema.graphql.",
+                maximum=MAX_FIELDS,
+            )
+
+
+class Asked:
+    """What an introspection field asks, however the rest of its document reads."""
+
+    def __init__(self, field: SelectedField, operation: "Operation") -> None:
+        reach = Reach(operation.fragments, field.nodes)
+        printed = map(print_ast, (*field.nodes, *reach.fragments.values()))
+        self.schema = operation.schema
+        self.digest = sha256("\n".join(printed).encode()).digest()
+        self.names = sorted(reach.variables)
+
+    def key(self, variables: dict[str, Any]) -> Hashable:
+        """The same key for what is answered the same; short, whatever is asked."""
+        if not self.names:
+            return self.schema, self.digest
+        used = repr([(n, variables[n]) for n in self.names if n in variables])
+        return self.schema, sha256(self.digest + used.encode()).digest()
+
+
+results: Cache[dict[str, Any]] = Cache(MAX_RESULTS)
+
+
+def introspect(field: SelectedField, prepared: "Prepared") -> Any:
+    """What graphql-core answers to an introspection field, kept for all who ask it.
+
+    Raises:
+        GraphQLError: an argument is null that must not be.
+    """
+    operation, plan = prepared.operation, prepared.plan
+    asked = plan.asked.get(field.key)
+    if asked is None:
+        asked = plan.asked[field.key] = Asked(field, operation)
+    key = asked.key(prepared.variables)
+    data = results.get(key)
+    if data is None:
+        alone = OperationDefinitionNode(
+            operation=operation.node.operation,
+            variable_definitions=operation.node.variable_definitions,
+            directives=[],
+            selection_set=SelectionSetNode(selections=field.nodes),
+        )
+        document = DocumentNode(definitions=[alone, *operation.fragments.values()])
+        answered = execute_sync(
+            operation.schema, document, variable_values=prepared.inputs
+        )
+        if answered.errors:
+            raise answered.errors[0]
+        data = answered.data or {}
+        results.keep(key, data, size=1)
+    return data[field.key]

@@ -1,0 +1,231 @@
+"""Rows for the engine: one keyset page for many parents, or rows by their ids."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.core.exceptions import EmptyResultSet
+from django.db import connection, models
+
+from partnerapi.core.database import array_text, fetch
+from partnerapi.core.errors import BadUserInput
+from partnerapi.graphql.cursors import decode_cursor
+from partnerapi.graphql.statements import (
+    List,
+    Shape,
+    count_statement,
+    holds_uuids,
+    page_statement,
+    primary_key,
+    rows_statement,
+)
+
+ROOT_PAGE_SIZE = 100
+
+
+NESTED_PAGE_SIZE = 20
+
+
+@dataclass(slots=True)
+class Page:
+    """What one parent's connection answers."""
+
+    rows: list[Any]
+    has_next_page: bool
+    has_previous_page: bool
+    total_count: int | None = None
+
+
+class Window(NamedTuple):
+    """The part of a list that a connection's four arguments ask for.
+
+    Relay's algorithm cuts at the cursors, takes the first `size` rows in reading
+    direction, and of those the last `keep`.
+    """
+
+    backward: bool
+    size: int
+    keep: int
+    after: list[str] | None
+    before: list[str] | None
+
+
+def read_pages(
+    of: List,
+    info: Any,
+    rows: models.QuerySet[Any],
+    parents: Sequence[str] | None = None,
+    **arguments: Any,
+) -> list[Page]:
+    """One page for each parent's id, in one statement; at the root, one page.
+
+    `rows` contributes its conditions; columns and order are the document's and the
+    list's. `arguments` are the connection's first, last, before and after. The
+    page's flags are true in both directions. The total is counted only when it is
+    selected, in one more statement for all parents.
+
+    Raises:
+        BadUserInput: `first` or `last` outside 0 to the maximum.
+        InvalidCursor: a damaged cursor, or one of another list.
+    """
+    selection = info.selection
+    window = make_window(of, **arguments)
+    count = 1 if parents is None else len(parents)
+    try:
+        condition, values = compile_condition(rows)
+    except EmptyResultSet:
+        return [Page([], False, False, 0) for _ in range(count)]
+    columns = (
+        selection.columns(of.graphql_type, "edges", "node")
+        | selection.columns(of.graphql_type, "nodes")
+        | {"id"}
+    )
+    after, before = window.after, window.before
+    shape = Shape(of, columns, condition, window.backward, bool(after), bool(before))
+    keys = [] if parents is None else [array_text(parents)]
+    found = fetch(
+        page_statement(shape),
+        [
+            *keys,
+            *((*values, *after) if after else ()),
+            *((*values, *before) if before else ()),
+            *values,
+            *(after or ()),
+            *(before or ()),
+            window.size + 1,
+        ],
+        row_class(of.graphql_type, of.name, PAGE_COLUMNS, columns),
+    )
+    pages = split(found, window, count)
+    if selection.selects("totalCount"):
+        totals = fetch(count_statement(of, condition), [*keys, *values], tuple)
+        for page, (_, total) in zip(pages, totals, strict=True):
+            page.total_count = total
+    return pages
+
+
+def read_rows(
+    graphql_type: str,
+    info: Any,
+    rows: Any,
+    ids: Sequence[str | None],
+    by: str = "id",
+) -> list[Any]:
+    """For each id, in order, the row whose column `by` holds it, or None.
+
+    One statement over the distinct ids; `by` is a unique column of uuids or text.
+    """
+    distinct = list({key for key in ids if key is not None})
+    try:
+        condition, values = compile_condition(rows)
+    except EmptyResultSet:
+        distinct = []
+    if not distinct:
+        return [None] * len(ids)
+    columns = info.selection.columns(graphql_type) | {primary_key(rows.model).name, by}
+    wanted: Any = distinct
+    if holds_uuids(rows.model, by):
+        wanted = array_text(distinct)
+    found = fetch(
+        rows_statement(rows.model, columns, by, condition),
+        [wanted, *values],
+        row_class(graphql_type, "", (), columns),
+    )
+    by_key = {getattr(row, by): row for row in found}
+    return [by_key.get(key) for key in ids]
+
+
+def make_window(
+    of: List,
+    first: int | None = None,
+    last: int | None = None,
+    before: str | None = None,
+    after: str | None = None,
+) -> Window:
+    if first is None and last is None:
+        first = ROOT_PAGE_SIZE if of.parent is None else NESTED_PAGE_SIZE
+    maximum = settings.PARTNER_API_MAX_PAGE_SIZE
+    for name, size in (("first", first), ("last", last)):
+        if size is not None and not 0 <= size <= maximum:
+            raise BadUserInput(
+                f"`{name}` is {size}; pass 0 to {maximum}.",
+                argument=name,
+                maximum=maximum,
+            )
+    sizes = [size for size in (first, last) if size is not None]
+    return Window(
+        backward=first is None,
+        size=sizes[0],
+        keep=sizes[-1],
+        after=place_of(after, of),
+        before=place_of(before, of),
+    )
+
+
+def place_of(cursor: str | None, of: List) -> list[str] | None:
+    """The cursor's keys in the order of the list's comparison: the id comes last."""
+    if cursor is None:
+        return None
+    key, *others = decode_cursor(cursor, of.name, of.key_types)
+    return others if of.unique else [*others, key]
+
+
+def split(found: list[Any], window: Window, count: int) -> list[Page]:
+    """Deal the rows, one more than asked for to each parent, to their pages."""
+    dealt: list[list[Any]] = [[] for _ in range(count)]
+    for row in found:
+        dealt[row[0] - 1].append(row)
+    pages = []
+    for rows in dealt:
+        more_after, more_before = rows[0].beyond_before, rows[0].beyond_after
+        if rows[0].id is None:
+            rows.clear()
+        extra = len(rows) > window.size
+        del rows[window.size :]
+        if window.backward:
+            rows.reverse()
+            more_before = more_before or extra
+        else:
+            more_after = more_after or extra
+            more_before = more_before or len(rows) > window.keep
+            del rows[: max(0, len(rows) - window.keep)]
+        pages.append(Page(rows, more_after, more_before))
+    return pages
+
+
+PAGE_COLUMNS = ("beyond_after", "beyond_before", "cursor_key")
+
+
+@lru_cache(maxsize=2000)
+def row_class(
+    graphql_type: str, list_name: str, before: tuple[str, ...], columns: frozenset[str]
+) -> type:
+    """A tuple whose items also answer to their columns' names.
+
+    Item 0 is the number of the parent, from 1; `before` and the sorted columns follow.
+    """
+    names = (*before, *sorted(columns))
+    getters = {name: property(itemgetter(n)) for n, name in enumerate(names, 1)}
+    fixed = {
+        "__slots__": (),
+        "graphql_type": graphql_type,
+        "list_name": list_name,
+        "positions": {name: n for n, name in enumerate(names, 1)},
+    }
+    return type(graphql_type, (tuple,), fixed | getters)
+
+
+def compile_condition(rows: models.QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
+    """A queryset's conditions as SQL over its own table, and their values.
+
+    Raises:
+        EmptyResultSet: no row can meet them.
+    """
+    if not rows.query.where:
+        return "TRUE", ()
+    compiler = rows.query.get_compiler(connection=connection)
+    condition, values = compiler.compile(rows.query.where)
+    return condition, tuple(values)

@@ -1,0 +1,181 @@
+"""Relay's parts of a schema: ids, Node, types over models, connections."""
+
+import re
+from typing import Any, NamedTuple
+
+import graphene
+from django.db.models import Choices
+from graphene.relay.connection import ConnectionOptions
+from graphene_django import DjangoObjectType
+
+from partnerapi.graphql.cursors import encode_cursors
+from partnerapi.graphql.pages import Page
+
+GLOBAL_ID = re.compile(
+    r"([A-Za-z]+)\|([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
+)
+
+
+class GlobalID(NamedTuple):
+    type_name: str
+    key: str
+
+
+def parse_id(text: str) -> GlobalID | None:
+    """Split `<TypeName>|<uuid>`; None for anything that is not of this form."""
+    match = GLOBAL_ID.fullmatch(text)
+    return GlobalID(*match.groups()) if match else None
+
+
+def key_of(text: str | None, type_name: str) -> str | None:
+    """The uuid in an id of this type; None for another type's and for malformed ids."""
+    parsed = parse_id(text) if text is not None else None
+    return parsed.key if parsed and parsed.type_name == type_name else None
+
+
+class Node(graphene.Interface):
+    """An object that can be read again by its id."""
+
+    id = graphene.ID(
+        required=True,
+        description="Identifier: the type's name and a UUID, joined by a pipe.",
+    )
+
+    def resolve_id(rows: list[Any], info: Any) -> list[str]:
+        label = f"{rows[0].graphql_type}|"
+        return [label + row.id for row in rows]
+
+
+class ModelType(DjangoObjectType):
+    """A type whose parents are rows read by `partnerapi.graphql.pages`."""
+
+    class Meta:
+        abstract = True
+
+    # Rows are tuples, not model instances; the schema knows their types already.
+    is_type_of = None
+    resolve_id = Node.resolve_id
+
+
+def extend(type_: type[ModelType], **fields: graphene.Field) -> None:
+    """Add fields to a type, as GraphQL's `extend type` does, before a schema is made.
+
+    They tell what a later app knows of an earlier app's type. Each has its resolver.
+    """
+    type_._meta.fields.update(fields)
+
+
+def enumeration(
+    choices: type[Choices], name: str, description: str, meanings: dict[Any, str]
+) -> Any:
+    """An enum over a model's choices, every value with its meaning for partners."""
+    return graphene.Enum.from_enum(
+        choices,
+        name=name,
+        description=lambda value: description if value is None else meanings[value],
+    )
+
+
+class PageInfo(graphene.ObjectType):
+    """Where a page lies in its list; both flags are true to the list as it is."""
+
+    has_next_page = graphene.Boolean(
+        required=True, description="Whether objects follow this page."
+    )
+    has_previous_page = graphene.Boolean(
+        required=True, description="Whether objects precede this page."
+    )
+    start_cursor = graphene.String(
+        description="Cursor of the first object: pass it as `before` for the page "
+        "before. Null for an empty page."
+    )
+    end_cursor = graphene.String(
+        description="Cursor of the last object: pass it as `after` for the next page. "
+        "Null for an empty page."
+    )
+
+    def resolve_start_cursor(pages: list[Page], info: Any) -> list[str | None]:
+        return cursors_at(pages, 0)
+
+    def resolve_end_cursor(pages: list[Page], info: Any) -> list[str | None]:
+        return cursors_at(pages, -1)
+
+
+def cursors_at(pages: list[Page], index: int) -> list[str | None]:
+    cursors = iter(encode_cursors([page.rows[index] for page in pages if page.rows]))
+    return [next(cursors) if page.rows else None for page in pages]
+
+
+class Connection(graphene.relay.Connection):
+    """A connection with `nodes` and `totalCount`, its edges and nodes non-null.
+
+    A subclass over the two types whose `nodes` the specification shows with
+    nullable items sets `nullable_nodes = True` in its Meta.
+    """
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def __init_subclass_with_meta__(
+        cls, node: Any = None, nullable_nodes: bool = False, **options: Any
+    ) -> None:
+        name = cls.__name__.removesuffix("Connection")
+        options.setdefault("description", f"A page of a list of {name}.")
+        item = node if nullable_nodes else graphene.NonNull(node)
+        meta = ConnectionOptions(cls)
+        meta.fields = {
+            "page_info": graphene.Field(
+                PageInfo, required=True, description="Where the page lies in its list."
+            ),
+            "nodes": graphene.Field(
+                graphene.NonNull(graphene.List(item)),
+                description="The objects of this page, without their cursors.",
+            ),
+            "total_count": graphene.Field(
+                graphene.Int,
+                required=True,
+                description="Exact number of objects in the whole list; counted only "
+                "when it is selected.",
+            ),
+        }
+        super().__init_subclass_with_meta__(
+            node=node, strict_types=True, _meta=meta, **options
+        )
+        edge = cls._meta.fields["edges"].type.of_type.of_type.of_type
+        edge.resolve_node = resolve_edge_node
+        edge.resolve_cursor = resolve_edge_cursor
+
+    def resolve_edges(pages: list[Page], info: Any) -> list[Any]:
+        return [page.rows for page in pages]
+
+    def resolve_nodes(pages: list[Page], info: Any) -> list[Any]:
+        return [page.rows for page in pages]
+
+    def resolve_page_info(pages: list[Page], info: Any) -> list[Page]:
+        return pages
+
+
+# An edge is its row: the node and the cursor are two views of it.
+def resolve_edge_node(rows: list[Any], info: Any) -> list[Any]:
+    return rows
+
+
+def resolve_edge_cursor(rows: list[Any], info: Any) -> list[str]:
+    return encode_cursors(rows)
+
+
+def connection_field(
+    connection: type[Connection], description: str, **arguments: Any
+) -> graphene.Field:
+    """A non-null field of a connection with the four arguments of Relay's lists."""
+    return graphene.Field(
+        connection,
+        required=True,
+        description=description,
+        first=graphene.Int(description="How many objects after `after`, at most 100."),
+        last=graphene.Int(description="How many objects before `before`, at most 100."),
+        before=graphene.String(description="Only objects before this cursor."),
+        after=graphene.String(description="Only objects after this cursor."),
+        **arguments,
+    )

@@ -1,0 +1,117 @@
+"""How the fields of a schema are resolved: by batch resolvers, or by a column.
+
+A batch resolver receives all parents of its field on a level and returns a value, or
+an exception, for each, in order: `def resolve_articles(issuers, info, **page)`.
+"""
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+from graphene.types.definitions import GrapheneScalarType
+from graphene.types.resolver import attr_resolver
+from graphql import (
+    GraphQLError,
+    GraphQLInterfaceType,
+    GraphQLObjectType,
+    GraphQLSchema,
+)
+from graphql.execution.values import get_argument_values
+
+from partnerapi.core.errors import PartnerAPIError
+from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.scalars import widen_int
+from partnerapi.graphql.selections import Selection
+
+BatchResolver = Callable[..., list[Any]]
+
+
+class Info:
+    """What a batch resolver knows besides its parents and arguments.
+
+    `context` is the request's; `selection` is what the document selects below the
+    field, from which the columns to read follow.
+    """
+
+    __slots__ = ("context", "selection")
+
+    def __init__(self, context: Any, selection: Selection | None) -> None:
+        self.context = context
+        self.selection = selection
+
+
+def needs(*columns: str) -> Callable[[BatchResolver], BatchResolver]:
+    """Name the columns of its parents that a batch resolver reads, besides the key."""
+
+    def note(resolver: BatchResolver) -> BatchResolver:
+        resolver.columns = columns  # type: ignore[attr-defined]
+        return resolver
+
+    return note
+
+
+def checked(check: Callable[..., None]) -> Callable[[BatchResolver], BatchResolver]:
+    """Let a mutation's resolver run only after `check(context, **arguments)`.
+
+    A check that raises a PartnerAPIError refuses the request before any of it
+    counts as tried: before its idempotency key is claimed.
+    """
+
+    def guard(resolver: BatchResolver) -> BatchResolver:
+        @wraps(resolver)
+        def guarded(parents: list[Any], info: Info, **arguments: Any) -> list[Any]:
+            check(info.context, **arguments)
+            return resolver(parents, info, **arguments)
+
+        guarded.check = check  # type: ignore[attr-defined]
+        return guarded
+
+    return guard
+
+
+def passes_checks(prepared: Prepared, context: Any) -> bool:
+    """Whether the checks of all root fields let the operation run."""
+    selection = prepared.plan.selection
+    for field in selection.fields(selection.type.name):
+        check = getattr(field.definition.extensions.get("batch"), "check", None)
+        if check is None:
+            continue
+        try:
+            arguments = get_argument_values(
+                field.definition, field.nodes[0], prepared.variables
+            )
+            check(context, **arguments)
+        except (PartnerAPIError, GraphQLError):
+            return False
+    return True
+
+
+def column(path: str) -> Callable[..., Any]:
+    """The resolver of a field that is one column of its parents: `owner__lei`."""
+    return partial(attr_resolver, path, None)
+
+
+def bind(schema: GraphQLSchema) -> GraphQLSchema:
+    """Note on each field of a graphene schema how it is resolved, and what it needs.
+
+    `extensions` holds `batch`, a batch resolver, or `attribute`, a column of the
+    parents; and `columns`, what has to be read of them.
+    """
+    widen_int()
+    for type_ in schema.type_map.values():
+        if isinstance(type_, GrapheneScalarType):
+            type_.specified_by_url = getattr(type_.graphene_type, "url", None)
+        if isinstance(type_, GraphQLInterfaceType):
+            type_.resolve_type = lambda row, info, abstract: row.graphql_type
+        if not isinstance(type_, GraphQLObjectType) or type_.name.startswith("__"):
+            continue
+        for field in type_.fields.values():
+            resolver, field.resolve = field.resolve, None
+            if isinstance(resolver, partial):
+                # graphene, too, gives a partial over the name: of its default resolver.
+                path = resolver.args[0]
+                field.extensions = {"attribute": path, "columns": (path,)}
+            else:
+                columns = getattr(resolver, "columns", ())
+                field.extensions = {"batch": resolver, "columns": columns}
+    return schema

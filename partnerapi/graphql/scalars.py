@@ -1,0 +1,89 @@
+"""The scalars whose wire form the specification or api reference fixes."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+import graphene
+from graphql import GraphQLInt, IntValueNode, StringValueNode, ValueNode
+from graphql.language import print_ast
+
+from partnerapi.core.numbers import MAX_EXACT_INTEGER, MAX_UINT64
+from partnerapi.core.times import from_rfc3339, to_rfc3339
+
+
+class Time(graphene.Scalar):
+    """An instant as RFC 3339 text in UTC, such as 2026-01-31T12:00:00.25Z.
+
+    Answers carry up to six fraction digits. Arguments may have any offset, or be
+    a date such as 2026-01-31, which means 00:00:00Z of that day; a time without
+    offset is an error. A time that was answered and is sent back means the same
+    instant.
+    """
+
+    url = "https://www.rfc-editor.org/rfc/rfc3339"
+
+    serialize = staticmethod(to_rfc3339)
+    parse_value = staticmethod(from_rfc3339)
+
+    @staticmethod
+    def parse_literal(node: ValueNode, variables: Any = None) -> datetime:
+        if not isinstance(node, StringValueNode):
+            raise ValueError(f"Time cannot represent {print_ast(node)}.")
+        return from_rfc3339(node.value)
+
+
+def uint64(value: Any) -> int:
+    """Check that a value is an integer from 0 to 2⁶⁴−1; never rounds, never wraps.
+
+    Raises:
+        ValueError: not such an integer.
+    """
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,20}", value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"Uint64 cannot represent {value!r}: expected an integer.")
+    if not 0 <= value <= MAX_UINT64:
+        raise ValueError(
+            f"Uint64 cannot represent {value}: expected 0 to {MAX_UINT64}."
+        )
+    return value
+
+
+class Uint64(graphene.Scalar):
+    """An integer from 0 to 18446744073709551615 (2⁶⁴−1), exact.
+
+    Answers carry a JSON integer: read it with a parser that keeps 64-bit
+    integers. Arguments may be an integer literal or a string of decimal digits.
+    """
+
+    serialize = staticmethod(uint64)
+    parse_value = staticmethod(uint64)
+
+    @staticmethod
+    def parse_literal(node: ValueNode, variables: Any = None) -> int:
+        if not isinstance(node, IntValueNode | StringValueNode):
+            raise ValueError(f"Uint64 cannot represent {print_ast(node)}.")
+        return uint64(node.value)
+
+
+def serialize_int(value: Any) -> int:
+    """Serialise Int exactly up to ±(2⁵³−1): amounts in cents outgrow 32 bits.
+
+    Raises:
+        ValueError: not an integer, or one that JSON readers would round.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"Int cannot represent non-integer value: {value!r}")
+    if not -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
+        raise ValueError(f"Int cannot represent {value}: beyond ±(2⁵³−1).")
+    return value
+
+
+def widen_int() -> None:
+    """Let every Int of this process carry ±(2⁵³−1) in answers.
+
+    graphql-core has one Int for all schemas, and a schema can not bring another.
+    Arguments and variables keep its 32-bit rule.
+    """
+    GraphQLInt.serialize = serialize_int  # type: ignore[method-assign]

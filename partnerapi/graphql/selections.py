@@ -1,0 +1,188 @@
+"""What a document selects, merged and typed: the tree that is priced and resolved.
+
+A Selection is the set of fields selected below one field, per concrete type, after
+fragments are spread, duplicates merged and @skip/@include decided (GraphQL
+specification, section 6.3.2 and 6.4.3).
+"""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from graphql import (
+    FieldNode,
+    FragmentDefinitionNode,
+    GraphQLField,
+    GraphQLObjectType,
+    GraphQLSchema,
+    Node,
+    SchemaMetaFieldDef,
+    TypeMetaFieldDef,
+    TypeNameMetaFieldDef,
+    VariableNode,
+    Visitor,
+    get_named_type,
+    is_abstract_type,
+    is_composite_type,
+    visit,
+)
+from graphql.execution.collect_fields import collect_sub_fields
+
+from partnerapi.core.errors import MaxCostExceeded
+
+MAX_SELECTIONS = 2000
+"""Far above what a document of 2,000 tokens selects without multiplying fragments."""
+
+META_FIELDS = {
+    "__schema": SchemaMetaFieldDef,
+    "__type": TypeMetaFieldDef,
+    "__typename": TypeNameMetaFieldDef,
+}
+
+
+class Source:
+    """What every selection of one operation is read from."""
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        fragments: dict[str, FragmentDefinitionNode],
+        variables: dict[str, Any],
+    ) -> None:
+        self.schema = schema
+        self.fragments = fragments
+        self.variables = variables
+        self.made: dict[Any, Selection] = {}
+
+    def select(self, type_: Any, nodes: list[FieldNode]) -> "Selection":
+        """The selection below these nodes; the same nodes share one selection."""
+        key = (type_.name, *map(id, nodes))
+        selection = self.made.get(key)
+        if selection is None:
+            if len(self.made) >= MAX_SELECTIONS:
+                raise MaxCostExceeded(
+                    "The document combines its fragments in too many ways; write the "
+                    "selections out, or send several requests."
+                )
+            selection = self.made[key] = Selection(self, type_, nodes)
+        return selection
+
+    def count_fields(self) -> int:
+        """How many fields have been collected so far, on all types."""
+        return sum(
+            1 + sum(map(len, selection.fields_by_type.values()))
+            for selection in self.made.values()
+        )
+
+
+class SelectedField:
+    """One response key of a selection: its field, and what is selected below it."""
+
+    __slots__ = ("definition", "key", "name", "nodes", "parent", "selection")
+
+    def __init__(
+        self,
+        source: Source,
+        parent: GraphQLObjectType,
+        key: str,
+        nodes: list[FieldNode],
+    ) -> None:
+        self.parent = parent
+        self.key = key
+        self.nodes = nodes
+        self.name = nodes[0].name.value
+        self.definition: GraphQLField = (
+            META_FIELDS.get(self.name) or parent.fields[self.name]
+        )
+        named = get_named_type(self.definition.type)
+        self.selection = (
+            source.select(named, nodes) if is_composite_type(named) else None
+        )
+
+
+class Selection:
+    """The fields selected on a type; for an interface, on each type behind it."""
+
+    __slots__ = ("fields_by_type", "nodes", "source", "steps", "type")
+
+    def __init__(self, source: Source, type_: Any, nodes: list[FieldNode]) -> None:
+        self.source = source
+        self.type = type_
+        self.nodes = nodes
+        self.fields_by_type: dict[str, list[SelectedField]] = {}
+        # What the executor makes of the fields, by type.
+        self.steps: dict[str, Any] = {}
+
+    @property
+    def types(self) -> list[GraphQLObjectType]:
+        if is_abstract_type(self.type):
+            return self.source.schema.get_possible_types(self.type)
+        return [self.type]
+
+    def fields(self, type_name: str) -> list[SelectedField]:
+        """The fields selected on one concrete type, in response order."""
+        fields = self.fields_by_type.get(type_name)
+        if fields is None:
+            source = self.source
+            type_ = cast(GraphQLObjectType, source.schema.type_map[type_name])
+            collected = collect_sub_fields(
+                source.schema, source.fragments, source.variables, type_, self.nodes
+            )
+            fields = [
+                SelectedField(source, type_, key, nodes)
+                for key, nodes in collected.items()
+            ]
+            self.fields_by_type[type_name] = fields
+        return fields
+
+    def columns(self, type_name: str, *path: str) -> frozenset[str]:
+        """The columns that the fields of a type need, below a path of field names."""
+        if not path:
+            return frozenset(
+                column
+                for field in self.fields(type_name)
+                for column in field.definition.extensions.get("columns", ())
+            )
+        return frozenset(
+            column
+            for type_ in self.types
+            for field in self.fields(type_.name)
+            if field.name == path[0] and field.selection
+            for column in field.selection.columns(type_name, *path[1:])
+        )
+
+    def selects(self, name: str) -> bool:
+        """Whether a field of this name is selected on any type."""
+        return any(
+            field.name == name
+            for type_ in self.types
+            for field in self.fields(type_.name)
+        )
+
+
+class Reach(Visitor):
+    """The fragments and variables that some nodes use, in fragments, too."""
+
+    def __init__(
+        self, fragments: dict[str, FragmentDefinitionNode], nodes: Iterable[Node]
+    ) -> None:
+        super().__init__()
+        self.known = fragments
+        self.fragments: dict[str, FragmentDefinitionNode] = {}
+        self.variables: set[str] = set()
+        self.directive_variables: set[str] = set()
+        for node in nodes:
+            visit(node, self)
+
+    def enter_fragment_spread(self, node: Any, *_: Any) -> None:
+        name = node.name.value
+        if name not in self.fragments:
+            self.fragments[name] = self.known[name]
+            visit(self.known[name], self)
+
+    def enter_variable(self, node: Any, *_: Any) -> None:
+        self.variables.add(node.name.value)
+
+    def enter_directive(self, node: Any, *_: Any) -> None:
+        for argument in node.arguments:
+            if isinstance(argument.value, VariableNode):
+                self.directive_variables.add(argument.value.name.value)

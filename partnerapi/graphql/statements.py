@@ -1,0 +1,246 @@
+"""The SQL of pages: what a list is, and its statements, composed once per shape.
+
+The one place that writes it. A statement serves all parents of a level, reads only
+the columns that the document needs, and gives ids and times as text.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from django.db import models
+from psycopg import sql
+
+from partnerapi.graphql.cursors import KeyType
+
+
+class Key(NamedTuple):
+    """An order key: an SQL expression over the list's own table, never null.
+
+    A nullable column takes two keys: `(x IS NULL)::integer` and `coalesce(x, …)`.
+    At most one key of a list is text, and it is the last.
+    """
+
+    expression: str
+    type: KeyType
+
+
+@dataclass(frozen=True, eq=False)
+class List:
+    """What a connection lists: rows, their GraphQL type, their order.
+
+    `name` binds cursors to the list. Rows are ordered by `keys`, then by id, all in
+    one direction, so that a single row comparison finds where a page begins. Where
+    no two rows of a list share their keys, `unique` says so, and an index without
+    the id is enough.
+    `parent` is the column that holds the parent's id; None: the list is at the root.
+    """
+
+    name: str
+    graphql_type: str
+    model: type[models.Model]
+    keys: tuple[Key, ...]
+    descending: bool = False
+    unique: bool = False
+    parent: str | None = None
+
+    @property
+    def key_types(self) -> list[KeyType]:
+        return ["uuid", *(key.type for key in self.keys)]
+
+
+class Shape(NamedTuple):
+    """Everything that the text of a page's statement depends on."""
+
+    of: List
+    columns: frozenset[str]
+    condition: str
+    backward: bool
+    after: bool
+    before: bool
+
+
+def concrete_field(model: type[models.Model], name: str) -> Any:
+    """A field that is a column, by its name or, for a foreign key, its column's."""
+    return model._meta.get_field(name)
+
+
+def holds_uuids(model: type[models.Model], name: str) -> bool:
+    field = concrete_field(model, name)
+    return isinstance(getattr(field, "target_field", field), models.UUIDField)
+
+
+def primary_key(model: type[models.Model]) -> Any:
+    return model._meta.pk
+
+
+class Columns:
+    """Columns of a model as SQL; a path such as `owner__lei` joins what it passes."""
+
+    def __init__(self, model: type[models.Model]) -> None:
+        self.table = sql.Identifier(model._meta.db_table)
+        self.model = model
+        self.joins: dict[str, sql.Composable] = {}
+
+    def expression(self, path: str) -> sql.Composable:
+        *relations, name = path.split("__")
+        model, table = self.model, self.table
+        for n, relation in enumerate(relations, 1):
+            field = concrete_field(model, relation)
+            alias = "__".join(relations[:n])
+            model = field.related_model
+            self.joins[alias] = sql.SQL(" LEFT JOIN {} AS {} ON {} = {}").format(
+                sql.Identifier(model._meta.db_table),
+                sql.Identifier(alias),
+                sql.Identifier(alias, primary_key(model).column),
+                sql.SQL("{}.{}").format(table, sql.Identifier(field.column)),
+            )
+            table = sql.Identifier(alias)
+        field = concrete_field(model, name)
+        column = sql.SQL("{}.{}").format(table, sql.Identifier(field.column))
+        stored = getattr(field, "target_field", field)
+        # Answers carry their text; Python's values would cost more than the query.
+        if isinstance(stored, models.UUIDField | models.DateTimeField):
+            return sql.SQL("{}::text").format(column)
+        return column
+
+    def listed(self, paths: Iterable[str]) -> sql.Composable:
+        return sql.SQL(", ").join(
+            sql.SQL("{} AS {}").format(self.expression(path), sql.Identifier(path))
+            for path in sorted(paths)
+        )
+
+    def source(self) -> sql.Composable:
+        """The table and the joins of all expressions so far."""
+        return sql.SQL("{}{}").format(self.table, sql.SQL("").join(self.joins.values()))
+
+
+@lru_cache(maxsize=2000)
+def page_statement(shape: Shape) -> str:
+    """Per parent: whether rows lie beyond each cursor, and the page with one row more.
+
+    A parent without rows keeps one line of nulls. Parameters: the parents' ids; for
+    each cursor given, conditions and cursor; then conditions, cursors, limit.
+    """
+    of = shape.of
+    columns = Columns(of.model)
+    identity = sql.SQL("{}.id").format(columns.table)
+    keys = [sql.SQL(key.expression) for key in of.keys]
+    listed = columns.listed(shape.columns)
+    cursor_key = sql.SQL(" || '|' || ").join(
+        sql.SQL("({})::text").format(key) for key in (identity, *keys)
+    )
+    placed: list[tuple[sql.Composable, str]] = [
+        (sql.SQL(key.expression), key.type) for key in of.keys
+    ]
+    if not of.unique:
+        placed.append((identity, "uuid"))
+    place = sql.SQL("({})").format(sql.SQL(", ").join([key for key, _ in placed]))
+    cursor = sql.SQL("({})").format(
+        sql.SQL(", ").join([sql.SQL("%s::" + type_) for _, type_ in placed])
+    )
+    later, earlier = ("<", ">") if of.descending else (">", "<")
+
+    def compare(operator: str) -> sql.Composable:
+        return sql.SQL("{} " + operator + " {}").format(place, cursor)
+
+    condition = list_condition(of, shape.condition)
+    cursors = (
+        ("beyond_after", shape.after, later, earlier),
+        ("beyond_before", shape.before, earlier, later),
+    )
+    cuts = [compare(inside) for _, given, inside, _ in cursors if given]
+
+    def order(direction: str) -> sql.Composable:
+        return sql.SQL(", ").join(
+            [sql.SQL("{} " + direction).format(key) for key, _ in placed]
+        )
+
+    # A join, or it would be asked again for each row of the page; in order, or a
+    # planner that expects many rows might read the whole table to meet the first.
+    beyond = [
+        sql.SQL(
+            " LEFT JOIN LATERAL (SELECT TRUE FROM {} WHERE {} AND {} ORDER BY {}"
+            " LIMIT 1) AS {}(there) ON TRUE"
+        ).format(
+            columns.table,
+            condition,
+            compare(f"{outside}="),
+            order("DESC" if outside == "<" else "ASC"),
+            sql.Identifier(name),
+        )
+        for name, given, _, outside in cursors
+        if given
+    ]
+    return (
+        sql.SQL(
+            "SELECT p.n, {after}, {before}, page.* FROM {parents}{beyond}"
+            " LEFT JOIN LATERAL (SELECT {cursor_key} AS cursor_key, {listed}"
+            " FROM {source} WHERE {condition} ORDER BY {order} LIMIT %s)"
+            " AS page ON TRUE"
+        )
+        .format(
+            after=sql.SQL("beyond_after.there IS TRUE" if shape.after else "FALSE"),
+            before=sql.SQL("beyond_before.there IS TRUE" if shape.before else "FALSE"),
+            parents=parents_of(of),
+            beyond=sql.SQL("").join(beyond),
+            cursor_key=cursor_key,
+            listed=listed,
+            source=columns.source(),
+            condition=sql.SQL(" AND ").join([condition, *cuts]),
+            order=order("DESC" if of.descending != shape.backward else "ASC"),
+        )
+        .as_string()
+    )
+
+
+@lru_cache(maxsize=2000)
+def count_statement(of: List, condition: str) -> str:
+    """Per parent, in order: how many rows its list has."""
+    return (
+        sql.SQL(
+            "SELECT p.n, counted.* FROM {} CROSS JOIN LATERAL"
+            " (SELECT count(*) FROM {} WHERE {}) AS counted ORDER BY p.n"
+        )
+        .format(
+            parents_of(of),
+            sql.Identifier(of.model._meta.db_table),
+            list_condition(of, condition),
+        )
+        .as_string()
+    )
+
+
+@lru_cache(maxsize=2000)
+def rows_statement(model: Any, paths: frozenset[str], by: str, condition: str) -> str:
+    columns = Columns(model)
+    listed = columns.listed(paths)
+    return (
+        sql.SQL("SELECT 0, {} FROM {} WHERE {}.{} = ANY(%s::{}) AND ({})")
+        .format(
+            listed,
+            columns.source(),
+            columns.table,
+            sql.Identifier(by),
+            sql.SQL("uuid[]" if holds_uuids(model, by) else "text[]"),
+            sql.SQL(condition),
+        )
+        .as_string()
+    )
+
+
+def parents_of(of: List) -> sql.Composable:
+    if of.parent is None:
+        return sql.SQL("(VALUES (1)) AS p(n)")
+    return sql.SQL("unnest(%s::uuid[]) WITH ORDINALITY AS p(key, n)")
+
+
+def list_condition(of: List, condition: str) -> sql.Composable:
+    if of.parent is None:
+        return sql.SQL("({})").format(sql.SQL(condition))
+    return sql.SQL("{}.{} = p.key AND ({})").format(
+        sql.Identifier(of.model._meta.db_table),
+        sql.Identifier(of.parent),
+        sql.SQL(condition),
+    )

@@ -1,0 +1,140 @@
+"""Accounts of invented clients with the sandbox's partners, and their histories."""
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from accounts.models import Account, AccountStatusChange, Partner, User
+from accounts.models.accounts import AccountStatus as Status
+from issuers.legacy.models import LegacyShareholder
+from partnerapi.core.uuids import derived_uuid7
+from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
+
+ACCOUNTS = 200
+"""How many accounts each partner has."""
+CLIENTS_OF = {"demo": "lumarelle-optics", "observer": "brindavoine"}
+"""The company whose shareholders are clients of a partner, by the partner's login."""
+
+STAFF = {
+    "compliance@sandbox.example": ("Ilse", "Tamm"),
+    "operations@sandbox.example": ("Oskar", "Claes"),
+}
+"""Who checked and closed accounts; without passwords they do not sign in."""
+CHECKER, SECOND = STAFF
+
+
+class Step(NamedTuple):
+    """A move, why, and who made it: staff or the partner."""
+
+    status: Status
+    reason: str | None
+    by_staff: bool
+
+
+OPENED = Step(Status.PENDING, None, True)
+CHECKED = Step(Status.ACTIVE, "Identity and address checked", True)
+LOST_PHONE = Step(Status.SUSPENDED, "Client reports a lost telephone", False)
+NEW_PHONE = Step(Status.ACTIVE, "Client has a new telephone", False)
+UNUSUAL = Step(Status.SUSPENDED, "Unusual orders, under review", True)
+EXPLAINED = Step(Status.ACTIVE, "Orders explained", True)
+LIVES = (
+    (10, ()),
+    (20, (CHECKED,)),
+    (6, (CHECKED, LOST_PHONE, NEW_PHONE)),
+    (4, (CHECKED, UNUSUAL, EXPLAINED)),
+    (5, (CHECKED, LOST_PHONE)),
+    (3, (CHECKED, UNUSUAL)),
+    (5, (CHECKED, Step(Status.CLOSED, "Asked for by the client", False))),
+    (2, (CHECKED, UNUSUAL, Step(Status.CLOSED, "Review not answered", True))),
+    (2, (CHECKED, LOST_PHONE, NEW_PHONE, LOST_PHONE, NEW_PHONE)),
+    (4, (Step(Status.REJECTED, "Identity document has expired", True),)),
+    (2, (Step(Status.REJECTED, None, True),)),
+)
+"""What accounts may have gone through since they were opened, and how often."""
+
+
+def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
+    """Give each partner of the sandbox its accounts; False where all have some.
+
+    `issuer_ids` holds the companies' ids by slug. Nothing is written for a partner
+    that has any account, or that is no longer there.
+    """
+    without = Partner.objects.filter(login__in=CLIENTS_OF, accounts=None)
+    for partner in without:
+        write_staff()
+        shareholders = LegacyShareholder.objects.filter(
+            issuer=issuer_ids[CLIENTS_OF[partner.login]]
+        )
+        clients = shareholders.order_by("created_at", "id")[:ACCOUNTS]
+        accounts, changes = [], []
+        for number, client in enumerate(clients.values_list("user_id", flat=True)):
+            account, history = life(partner, client, number)
+            accounts.append(account)
+            changes += history
+        Account.objects.bulk_create(accounts)
+        AccountStatusChange.objects.bulk_create(changes)
+    return bool(without)
+
+
+def write_staff() -> None:
+    User.objects.bulk_create(
+        [
+            User(
+                id=derived_uuid7(OPENING, f"staff {email}"),
+                type=User.Type.INDIVIDUAL,
+                password="!",
+                email=email,
+                first_name=first,
+                last_name=last,
+                is_staff=True,
+                created_at=OPENING,
+            )
+            for email, (first, last) in STAFF.items()
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def life(
+    partner: Partner, client: UUID, number: int
+) -> tuple[Account, list[AccountStatusChange]]:
+    """The partner's n-th account, as its history has left it."""
+    name = f"{partner.login} {number}"
+    chance = dice("account", name)
+    [steps] = chance.choices(
+        [steps for _, steps in LIVES], [weight for weight, _ in LIVES]
+    )
+    at = moment_after(OPENING, 30 + number, name)
+    account = Account(
+        id=derived_uuid7(at, f"account {name}"),
+        partner=partner,
+        user_id=client,
+        created_at=at,
+        updated_at=at,
+    )
+    history: list[AccountStatusChange] = []
+    for step in (OPENED, *steps):
+        if history:
+            at = moment_after(at, chance.randrange(1, 30), name, len(history))
+        history.append(take(account, step, at))
+    return account, history
+
+
+def take(account: Account, step: Step, at: datetime) -> AccountStatusChange:
+    """Bring the account to a step's status; the entry of its history."""
+    previous = account.status if account.changes else None
+    account.status, account.status_reason = step.status, step.reason
+    account.changes += 1
+    account.updated_at = at
+    return AccountStatusChange(
+        id=derived_uuid7(at, f"change {account.pk} {account.changes}"),
+        account=account,
+        number=account.changes,
+        previous_status=previous,
+        status=step.status,
+        reason=step.reason,
+        actor=CHECKER if step.by_staff else account.partner.login,
+        is_staff=step.by_staff,
+        approved_by=SECOND if step.by_staff and step.status == Status.CLOSED else "",
+        created_at=at,
+    )

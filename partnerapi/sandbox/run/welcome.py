@@ -1,0 +1,100 @@
+"""What `manage.py up` says when everything answers: where, with what, and how."""
+
+import json
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from partnerapi.sandbox.data.companies import COMPANIES
+
+ISSUERS = (
+    "{ issuers(first: 3) { nodes { tradingName"
+    " industryClassificationBenchmark { industry subsector }"
+    " financialData(first: 4) { nodes { year periodType revenue netIncome } }"
+    " articles(first: 2) { nodes { title publishedAt } }"
+    " tokens(first: 5) { nodes { symbol name visibility } }"
+    " legacyShareholders(first: 3)"
+    " { totalCount nodes { status numberOfShares price } } } } }"
+)
+CLASSIFICATION = (
+    "{ industryClassificationBenchmarks(first: 3)"
+    " { totalCount nodes { industry sector subsector subsectorCode } } }"
+)
+BOOKS = (
+    '{ issuer(slug: "lumarelle-optics") { tradingName tokens { nodes { symbol'
+    " orderBook(depth: 3)"
+    " { sequence at bids { price quantity } asks { price quantity } } } } } }"
+)
+VIEWER = "{ viewer { login partner scopes rateLimit { limit remaining } } }"
+
+
+@dataclass
+class Running:
+    """A system on these ports; `access` is what `sandbox_access --json` has told."""
+
+    port: int
+    fix_port: int
+    access: dict[str, Any]
+
+    @property
+    def address(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    @property
+    def watch(self) -> str:
+        """A command that shows two order books over FIX."""
+        client = [sys.executable, str(settings.BASE_DIR / "manage.py"), "fix_client"]
+        client += [company.symbol for company in COMPANIES[:2]]
+        client += ["--port", str(self.fix_port)]
+        client += ["--comp-id", self.access["compIDs"][0]]
+        return f"FIX_KEY={self.access['key']} {shlex.join(client)}"
+
+    def described(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "graphql": f"{self.address}/graphql",
+            "graphiql": f"{self.address}/graphiql",
+            "admin": f"{self.address}/admin/",
+            "key": self.access["key"],
+            "staff": self.access["staff"],
+            "fix": {
+                "host": "localhost",
+                "port": self.fix_port,
+                "targetCompID": settings.FIX_COMP_ID,
+                "compIDs": self.access["compIDs"],
+                "client": self.watch,
+            },
+        }
+
+    def told(self, seconds: float, directory: Path) -> str:
+        """For people; `seconds` is how long the start took."""
+        address, staff = self.address, self.access["staff"]
+        curl = f"curl -s {address}/graphql -H 'Content-Type: application/json'"
+        key = f"-H 'X-Token-Auth: {self.access['key']}'"
+        comp_ids = " or ".join(self.access["compIDs"])
+        return (
+            f"\nEverything answers, after {seconds:.0f} s.\n\n"
+            f"  Start page   {address}/\n"
+            f"  GraphQL      {address}/graphql\n"
+            f"  GraphiQL     {address}/graphiql\n"
+            f"  Reference    {address}/docs/schema\n"
+            f"  FIX 4.4      localhost, port {self.fix_port}; {address}/docs/fix\n"
+            f"    49         {comp_ids}\n"
+            f"    56         {settings.FIX_COMP_ID}\n"
+            "    554        the key\n"
+            f"  Back office  {address}/admin/\n"
+            f"    login      {staff['login']}\n"
+            f"    password   {staff['password']}\n"
+            f"  Key          {self.access['key']}\n\n"
+            "Paste one of these into another terminal:\n\n"
+            f"{curl} -d '{json.dumps({'query': CLASSIFICATION})}'\n\n"
+            f"{curl} {key} -d '{json.dumps({'query': ISSUERS})}'\n\n"
+            f"{curl} {key} -d '{json.dumps({'query': BOOKS})}'\n\n"
+            f"{curl} {key} -d '{json.dumps({'query': VIEWER})}'\n\n"
+            f"{self.watch}\n\n"
+            f"Ctrl-C ends everything. The data stay in {directory}.\n"
+        )

@@ -1,0 +1,212 @@
+"""What partners read in a browser: plain pages beside the API, without cookies."""
+
+import hashlib
+import json
+import secrets
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.template.loader import render_to_string
+from django.utils.cache import get_conditional_response
+from django.views.decorators.http import require_safe
+
+from issuers.models import public_documents
+from marketdata.fix import reference as fix_reference
+from marketdata.fix.protocol import layouts, rules
+from partnerapi.schema import schema
+from partnerapi.site import reference
+
+SDL_FILE = settings.BASE_DIR / "partnerapi" / "schema.graphql"
+EXAMPLES_DIRECTORY = settings.BASE_DIR / "templates" / "examples"
+CLIENTS = {
+    "curl.sh": "curl",
+    "python.py": "Python, gql",
+    "apollo.mjs": "JavaScript, Apollo Client",
+    "urql.mjs": "JavaScript, urql",
+}
+"""Programs for partners, by their names in `clients` below the examples."""
+
+PUBLIC_QUERY = (
+    "{ industryClassificationBenchmarks(first: 3)"
+    " { nodes { subsectorCode subsector } } }"
+)
+KEYED_QUERY = (
+    "{ issuers(first: 3) { nodes { tradingName financialData(first: 2)"
+    " { nodes { year periodType revenue } } } } }"
+)
+
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'"
+)
+GRAPHIQL_POLICY = (
+    "default-src 'none'; script-src 'self'; connect-src 'self';"
+    " style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'"
+)
+DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+
+
+@require_safe
+def landing(request: HttpRequest) -> HttpResponse:
+    context = {
+        "sandbox": settings.PARTNER_API_SANDBOX,
+        "key": sandbox_key(),
+        "addresses": reference.addresses(),
+        "endpoint": request.build_absolute_uri("/graphql"),
+        "public_request": json.dumps({"query": PUBLIC_QUERY}),
+        "keyed_request": json.dumps({"query": KEYED_QUERY}),
+        "examples": examples(),
+    }
+    return page(request, "landing.html", context, PAGE_POLICY)
+
+
+@require_safe
+def graphiql(request: HttpRequest) -> HttpResponse:
+    key, nonce = sandbox_key(), secrets.token_urlsafe(16)
+    configuration = {
+        "endpoint": "/graphql",
+        "headers": {"X-Token-Auth": key} if key else None,
+        "examples": examples(),
+        "nonce": nonce,
+    }
+    context = {"configuration": configuration, "examples": examples()}
+    return page(request, "graphiql.html", context, GRAPHIQL_POLICY.format(nonce=nonce))
+
+
+@require_safe
+def clients(request: HttpRequest) -> HttpResponse:
+    context = {
+        "sandbox": settings.PARTNER_API_SANDBOX,
+        "key": sandbox_key(),
+        "addresses": reference.addresses(),
+        "endpoint": request.build_absolute_uri("/graphql"),
+        "clients": client_programs(),
+    }
+    return page(request, "clients.html", context, PAGE_POLICY)
+
+
+@require_safe
+def schema_sdl(request: HttpRequest) -> HttpResponse:
+    return cacheable(request, sdl(), "text/plain; charset=utf-8")
+
+
+@require_safe
+def schema_reference(request: HttpRequest) -> HttpResponse:
+    response = cacheable(request, reference_page(), "text/html; charset=utf-8")
+    response["Content-Security-Policy"] = PAGE_POLICY
+    return response
+
+
+@require_safe
+def fix(request: HttpRequest) -> HttpResponse:
+    context = {
+        "sandbox": settings.PARTNER_API_SANDBOX,
+        "comp_id": settings.FIX_COMP_ID,
+        "port": settings.FIX_PORT,
+        "layouts": layouts.LAYOUTS,
+        "session_rules": rules.SESSION_RULES,
+        "limits": fix_reference.limits(),
+        "reject_reasons": rules.MD_REJECT_REASONS,
+        "logouts": fix_reference.logouts(),
+        "steps": fix_reference.conversation(),
+        "engine_settings": fix_reference.engine_settings(),
+    }
+    return page(request, "fix_reference.html", context, PAGE_POLICY)
+
+
+@require_safe
+def document(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
+    """A public document's bytes, which never change once they are stored."""
+    documents = public_documents().defer("content")
+    found = get_object_or_404(documents, pk=pk, name=name)
+    headers = {
+        "Cache-Control": "public, max-age=31536000, immutable",
+        "Content-Disposition": f'inline; filename="{found.name}"',
+        "Content-Security-Policy": DOCUMENT_POLICY,
+        "ETag": f'"{found.checksum_sha256}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    response = HttpResponse(content_type=found.content_type, headers=headers)
+    etag = headers["ETag"]
+    answer = get_conditional_response(request, etag, response=response) or response
+    if answer is response:
+        response["Content-Length"] = found.size_bytes
+        if request.method == "GET":
+            response.content = found.content
+    return answer
+
+
+def page(
+    request: HttpRequest, template: str, context: dict[str, Any], policy: str
+) -> HttpResponse:
+    response = render(request, template, context)
+    response["Cache-Control"] = "no-cache"
+    response["Content-Security-Policy"] = policy
+    return response
+
+
+def cacheable(request: HttpRequest, content: str, content_type: str) -> HttpResponse:
+    body = content.encode()
+    etag = f'"{hashlib.sha256(body).hexdigest()}"'
+    headers = {"Cache-Control": "public, no-cache", "ETag": etag}
+    response = HttpResponse(body, content_type=content_type, headers=headers)
+    return get_conditional_response(request, etag, response=response) or response
+
+
+def sandbox_key() -> str:
+    """The key that pages show; empty outside a sandbox, whatever is configured."""
+    return settings.PARTNER_API_SANDBOX_KEY if settings.PARTNER_API_SANDBOX else ""
+
+
+@cache
+def examples() -> list[dict[str, str]]:
+    """Saved requests: N-name.graphql, its first line the title, and N-name.json."""
+    found = []
+    for path in sorted(EXAMPLES_DIRECTORY.glob("*.graphql")):
+        query = path.read_text()
+        variables = path.with_suffix(".json")
+        found.append(
+            {
+                "name": path.stem.partition("-")[2],
+                "title": query.partition("\n")[0].removeprefix("# "),
+                "query": query,
+                "variables": variables.read_text() if variables.exists() else "",
+            }
+        )
+    return found
+
+
+@cache
+def client_programs() -> list[dict[str, str]]:
+    directory = EXAMPLES_DIRECTORY / "clients"
+    return [
+        {
+            "anchor": name.partition(".")[0],
+            "name": name,
+            "title": title,
+            "program": (directory / name).read_text(),
+        }
+        for name, title in CLIENTS.items()
+    ]
+
+
+@cache
+def sdl() -> str:
+    return SDL_FILE.read_text()
+
+
+@cache
+def reference_page() -> str:
+    context = {
+        "addresses": reference.addresses(),
+        "limits": reference.limits(),
+        "errors": reference.errors(),
+        "has_mutations": schema.mutation_type is not None,
+        "sections": reference.sections(schema),
+    }
+    return render_to_string("schema_reference.html", context)

@@ -1,0 +1,268 @@
+"""What the reference page tells, read from the schema, the settings and the errors."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import cleandoc
+from operator import attrgetter
+from typing import Any
+
+from django.conf import settings
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+from graphql import (
+    GraphQLArgument,
+    GraphQLEnumType,
+    GraphQLField,
+    GraphQLInputField,
+    GraphQLInputObjectType,
+    GraphQLInterfaceType,
+    GraphQLNamedType,
+    GraphQLObjectType,
+    GraphQLScalarType,
+    GraphQLSchema,
+    Undefined,
+    ast_from_value,
+    get_named_type,
+    print_ast,
+)
+
+from partnerapi.core.errors import INTERNAL_SERVER_ERROR, PartnerAPIError
+from partnerapi.gateway.answers import MASKED
+from partnerapi.settings import VARIABLES
+
+EXECUTED = 200
+LIMITS = ("PARTNER_API_MAX_", "PARTNER_API_BUDGET_", "PARTNER_API_ANONYMOUS_BUDGET_")
+
+
+@dataclass(frozen=True)
+class TypeReference:
+    """A type as it is written, parted so that its name can be linked."""
+
+    before: str
+    name: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Member:
+    """An argument, a field or an enum value."""
+
+    anchor: str
+    name: str
+    description: str
+    deprecated: str | None
+    type: TypeReference | None = None
+    default: str | None = None
+    arguments: tuple["Member", ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A query, a mutation or a type."""
+
+    anchor: str
+    name: str
+    description: str
+    members: tuple[Member, ...]
+    type: TypeReference | None = None
+    deprecated: str | None = None
+    implements: tuple[str, ...] = ()
+    implemented_by: tuple[str, ...] = ()
+    specified_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    anchor: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class PublishedError:
+    """A code with the HTTP statuses it comes with."""
+
+    code: str
+    statuses: tuple[int, ...]
+    plain: str
+    """What it means, with `such words` for code."""
+
+    @property
+    def meaning(self) -> SafeString:
+        return text(self.plain)
+
+
+def addresses() -> list[tuple[str, str]]:
+    return [
+        ("Production", f"{settings.PARTNER_API_BASE_URL}/graphql"),
+        ("Sandbox", f"{settings.PARTNER_API_SANDBOX_URL}/graphql"),
+        ("Local development server", f"{settings.PARTNER_API_LOCAL_URL}/graphql"),
+    ]
+
+
+def limits() -> list[tuple[str, str]]:
+    return [
+        (variable.meaning, f"{getattr(settings, name):,}")
+        for name, variable in VARIABLES.items()
+        if name.startswith(LIMITS)
+    ]
+
+
+def sections(schema: GraphQLSchema) -> list[Section]:
+    """Queries, mutations and types by kind, sorted by name; empty kinds left out."""
+    roots = {schema.query_type, schema.mutation_type}
+    types = [
+        type_
+        for name, type_ in sorted(schema.type_map.items())
+        if not name.startswith("__") and type_ not in roots
+    ]
+    objects = [type_ for type_ in types if isinstance(type_, GraphQLObjectType)]
+    connections = [type_ for type_ in objects if is_of_connections(type_)]
+
+    def of_kind(kind: type[GraphQLNamedType]) -> list[GraphQLNamedType]:
+        return [type_ for type_ in types if isinstance(type_, kind)]
+
+    kinds: list[tuple[str, list[Any]]] = [
+        ("Types", [type_ for type_ in objects if type_ not in connections]),
+        ("Connections", connections),
+        ("Interfaces", of_kind(GraphQLInterfaceType)),
+        ("Enums", of_kind(GraphQLEnumType)),
+        ("Inputs", of_kind(GraphQLInputObjectType)),
+        ("Scalars", of_kind(GraphQLScalarType)),
+    ]
+    found = [
+        Section("Queries", "queries", operations(schema.query_type)),
+        Section("Mutations", "mutations", operations(schema.mutation_type)),
+        *(
+            Section(title, title.lower(), tuple(entry(schema, t) for t in members))
+            for title, members in kinds
+        ),
+    ]
+    return [section for section in found if section.entries]
+
+
+def is_of_connections(type_: GraphQLObjectType) -> bool:
+    return type_.name.endswith(("Connection", "Edge")) or type_.name == "PageInfo"
+
+
+def operations(root: GraphQLObjectType | None) -> tuple[Entry, ...]:
+    if root is None:
+        return ()
+    return tuple(
+        Entry(
+            anchor=f"{root.name}.{name}",
+            name=name,
+            description=text(field.description),
+            type=reference(field.type),
+            deprecated=field.deprecation_reason,
+            members=arguments(f"{root.name}.{name}", field),
+        )
+        for name, field in sorted(root.fields.items())
+    )
+
+
+def entry(schema: GraphQLSchema, type_: Any) -> Entry:
+    implemented_by: tuple[str, ...] = ()
+    if isinstance(type_, GraphQLInterfaceType):
+        found = schema.get_possible_types(type_)
+        implemented_by = tuple(sorted(possible.name for possible in found))
+    return Entry(
+        anchor=type_.name,
+        name=type_.name,
+        description=text(type_.description),
+        members=tuple(members(type_)),
+        implements=tuple(
+            interface.name for interface in getattr(type_, "interfaces", ())
+        ),
+        implemented_by=implemented_by,
+        specified_by=getattr(type_, "specified_by_url", None),
+    )
+
+
+def members(type_: GraphQLNamedType) -> Iterator[Member]:
+    if isinstance(type_, GraphQLEnumType):
+        for name, value in type_.values.items():
+            anchor = f"{type_.name}.{name}"
+            yield Member(
+                anchor, name, text(value.description), value.deprecation_reason
+            )
+    elif isinstance(type_, GraphQLInputObjectType):
+        for name, field in type_.fields.items():
+            yield input_value(f"{type_.name}.{name}", name, field)
+    elif isinstance(type_, GraphQLObjectType | GraphQLInterfaceType):
+        for name, output in type_.fields.items():
+            anchor = f"{type_.name}.{name}"
+            yield Member(
+                anchor,
+                name,
+                text(output.description),
+                output.deprecation_reason,
+                reference(output.type),
+                arguments=arguments(anchor, output),
+            )
+
+
+def arguments(anchor: str, field: GraphQLField) -> tuple[Member, ...]:
+    return tuple(
+        input_value(f"{anchor}.{name}", name, argument)
+        for name, argument in field.args.items()
+    )
+
+
+def input_value(
+    anchor: str, name: str, value: GraphQLArgument | GraphQLInputField
+) -> Member:
+    default = None
+    if value.default_value is not Undefined:
+        literal = ast_from_value(value.default_value, value.type)
+        default = print_ast(literal) if literal else None
+    return Member(
+        anchor,
+        name,
+        text(value.description),
+        value.deprecation_reason,
+        reference(value.type),
+        default,
+    )
+
+
+def reference(type_: Any) -> TypeReference:
+    name = get_named_type(type_).name
+    before, _, after = str(type_).partition(name)
+    return TypeReference(before, name, after)
+
+
+def text(description: str | None) -> SafeString:
+    """A description as HTML, `such words` set as code."""
+    escaped = escape(cleandoc(description or ""))
+    return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped))
+
+
+def errors() -> list[PublishedError]:
+    """Every code that is published, from the classes that carry them, by code.
+
+    All of them are loaded once the routes are, which lead to all code that raises.
+    """
+    found = {
+        INTERNAL_SERVER_ERROR: PublishedError(
+            INTERNAL_SERVER_ERROR, (EXECUTED, 500), MASKED
+        )
+    }
+    for kind in subclasses(PartnerAPIError):
+        # A class without a code of its own only groups others.
+        if "code" not in vars(kind):
+            continue
+        known = found.get(kind.code, PublishedError(kind.code, (), ""))
+        found[kind.code] = PublishedError(
+            kind.code,
+            tuple(sorted({*known.statuses, getattr(kind, "status", EXECUTED)})),
+            " ".join(f"{known.plain} {kind.__doc__ or ''}".split()),
+        )
+    return sorted(found.values(), key=attrgetter("code"))
+
+
+def subclasses(kind: type[PartnerAPIError]) -> Iterator[type[PartnerAPIError]]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from subclasses(subclass)

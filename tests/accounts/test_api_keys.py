@@ -1,0 +1,167 @@
+import io
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from accounts.access import Scope, Unauthenticated
+from accounts.models import ApiKey, Partner
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*arguments, **options):
+    output = io.StringIO()
+    call_command(*arguments, stdout=output, **options)
+    return output.getvalue().strip()
+
+
+@pytest.fixture
+def acme():
+    return Partner.objects.create(login="acme_co", name="Acme")
+
+
+@pytest.fixture
+def key(acme):
+    return ApiKey.objects.issue(acme, [Scope.ISSUERS_READ])[0]
+
+
+def test_issues_a_key_that_works_and_says_what_to_do_with_it(acme, capsys):
+    token = run("issue_api_key", "acme_co", "--scope=issuers:read")
+    assert re.fullmatch(r"service-apikey_acme_co_[0-9A-Za-z]{49}", token)
+    key = ApiKey.objects.authenticate(token, timezone.now())
+    assert (key.partner, key.scopes, key.expires_at) == (acme, ["issuers:read"], None)
+    said = capsys.readouterr().err
+    assert f"Key …{token[-4:]} of acme_co: issuers:read; no expiry." in said
+    assert "X-Token-Auth" in said
+    assert token not in said
+
+
+def test_issues_a_key_to_a_new_partner_with_every_scope_for_some_days():
+    arguments = ["--create-partner=Nova", "--all-scopes", "--expires-in=90"]
+    token = run("issue_api_key", "nova", *arguments)
+    key = ApiKey.objects.authenticate(token, timezone.now())
+    assert (key.partner.name, set(key.scopes)) == ("Nova", set(Scope.values))
+    assert abs(key.expires_at - key.created_at - timedelta(days=90)).seconds < 60
+    with pytest.raises(Unauthenticated):
+        ApiKey.objects.authenticate(token, key.expires_at)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["nobody", "--all-scopes"], "no integration account nobody.*--create-partner"),
+        (["acme_co", "--all-scopes", "--create-partner=A"], "login: .*already exists"),
+        (["_x_", "--all-scopes", "--create-partner=A"], "login: Enter a valid value"),
+        (["new", "--all-scopes", "--create-partner="], "name: This field cannot be"),
+        (["acme_co"], "one of the arguments --scope --all-scopes is required"),
+        (["acme_co", "--scope=all"], "invalid choice: 'all'"),
+        (["acme_co", "--all-scopes", "--expires-in=0"], "'0' is not a number of days"),
+        (["acme_co", "--all-scopes", "--expires-in=3651"], "'3651' is not a number"),
+    ],
+)
+def test_refuses_to_issue(acme, arguments, reason):
+    with pytest.raises(CommandError, match=reason):
+        run("issue_api_key", *arguments)
+    assert ApiKey.objects.count() == 0
+    assert Partner.objects.count() == 1
+
+
+def test_refuses_to_issue_to_a_partner_that_is_switched_off(acme):
+    Partner.objects.update(is_active=False)
+    with pytest.raises(CommandError, match="acme_co is switched off"):
+        run("issue_api_key", "acme_co", "--all-scopes")
+    assert ApiKey.objects.count() == 0
+
+
+def test_revokes_by_id(key):
+    said = run("revoke_api_key", str(key.id))
+    assert said == (
+        f"Key {key.id} (…{key.last_four}) of acme_co is revoked; "
+        "every process refuses it within one second."
+    )
+    key.refresh_from_db()
+    assert key.revoked_at is not None
+
+
+def test_revokes_by_login_and_last_four_but_not_in_a_dry_run(key):
+    arguments = ["revoke_api_key", "acme_co", key.last_four]
+    assert run(*arguments, "--dry-run") == (
+        f"Key {key.id} (…{key.last_four}) of acme_co would be revoked "
+        "(dry run: nothing was written)"
+    )
+    assert ApiKey.objects.get().revoked_at is None
+    run(*arguments)
+    assert ApiKey.objects.get().revoked_at is not None
+
+
+def test_refuses_to_revoke_twice_and_keeps_the_first_time(key):
+    run("revoke_api_key", str(key.id))
+    first = ApiKey.objects.get().revoked_at
+    with pytest.raises(CommandError, match=f"Key {key.id} .* was revoked at .* alre"):
+        run("revoke_api_key", "acme_co", key.last_four)
+    assert ApiKey.objects.get().revoked_at == first
+
+
+def test_refuses_to_choose_between_keys_with_the_same_last_four(key, acme):
+    other = ApiKey.objects.issue(acme, [])[0]
+    ApiKey.objects.update(last_four="abcd")
+    with pytest.raises(CommandError, match="2 keys of acme_co end in abcd") as refusal:
+        run("revoke_api_key", "acme_co", "abcd")
+    assert str(key.id) in str(refusal.value)
+    assert str(other.id) in str(refusal.value)
+    assert ApiKey.objects.filter(revoked_at=None).count() == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["acme_co"], "acme_co is not the id of a key"),
+        (["019376a2-5c1e-7b04-9c55-2f0e6f6f1d11"], "There is no key 019376a2"),
+        (["nobody", "abcd"], "no integration account nobody"),
+        (["acme_co", "????"], r"acme_co has no key that ends in \?\?\?\?"),
+    ],
+)
+def test_refuses_to_revoke_what_is_not_there(key, arguments, reason):
+    with pytest.raises(CommandError, match=reason):
+        run("revoke_api_key", *arguments)
+    assert ApiKey.objects.get().revoked_at is None
+
+
+def test_lists_keys_with_their_state_and_no_secret(key, acme):
+    past = timezone.now() - timedelta(days=2)
+    expired, token = ApiKey.objects.issue(acme, [Scope.CAPTABLE_READ])
+    ApiKey.objects.filter(pk=expired.pk).update(
+        created_at=past, expires_at=past + timedelta(days=1)
+    )
+    revoked = ApiKey.objects.issue(acme, [])[0]
+    revoked.revoke(timezone.now())
+    other = Partner.objects.create(login="zeta", name="Zeta", is_active=False)
+    ApiKey.objects.issue(other, [])
+
+    text = run("list_api_keys", "--json")
+    rows = json.loads(text)
+    assert [(row["login"], row["state"]) for row in rows] == [
+        ("acme_co", "expired"),
+        ("acme_co", "live"),
+        ("acme_co", "revoked"),
+        ("zeta", "partner switched off"),
+    ]
+    assert rows[1]["id"] == str(key.id)
+    assert rows[1]["scopes"] == ["issuers:read"]
+    assert rows[1]["lastFour"] == key.last_four
+    table = run("list_api_keys", partner="acme_co")
+    assert len(table.splitlines()) == 4
+    for shown in (text, table):
+        assert token.rpartition("_")[2] not in shown
+        assert bytes(expired.secret_digest).hex() not in shown
+
+
+def test_lists_nothing_helpfully(acme):
+    assert run("list_api_keys") == "There are no keys. issue_api_key makes one."
+    assert json.loads(run("list_api_keys", "--json")) == []
+    with pytest.raises(CommandError, match="no integration account nobody"):
+        run("list_api_keys", partner="nobody")

@@ -1,0 +1,340 @@
+import io
+import threading
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+
+from accounts.models import User
+from issuers.legacy.models import (
+    DeliveryJob,
+    LegacyImport,
+    LegacyShareholder,
+    LegacyShareholderChange,
+)
+from issuers.register import ledger
+from issuers.register.errors import LedgerError
+from issuers.register.ledger import Entry
+from issuers.register.models import LedgerTransaction
+from issuers.register.verification import verify
+from tests.characters import World
+from tests.issuers.register import empty_token, new_issuer, people
+
+STAFF = "ana@example.com"
+HEADER = "reference,holder_email,holder_lei,token_symbol,number_of_shares,price_cents"
+MINT, TREASURY = DeliveryJob.Source.MINT, DeliveryJob.Source.TREASURY
+PENDING, DELIVERED = (
+    LegacyShareholder.Status.PENDING,
+    LegacyShareholder.Status.DELIVERED,
+)
+
+
+@pytest.fixture
+def staff(db):
+    return User.objects.create_superuser(
+        STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
+    )
+
+
+@pytest.fixture
+def bo(db):
+    return User.objects.create(
+        type="INDIVIDUAL", first_name="Bo", last_name="Berg", email="bo@example.com"
+    )
+
+
+@pytest.fixture
+def load(tmp_path, world: World, staff, bo):
+    def load(*lines, dry_run=False):
+        file = tmp_path / "register.csv"
+        file.write_text("\n".join([HEADER, *lines]))
+        output = io.StringIO()
+        call_command(
+            "import_legacy_shareholders", file, issuer="lumen", staff=STAFF,
+            dry_run=dry_run, stdout=output,
+        )  # fmt: skip
+        return output.getvalue().strip()
+
+    return load
+
+
+ONE = "L-1,bo@example.com,,LUM,100,125"
+TWO = "L-2,,529900T8BM49AURSDO55,LUM,7,0"
+
+
+def rows():
+    found = LegacyShareholder.objects.exclude(reference=None).order_by("reference")
+    return list(
+        found.values_list("reference", "number_of_shares", "price_cents", "status")
+    )
+
+
+def test_imports_a_file_once_and_a_corrected_one_again(load, world: World):
+    said = "Legacy shareholders of lumen: "
+    assert load(ONE, TWO, dry_run=True) == (
+        said + "2 created, 0 updated, 0 unchanged (dry run: nothing was written)"
+    )
+    assert rows() == []
+    assert load(ONE, TWO) == said + "2 created, 0 updated, 0 unchanged"
+    assert load(ONE, TWO) == "register.csv was imported before; nothing was written."
+    corrected = ONE.replace("100", "90")
+    assert load(corrected) == said + "0 created, 1 updated, 0 unchanged"
+    assert rows() == [("L-1", 90, 125, PENDING), ("L-2", 7, 0, PENDING)]
+    [change] = LegacyShareholderChange.objects.all()
+    assert change.before == {"number_of_shares": 100}
+    assert LegacyImport.objects.count() == 2
+    line = LegacyShareholder.objects.get(reference="L-2")
+    assert (line.user, line.token) == (world.owner, world.public_token)
+    assert (line.batch.imported_by, line.batch_row) == (STAFF, 3)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (ONE.replace("L-1", ""), "line 3, reference: is empty"),
+        (ONE.replace("bo@", "no@"), "line 3, holder_email: there is no user no@"),
+        (ONE.replace("bo@example.com", ""), "line 3, holder_email: is empty, and so"),
+        (
+            ONE.replace(",,LUM", ",529900T8BM49AURSDO55,LUM"),
+            "line 3, holder_lei: 529900T8BM49AURSDO55 is another user",
+        ),
+        (ONE.replace("LUM", "BUM"), "line 3, token_symbol: 'BUM' is no token of this"),
+        (ONE.replace("100", "0"), "line 3, number_of_shares: 0 is not from 1 to 2147"),
+        (ONE.replace("100", "9" * 5000), "line 3, number_of_shares: 999"),
+        (ONE.replace("100", "1.5"), "line 3, number_of_shares: '1.5' is not a whole"),
+        (ONE.replace("125", "2147483648"), "line 3, price_cents: 2147483648 is not"),
+        (TWO, "line 3, reference: L-2 stands on line 2 already"),
+    ],
+)
+def test_a_wrong_line_is_named_and_none_is_written(load, capsys, line, problem):
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        load(TWO, line)
+    assert capsys.readouterr().err.startswith(f"register.csv, {problem}")
+    assert rows() == []
+    assert LegacyImport.objects.count() == 0
+
+
+def deliver(*arguments):
+    output, errors = io.StringIO(), io.StringIO()
+    call_command(
+        "deliver_legacy_shares", "lumen", "--staff", STAFF, *arguments,
+        stdout=output, stderr=errors,
+    )  # fmt: skip
+    return output.getvalue().strip(), errors.getvalue().splitlines()
+
+
+def test_delivers_what_the_treasury_covers(load, world: World):
+    load(ONE, TWO)
+    token = world.public_token.pk
+    own = ledger.treasury(world.listed)
+    ledger.record([Entry(token, "MINT", 50, None, own)], "me")
+    dry, _ = deliver("--source", "TREASURY", "--dry-run")
+    assert dry == (
+        "9 lines of lumen: 1 delivered, 0 skipped (delivered before), 8 refused "
+        "(dry run: nothing was written)"
+    )
+    assert DeliveryJob.objects.count() == 0
+    _, errors = deliver("--source", "TREASURY")
+    assert rows() == [("L-1", 100, 125, PENDING), ("L-2", 7, 0, DELIVERED)]
+    # The world's own seven lines name no token.
+    assert sum("names no token of its issuer" in error for error in errors) == 7
+    [short] = [error for error in errors if "50 are missing" in error]
+    assert str(LegacyShareholder.objects.get(reference="L-1").pk) in short
+    line = LegacyShareholder.objects.get(reference="L-2")
+    entry = LedgerTransaction.objects.get(legacy_shareholder=line)
+    assert (entry.kind, entry.amount, entry.actor) == ("LEGACY_DELIVERY", 7, STAFF)
+    delivered = (line.ledger_seq, line.delivered_at, line.delivered_by)
+    assert delivered == (entry.seq, entry.effective_at, STAFF)
+    assert [finding.rule for finding in verify() if finding.breaches] == []
+
+
+def test_a_delivered_line_is_for_ever(load, capsys):
+    load(ONE)
+    line = LegacyShareholder.objects.get(reference="L-1")
+    line.deliver(MINT, STAFF)
+    with pytest.raises(LedgerError, match="is not PENDING"):
+        line.deliver(MINT, STAFF)
+    for change in (
+        lambda: LegacyShareholder.objects.filter(pk=line.pk).update(price_cents=1),
+        lambda: LegacyShareholder.objects.filter(pk=line.pk).update(status=PENDING),
+        lambda: LegacyShareholder.objects.filter(pk=line.pk).delete(),
+    ):
+        with pytest.raises((IntegrityError, LookupError)), transaction.atomic():
+            change()
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        load(ONE.replace("100", "99"))
+    assert "L-1 is DELIVERED and can not change its number_of_shares" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_mistake_is_reversed_and_replaced(load, world: World):
+    load(ONE)
+    wrong = LegacyShareholder.objects.get(reference="L-1")
+    wrong.deliver(MINT, STAFF)
+    wrong.reverse(STAFF, "Shares miscounted")
+    with pytest.raises(LedgerError, match="was reversed before"):
+        wrong.reverse(STAFF, "Again")
+    right = LegacyShareholder.objects.create(
+        issuer=world.listed, user=wrong.user, token=wrong.token, replaces=wrong,
+        number_of_shares=90, price_cents=125,
+    )  # fmt: skip
+    right.deliver(MINT, STAFF)
+    wrong.refresh_from_db()
+    assert (wrong.status, right.status) == (DELIVERED, DELIVERED)
+    head = wrong.token.ledger_head
+    head.refresh_from_db()
+    assert (head.last_seq, head.supply) == (3, 90)
+    assert [finding.rule for finding in verify() if finding.breaches] == []
+
+
+def test_a_line_replaces_only_one_that_was_reversed(load, world: World, staff):
+    load(ONE, TWO)
+    wrong = LegacyShareholder.objects.get(reference="L-1")
+    client = Client()
+    client.force_login(staff)
+    line = {
+        "issuer": world.listed.pk, "user": wrong.user_id, "token": wrong.token_id,
+        "number_of_shares": 90, "price_cents": 125, "replaces": wrong.pk,
+    }  # fmt: skip
+
+    def added():
+        page = client.post("/admin/issuers/legacyshareholder/add/", line)
+        if page.status_code == 302:
+            return []
+        return page.context["adminform"].form.errors["replaces"]
+
+    [pending] = added()
+    assert pending == "This line is PENDING: correct it, or leave it out."
+    wrong.deliver(MINT, STAFF)
+    [delivered] = added()
+    assert delivered == "The delivery of this line stands; reverse it first (entry 1)."
+    wrong.reverse(STAFF, "Shares miscounted")
+    assert added() == []
+
+
+def test_no_line_becomes_a_token_of_another_issuer(world: World, staff, bo):
+    foreign = empty_token(world.quiet, "QUIET", "2024-01-01T00:00:00Z")
+    client = Client()
+    client.force_login(staff)
+    line = {
+        "issuer": world.listed.pk, "user": bo.pk, "token": foreign.pk,
+        "number_of_shares": 90, "price_cents": 125,
+    }  # fmt: skip
+    page = client.post("/admin/issuers/legacyshareholder/add/", line)
+    assert page.context["adminform"].form.errors["token"] == [
+        "QUIET is a token of another issuer."
+    ]
+    wrong = LegacyShareholder.objects.create(
+        issuer=world.listed, user=bo, token=foreign, number_of_shares=1, price_cents=1
+    )
+    with pytest.raises(LedgerError, match="names no token of its issuer"):
+        wrong.deliver(MINT, STAFF)
+    _, errors = deliver("--source", "MINT")
+    assert sum("names no token of its issuer" in error for error in errors) == 8
+    assert LedgerTransaction.objects.count() == 0
+
+
+def test_staff_confirm_what_the_admin_will_deliver(load, world: World, staff):
+    load(ONE, TWO)
+    client = Client()
+    client.force_login(staff)
+    path = "/admin/issuers/legacyshareholder/"
+    assert "delete_selected" not in client.get(path).content.decode()
+    ids = [str(row.pk) for row in LegacyShareholder.objects.exclude(reference=None)]
+    asked = {"action": "mark_delivered", "_selected_action": ids}
+    page = client.post(path, asked)
+    assert page.status_code == 200
+    assert "LUM</td><td>2</td><td>107</td>" in page.content.decode()
+    LegacyShareholder.objects.filter(reference="L-2").update(number_of_shares=1_000_007)
+    page = client.post(path, asked)
+    assert "LUM</td><td>2</td><td>1,000,107</td>" in page.content.decode()
+    LegacyShareholder.objects.filter(reference="L-2").update(number_of_shares=7)
+    assert LedgerTransaction.objects.count() == 0
+    page = client.post(path, asked | {"source": "MINT"}, follow=True)
+    assert "2 delivered, 0 skipped (delivered before), 0 refused." in (
+        page.content.decode()
+    )
+    assert rows() == [("L-1", 100, 125, DELIVERED), ("L-2", 7, 0, DELIVERED)]
+    assert {entry.object_id for entry in LogEntry.objects.all()} == set(ids)
+    page = client.post(path, asked | {"source": "MINT"}, follow=True)
+    assert "0 delivered, 2 skipped" in page.content.decode()
+    assert LogEntry.objects.count() == 2
+
+
+def test_staff_deliver_a_form_of_lines_and_more_by_command(world: World, staff):
+    LegacyShareholder.objects.bulk_create(
+        LegacyShareholder(
+            issuer=world.listed, user=world.owner, token=world.public_token,
+            number_of_shares=1, price_cents=1,
+        )
+        for _ in range(501)
+    )  # fmt: skip
+    lines = LegacyShareholder.objects.filter(token=world.public_token)
+    ids = [str(pk) for pk in lines.values_list("pk", flat=True)]
+    client = Client()
+    client.force_login(staff)
+    path = "/admin/issuers/legacyshareholder/"
+    asked = {"action": "mark_delivered", "_selected_action": ids, "source": "MINT"}
+    page = client.post(path, asked, follow=True)
+    assert "501 lines are selected; at most 500 are delivered here. manage.py " in (
+        page.content.decode()
+    )
+    assert DeliveryJob.objects.count() == 0
+    page = client.post(path, asked | {"_selected_action": ids[1:]}, follow=True)
+    assert "500 delivered, 0 skipped" in page.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_fifty_threads_deliver_one_line_once():
+    issuer = new_issuer()
+    [user] = people(1)
+    token = empty_token(issuer, "ONCE", "2024-01-01T00:00:00Z")
+    line = LegacyShareholder.objects.create(
+        issuer=issuer, user=user, token=token, number_of_shares=5, price_cents=1
+    )
+    outcomes = []
+
+    def work():
+        try:
+            LegacyShareholder.objects.get(pk=line.pk).deliver(MINT, STAFF)
+            outcomes.append("delivered")
+        except LedgerError as error:
+            outcomes.append(error.code)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["NOT_PENDING"] * 49 + ["delivered"]
+    [entry] = LedgerTransaction.objects.all()
+    assert entry.supply_after == 5
+
+
+def test_a_job_goes_on_where_it_stood(world: World, staff):
+    LegacyShareholder.objects.bulk_create(
+        LegacyShareholder(
+            issuer=world.listed,
+            user=world.owner,
+            token=world.public_token,
+            number_of_shares=1,
+            price_cents=1,
+        )
+        for _ in range(450)
+    )
+    lines = LegacyShareholder.objects.exclude(token=None).order_by("pk")
+    ids = list(lines.values_list("pk", flat=True))
+    job = DeliveryJob.begin(MINT, ids, STAFF)
+    assert job.step() == 200
+    assert (job.delivered, job.remaining, job.finished_at) == (200, 250, None)
+    lines.last().deliver(MINT, "somebody")
+    again = DeliveryJob.objects.get(pk=job.pk)
+    assert [again.step(), again.step(), again.step()] == [200, 50, 0]
+    assert again.summary() == "449 delivered, 1 skipped (delivered before), 0 refused"
+    assert again.finished_at is not None
+    assert LedgerTransaction.objects.count() == 450

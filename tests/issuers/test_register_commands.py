@@ -1,0 +1,321 @@
+import io
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, transaction
+
+from accounts.models import User, UserHolder
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from issuers.register.models import LedgerTransaction, TokenPrice
+from tests.characters import World
+from tests.issuers.register import people, unguarded_register
+
+STAFF = "ana@example.com"
+
+
+@pytest.fixture
+def staff(db):
+    return User.objects.create(
+        type=User.Type.INDIVIDUAL,
+        first_name="Ana",
+        last_name="Lund",
+        email=STAFF,
+        is_staff=True,
+    )
+
+
+@pytest.fixture
+def holder(db):
+    return User.objects.create(
+        type=User.Type.INDIVIDUAL,
+        first_name="Bo",
+        last_name="Berg",
+        email="bo@example.com",
+    )
+
+
+def run(name, *arguments):
+    output = io.StringIO()
+    call_command(name, *map(str, arguments), "--staff", STAFF, stdout=output)
+    return output.getvalue().strip()
+
+
+def entries(token):
+    rows = LedgerTransaction.objects.filter(token=token).order_by("seq")
+    return list(rows.values_list("kind", "amount", "actor", "reason", "held_after"))
+
+
+def test_units_are_made_moved_and_destroyed(world: World, staff, holder):
+    token = world.public_token
+    why = ("--reason", "Because")
+    assert (
+        run("mint", "lum", "1_000", *why)
+        == "Made 1,000 units of LUM (entry 1); supply 1,000."
+    )
+    moves = [
+        (300, "treasury", "bo@example.com", ()),
+        (50, "bo@example.com", world.owner.lei, ()),
+        (1, "bo@example.com", world.owner.pk, ("--forced",)),
+        (51, world.owner.lei, "treasury", ()),
+    ]
+    for number, source, target, more in moves:
+        run("transfer", "LUM", number, "--from", source, "--to", target, *why, *more)
+    assert (
+        run("burn", "LUM", 1, *why) == "Destroyed 1 unit of LUM (entry 6); supply 999."
+    )
+    assert entries(token) == [
+        ("MINT", 1000, STAFF, "Because", 0),
+        ("ALLOCATE", 300, STAFF, "Because", 300),
+        ("TRANSFER", 50, STAFF, "Because", 300),
+        ("FORCED_TRANSFER", 1, STAFF, "Because", 300),
+        ("RETURN", 51, STAFF, "Because", 249),
+        ("BURN", 1, STAFF, "Because", 249),
+    ]
+
+
+def test_a_dry_run_checks_and_writes_nothing(world: World, staff, holder):
+    why = ("--reason", "x", "--dry-run")
+    dry = "(dry run: nothing was written)"
+    assert run("mint", "LUM", 7, *why) == (
+        f"7 units of LUM would be made; supply 7 {dry}"
+    )
+    assert run("set_price", "LUM", 7, "--dry-run") == (
+        f"A unit of LUM would cost 7 cents; it had none {dry}"
+    )
+    assert run("open_secondary_market", "LUM", *why) == (
+        f"LUM would go to the secondary market {dry}"
+    )
+    with pytest.raises(CommandError, match="1 are missing. Nothing was written"):
+        run("burn", "LUM", 1, *why)
+    assert entries(world.public_token) == []
+    world.public_token.ledger_head.refresh_from_db()
+    assert not world.public_token.ledger_head.is_open
+    assert TokenPrice.objects.count() == LogEntry.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["mint", "NONE", 1], "There is no token NONE"),
+        (["mint", "LUM", 0], "an entry moves at least 1 unit"),
+        (["mint", "LUM", 2**64], "1 more than 2⁶⁴−1"),
+        (["mint", "LUM", 1, "--to", "x@example.com"], "There is no user x@example.com"),
+        (
+            ["transfer", "LUM", 1, "--from", "treasury", "--to", "bo@example.com"],
+            "the treasury of Lumen has 0 units of LUM, and 1 are to leave: 1 are",
+        ),
+        (
+            ["transfer", "LUM", 1, "--from", "treasury", "--to", "treasury"],
+            "TRANSFER of LUM can not go from the treasury of Lumen: it goes from a",
+        ),
+        (
+            [
+                "transfer", "LUM", 1, "--forced", "--from", "treasury", "--to",
+                "bo@example.com",
+            ],
+            "--forced is for transfers between two holders",
+        ),
+    ],
+)  # fmt: skip
+def test_refuses_by_naming_the_rule(world: World, staff, holder, arguments, reason):
+    with pytest.raises(CommandError, match=re.escape(reason)):
+        run(*arguments, "--reason", "x")
+    assert LedgerTransaction.objects.count() == 0
+
+
+@pytest.mark.parametrize("text", ["12,50", "1.5", "1_00", "-1", ",", "9" * 5000])
+def test_only_thousands_are_separated(world: World, staff, text):
+    with pytest.raises(CommandError, match="is not a whole number"):
+        run("set_price", "LUM", text)
+    assert TokenPrice.objects.count() == 0
+
+
+def test_authorized_units_bound_the_supply(world: World, staff):
+    Token.objects.filter(symbol="LUM").update(authorized_units=10)
+    run("mint", "LUM", 8, "--reason", "x")
+    with pytest.raises(CommandError, match="11 units, 1 more than the 10 that are"):
+        run("mint", "LUM", 3, "--reason", "x")
+
+
+def test_prices_follow_each_other(world: World, staff):
+    run("mint", "LUM", 2**40, "--reason", "x")
+    assert run("set_price", "LUM", 1250).endswith("; it had none.")
+    assert run("set_price", "LUM", 1310, "--source", "NAV").endswith("; it was 1,250.")
+    rows = TokenPrice.objects.order_by("number")
+    assert list(rows.values_list("number", "price_cents", "source", "recorded_by")) == [
+        (1, 1250, "MANUAL", STAFF),
+        (2, 1310, "NAV", STAFF),
+    ]
+    with pytest.raises(CommandError, match="more than 2⁶³−1 cents"):
+        run("set_price", "LUM", 2**23)
+    with pytest.raises(CommandError, match="more than 2⁶³−1 cents"):
+        run("mint", "LUM", 2**54, "--reason", "x")
+
+
+def test_the_secondary_market_opens_once_and_for_good(world: World, staff):
+    opened = run("open_secondary_market", "LUM", "--reason", "Offering closed")
+    assert opened == "LUM is on the secondary market."
+    [entry] = LogEntry.objects.all()
+    assert (entry.user, entry.object_id) == (staff, str(world.public_token.pk))
+    assert entry.get_change_message() == "Opened the secondary market: Offering closed"
+    with pytest.raises(CommandError, match="already; nothing was written"):
+        run("open_secondary_market", "LUM", "--reason", "x")
+    with pytest.raises(IntegrityError, match="can not go back"), transaction.atomic():
+        Token.objects.filter(symbol="LUM").update(market_type="PRIMARY_MARKET")
+
+
+@pytest.fixture
+def register(world: World):
+    users = people(3)
+    accounts = ledger.holder_accounts(user.pk for user in users)
+    a, b, c = (accounts[user.pk] for user in users)
+    own = ledger.treasury(world.listed)
+    token = world.public_token.pk
+    ledger.record(
+        [
+            Entry(token, "MINT", 1000, None, own),
+            Entry(token, "ALLOCATE", 300, own, a),
+            Entry(token, "ALLOCATE", 200, own, b),
+            Entry(token, "TRANSFER", 100, a, c),
+        ],
+        "me",
+    )
+    ledger.set_price(token, 12, "MANUAL", "me")
+    ledger.set_price(token, 13, "MANUAL", "me")
+    fourth = LedgerTransaction.objects.get(token=token, seq=4)
+    ledger.record([ledger.reversal_of(fourth, "Typed wrongly")], "me")
+    return token
+
+
+def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
+    why = ("--reason", "Typed wrongly")
+    said = "Entry 3 of LUM (ALLOCATE, 200 units)"
+    assert run("reverse_entry", "lum", 3, *why, "--dry-run") == (
+        f"{said} would be reversed; supply 1,000 (dry run: nothing was written)"
+    )
+    assert run("reverse_entry", "lum", 3, *why) == (
+        f"{said} is reversed by entry 6; supply 1,000."
+    )
+    assert entries(register)[-1] == ("REVERSAL", 200, STAFF, "Typed wrongly", 300)
+    for number, reason in (
+        (1, "the treasury of Lumen has 700 units of LUM, and 1000 are to leave: 300"),
+        (3, "Entry 3 of LUM was reversed before. Nothing was written."),
+        (6, "LUM has no entry 6 that could be reversed. Nothing was written."),
+        (7, "LUM has no entry 7. Nothing was written."),
+    ):
+        with pytest.raises(CommandError, match=re.escape(reason)):
+            run("reverse_entry", "LUM", number, *why)
+    assert verified()[-1] == "All 17 rules hold."
+
+
+def verified():
+    output = io.StringIO()
+    call_command("verify_register", stdout=output)
+    return output.getvalue().splitlines()
+
+
+def test_a_register_that_was_written_by_the_rules_holds(register):
+    lines = verified()
+    assert lines[-1] == "All 17 rules hold."
+    assert lines[1].endswith("up to their head's: 5, ok")
+    assert len(lines) == 18
+    assert all(line.endswith(", ok") for line in lines[:-1])
+
+
+@pytest.mark.parametrize(
+    ("tampering", "rule"),
+    [
+        ("UPDATE issuers_ledgertransaction SET amount = 101 WHERE seq = 4", "postings"),
+        ("DELETE FROM issuers_ledgertransaction WHERE seq = 5", "without gaps"),
+        ("DELETE FROM issuers_ledgerposting WHERE seq = 5", "its postings"),
+        ("UPDATE issuers_ledgerposting SET balance_after = 1 WHERE seq = 2", "the sum"),
+        ("UPDATE issuers_tokenprice SET price_cents = 11 WHERE number = 1", "say what"),
+        ("DELETE FROM issuers_tokenprice WHERE number = 1", "prices are numbered"),
+        ("UPDATE issuers_ledgertransaction SET actor = 'x' WHERE seq = 1", "say what"),
+        (
+            "UPDATE issuers_ledgertransaction SET effective_at = '2020-01-01Z' "
+            "WHERE seq = 3",
+            "run backwards",
+        ),
+        (
+            "UPDATE issuers_ledgertransaction SET holders_after = 9 WHERE seq = 2",
+            "as they were after it",
+        ),
+        ("UPDATE issuers_holderbalance SET balance = 1", "that of the last posting"),
+        ("UPDATE issuers_holderbalance SET user_id = NULL", "accounts to their users"),
+        (
+            "UPDATE accounts_userholder SET user_id = (SELECT owner_id FROM "
+            "issuers_issuer LIMIT 1) WHERE id = (SELECT max(holder_id::text)::uuid "
+            "FROM issuers_ledgeraccount)",
+            "accounts to their users",
+        ),
+        ("UPDATE issuers_tokenledgerhead SET supply = 1001", "Σ balances = supply"),
+        ("UPDATE issuers_tokenledgerhead SET price_cents = 1", "heads stand"),
+        (
+            "ALTER TABLE issuers_tokenledgerhead DROP CONSTRAINT "
+            "ledger_value_of_supply_within_bounds; "
+            "UPDATE issuers_tokenledgerhead SET price_cents = 2::bigint ^ 60",
+            "supply × price",
+        ),
+        ("DELETE FROM issuers_tokenledgerhead", "has a head"),
+        (
+            "ALTER TABLE issuers_tokenprice DISABLE TRIGGER register_refuse_change",
+            "guards are in force",
+        ),
+        (
+            "ALTER TABLE accounts_userholder DISABLE TRIGGER register_keep_holder",
+            "guards are in force",
+        ),
+    ],
+)
+def test_tampering_by_the_owner_of_the_tables_is_found(
+    register, tampering, rule, capsys
+):
+    with unguarded_register(), connection.cursor() as cursor:
+        if not tampering.startswith("ALTER"):
+            cursor.execute(tampering)
+    with connection.cursor() as cursor:
+        if tampering.startswith("ALTER"):
+            cursor.execute(tampering)
+    output = io.StringIO()
+    with pytest.raises(CommandError, match="rules are broken, marked above"):
+        call_command("verify_register", stdout=output)
+    broken = [line for line in output.getvalue().splitlines() if "BROKEN" in line]
+    assert [line for line in broken if rule in line]
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["issuers_ledgertransaction", "issuers_ledgerposting", "issuers_tokenprice"],
+)
+@pytest.mark.parametrize(
+    "statement", ["UPDATE {} SET seq = 1", "DELETE FROM {}", "TRUNCATE {} CASCADE"]
+)
+def test_nobody_changes_what_was_written(register, table, statement):
+    if table == "issuers_tokenprice":
+        statement = statement.replace("seq", "number")
+    connection.check_constraints()
+    with (
+        pytest.raises(IntegrityError, match="The register is for ever"),
+        transaction.atomic(),
+    ):
+        connection.cursor().execute(statement.format(table))
+    assert verified()[-1] == "All 17 rules hold."
+
+
+def test_a_profile_with_an_account_stays_its_users(register, holder):
+    [user] = people(1)
+    UserHolder.objects.filter(user=user).update(name="Renamed")
+    with (
+        pytest.raises(IntegrityError, match="are transferred to that user"),
+        transaction.atomic(),
+    ):
+        UserHolder.objects.filter(user=user).update(user=holder)
+    free = User.objects.create(type="INDIVIDUAL", first_name="Cy", last_name="Berg")
+    UserHolder.objects.create(user=free, name="Cy Berg")
+    assert UserHolder.objects.filter(user=free).update(user=holder) == 1
+    assert verified()[-1] == "All 17 rules hold."

@@ -1,0 +1,265 @@
+"""Many writers and readers of one register at once."""
+
+import random
+import threading
+from datetime import datetime
+from time import monotonic
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
+
+from accounts.models import User, UserHolder
+from issuers.register import ledger
+from issuers.register.captable import capitalization_tables
+from issuers.register.errors import InsufficientBalance
+from issuers.register.ledger import Entry
+from issuers.register.models import HolderBalance, LedgerAccount, TokenLedgerHead
+from issuers.register.verification import verify
+from partnerapi.core.errors import RequestTimeout
+from tests.issuers.register import empty_token, new_issuer, people
+
+SECONDS = 4
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def in_threads(count, work):
+    """Run `work(number)` in threads; what they raised."""
+    errors = []
+
+    def guarded(number):
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=guarded, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+@pytest.fixture
+def register():
+    issuer = new_issuer()
+    tokens = [empty_token(issuer, f"R{n}", datetime.now().astimezone()) for n in (1, 2)]
+    users = people(20)
+    accounts = list(ledger.holder_accounts(user.pk for user in users).values())
+    ledger.record(
+        [
+            Entry(token.pk, "MINT", 100, None, account)
+            for token in tokens
+            for account in accounts
+        ],
+        "me",
+    )
+    return issuer, [token.pk for token in tokens], accounts
+
+
+def test_crossing_transfers_lose_nothing_and_never_deadlock(register):
+    _, tokens, accounts = register
+    stop = monotonic() + SECONDS
+    done, refused = [0] * 16, [0] * 16
+
+    def cross(number):
+        dice = random.Random(number)
+        while monotonic() < stop:
+            # Tokens and accounts in any order; some batches move more than there is.
+            entries = []
+            for _ in range(dice.randrange(1, 5)):
+                source, target = dice.sample(accounts, 2)
+                token = dice.choice(tokens)
+                entries.append(
+                    Entry(token, "TRANSFER", dice.randrange(1, 60), source, target)
+                )
+            try:
+                done[number] += len(ledger.record(entries, "me"))
+            except InsufficientBalance:
+                refused[number] += 1
+            # There are more threads than connections in the pool.
+            connection.close()
+
+    assert in_threads(16, cross) == []
+    assert min(done) > 0
+    assert sum(refused) > 0
+    heads = TokenLedgerHead.objects.filter(token__in=tokens)
+    assert sum(head.last_seq for head in heads) == 40 + sum(done)
+    assert [int(head.supply) for head in heads] == [2000, 2000]
+    assert HolderBalance.objects.filter(balance__lt=0).count() == 0
+    assert [finding.rule for finding in verify() if finding.breaches] == []
+
+
+def test_readers_among_writers_see_whole_tables_that_stay(register):
+    issuer, tokens, accounts = register
+    stop = monotonic() + SECONDS
+    answers = []
+
+    def write(number):
+        dice = random.Random(number)
+        while monotonic() < stop:
+            source, target = dice.sample(accounts, 2)
+            try:
+                # One unit of each token, always together.
+                ledger.record(
+                    [Entry(token, "TRANSFER", 1, source, target) for token in tokens],
+                    "me",
+                )
+            except InsufficientBalance:
+                continue
+
+    def read(number):
+        while monotonic() < stop:
+            [table] = capitalization_tables([str(issuer.pk)], None, True)
+            for holder in table.holders:
+                assert len({b.balance for b in holder.token_balances}) == 1
+            assert [token.held for token in table.tokens] == [2000, 2000]
+            answers.append(table)
+
+    assert in_threads(7, lambda n: read(n) if n % 2 else write(n)) == []
+    assert len(answers) > 20
+    for table in answers[:: len(answers) // 20]:
+        at = datetime.fromisoformat(table.date)
+        assert capitalization_tables([str(issuer.pk)], at, True) == [table]
+
+
+def test_a_reader_of_now_waits_for_a_writer_and_one_of_the_past_does_not(register):
+    issuer, tokens, accounts = register
+    ids = [str(issuer.pk)]
+    heads = TokenLedgerHead.objects.filter(token__in=tokens)
+    past = min(head.last_effective_at for head in heads)
+    ledger.record([Entry(tokens[0], "BURN", 1, accounts[0])], "me")
+    ledger.record([Entry(tokens[1], "BURN", 1, accounts[0])], "me")
+    answers = {}
+
+    def ask(name, at):
+        [answers[name]] = capitalization_tables(ids, at, True)
+        connection.close()
+
+    with transaction.atomic():
+        [entry] = ledger.record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
+        now = threading.Thread(target=ask, args=("now", None))
+        then = threading.Thread(target=ask, args=("then", past))
+        now.start()
+        then.start()
+        then.join(2)
+        assert set(answers) == {"then"}
+    now.join()
+    assert [t.supply for t in answers["then"].tokens] == [2000, 2000]
+    assert [t.supply for t in answers["now"].tokens] == [1990, 1999]
+    assert datetime.fromisoformat(answers["now"].date) > entry.effective_at > past
+
+
+def test_a_reader_gives_up_on_a_writer_that_does_not_end(register):
+    issuer, tokens, accounts = register
+    caught = []
+
+    def ask(_):
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = 100")
+        with pytest.raises(RequestTimeout) as error:
+            capitalization_tables([str(issuer.pk)], None, False)
+        caught.append(error.value.code)
+
+    with transaction.atomic():
+        ledger.record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
+        assert in_threads(1, ask) == []
+    assert caught == ["TIMEOUT"]
+
+
+def test_a_token_that_is_being_made_is_waited_for():
+    issuer = new_issuer()
+    answers = []
+
+    def ask():
+        answers.extend(capitalization_tables([str(issuer.pk)], None, False))
+        connection.close()
+
+    with transaction.atomic():
+        from issuers.models import Token
+
+        token = Token.objects.create(issuer=issuer, name="N", symbol="N")
+        reader = threading.Thread(target=ask)
+        reader.start()
+        reader.join(0.1)
+        assert answers == []
+    reader.join()
+    assert [t.token_id for t in answers[0].tokens] == [str(token.pk)]
+
+
+def test_accounts_are_opened_once_by_many():
+    users = User.objects.bulk_create(
+        User(type=User.Type.INDIVIDUAL, first_name="A", last_name=str(n))
+        for n in range(30)
+    )
+    ids = [user.pk for user in users]
+    found = []
+
+    def open_accounts(number):
+        wanted = ids[:]
+        random.Random(number).shuffle(wanted)
+        found.append(ledger.holder_accounts(wanted))
+
+    assert in_threads(8, open_accounts) == []
+    assert all(accounts == found[0] for accounts in found)
+    assert len(found[0]) == 30
+
+
+def profiled():
+    """A user with a profile but no account, and one without either."""
+    users = User.objects.bulk_create(
+        User(type=User.Type.INDIVIDUAL, first_name="P", last_name=str(n))
+        for n in range(2)
+    )
+    UserHolder.objects.create(user=users[0], name="P")
+    return users
+
+
+def wait_for_somebody_who_waits():
+    stop, waiting = monotonic() + 5, 0
+    with connection.cursor() as cursor:
+        while not waiting:
+            assert monotonic() < stop
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            [[waiting]] = cursor.fetchall()
+
+
+def test_a_profile_given_away_meanwhile_gets_no_account_for_its_old_user():
+    old, new = profiled()
+    given = threading.Event()
+
+    def give():
+        with transaction.atomic():
+            UserHolder.objects.filter(user=old).update(user=new)
+            given.set()
+            wait_for_somebody_who_waits()
+
+    def open_account():
+        given.wait()
+        ledger.holder_accounts([old.pk])
+
+    assert in_threads(2, lambda number: [give, open_account][number]()) == []
+    assert UserHolder.objects.filter(user=new).exists()
+    assert not LedgerAccount.objects.exclude(holder__user=F("user")).exists()
+
+
+def test_a_profile_whose_account_is_being_opened_is_not_given_away():
+    old, new = profiled()
+    opened = threading.Event()
+
+    def open_account():
+        with transaction.atomic():
+            ledger.holder_accounts([old.pk])
+            opened.set()
+            wait_for_somebody_who_waits()
+
+    def give():
+        opened.wait()
+        UserHolder.objects.filter(user=old).update(user=new)
+
+    [refused] = in_threads(2, lambda number: [open_account, give][number]())
+    assert isinstance(refused, IntegrityError)
+    assert LedgerAccount.objects.filter(holder__user=F("user"), user=old).exists()
