@@ -1,21 +1,45 @@
 """Legacy shareholders, and their delivery as tokens."""
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import models
 from django.template.response import TemplateResponse
 
 from accounts.admin.users import companies_called
+from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
-from partnerapi.core.lock_waits import HeldByOthersError
+from issuers.register.models import LedgerTransaction
+from partnerapi.core.lock_waits import LockTimeout
 
 MOST_LINES = 500
 """More fields than Django reads of a form, and more work than a request should be."""
 
 
+class LegacyShareholderForm(forms.ModelForm):
+    def clean_replaces(self):
+        """Let a line replace only one whose delivery was reversed."""
+        wrong = self.cleaned_data["replaces"]
+        if wrong is None:
+            return wrong
+        if wrong.status == LegacyShareholder.Status.PENDING:
+            raise forms.ValidationError(
+                "This line is PENDING: correct it, or leave it out."
+            )
+        if not LedgerTransaction.objects.filter(
+            token=wrong.token_id, reverses=wrong.ledger_seq
+        ).exists():
+            raise forms.ValidationError(
+                "The delivery of this line stands; reverse it first "
+                f"(entry {wrong.ledger_seq})."
+            )
+        return wrong
+
+
 @admin.register(LegacyShareholder)
 class LegacyShareholderAdmin(admin.ModelAdmin):
+    form = LegacyShareholderForm
     list_display = [
         "user", "issuer", "token", "status", "number_of_shares", "price_cents",
         "created_at",
@@ -76,12 +100,12 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
             return self.confirm_delivery(request, queryset)
         ids = list(queryset.order_by("pk").values_list("pk", flat=True))
         pending = list(self.pending(queryset).values_list("pk", flat=True))
-        job = DeliveryJob.begin(source, ids, request.user.email)
+        job = delivery.begin_job(source, ids, request.user.email)
         held = ""
         try:
             while job.remaining:
-                job.step()
-        except HeldByOthersError as error:
+                delivery.deliver_next(job)
+        except LockTimeout as error:
             held = str(error)
         delivered = LegacyShareholder.objects.filter(
             pk__in=pending, delivered_by=job.created_by
