@@ -15,6 +15,7 @@ from accounts.access import Unauthenticated
 from issuers.schema.tokens import Token
 from partnerapi.core.errors import BadUserInput
 from partnerapi.gateway.idempotency import completed
+from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import Node, extend, parse_id
 from partnerapi.graphql.resolvers import bind
@@ -68,8 +69,9 @@ class Query(
         id=graphene.ID(required=True, description="The object's id."),
         description="One object of any type; null when there is none that you may see.",
     )
-    nodes = graphene.List(
-        Node,
+    nodes = Field(
+        graphene.List(Node),
+        cost=Cost(length="ids"),
         ids=graphene.List(
             graphene.NonNull(graphene.ID),
             required=True,

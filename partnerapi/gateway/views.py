@@ -41,7 +41,7 @@ from partnerapi.schema import schema
 logger = logging.getLogger(__name__)
 
 CHALLENGE = {"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'}
-REFUSED_PRICE = 10
+REFUSED_COST = 10
 """Points that a refused document or key costs."""
 
 
@@ -90,7 +90,7 @@ def answer(
         prepared = prepare(schema, body.query, body.operation_name, body.variables)
     except Refused as refused:
         errors = refused.errors
-    price = prepared.price if prepared else REFUSED_PRICE
+    price = prepared.cost if prepared else REFUSED_COST
     budget = charge(request, caller, price)
     headers = budget_headers(budget) | {"X-Query-Cost": str(price)}
     extensions = None
@@ -161,7 +161,7 @@ def identify(request: HttpRequest) -> Caller | None:
     try:
         return authenticate(token)
     except Unauthenticated as error:
-        charge(request, None, REFUSED_PRICE)
+        charge(request, None, REFUSED_COST)
         raise InvalidKey(
             "The API key is malformed, unknown, revoked or expired. Send a live key as "
             "X-Token-Auth: service-apikey_<login>_<secret>.",

@@ -12,7 +12,7 @@ from tests.characters import Ask, World
 
 
 def price(query: str, variables: dict[str, Any] | None = None) -> int:
-    return prepare(schema, query, None, variables or {}).price
+    return prepare(schema, query, None, variables or {}).cost
 
 
 def refusal(query: str, variables: dict[str, Any] | None = None) -> tuple[str, Any]:
