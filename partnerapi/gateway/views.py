@@ -90,12 +90,12 @@ def answer(
         prepared = prepare(schema, body.query, body.operation_name, body.variables)
     except Refused as refused:
         errors = refused.errors
-    price = prepared.cost if prepared else REFUSED_COST
-    budget = charge(request, caller, price)
-    headers = budget_headers(budget) | {"X-Query-Cost": str(price)}
+    cost = prepared.cost if prepared else REFUSED_COST
+    budget = charge(request, caller, cost)
+    headers = budget_headers(budget) | {"X-Query-Cost": str(cost)}
     extensions = None
     if request.headers.get("X-Cost-Debug") == "1":
-        extensions = {"cost": cost_of(price, budget)}
+        extensions = {"cost": cost_members(cost, budget)}
     if prepared is None:
         refused_as_400 = media_type == GRAPHQL_RESPONSE
         result = {"errors": error_entries(errors, request_id), "extensions": extensions}
@@ -169,8 +169,8 @@ def identify(request: HttpRequest) -> Caller | None:
         ) from error
 
 
-def charge(request: HttpRequest, caller: Caller | None, price: int) -> Budget:
-    """Take the price from the caller's budget, or from the address's.
+def charge(request: HttpRequest, caller: Caller | None, cost: int) -> Budget:
+    """Take the cost from the caller's budget, or from the address's.
 
     Raises:
         Throttled: the budget holds less; nothing is taken.
@@ -184,19 +184,19 @@ def charge(request: HttpRequest, caller: Caller | None, price: int) -> Budget:
             settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS,
         )
         refill = settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL
-    budget = take(name, limit, refill, price)
+    budget = take(name, limit, refill, cost)
     if not budget.taken:
         advice = (
             f"try again in {budget.retry_after} seconds"
-            if price <= limit
+            if cost <= limit
             else f"it never holds more than {limit}, so ask for less at once"
         )
         raise Throttled(
-            f"The request costs {price} points and the budget holds "
+            f"The request costs {cost} points and the budget holds "
             f"{budget.remaining}; {advice}.",
             headers={
                 "Retry-After": str(budget.retry_after),
-                "X-Query-Cost": str(price),
+                "X-Query-Cost": str(cost),
                 **budget_headers(budget),
             },
         )
@@ -211,9 +211,9 @@ def budget_headers(budget: Budget) -> dict[str, str]:
     }
 
 
-def cost_of(price: int, budget: Budget) -> dict[str, int]:
+def cost_members(cost: int, budget: Budget) -> dict[str, int]:
     return {
-        "price": price,
+        "price": cost,
         "limit": budget.limit,
         "remaining": budget.remaining,
         "refillPerSecond": budget.refill_per_second,
