@@ -34,7 +34,6 @@ from partnerapi.core.errors import (
     ValidationFailed,
 )
 from partnerapi.graphql.cost import OperationCost, Points, too_costly
-from partnerapi.graphql.introspection import Asked
 from partnerapi.graphql.limits import check_counts, check_mutations
 from partnerapi.graphql.overlap import OverlappingFieldsRule
 from partnerapi.graphql.selections import Reach, Selection, Source
@@ -85,7 +84,6 @@ class Plan:
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
         self.cost: Points = OperationCost().points(selection)
-        self.asked: dict[str, Asked] = {}
         self.size = FIELD_SIZE * selection.source.count_fields()
 
 
