@@ -217,8 +217,6 @@ def check_update(context, input):
 
 
 class Mutation(graphene.ObjectType):
-    """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
-
     update_account_status = Field(
         UpdateAccountStatusPayload,
         cost=Cost(points=10),

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
-from graphql import ExecutionResult, GraphQLError
+from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 
 from accounts.access import Caller, Unauthenticated
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR
@@ -36,7 +36,6 @@ from partnerapi.gateway.throttling import Budget, take
 from partnerapi.graphql.documents import Prepared, Refused, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.resolvers import passes_checks
-from partnerapi.schema import schema
 
 logger = logging.getLogger(__name__)
 
@@ -54,28 +53,45 @@ class Context:
     absolute_url: Callable[[str], str]
 
 
-@csrf_exempt
-def graphql(request: HttpRequest) -> HttpResponse:
-    """Answer one GraphQL request; refusals and crashes are JSON with a code, too."""
-    request_id = request_id_of(request)
-    media_type = negotiate(request)
-    try:
-        response = answer(request, request_id, media_type)
-    except Refusal as refusal:
-        entry = refusal_entry(refusal.code, str(refusal), request_id)
-        body = to_json({"errors": [entry]})
-        response = respond(body, media_type or JSON, refusal.status, refusal.headers)
-    except Exception:
-        logger.exception("request %s failed", request_id)
-        entry = refusal_entry(INTERNAL_SERVER_ERROR, MASKED, request_id)
-        response = respond(to_json({"errors": [entry]}), media_type or JSON, 500, {})
-    response["X-Request-Id"] = request_id
-    response["Cache-Control"] = "no-store"
-    return response
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def graphql_view(schema: GraphQLSchema) -> View:
+    """A view that answers one GraphQL request; each of its answers is JSON."""
+
+    @csrf_exempt
+    def graphql(request: HttpRequest) -> HttpResponse:
+        request_id = request_id_of(request)
+        media_type = negotiate(request)
+        try:
+            response = answer(schema, request, request_id, media_type)
+        except Refusal as refusal:
+            response = respond_refusal(refusal, request_id, media_type)
+        except Exception:
+            logger.exception("request %s failed", request_id)
+            entry = refusal_entry(INTERNAL_SERVER_ERROR, MASKED, request_id)
+            body = to_json({"errors": [entry]})
+            response = respond(body, media_type or JSON, 500, {})
+        response["X-Request-Id"] = request_id
+        response["Cache-Control"] = "no-store"
+        return response
+
+    return graphql
+
+
+def respond_refusal(
+    refusal: Refusal, request_id: str, media_type: str | None
+) -> HttpResponse:
+    entry = refusal_entry(refusal.code, str(refusal), request_id)
+    body = to_json({"errors": [entry]})
+    return respond(body, media_type or JSON, refusal.status, refusal.headers)
 
 
 def answer(
-    request: HttpRequest, request_id: str, media_type: str | None
+    schema: GraphQLSchema,
+    request: HttpRequest,
+    request_id: str,
+    media_type: str | None,
 ) -> HttpResponse:
     deadline = monotonic() + settings.PARTNER_API_MAX_SECONDS
     check_method(request)
