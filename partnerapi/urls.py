@@ -1,17 +1,20 @@
 from django.contrib import admin
 from django.urls import path
 
-from partnerapi.gateway.views import graphql
-from partnerapi.site import pages
+from partnerapi.gateway.views import graphql_view
+from partnerapi.schema import schema
+from partnerapi.site import docs, pages
 
 urlpatterns = [
     path("", pages.landing, name="landing"),
-    path("graphql", graphql, name="graphql"),
+    path("graphql", graphql_view(schema), name="graphql"),
     path("graphiql", pages.graphiql, name="graphiql"),
     path("schema.graphql", pages.schema_sdl, name="schema_sdl"),
+    path("docs", docs.index, name="docs"),
     path("docs/clients", pages.clients, name="clients"),
     path("docs/schema", pages.schema_reference, name="schema_reference"),
     path("docs/fix", pages.fix, name="fix"),
+    path("docs/<slug:name>", docs.page, name="docs_page"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("admin/", admin.site.urls),
 ]

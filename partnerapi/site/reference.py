@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from django.conf import settings
-from django.utils.html import escape, format_html
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from graphql import (
     GraphQLArgument,
@@ -85,7 +85,12 @@ class PublishedError:
 
     code: str
     statuses: tuple[int, ...]
-    meaning: SafeString
+    plain: str
+    """What it means, with `such words` for code."""
+
+    @property
+    def meaning(self) -> SafeString:
+        return text(self.plain)
 
 
 def addresses() -> list[tuple[str, str]]:
@@ -241,18 +246,18 @@ def errors() -> list[PublishedError]:
     """
     found = {
         INTERNAL_SERVER_ERROR: PublishedError(
-            INTERNAL_SERVER_ERROR, (EXECUTED, 500), text(MASKED)
+            INTERNAL_SERVER_ERROR, (EXECUTED, 500), MASKED
         )
     }
     for kind in subclasses(PartnerAPIError):
         # A class without a code of its own only groups others.
         if "code" not in vars(kind):
             continue
-        known = found.get(kind.code, PublishedError(kind.code, (), text("")))
+        known = found.get(kind.code, PublishedError(kind.code, (), ""))
         found[kind.code] = PublishedError(
             kind.code,
             tuple(sorted({*known.statuses, getattr(kind, "status", EXECUTED)})),
-            format_html("{} {}", known.meaning, text(kind.__doc__)),
+            " ".join(f"{known.plain} {kind.__doc__ or ''}".split()),
         )
     return sorted(found.values(), key=attrgetter("code"))
 

@@ -1,9 +1,12 @@
 """The schema against what was promised, and against what was committed last."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from graphql import (
     GraphQLEnumType,
@@ -122,6 +125,44 @@ def test_writes_the_file(other_file: Path, capsys: pytest.CaptureFixture[str]):
 
     call_command("print_schema")
     assert capsys.readouterr().out.startswith("schema.graphql is the schema, ")
+
+
+@pytest.mark.parametrize("left", ["", "<<<<<<< ours\ntype Query { a: Int }\n"])
+def test_compares_with_no_file_that_is_no_schema(other_file: Path, left: str):
+    other_file.write_text(left)
+    with pytest.raises(CommandError, match=r"schema\.graphql is no schema") as error:
+        call_command("print_schema")
+    assert "Restore the committed one first" in str(error.value)
+    assert other_file.read_text() == left
+
+    call_command("print_schema", "--breaking")
+    assert other_file.read_text() == SDL_FILE.read_text()
+
+
+@pytest.mark.parametrize(("mode", "left"), [("w", ""), ("a", "before\n")])
+def test_refuses_to_have_its_words_written_over_the_schema(
+    tmp_path: Path, mode: str, left: str
+):
+    other = tmp_path / "schema.graphql"
+    other.write_text("before\n")
+    code = (
+        "import sys; from pathlib import Path; import django; django.setup();"
+        "from django.core.management import call_command;"
+        "from partnerapi.management.commands import print_schema as command;"
+        "command.SDL_FILE = Path(sys.argv[1]);"
+        "call_command('print_schema', '--breaking')"
+    )
+    with other.open(mode) as redirected:
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(other)],
+            cwd=settings.BASE_DIR,
+            stdout=redirected,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert "git restore partnerapi/schema.graphql" in done.stderr
+    assert other.read_text() == left
 
 
 def test_breaks_no_client_unless_that_is_acknowledged(

@@ -4,4 +4,5 @@ from django.contrib.staticfiles.management.commands.runserver import (
 
 
 class Command(RunserverCommand):
+    help = "Run Django's development server, on port 8080."
     default_port = "8080"

@@ -1,0 +1,143 @@
+"""The documents of templates/docs as pages: Markdown, served as HTML under /docs."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import slugify
+from django.views.decorators.http import require_safe
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from partnerapi.site.pages import PAGE_POLICY, cacheable
+
+DIRECTORY = settings.BASE_DIR / "templates" / "docs"
+FOR_PARTNERS = ("scopes", "limits", "errors")
+FOR_OPERATORS = ("production", "settings", "commands", "register")
+LINK = re.compile(r"(\w+)\.md((?:#.*)?)")
+"""How one file of the directory names another, as the repository shows it."""
+
+markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+@dataclass(frozen=True)
+class Heading:
+    anchor: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Doc:
+    """A file as a page: its title, its first sentence, its sections, all of it."""
+
+    name: str
+    title: str
+    lead: str
+    sections: tuple[Heading, ...]
+    html: SafeString
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    return answer(request, index_page())
+
+
+@require_safe
+def page(request: HttpRequest, name: str) -> HttpResponse:
+    if name not in (*FOR_PARTNERS, *FOR_OPERATORS):
+        raise Http404
+    return answer(request, doc_page(name))
+
+
+def answer(request: HttpRequest, html: str) -> HttpResponse:
+    response = cacheable(request, html, "text/html; charset=utf-8")
+    response["Content-Security-Policy"] = PAGE_POLICY
+    return response
+
+
+@cache
+def index_page() -> str:
+    return render_to_string("docs_index.html", all_docs())
+
+
+@cache
+def doc_page(name: str) -> str:
+    return render_to_string("docs_page.html", {"doc": read(name), **all_docs()})
+
+
+@cache
+def all_docs() -> dict[str, list[Doc]]:
+    return {
+        "for_partners": [read(name) for name in FOR_PARTNERS],
+        "for_operators": [read(name) for name in FOR_OPERATORS],
+    }
+
+
+@cache
+def read(name: str) -> Doc:
+    return doc_of(name, path_of(name).read_text())
+
+
+def path_of(name: str) -> Path:
+    return DIRECTORY / f"{name}.md"
+
+
+def doc_of(name: str, text: str) -> Doc:
+    """A Markdown text as a page. It begins with its title and one sentence."""
+    tokens = markdown.parse(text)
+    title, lead, *_ = [token.content for token in tokens if token.type == "inline"]
+    sections = tuple(headings(tokens))
+    first = next(token for token in tokens if token.type == "paragraph_open")
+    first.attrSet("class", "lead")
+    for token in tokens:
+        adapt(token)
+    label_cells(tokens)
+    html = markdown.renderer.render(tokens, markdown.options, {})
+    return Doc(name, title, lead, sections, mark_safe(html))
+
+
+def headings(tokens: Sequence[Token]) -> list[Heading]:
+    """The second-level headings, each of which is given its anchor."""
+    found = []
+    for token, inline in zip(tokens, tokens[1:], strict=False):
+        if token.type == "heading_open" and token.tag == "h2":
+            heading = Heading(slugify(inline.content), inline.content)
+            token.attrSet("id", heading.anchor)
+            found.append(heading)
+    return found
+
+
+def adapt(token: Token) -> None:
+    """Give a token what the site's pages have: classes, scopes, its own addresses."""
+    if token.type == "table_open":
+        token.attrSet("class", "stacked")
+    elif token.type == "th_open":
+        token.attrSet("scope", "col")
+    elif token.type == "link_open" and (
+        link := LINK.fullmatch(str(token.attrGet("href")))
+    ):
+        token.attrSet("href", f"/docs/{link[1]}{link[2]}")
+    for child in token.children or ():
+        adapt(child)
+
+
+def label_cells(tokens: Sequence[Token]) -> None:
+    """Let each cell name its column: a narrow window shows no heads of columns."""
+    names: list[str] = []
+    column = 0
+    for token, inline in zip(tokens, tokens[1:], strict=False):
+        if token.type == "table_open":
+            names = []
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type == "th_open":
+            names.append(inline.content)
+        elif token.type == "td_open":
+            token.attrSet("data-label", names[column])
+            column += 1

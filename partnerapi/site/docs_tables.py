@@ -1,0 +1,170 @@
+"""The tables of templates/docs that are made from the code: `write_docs` writes them.
+
+A generated table stands between two lines that Markdown does not show:
+
+    [//]: # (generated: settings)
+    [//]: # (end of generated)
+"""
+
+import re
+from argparse import Action
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from django.core.management import get_commands, load_command_class
+from django.core.management.base import BaseCommand
+from django.urls import get_resolver
+from graphql import GraphQLObjectType
+
+from accounts.access import Scope
+from partnerapi.schema import schema
+from partnerapi.settings import VARIABLES
+from partnerapi.site import reference
+
+ROOMS = ("partnerapi", "accounts", "issuers", "marketdata")
+SENTENCE = re.compile(r"(.+?\.)(?=\s|$)", re.DOTALL)
+MOST_CHOICES = 4
+GENERATED = re.compile(
+    r"(\[//\]: # \(generated: (?P<name>[\w-]+)\)\n)"
+    r".*?"
+    r"(\[//\]: # \(end of generated\)\n)",
+    re.DOTALL,
+)
+
+
+def filled(text: str) -> str:
+    """The text of a document with its generated tables as the code says now.
+
+    Raises:
+        KeyError: a table has a name that TABLES does not have.
+    """
+    return GENERATED.sub(
+        lambda found: f"{found[1]}\n{TABLES[found['name']]()}\n{found[3]}", text
+    )
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [names, ["---"] * len(names), *rows]
+    return "".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n"
+        for line in lines
+    )
+
+
+def code(text: str) -> str:
+    return f"`{text}`"
+
+
+def settings_table() -> str:
+    rows = (
+        (code(name), variable.kind, default_of(variable.default), variable.meaning)
+        for name, variable in VARIABLES.items()
+    )
+    return table(("Variable", "Type", "Default", "Meaning"), rows)
+
+
+def limits_table() -> str:
+    rows = (
+        (code(name), variable.meaning, f"{variable.default:,}")
+        for name, variable in VARIABLES.items()
+        if name.startswith(reference.LIMITS)
+    )
+    return table(("Setting", "Limit", "Default"), rows)
+
+
+def default_of(default: Any) -> str:
+    if isinstance(default, bool):
+        default = str(default).lower()
+    elif isinstance(default, list):
+        default = ",".join(default)
+    return "none" if default == "" else code(default)
+
+
+def errors_table() -> str:
+    # The routes lead to all code that raises, and so to every class of an error.
+    get_resolver().url_patterns  # noqa: B018
+    rows = (
+        (code(error.code), ", ".join(map(str, error.statuses)), error.plain)
+        for error in reference.errors()
+    )
+    return table(("Code", "HTTP status", "Meaning"), rows)
+
+
+def scopes_table() -> str:
+    rows = (
+        (code(scope.value), scope.label, ", ".join(map(code, fields_with(scope))))
+        for scope in Scope
+    )
+    return table(("Scope", "What it is for", "Fields that need it"), rows)
+
+
+def fields_with(scope: Scope) -> Iterator[str]:
+    """The fields whose descriptions say that they need the scope, by type and name."""
+    needs = re.compile(rf"needs? (the scope )?`{scope.value}`", re.IGNORECASE)
+    for name, type_ in sorted(schema.type_map.items()):
+        if isinstance(type_, GraphQLObjectType):
+            for field, definition in sorted(type_.fields.items()):
+                if needs.search(definition.description or ""):
+                    yield f"{name}.{field}"
+
+
+def commands_table(room: str) -> str:
+    rows = []
+    for name, app in sorted(get_commands().items()):
+        if app == room:
+            command = load_command_class(app, name)
+            arguments, options = own_actions(command, name)
+            rows.append(
+                (
+                    code(" ".join([name, *arguments])),
+                    first_sentence(command.help),
+                    ", ".join(map(code, options)),
+                )
+            )
+    return table(("Command", "What it does", "Options"), rows)
+
+
+def own_actions(command: BaseCommand, name: str) -> tuple[list[str], list[str]]:
+    """Arguments and options of a command, without those that it has from Django."""
+    kinds = type(command).__mro__
+    inherited = next(kind for kind in kinds if not kind.__module__.startswith(ROOMS))
+    known = {
+        action.dest for action in inherited().create_parser("manage.py", name)._actions
+    }
+    own = [
+        action
+        for action in command.create_parser("manage.py", name)._actions
+        if action.dest not in known
+    ]
+    return (
+        [shown(action) for action in own if not action.option_strings],
+        [shown(action) for action in own if action.option_strings],
+    )
+
+
+def shown(action: Action) -> str:
+    """An argument or an option as a line of usage has it: `--depth LEVELS`."""
+    value = str(action.metavar or action.dest).upper()
+    choices = [str(choice) for choice in action.choices or ()]
+    if 0 < len(choices) <= MOST_CHOICES:
+        value = "|".join(choices)
+    if action.option_strings:
+        name = action.option_strings[0]
+        return name if action.nargs == 0 else f"{name} {value}"
+    return f"[{value}]" if action.nargs in ("?", "*") else value
+
+
+def first_sentence(text: str) -> str:
+    found = SENTENCE.match(text)
+    assert found is not None, f"no sentence: {text!r}"
+    return " ".join(found[1].split())
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "settings": settings_table,
+    "limits": limits_table,
+    "errors": errors_table,
+    "scopes": scopes_table,
+    **{f"commands-{room}": partial(commands_table, room) for room in ROOMS},
+}

@@ -1,0 +1,67 @@
+"""Every column that staff could edit stands on its admin page, or here with a why."""
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets
+
+from accounts.models import User
+
+ROOMS = ("partnerapi", "accounts", "issuers", "marketdata")
+MODELS = [model for room in ROOMS for model in apps.get_app_config(room).get_models()]
+WITH_PAGE = [model for model in MODELS if model in admin.site._registry]
+
+COLUMNS_LEFT_OUT: dict[str, str] = {}
+"""Why a column stands on no page, by `app.Model.column`."""
+
+REGISTER = "a token's page shows its supply, price, last entries and last prices"
+BOOKS = "only the order books' writer writes it; show_book shows a book"
+IMPORTS = "an import writes it, for its repetitions and corrections"
+DELIVERIES = "a delivery writes it, step by step, and says at its end how it went"
+MODELS_LEFT_OUT = {
+    "issuers.LedgerAccount": REGISTER,
+    "issuers.LedgerTransaction": REGISTER,
+    "issuers.LedgerPosting": REGISTER,
+    "issuers.TokenLedgerHead": REGISTER,
+    "issuers.TokenPrice": REGISTER,
+    "issuers.HolderBalance": REGISTER,
+    "issuers.LegacyImport": IMPORTS,
+    "issuers.LegacyShareholderChange": IMPORTS,
+    "issuers.DeliveryJob": DELIVERIES,
+    "issuers.DeliveryStep": DELIVERIES,
+    "marketdata.OrderBookHead": BOOKS,
+    "marketdata.BookLevel": BOOKS,
+    "marketdata.BookChange": BOOKS,
+    "marketdata.BookSnapshot": BOOKS,
+    "marketdata.Trade": BOOKS,
+}
+"""Why a model has no page."""
+
+
+def columns(model) -> set[str]:
+    meta = model._meta
+    found = [*meta.concrete_fields, *meta.many_to_many]
+    return {field.name for field in found if field.editable and not field.auto_created}
+
+
+@pytest.fixture
+def by_superuser(rf):
+    request = rf.get("/admin/")
+    request.user = User(is_active=True, is_staff=True, is_superuser=True)
+    return request
+
+
+@pytest.mark.parametrize("model", WITH_PAGE)
+def test_every_editable_column_stands_on_its_page(by_superuser, model):
+    page = admin.site._registry[model]
+    shown = flatten_fieldsets(page.get_fieldsets(by_superuser, model()))
+    missing = {f"{model._meta.label}.{c}" for c in columns(model) - set(shown)}
+    expected = {c for c in COLUMNS_LEFT_OUT if c.startswith(f"{model._meta.label}.")}
+    assert missing == expected
+
+
+def test_every_model_has_a_page_or_a_reason():
+    missing = {model._meta.label for model in MODELS} - {
+        model._meta.label for model in WITH_PAGE
+    }
+    assert missing == set(MODELS_LEFT_OUT)

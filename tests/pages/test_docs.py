@@ -1,0 +1,183 @@
+"""The documents under /docs: generated tables are the code's, pages are sound."""
+
+import html
+import re
+
+import pytest
+from django.core.management import CommandError, call_command, get_commands
+
+from accounts.access import Scope
+from partnerapi.settings import VARIABLES
+from partnerapi.site import docs, docs_tables, reference
+
+NAMES = [*docs.FOR_PARTNERS, *docs.FOR_OPERATORS]
+each_document = pytest.mark.parametrize("name", NAMES)
+
+
+def text(response) -> str:
+    return html.unescape(response.content.decode())
+
+
+def main(page: str) -> str:
+    return page.split("<main", 1)[1]
+
+
+def first_column(page: str) -> set[str]:
+    """The code at the beginning of each row."""
+    return set(re.findall(r"<tr>\s*<td[^>]*><code>(\S+).*?</code>", main(page)))
+
+
+def test_every_generated_table_is_what_the_code_says():
+    call_command("write_docs", "--check")
+
+
+def test_every_table_that_can_be_generated_stands_in_a_document():
+    written = "".join(docs.path_of(name).read_text() for name in NAMES)
+    found = [found["name"] for found in docs_tables.GENERATED.finditer(written)]
+    assert sorted(found) == sorted(docs_tables.TABLES)
+
+
+def test_every_file_is_served():
+    assert sorted(path.stem for path in docs.DIRECTORY.iterdir()) == sorted(NAMES)
+
+
+def test_every_setting_stands_in_its_document(client):
+    assert set(VARIABLES) <= first_column(text(client.get("/docs/settings")))
+
+
+def test_every_type_of_a_setting_is_explained(client):
+    kinds = {variable.kind for variable in VARIABLES.values()}
+    assert kinds <= first_column(text(client.get("/docs/settings")))
+
+
+def test_every_error_code_stands_in_its_document(client):
+    codes = {error.code for error in reference.errors()}
+    assert first_column(text(client.get("/docs/errors"))) == codes
+
+
+def test_every_scope_stands_in_its_document_with_a_field(client):
+    page = text(client.get("/docs/scopes"))
+    assert first_column(page) == set(Scope.values)
+    assert [scope for scope in Scope if not any(docs_tables.fields_with(scope))] == []
+
+
+def test_every_command_stands_in_its_document(client):
+    ours = {name for name, app in get_commands().items() if app in docs_tables.ROOMS}
+    assert first_column(text(client.get("/docs/commands"))) == ours
+
+
+def test_write_docs_writes_what_has_changed_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(docs, "DIRECTORY", tmp_path)
+    sound = tmp_path / "errors.md"
+    stale = tmp_path / "settings.md"
+    sound.write_text("# Errors\n\nNone is generated here.\n")
+    stale.write_text(
+        "# Settings\n\nBefore.\n\n[//]: # (generated: settings)\n| old |\n"
+        "[//]: # (end of generated)\n\nAfter.\n"
+    )
+
+    with pytest.raises(CommandError, match="settings.md: not what the code says"):
+        call_command("write_docs", "--check")
+    assert "| old |" in stale.read_text()
+
+    call_command("write_docs")
+    written = stale.read_text()
+    assert "| old |" not in written
+    assert "| `DATABASE_URL` | url | none | " in written
+    assert written.startswith("# Settings\n\nBefore.\n\n[//]: # (generated: settings)")
+    assert written.endswith("\n\n[//]: # (end of generated)\n\nAfter.\n")
+    assert sound.read_text() == "# Errors\n\nNone is generated here.\n"
+    call_command("write_docs", "--check")
+
+
+def test_write_docs_names_the_tables_that_there_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(docs, "DIRECTORY", tmp_path)
+    (tmp_path / "a.md").write_text(
+        "# A\n\n[//]: # (generated: nothing)\n[//]: # (end of generated)\n"
+    )
+    with pytest.raises(CommandError, match="no generated table 'nothing'.*settings"):
+        call_command("write_docs")
+
+
+@each_document
+def test_a_page_has_one_title_a_lead_and_heads_of_columns(client, name):
+    response = client.get(f"/docs/{name}")
+    page = main(text(response))
+
+    assert response.status_code == 200
+    assert len(re.findall("<h1>", page)) == 1
+    assert re.search(r'<h1>[^<]+</h1>\s*<p class="lead">[^<]+</p>', page)
+    assert page.count("<table") == page.count("<thead>")
+    assert "<th>" not in page
+    for row in re.findall(r"<tbody>.*?</tbody>", page, re.DOTALL):
+        assert "<td>" not in row
+
+
+@each_document
+def test_a_page_works_without_scripts_and_cookies(client, name):
+    response = client.get(f"/docs/{name}")
+
+    assert not response.cookies
+    assert "script-src" not in response["Content-Security-Policy"]
+    assert "<script" not in text(response)
+    assert " style=" not in text(response)
+    again = client.get(f"/docs/{name}", headers={"if-none-match": response["ETag"]})
+    assert again.status_code == 304
+
+
+@each_document
+def test_every_link_of_a_page_leads_somewhere(client, db, name):
+    page = text(client.get(f"/docs/{name}"))
+    anchors = set(re.findall(r' id="([^"]+)"', page))
+    for address, anchor in re.findall(r'<a [^>]*href="([^"#]*)(?:#([^"]*))?"', page):
+        if not address:
+            assert anchor in anchors
+            continue
+        target = client.get(address)
+        assert target.status_code in (200, 302), address
+        if anchor:
+            assert f' id="{anchor}"' in text(target), f"{address}#{anchor}"
+
+
+@each_document
+def test_a_link_of_a_file_works_in_the_repository_too(name):
+    written = docs.path_of(name).read_text()
+    for linked in re.findall(r"\]\(([^)]+)\)", written):
+        if linked.startswith("/docs/"):
+            # The pages that are not of Markdown have no file to be linked.
+            assert re.split("[/#]", linked)[2] in ("schema", "clients", "fix")
+        else:
+            assert (docs.DIRECTORY / linked.partition("#")[0]).is_file()
+
+
+def test_markdown_brings_no_html_of_its_own():
+    made = docs.doc_of("x", "# T\n\nLead.\n\n<script>alert(1)</script> <b>x</b>\n")
+    assert "<script" not in made.html
+    assert "&lt;script&gt;" in made.html
+    made = docs.doc_of("x", "# T\n\nLead.\n\n[a](javascript:alert)\n")
+    assert "<a" not in made.html
+
+
+def test_the_comments_around_generated_tables_are_not_shown(client):
+    assert "generated" not in main(text(client.get("/docs/settings")))
+
+
+def test_the_index_links_every_document(client):
+    page = text(client.get("/docs"))
+    links = set(re.findall(r'href="(/[^"]*)"', main(page)))
+    pages = {"/docs/schema", "/docs/clients", "/docs/fix", "/schema.graphql"}
+    assert links == pages | {f"/docs/{name}" for name in NAMES}
+    for name in NAMES:
+        assert docs.read(name).lead in page
+
+
+def test_the_index_is_linked_from_every_page(client):
+    for path in ("/", "/docs", "/docs/schema", "/docs/fix", "/docs/errors"):
+        header = text(client.get(path)).split("<main", 1)[0]
+        assert '<a href="/docs">Docs</a>' in header
+
+
+def test_an_unknown_name_is_not_found(client):
+    # Not a file outside the directory either, whatever the name says.
+    for path in ("/docs/nothing", "/docs/settings.md", "/docs/../README"):
+        assert client.get(path).status_code == 404
