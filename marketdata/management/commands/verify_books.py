@@ -39,7 +39,7 @@ examples:
         with counting() as progress:
             task = progress.add_task("Changes", total=self.changes(tokens))
             rules = verify(
-                tokens, self.followed(tokens), lambda n: progress.advance(task, n)
+                tokens, self.feed_books(tokens), lambda n: progress.advance(task, n)
             )
         broken = 0
         for rule in rules:
@@ -85,7 +85,7 @@ examples:
             )
         return found
 
-    def followed(self, tokens):
+    def feed_books(self, tokens):
         """The books of a feed that starts now, each with the change it stands at.
 
         None where there is a log and the feed has no book of it.
