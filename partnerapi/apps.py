@@ -7,4 +7,4 @@ class PartnerAPIConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self):
-        pass
+        from partnerapi.operations import checks  # noqa: F401
