@@ -132,7 +132,7 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
     ready.wait(30)
     time.sleep(1)
     session = bench.sessions.live[comp_id]
-    subscription = session.subscriptions["all"][0]
+    subscription = session.subscriptions.by_request["all"][0]
     dictionary = fix.DataDictionary(str(STOCK_DICTIONARY))
     wire = session_id(comp_id)
     results = []

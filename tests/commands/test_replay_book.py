@@ -17,7 +17,6 @@ from marketdata.books.orderbook import Change
 from marketdata.management.commands import replay_book
 from marketdata.models import BookChange, BookLevel, Trade
 from tests.characters import World
-from tests.marketdata.venue import Venue
 
 DRY = " (dry run: nothing was written)"
 HEADER = "time,message,kind,side,price_cents,quantity\n"
@@ -344,76 +343,9 @@ def test_needs_a_token_with_a_book(world, tape, tmp_path):
         "There is no token NONE. The admin lists tokens with their symbols."
     )
     absent = tmp_path / "absent.csv"
-    assert refused(absent)[0] == f"{absent} can not be read: No such file or directory."
-
-
-def test_checks_a_recording_in_memory(tmp_path):
-    path = tmp_path / "venue.ws"
-    path.write_text(Venue("A/B").recording(30) + "rubbish\n")
-    said = run(path).splitlines()
-    assert "Skipped: unreadable line 1×, first line 32" in said
-    assert re.fullmatch(
-        r"venue\.ws: 30 of 30 checksums match, 1 book, \d+ changes in \d+\.\d s "
-        r"\(nothing was written\)",
-        said[-1],
-    )
-    [row] = [line for line in said if "A/B" in line]
-    assert [cell.strip() for cell in row.strip("│").split("│")][:5] == [
-        "A/B",
-        "10",
-        "3, 8",
-        "1",
-        "30",
-    ]
-    assert "30 of 30" in row
-
-
-def test_checks_krakens_recording(test_data):
-    said = run(test_data / "l2" / "kraken_book_2021.ws")
-    for matching in ("347 of 347", "289 of 289", "573 of 573", "148 of 148"):
-        assert matching in said
-    for matching in ("317 of 317", "818 of 818", "20 of 20", "335 of 335"):
-        assert matching in said
-    for matching in ("846 of 846", "576 of 576", "4,269 of 4,269 checksums match"):
-        assert matching in said
-
-
-def test_a_damaged_recording_fails(tmp_path):
-    venue = Venue("A/B")
-    text = venue.recording(30)
-    right = venue.checksum()
-    path = tmp_path / "venue.ws"
-    path.write_text(text.replace(f'"{right}"', '"17"'))
-    refusal, said = refused(path)
-    assert refusal == (
-        f"1 of 30 checksums differ; the first: line 31, A/B: the checksum is 17, the "
-        f"book has {right}. The recording is damaged or incomplete."
-    )
-    assert said[-1] == (
-        f"First mismatch of its book: line 31, A/B: the checksum is 17, the book has "
-        f"{right}"
-    )
-    assert "29 of 30" in "".join(said)
-
-
-def test_a_recording_without_a_checksum_fails(tmp_path):
-    path = tmp_path / "venue.ws"
-    path.write_text(Venue("A/B").snapshot())
-    refusal, _ = refused(path)
-    assert refusal == (
-        "venue.ws holds no checksum of a book that a snapshot began; record the book "
-        "channel from its subscription on."
-    )
-
-
-@pytest.mark.parametrize("option", [["--token=LUM"], ["--speed=2"], ["--clear"]])
-def test_a_recording_goes_into_no_tokens_book(token, tmp_path, option):
-    path = tmp_path / "venue.ws"
-    path.write_text(Venue("A/B").recording(1))
-    refusal, _ = refused(path, *option)
-    assert refusal == (
-        "venue.ws is a recording of another venue and runs in memory only; leave out "
-        "--token, --speed and --clear."
+    assert (
+        refused(absent, "--dry-run")[0]
+        == f"{absent} can not be read: No such file or directory."
     )
 
 

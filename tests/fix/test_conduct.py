@@ -96,28 +96,28 @@ def test_ends_a_session_whose_clock_goes_astray(bench, monkeypatch, minutes):
 
 
 def test_a_gap_that_swallows_a_test_request_ends_nobody(bench: Bench, monkeypatch):
-    monkeypatch.setattr("marketdata.fix.acceptor.session.CREDIT_SECONDS", 1.0)
+    monkeypatch.setattr("marketdata.fix.acceptor.window.CREDIT_SECONDS", 1.0)
     with bench.client() as client:
         client.instruments()
         live = bench.sessions.live[client.sender]
-        live.sent += PROBE_BYTES
+        live.window.sent += PROBE_BYTES
         live.wake.set()
         # As if it had been lost: what follows it shows the gap.
         assert read(client).type == "1"
         client.send("1", (112, "gap"))
         for _ in range(3):
             client.receive(0.5)
-        assert (client.gaps, live.ending) == (1, "")
+        assert (client.gaps, live.logout_reason) == (1, "")
 
 
 def test_a_test_request_lost_before_numbers_start_anew_ends_nobody(
     bench: Bench, monkeypatch
 ):
-    monkeypatch.setattr("marketdata.fix.acceptor.session.CREDIT_SECONDS", 1.0)
+    monkeypatch.setattr("marketdata.fix.acceptor.window.CREDIT_SECONDS", 1.0)
     with bench.client() as client:
         client.instruments()
         live = bench.sessions.live[client.sender]
-        live.sent += PROBE_BYTES
+        live.window.sent += PROBE_BYTES
         live.wake.set()
         # As if it had been lost: no gap will ever show it.
         assert read(client).type == "1"
@@ -127,4 +127,4 @@ def test_a_test_request_lost_before_numbers_start_anew_ends_nobody(
         client.expected = 2
         for _ in range(3):
             client.receive(0.5)
-        assert live.ending == ""
+        assert live.logout_reason == ""

@@ -212,7 +212,7 @@ def test_a_request_against_the_rules_holds_in_no_part(bench, fields, reason):
         assert (message.type, message.get(281)) == ("Y", reason)
         assert message.get(262) == dict(fields)[262]
         (session,) = bench.sessions.live.values()
-        assert list(session.subscriptions) == ["R1"]
+        assert list(session.subscriptions.by_request) == ["R1"]
 
 
 def test_a_hidden_book_is_for_who_has_a_grant_at_that_moment(bench):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from marketdata.fix.acceptor import session as sessions
+from marketdata.fix.acceptor import window
 from marketdata.fix.protocol.rules import (
     PROBE_BYTES,
     SLOW_CONSUMER,
@@ -28,7 +29,7 @@ from tests.fix.engines import (
 def bench(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Bench]:
     settings.FIX_CONFLATION_MS = 20
     # Ten seconds of the rules are long for a test.
-    monkeypatch.setattr(sessions, "CREDIT_SECONDS", 1.0)
+    monkeypatch.setattr(window, "CREDIT_SECONDS", 1.0)
     with running_engine([new_book("LUM"), new_book("ORB")]) as bench:
         yield bench
 
@@ -50,7 +51,7 @@ def flood(bench, book, session, until):
         quantity += 1
         bench.change(book, [(0, 900 - n, quantity) for n in range(40)])
         time.sleep(0.02)
-    return session.sent
+    return session.window.sent
 
 
 def test_sending_stops_at_the_window_and_the_session_ends(bench):
@@ -61,8 +62,8 @@ def test_sending_stops_at_the_window_and_the_session_ends(bench):
     client = bench.initiator()
     with logged_on(client, bench) as session:
         client.send("V", *market_data_request("R1", "LUM", t265=0))
-        sent = flood(bench, book, session, lambda: session.ending)
-        assert session.ending == SLOW_CONSUMER
+        sent = flood(bench, book, session, lambda: session.logout_reason)
+        assert session.logout_reason == SLOW_CONSUMER
         assert PROBE_BYTES <= sent <= WINDOW_BYTES + 10_000
     eventually(lambda: client.sender not in bench.sessions.live)
     assert bench.sessions.status()[client.sender].last_logout_reason == SLOW_CONSUMER
@@ -78,13 +79,13 @@ def test_an_answered_test_request_reopens_the_window(bench):
     with logged_on(client, bench) as session:
         client.snapshots(["LUM"])
         quantity = 10
-        while session.sent < 2 * WINDOW_BYTES:
+        while session.window.sent < 2 * WINDOW_BYTES:
             quantity += 1
             bench.change(book, [(0, 900 - n, quantity) for n in range(40)])
             while client.receive(0.03):
                 pass
-        assert not session.ending
-        assert session.sent - session.acknowledged < WINDOW_BYTES
+        assert not session.logout_reason
+        assert session.window.sent - session.window.acknowledged < WINDOW_BYTES
         assert client.books["LUM"].ladder() == book.book.ladder()
 
 
@@ -96,7 +97,7 @@ def test_what_follows_a_test_request_may_fill_the_window(bench):
             session.answer("Y", [f"262=R1\x01281=0\x0158={'x' * size}\x01"])
         for size in sizes:
             assert len(client.receive(5).get(58)) == size
-        assert not session.ending
+        assert not session.logout_reason
 
 
 def test_answers_that_wait_end_the_session(bench, monkeypatch):
@@ -104,14 +105,14 @@ def test_answers_that_wait_end_the_session(bench, monkeypatch):
     client = bench.initiator()
     with logged_on(client, bench) as session:
         # It reads nothing more.
-        session.sent += WINDOW_BYTES
+        session.window.sent += WINDOW_BYTES
         long = "x" * 30_000
         session.answer("Y", [f"262=R1\x01281=0\x0158={long}\x01"])
-        assert not session.ending
+        assert not session.logout_reason
         assert len(session.answers) == 1
         client.send("x", (320, "L1"), (559, 4))
-        eventually(lambda: session.ending)
-        assert session.ending == TOO_MANY_ANSWERS
+        eventually(lambda: session.logout_reason)
+        assert session.logout_reason == TOO_MANY_ANSWERS
         assert len(session.answers) == 1
 
 
@@ -122,7 +123,7 @@ def test_answers_that_are_read_may_be_any_number(bench, monkeypatch):
         for _ in range(40):
             assert len(client.instruments()) == 2
         assert session.queued == session.answered > 10_000
-        assert not session.ending
+        assert not session.logout_reason
 
 
 def test_trades_that_wait_end_the_session(bench):
@@ -135,5 +136,5 @@ def test_trades_that_wait_end_the_session(bench):
         for _ in range(12):
             bench.trade(book, 190)
             time.sleep(0.03)
-        eventually(lambda: session.ending)
-        assert session.ending == TOO_MANY_TRADES
+        eventually(lambda: session.logout_reason)
+        assert session.logout_reason == TOO_MANY_TRADES

@@ -1,7 +1,6 @@
 """The order book against a dictionary, and case by case."""
 
 from copy import deepcopy
-from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -129,7 +128,6 @@ def test_an_empty_book_has_no_best():
     assert book.best(BID) is None
     assert book.best(ASK) is None
     assert book.ladder() == Ladder((), ())
-    assert book.checksum() == 0
     assert book.quantity(BID, 100) == 0
 
 
@@ -225,29 +223,6 @@ def test_refuses_to_be_crossed_after_a_message(price):
         f"After the message the best bid {price} is not below the best ask 102."
     )
     assert book.ladder() == OrderBook(BOOK).ladder()
-
-
-def test_drops_what_falls_out_of_a_depth():
-    book = OrderBook(BOOK)
-    book.truncate(2)
-    assert book == OrderBook([*BOOK[:2], *BOOK[3:]])
-    assert book.ladder() == OrderBook([*BOOK[:2], *BOOK[3:]]).ladder()
-    book.truncate(2)
-    assert book.ladder() == OrderBook([*BOOK[:2], *BOOK[3:]]).ladder()
-
-
-def test_a_checksum_is_of_the_digits_asks_first():
-    assert OrderBook(BOOK).checksum() == crc32(b"102210391005997971")
-    assert OrderBook(BOOK).checksum(1) == crc32(b"10221005")
-
-
-def test_a_checksum_is_the_one_of_krakens_guide():
-    # "Spot WebSockets (v1) book checksum": prices of five decimals, all of 0.00000500.
-    asks = range(5005, 5055, 5)
-    bids = [5000, 4995, 4990, 4980, 4975, 4970, 4965, 4960, 4955, 4950]
-    book = OrderBook((ASK, price, 500) for price in asks)
-    book.apply((BID, price, 500) for price in bids)
-    assert book.checksum() == 974947235
 
 
 def test_a_difference_deletes_first():

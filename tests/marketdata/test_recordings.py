@@ -4,16 +4,18 @@ import gzip
 import io
 import random
 import re
+from zlib import crc32
 
 import pytest
 
-from marketdata.books.orderbook import ASK, BID, Level
-from marketdata.recordings import (
+from marketdata.books.orderbook import ASK, BID, Level, OrderBook
+from tests.marketdata.recordings import (
     BookName,
     Decimals,
     Mismatch,
     Replay,
-    is_recording,
+    VenueBook,
+    main,
     measure,
     replay,
 )
@@ -54,7 +56,6 @@ def test_reproduces_every_checksum(price, quantity, depth):
 
 def test_reproduces_krakens_checksums(test_data):
     with (test_data / "l2" / "kraken_book_2021.ws").open("rb") as file:
-        assert is_recording(file)
         found = replay(file, measure(file))
     assert (found.checksums, found.matching) == (4269, 4269)
     assert {name.pair: book.matching for name, book in found.books.items()} == {
@@ -142,8 +143,9 @@ def test_another_venues_book_may_be_crossed():
     found = replayed(text)
     assert (found.checksums, found.matching) == (1, 1)
     [book] = found.books.values()
-    assert book.book.best(BID) == Level(5_003, 7)
-    assert book.book.best(ASK).price == 5_001
+    bids, asks = book.book.ladder(1)
+    assert bids == (Level(5_003, 7),)
+    assert asks[0].price == 5_001
 
 
 def test_reads_gzip_and_crlf():
@@ -228,22 +230,71 @@ def test_tells_one_changed_digit(test_data, seed):
     assert found.first_mismatch.computed != found.first_mismatch.expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (OPENED, True),
-        (HEARTBEAT, True),
-        ('[1,{"as":[]},"book-10","A/B"]\n', True),
-        ("time,message,kind,side,price_cents,quantity\n", False),
-        ('{"time": "2026-03-02T09:00:00Z", "message": 1}\n', False),
-        ("", False),
-        ("hello\n", False),
-    ],
-)
-def test_knows_a_recording_from_other_files(text, expected):
-    assert is_recording(io.BytesIO(text.encode())) is expected
-    assert is_recording(io.BytesIO(gzip.compress(text.encode()))) is expected
+BOOK = ((BID, 100, 5), (BID, 99, 7), (BID, 97, 1), (ASK, 102, 2), (ASK, 103, 9))
 
 
-def test_a_damaged_gzip_file_is_no_recording():
-    assert is_recording(io.BytesIO(gzip.compress(OPENED.encode())[:8])) is False
+def test_drops_what_falls_out_of_a_depth():
+    book = VenueBook(BOOK)
+    for _ in range(2):
+        book.truncate(2)
+        assert book.ladder() == OrderBook([*BOOK[:2], *BOOK[3:]]).ladder()
+
+
+def test_a_checksum_is_of_the_digits_asks_first():
+    assert VenueBook().checksum() == 0
+    assert VenueBook(BOOK).checksum() == crc32(b"102210391005997971")
+    assert VenueBook(BOOK).checksum(1) == crc32(b"10221005")
+
+
+def test_a_checksum_is_the_one_of_krakens_guide():
+    # "Spot WebSockets (v1) book checksum": prices of five decimals, all of 0.00000500.
+    asks = range(5005, 5055, 5)
+    bids = [5000, 4995, 4990, 4980, 4975, 4970, 4965, 4960, 4955, 4950]
+    levels = [(ASK, price, 500) for price in asks] + [(BID, n, 500) for n in bids]
+    assert VenueBook(levels).checksum() == 974947235
+
+
+def test_the_command_shows_each_book(tmp_path, capsys):
+    path = tmp_path / "venue.ws"
+    path.write_text(Venue("A/B").recording(30) + "rubbish\n")
+    assert main([str(path)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "Skipped: unreadable line 1×, first line 32" in said
+    assert re.fullmatch(
+        r"venue\.ws: 30 of 30 checksums match, 1 books, \d+ changes in \d+\.\d s",
+        said[-1],
+    )
+    [row] = [line for line in said if "A/B" in line]
+    assert [cell.strip() for cell in row.strip("│").split("│")][:5] == [
+        "A/B",
+        "10",
+        "3, 8",
+        "1",
+        "30",
+    ]
+    assert "30 of 30" in row
+
+
+def test_the_command_fails_where_a_checksum_differs(tmp_path, capsys):
+    venue = Venue("A/B")
+    text = venue.recording(30)
+    right = venue.checksum()
+    path = tmp_path / "venue.ws"
+    path.write_text(text.replace(f'"{right}"', '"17"'))
+    assert main([str(path)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[-2] == (
+        f"First mismatch of its book: line 31, A/B: the checksum is 17, the book has "
+        f"{right}"
+    )
+    assert said[-1].startswith("venue.ws: 29 of 30 checksums match, ")
+
+
+def test_the_command_fails_without_a_checksum(tmp_path, capsys):
+    path = tmp_path / "venue.ws"
+    path.write_text(Venue("A/B").snapshot())
+    assert main([str(path)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "venue.ws holds no checksum of a book that a snapshot began; record the book "
+        "channel from its subscription on."
+    )

@@ -79,7 +79,7 @@ class Sessions:
             # A Logon within the session, which starts its numbers anew.
             live.admission.numbering.go_on()
             # It will not ask for what it had missed until then.
-            live.misses_messages()
+            live.on_gap()
             return
         admission = self.admitted.pop(comp_id)
         session = LiveSession(admission, self.feed, self.pace, engine_session)
@@ -96,10 +96,10 @@ class Sessions:
             session = self.live.pop(comp_id, None)
             if session is None:
                 return
-            session.gone()
+            session.on_disconnect()
             self.left[comp_id] = session
             self.sent_before[comp_id] += session.messages_sent
-            self.reasons[comp_id] = session.ending
+            self.reasons[comp_id] = session.logout_reason
         logger.info("%s is gone: %s", comp_id, self.reasons[comp_id])
 
     def end(self, comp_id: str, text: str) -> None:

@@ -1,11 +1,18 @@
-"""A subscription: which message its session is to be sent next."""
+"""The subscriptions of a session, and which message leads each of them on."""
 
-from threading import Event
+from threading import Event, Lock
 from typing import NamedTuple
 
 from marketdata.books.livebook import LiveBook
 from marketdata.fix.acceptor.conflation import Pace
-from marketdata.fix.acceptor.requests import ONCE, REFRESH, MarketDataRequest
+from marketdata.fix.acceptor.requests import (
+    ONCE,
+    REFRESH,
+    Directory,
+    MarketDataRequest,
+    RequestRefused,
+    books_asked_for,
+)
 from marketdata.fix.acceptor.versions import EMPTY, Edition
 from marketdata.fix.protocol.messages import TRADES, market_data, snapshot
 from marketdata.fix.protocol.rules import DEEPEST
@@ -124,3 +131,74 @@ class Subscription:
             # What was pruned before it was read nobody has.
             gone = min(now.book.trades_gone, edition.last_trade)
             self.trade = max(self.trade, gone)
+
+
+class Subscriptions:
+    """Those of a session, by MDReqID(262).
+
+    The engine's threads add and end them, the session's thread sends and drops them.
+    """
+
+    def __init__(self, pace: Pace, wake: Event) -> None:
+        self.pace = pace
+        self.wake = wake
+        self.by_request: dict[str, list[Subscription]] = {}
+        # Where sending stopped last; it goes on from there, so that all get their turn.
+        self.stopped_at: Subscription | None = None
+        self.lock = Lock()
+
+    def add(self, request: MarketDataRequest, directory: Directory) -> None:
+        """Subscribe to all books of a request.
+
+        Raises:
+            RequestRefused: nothing of it holds.
+        """
+        with self.lock:
+            active = {one: len(several) for one, several in self.by_request.items()}
+        books = books_asked_for(request, active, directory)
+        with self.lock:
+            self.by_request[request.request_id] = [
+                Subscription(request, book, self.pace, self.wake) for book in books
+            ]
+
+    def end(self, request_id: str) -> None:
+        """End those of a request.
+
+        Raises:
+            RequestRefused: there are none.
+        """
+        with self.lock:
+            ended = self.by_request.pop(request_id, None)
+        if ended is None:
+            raise RequestRefused("4", request_id)
+        for subscription in ended:
+            subscription.close()
+
+    def drop(self, subscription: Subscription) -> None:
+        """End one of them, where its request has not been ended meanwhile."""
+        with self.lock:
+            several = self.by_request.get(subscription.request_id, [])
+            if subscription not in several:
+                return
+            several.remove(subscription)
+            if not several:
+                del self.by_request[subscription.request_id]
+        subscription.close()
+
+    def close(self) -> None:
+        with self.lock:
+            ended = self.all()
+            self.by_request = {}
+        for subscription in ended:
+            subscription.close()
+
+    def in_turn(self) -> list[Subscription]:
+        """All of them, beginning where sending stopped last."""
+        with self.lock:
+            found = self.all()
+        stopped_at, self.stopped_at = self.stopped_at, None
+        place = found.index(stopped_at) if stopped_at in found else 0
+        return found[place:] + found[:place]
+
+    def all(self) -> list[Subscription]:
+        return [one for several in self.by_request.values() for one in several]

@@ -101,10 +101,10 @@ class FeedApplication(fix.Application):
         if session is None:
             return
         if message_type == "4":
-            session.misses_messages()
+            session.on_gap()
         else:
             # A message that breaks FIX 4.4 reaches no callback but this.
-            session.counts()
+            session.charge_rate()
 
     # Not guarded: called with each message that is sent, and nothing in it can fail.
     def toApp(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
@@ -117,50 +117,50 @@ class FeedApplication(fix.Application):
         session = self.sessions.live.get(comp_id)
         if message_type == "A":
             if session and session.may_reset(text(message, 141), text(message, 108)):
-                session.counts()
+                session.charge_rate()
                 return
             if session or not self.sessions.admit(comp_id, text(message, 554)):
                 raise fix.RejectLogon(self.sessions.logout_reason or LOGON_REFUSED)
             return
-        if session is None or session.ending:
+        if session is None or session.logout_reason:
             return
-        session.hears()
-        if message_type == "0" and session.answers_test_request(text(message, 112)):
+        session.on_message()
+        if message_type == "0" and session.on_heartbeat(text(message, 112)):
             return
         if message_type == "5":
-            session.leaves(text(message, 58))
+            session.on_logout(text(message, 58))
         elif message_type == "3":
             logger.warning(
                 "%s rejects our message %s: tag %s, reason %s",
                 comp_id,
                 *(masked(text(message, tag)) for tag in (45, 371, 373)),
             )
-        session.counts()
+        session.charge_rate()
 
     @guarded
     def fromApp(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
         session = self.sessions.live.get(comp_id_of(session_id))
-        if session is None or session.ending:
+        if session is None or session.logout_reason:
             return
-        session.hears()
-        session.counts()
+        session.on_message()
+        session.charge_rate()
         header = message.getHeader()
         message_type = header.getField(35)
         reference = reference_of(message)
-        if session.has_seen(message_type, reference, text(message, 263)) and (
+        if session.is_repeated(message_type, reference, text(message, 263)) and (
             text(header, 97) == "Y"
         ):
             # PossResend: it may come for the first time, but it does not.
             return
         if message_type == "V":
-            session.asks_for_market_data(market_data_request(message))
+            session.on_market_data_request(market_data_request(message))
         elif message_type == "x":
             ask_for_instruments(session, message)
         elif message_type not in OF_PARTNERS:
             raise fix.UnsupportedMessageType
         else:
             number = header.getField(34)
-            session.asks_for_something_else(number, message_type, reference)
+            session.on_unsupported_message(number, message_type, reference)
 
 
 def reference_of(message: fix.Message) -> str:
@@ -186,7 +186,7 @@ def market_data_request(message: fix.Message) -> MarketDataRequest:
 
 
 def ask_for_instruments(session: LiveSession, message: fix.Message) -> None:
-    session.asks_for_instruments(
+    session.on_security_list_request(
         request_id(message, 320), message.getField(559), named(message)
     )
 

@@ -7,16 +7,26 @@ may stand between. A snapshot (`as`, `bs`) begins a book anew, an update (`a`, `
 changes it and brings the checksum that the book then has (`c`).
 
 Prices and quantities become integers of the pair's last decimal, from their texts.
+
+`python -m tests.marketdata.recordings FILE` prints a row for each book, and ends with
+exit code 1 where a checksum differs or there is none.
 """
 
+import argparse
 import json
 import re
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
-from marketdata.books.orderbook import ASK, BID, OrderBook
+from rich.console import Console
+from rich.table import Table
+
+from marketdata.books.orderbook import ASK, BID, Ladder, OrderBook
 from partnerapi.core.gzip_lines import BrokenFile, lines
 
 FRAME = re.compile(r"(?:\d+(?:\.\d+)?: ?)?([\[{].*)", re.DOTALL)
@@ -26,8 +36,6 @@ NUMBER = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?")
 CHECKSUM = re.compile(r"[0-9]{1,10}")
 DEFAULT_DEPTH = 10
 SIDES = {"as": ASK, "bs": BID, "a": ASK, "b": BID}
-# Of so many lines one must be a recording's for the file to be one.
-LOOKED_AT = 20
 
 
 class BookName(NamedTuple):
@@ -74,13 +82,50 @@ class Mismatch(NamedTuple):
         )
 
 
+class VenueBook:
+    """A book as another venue tells it, of one order book a side: it may be crossed."""
+
+    def __init__(self, changes: Iterable[tuple[int, int, int]] = ()) -> None:
+        self.sides = OrderBook(), OrderBook()
+        for change in changes:
+            self.change(*change)
+
+    def change(self, side: int, price: int, quantity: int) -> None:
+        self.sides[side].apply([(side, price, quantity)])
+
+    def quantity(self, side: int, price: int) -> int:
+        return self.sides[side].quantity(side, price)
+
+    def ladder(self, depth: int = 0) -> Ladder:
+        bids, asks = self.sides
+        return Ladder(bids.ladder(depth).bids, asks.ladder(depth).asks)
+
+    def truncate(self, depth: int) -> None:
+        """Drop what lies below the `depth` best levels of each side.
+
+        A venue that publishes only so many levels does not say when one falls out.
+        """
+        for side, levels in enumerate(self.ladder()):
+            self.sides[side].apply((side, price, 0) for price, _ in levels[depth:])
+
+    def checksum(self, depth: int = 10) -> int:
+        """CRC-32 of the best levels, as Kraken documents it for its book channel.
+
+        Asks from low to high, then bids from high to low; of each level the digits of
+        price and quantity without the point and leading zeros, which are those of the
+        integers where the tick is the last decimal of the venue's texts.
+        """
+        bids, asks = self.ladder(depth)
+        return crc32("".join(f"{p}{q}" for p, q in asks + bids).encode())
+
+
 @dataclass(slots=True)
 class Replayed:
     """What became of one book of a recording."""
 
     name: BookName
     decimals: Decimals
-    book: OrderBook = field(default_factory=OrderBook)
+    book: VenueBook = field(default_factory=VenueBook)
     snapshots: int = 0
     updates: int = 0
     changes: int = 0
@@ -93,7 +138,7 @@ class Replayed:
 
     def apply(self, frame: Frame) -> None:
         if frame.is_snapshot:
-            self.book, self.short = OrderBook(), {}
+            self.book, self.short = VenueBook(), {}
             self.snapshots += 1
         else:
             self.updates += 1
@@ -105,7 +150,7 @@ class Replayed:
             if not quantity and not self.book.quantity(side, price):
                 self.stray_removals += 1
                 continue
-            self.book.apply([(side, price, quantity)], may_cross=True)
+            self.book.change(side, price, quantity)
             self.changes += 1
             if (decimals(price_text), decimals(quantity_text)) == self.decimals:
                 self.short.pop((side, price), None)
@@ -154,18 +199,6 @@ class Replay:
     def first_mismatch(self) -> Mismatch | None:
         found = [b.first_mismatch for b in self.books.values() if b.first_mismatch]
         return min(found, default=None)
-
-
-def is_recording(file: BinaryIO) -> bool:
-    """Whether one of the first lines is a frame or tells of a connection."""
-    try:
-        for _, line in zip(range(LOOKED_AT), lines(file), strict=False):
-            # An object may be a line of anything; a frame of one has a time before it.
-            if CONNECTION.match(line) or (FRAME.match(line) and line[0] != "{"):
-                return True
-    except BrokenFile:
-        return False
-    return False
 
 
 def measure(file: BinaryIO) -> dict[BookName, Decimals]:
@@ -274,3 +307,56 @@ def digits(text: str) -> str:
 def scaled(text: str, decimals: int) -> int:
     whole, _, fraction = text.partition(".")
     return int(whole + fraction.ljust(decimals, "0"))
+
+
+def table(replayed: Replay) -> Table:
+    shown = Table("Pair", "Depth", "Decimals", "Snapshots", "Updates", "Changes")
+    shown.add_column("Stray removals")
+    shown.add_column("Checksums")
+    for column in shown.columns[1:]:
+        column.justify = "right"
+    for book in replayed.books.values():
+        shown.add_row(
+            book.name.pair,
+            str(book.name.depth),
+            f"{book.decimals.price}, {book.decimals.quantity}",
+            f"{book.snapshots:,}",
+            f"{book.updates:,}",
+            f"{book.changes:,}",
+            f"{book.stray_removals:,}",
+            f"{book.matching:,} of {book.checksums:,}",
+        )
+    return shown
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path)
+    path = parser.parse_args(arguments).file
+    console = Console(width=100, soft_wrap=True)
+    began = time.monotonic()
+    with path.open("rb") as file:
+        replayed = replay(file, measure(file))
+    seconds = time.monotonic() - began
+    console.print(table(replayed))
+    for kind, found in sorted(replayed.skipped.items()):
+        console.print(f"Skipped: {kind} {len(found):,}×, first line {found[0]}")
+    for book in replayed.books.values():
+        if book.first_mismatch:
+            console.print(f"First mismatch of its book: {book.first_mismatch}")
+    if not replayed.checksums:
+        console.print(
+            f"{path.name} holds no checksum of a book that a snapshot began; record "
+            "the book channel from its subscription on."
+        )
+        return 1
+    changes = sum(book.changes for book in replayed.books.values())
+    console.print(
+        f"{path.name}: {replayed.matching:,} of {replayed.checksums:,} checksums "
+        f"match, {len(replayed.books)} books, {changes:,} changes in {seconds:.1f} s"
+    )
+    return 1 if replayed.first_mismatch else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
