@@ -39,7 +39,7 @@ def heard(hearer: Any) -> list[str]:
     """Whose bell this thread has rung since the last time."""
     # It goes the same way, and so comes after all of them.
     bell.publish("the last")
-    rung = []
+    rung: list[str] = []
     while message := hearer.get_message(timeout=PATIENCE_SECONDS):
         data = message["data"].decode()
         if data == "the last":
