@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import signal
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -18,6 +18,7 @@ from marketdata.fix.logon import Admission, Admissions
 from marketdata.fix.wire import Message
 from marketdata.livebook import ChangeRow, TradeRow
 from tests.system import free_port
+from tests.waiting import PATIENCE_SECONDS, until
 
 # Importing QuickFIX makes SIGINT end the process at once.
 interrupt = signal.getsignal(signal.SIGINT)
@@ -28,7 +29,6 @@ signal.signal(signal.SIGINT, interrupt)
 
 SESSIONS = 3
 numbers = itertools.count(1)
-PATIENCE_SECONDS = 10.0
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
@@ -152,14 +152,7 @@ def logged_on(client: Initiator, bench: Bench) -> Iterator[LiveSession]:
     """Log on; the engine's side of it. The test ends it."""
     client.logon()
     try:
-        eventually(lambda: client.sender in bench.engine.live)
+        until(lambda: client.sender in bench.engine.live)
         yield bench.engine.live[client.sender]
     finally:
         client.close()
-
-
-def eventually(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
