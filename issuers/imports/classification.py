@@ -7,7 +7,8 @@ from pathlib import Path
 from django.db import transaction
 
 from issuers.models import IndustryClassificationBenchmark
-from partnerapi.core.csv_tables import Problem, Row, Table, WrongFileError, read_table
+from partnerapi.core.csv_tables import CsvRow, CsvTable, read_table
+from partnerapi.core.problems import Problem, WrongFileError
 from partnerapi.core.uuids import derived_uuid7
 
 PACKAGED_FILE = Path(__file__).parent.parent / "data" / "icb.csv"
@@ -40,7 +41,7 @@ def import_classification(content: bytes, *, dry_run: bool) -> ClassificationCha
     table = read_table(content, required=FIELDS)
     problems = [*table.problems, *wrong_values(table), *contradictions(table)]
     if problems:
-        raise WrongFileError(sorted(problems, key=lambda problem: problem.line))
+        raise WrongFileError(problems)
 
     with transaction.atomic():
         stored = {
@@ -74,7 +75,7 @@ def new_entry(values: dict[str, str]) -> IndustryClassificationBenchmark:
     return IndustryClassificationBenchmark(id=id, **values)
 
 
-def wrong_values(table: Table) -> list[Problem]:
+def wrong_values(table: CsvTable) -> list[Problem]:
     return [
         Problem(row.line, field, rule)
         for row in table.rows
@@ -104,10 +105,10 @@ def broken_rules(values: dict[str, str]) -> list[tuple[str, str]]:
     return broken
 
 
-def contradictions(table: Table) -> list[Problem]:
+def contradictions(table: CsvTable) -> list[Problem]:
     """Subsector codes that occur twice, and codes that are named in two ways."""
     problems = []
-    first: dict[str, Row] = {}
+    first: dict[str, CsvRow] = {}
     for row in table.rows:
         code = row.values["subsector_code"]
         if code in first:

@@ -16,7 +16,8 @@ from issuers.legacy.models import (
     LegacyShareholderChange,
 )
 from issuers.models import Issuer, Token
-from partnerapi.core.csv_tables import Problem, Row, WrongFileError, read_table
+from partnerapi.core.csv_tables import CsvRow, read_table
+from partnerapi.core.problems import Problem, WrongFileError
 from partnerapi.core.times import from_rfc3339
 
 REQUIRED = ("reference", "token_symbol", "number_of_shares", "price_cents")
@@ -28,7 +29,7 @@ BATCH = 2_000
 
 
 @dataclass(slots=True)
-class Changes:
+class LegacyChanges:
     created: int = 0
     updated: int = 0
     unchanged: int = 0
@@ -47,7 +48,7 @@ class Known:
 
 def import_legacy_shareholders(
     issuer: Issuer, file_name: str, content: bytes, actor: str, *, dry_run: bool
-) -> Changes:
+) -> LegacyChanges:
     """Write what a file says of an issuer's lines, all of it or nothing.
 
     Raises:
@@ -61,8 +62,8 @@ def import_legacy_shareholders(
         if LegacyImport.objects.filter(
             issuer=issuer, checksum_sha256=checksum
         ).exists():
-            return Changes(was_imported=True)
-        changes = Changes(ignored_columns=table.ignored_columns)
+            return LegacyChanges(was_imported=True)
+        changes = LegacyChanges(ignored_columns=table.ignored_columns)
         batch = LegacyImport.objects.create(
             issuer=issuer,
             file_name=file_name[:255],
@@ -72,7 +73,7 @@ def import_legacy_shareholders(
         problems += write(lines, batch, changes)
         problems += table.problems
         if problems:
-            raise WrongFileError(sorted(problems, key=lambda problem: problem.line))
+            raise WrongFileError(problems)
         transaction.set_rollback(dry_run)
     return changes
 
@@ -88,7 +89,7 @@ def await_other_imports(issuer: Issuer) -> None:
 
 
 def read_lines(
-    rows: list[Row], issuer: Issuer
+    rows: list[CsvRow], issuer: Issuer
 ) -> tuple[list[tuple[int, dict[str, Any]]], list[Problem]]:
     """The lines that can be read, each with its number, and what is wrong."""
     emails = {row.values.get("holder_email", "").lower() for row in rows} - {""}
@@ -114,7 +115,7 @@ def read_lines(
     return lines, problems
 
 
-def read_line(row: Row, known: Known, wrong: list[Problem]) -> dict[str, Any]:
+def read_line(row: CsvRow, known: Known, wrong: list[Problem]) -> dict[str, Any]:
     values = row.values
 
     def refuse(name: str, rule: str) -> None:
@@ -178,7 +179,7 @@ def read_holder(values: dict[str, str], known: Known, refuse: Any) -> Any:
 
 
 def write(
-    lines: list[tuple[int, dict[str, Any]]], batch: LegacyImport, changes: Changes
+    lines: list[tuple[int, dict[str, Any]]], batch: LegacyImport, changes: LegacyChanges
 ) -> list[Problem]:
     """Create and update lines; what can not be changed is a problem."""
     references = [line["reference"] for _, line in lines]

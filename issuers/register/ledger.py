@@ -8,7 +8,7 @@ written in a constant number of statements. The database checks it again.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice
 from uuid import UUID
@@ -30,6 +30,7 @@ from issuers.register.models import (
     TokenPrice,
 )
 from issuers.register.writer import TREASURY, Book, Entry, Kind, Price, Recorded, Writer
+from partnerapi.core.progress import Advance
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +165,7 @@ def write_history(
     token_ids: Iterable[UUID],
     events: Iterable[Entry | Price],
     actor: str,
-    follow: Callable[[int], object] = lambda done: None,
+    advance: Advance = lambda done: None,
 ) -> int:
     """Write what happened before a token came here; how many events there were.
 
@@ -173,7 +174,7 @@ def write_history(
     event ahead of it of the same token, and not in the future. They are read
     once, in batches, so they may be a generator; accounts come from
     `holder_accounts` and `treasury`. All is one transaction, after which the tokens
-    are open and their times the clock's. `follow` is told how many events each
+    are open and their times the clock's. `advance` is told how many events each
     batch had.
 
     Raises:
@@ -199,7 +200,7 @@ def write_history(
                     writer.price(event, at)
             writer.flush()
             written += len(batch)
-            follow(len(batch))
+            advance(len(batch))
         writer.open()
     return written
 

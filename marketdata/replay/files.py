@@ -44,8 +44,8 @@ from marketdata.books.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
-from partnerapi.core.csv_tables import Problem, WrongFileError
 from partnerapi.core.gzip_lines import BrokenFile, lines
+from partnerapi.core.problems import Problem, WrongFileError
 
 CHANGE, TRADE, RESET = "change", "trade", "reset"
 SIDES = {"bid": BID, "ask": ASK}

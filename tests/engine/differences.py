@@ -8,6 +8,7 @@ answered without errors.
 
 import argparse
 import math
+import os
 from collections.abc import Iterator
 from copy import deepcopy
 from itertools import zip_longest
@@ -101,6 +102,7 @@ def ordered(value: Any) -> Any:
 
 
 def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
     django.setup()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=5000)

@@ -6,7 +6,6 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,7 @@ from marketdata.fix.client.client import Client
 from marketdata.fix.client.initiator import FixFailure
 from tests.fix.market import Member
 from tests.system import free_port
-
-START_SECONDS = 30
+from tests.waiting import PATIENCE_SECONDS, until
 
 
 @dataclass
@@ -48,6 +46,7 @@ class Acceptor:
 
     def is_ready(self) -> bool:
         """Whether a Logon works."""
+        assert self.process.poll() is None, self.log.read_text()
         try:
             with self.client():
                 return True
@@ -89,13 +88,9 @@ def running_acceptor(
         )
     acceptor = Acceptor(process, port, log, members, tls=tls)
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not acceptor.is_ready():
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        until(acceptor.is_ready, log.read_text, pause=0.05)
         yield acceptor
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-        process.wait(timeout=START_SECONDS)
+        process.wait(PATIENCE_SECONDS)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from marketdata.fix.protocol.wire import Decoder, Message, encode, utc_timestamp
+from tests.waiting import PATIENCE_SECONDS
 
 
 class Counterpart:
@@ -65,13 +66,13 @@ def counterpart(script: Callable[[Counterpart], None]) -> Iterator[int]:
         try:
             connection, _ = server.accept()
             with connection:
-                connection.settimeout(5)
+                connection.settimeout(PATIENCE_SECONDS)
                 script(Counterpart(connection))
         except (AssertionError, OSError) as failure:
             failures.append(failure)
 
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(5)
+        server.settimeout(PATIENCE_SECONDS)
         thread = threading.Thread(target=serve)
         thread.start()
         yield server.getsockname()[1]

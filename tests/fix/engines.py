@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import signal
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -22,6 +22,7 @@ from marketdata.fix.client.client import Client
 from marketdata.fix.client.initiator import Initiator
 from marketdata.fix.protocol.wire import Message
 from tests.system import free_port
+from tests.waiting import PATIENCE_SECONDS, until
 
 # Importing QuickFIX makes SIGINT end the process at once.
 interrupt = signal.getsignal(signal.SIGINT)
@@ -31,7 +32,6 @@ signal.signal(signal.SIGINT, interrupt)
 
 SESSIONS = 3
 numbers = itertools.count(1)
-PATIENCE_SECONDS = 10.0
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
@@ -169,14 +169,7 @@ def logged_on(client: Initiator, bench: Bench) -> Iterator[LiveSession]:
     """Log on; the engine's side of it. The test ends it."""
     client.logon()
     try:
-        eventually(lambda: client.sender in bench.sessions.live)
+        until(lambda: client.sender in bench.sessions.live)
         yield bench.sessions.live[client.sender]
     finally:
         client.close()
-
-
-def eventually(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from marketdata.fix.protocol import wire
+from tests.waiting import PATIENCE_SECONDS
 
 HOST = "127.0.0.1"
 
@@ -69,7 +70,7 @@ class Partner:
     """A plain or TLS socket that speaks FIX; every wait is bounded."""
 
     def __init__(self, port: int, context: ssl.SSLContext | None = None) -> None:
-        self.socket = socket.create_connection((HOST, port), timeout=10)
+        self.socket = socket.create_connection((HOST, port), PATIENCE_SECONDS)
         if context:
             self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
         self.decoder = wire.Decoder()
@@ -96,11 +97,6 @@ class Partner:
             return self.socket.recv(1) == b"" and not self.decoder.buffer
         except ConnectionResetError:
             return True
-
-    def seconds_until_cut(self) -> float:
-        began = time.monotonic()
-        assert self.is_cut()
-        return time.monotonic() - began
 
 
 def logon(token: str, **changed: object) -> bytes:

@@ -10,12 +10,12 @@ from marketdata.books.orderbook import OrderBook
 from marketdata.fix.acceptor import versions
 from tests.fix.engines import (
     Bench,
-    eventually,
     market_data_request,
     new_book,
     running_engine,
 )
 from tests.fix.market import next_message
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_leads_to_the_same_book(bench, monkeypatch, depth, most_behind):
             messages = [next_message(mirror, chance).changes for _ in range(10)]
             bench.change(book, *messages)
             client.receive(0.01)
-        eventually(
+        until(
             lambda: (
                 client.receive(0.05) is None
                 and client.books["LUM"].ladder() == mirror.ladder(depth)
@@ -85,7 +85,7 @@ def test_a_book_deeper_than_the_deepest_view_stays_right(bench):
             change = (0, 900 - 2 * n, 0)
             mirror.apply([change])
             bench.change(book, [change])
-        eventually(
+        until(
             lambda: (
                 client.receive(0.05) is None
                 and client.books["LUM"].ladder() == mirror.ladder(50)
@@ -101,7 +101,7 @@ def test_a_book_made_anew_is_led_to_by_one_difference(bench):
         client.snapshots(["LUM"])
         book.adopt(other)
         bench.changed(book)
-        eventually(
+        until(
             lambda: (
                 client.receive(0.05) is None
                 and client.books["LUM"].ladder() == book.book.ladder()
@@ -118,7 +118,7 @@ def test_a_renamed_book_is_led_to_before_and_after(bench):
         book.describe("LUX", *facts[1:])
         bench.change(book, [(0, 998, 5)])
         bench.change(book, [(0, 998, 0)])
-        eventually(
+        until(
             lambda: (
                 client.receive(0.05) is None
                 and client.books["LUX"].ladder() == book.book.ladder()

@@ -17,7 +17,7 @@ from django.db import connection, transaction
 
 from accounts.models import ApiKey
 from marketdata.fix.acceptor import listener as listeners
-from marketdata.fix.acceptor import proxy, sparing_log
+from marketdata.fix.acceptor import proxy
 from marketdata.fix.acceptor.listener import Listener
 from marketdata.fix.acceptor.logon import (
     CREDENTIALS_REFUSED,
@@ -26,7 +26,9 @@ from marketdata.fix.acceptor.logon import (
 )
 from marketdata.fix.acceptor.sockets import source, tls_context
 from marketdata.fix.protocol import wire
+from partnerapi.core import sparing_log
 from tests.fix.peers import Echo, Partner, echo, logon
+from tests.waiting import PATIENCE_SECONDS, until
 
 
 @pytest.fixture
@@ -36,6 +38,7 @@ def engine() -> Iterator[Echo]:
 
 
 Start = Callable[..., Listener]
+MOST_PASSED_BY = 100
 
 
 @pytest.fixture
@@ -59,13 +62,6 @@ def ping(partner: Partner, number: int = 2) -> None:
     assert partner.receive().raw == sent
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_an_admitted_logon_reaches_the_engine_without_the_key(
     start, engine, committed_key, caplog
 ):
@@ -80,8 +76,8 @@ def test_an_admitted_logon_reaches_the_engine_without_the_key(
         assert tags == [8, 9, 35, 34, 49, 52, 56, 98, 108, 141, 554, 10]
         ping(partner)
         assert listener.admissions.live_admissions() == [admission]
-    assert engine.ended.wait(5)
-    wait_for(lambda: not listener.admissions.live_admissions())
+    assert engine.ended.wait(PATIENCE_SECONDS)
+    until(lambda: not listener.admissions.live_admissions())
     assert committed_key.encode() not in engine.logons[0].raw
     assert committed_key not in caplog.text
     assert "PARTNER001 (acme_co) logs on from 127.0.0.1" in caplog.text
@@ -98,8 +94,10 @@ def test_a_logon_waits_for_the_end_of_the_session_before(
         ping(partner)
     engine.refusals = 1_000
     with Partner(listener.port) as partner:
+        began = time.monotonic()
         partner.send(logon(committed_key))
-        assert 0.9 < partner.seconds_until_cut() < 3
+        assert partner.is_cut()
+        assert time.monotonic() - began >= proxy.AGAIN_SECONDS
     assert "the engine did not take the Logon of PARTNER001" in caplog.text
 
 
@@ -116,9 +114,10 @@ def test_the_engine_settles_after_a_connection_that_it_refused(
 
 
 def test_the_engine_settles_after_each_end_of_a_connection(
-    start, engine, committed_key, monkeypatch
+    start, engine, committed_key, monkeypatch, caplog
 ):
-    monkeypatch.setattr(proxy, "SETTLE_SECONDS", 0.5)
+    # Long enough that the second ends before the third is let in for the first.
+    monkeypatch.setattr(proxy, "SETTLE_SECONDS", 2.0)
     listener = start()
     with ExitStack() as stack:
         first, second, third = (
@@ -128,9 +127,9 @@ def test_the_engine_settles_after_each_end_of_a_connection(
             partner.send(logon(committed_key, t49=name))
             assert partner.receive().type == "A"
         first.socket.close()
-        assert engine.ended.wait(5)
+        assert engine.ended.wait(PATIENCE_SECONDS)
         third.send(logon(committed_key))
-        time.sleep(0.2)
+        until(lambda: caplog.text.count("PARTNER001 (acme_co) logs on") == 2)
         second_ended = time.monotonic()
         second.socket.close()
         assert third.receive().type == "A"
@@ -147,7 +146,7 @@ def test_nobody_waits_for_ever_for_an_engine_that_says_nothing(
         listener.start()
         with Partner(listener.port) as partner:
             partner.send(logon(committed_key))
-            assert partner.seconds_until_cut() < 2
+            assert partner.is_cut()
         listener.stop()
     assert "was cut: the engine does not answer the Logon" in caplog.text
 
@@ -234,12 +233,14 @@ def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
 def test_what_is_no_logon_is_cut_without_a_word(
     start, engine, committed_key, change, why, caplog, monkeypatch
 ):
-    monkeypatch.setattr(listeners, "LOGON_SECONDS", 0.5)
+    # Only what is no whole Logon is waited for.
+    waits = 0.5 if why == "no whole Logon" else PATIENCE_SECONDS
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", waits)
     listener = start()
     with Partner(listener.port) as partner:
         partner.send(change(logon(committed_key)))
         assert partner.is_cut()
-    wait_for(lambda: "127.0.0.1 was cut: " in caplog.text)
+    until(lambda: "127.0.0.1 was cut: " in caplog.text)
     assert why in caplog.text
     assert committed_key not in caplog.text
     assert engine.logons == []
@@ -262,25 +263,25 @@ def test_one_address_holds_a_limited_number_of_connections(start, settings, capl
             assert fourth.is_cut()
         assert "it holds 3 connections already" in caplog.text
         kept.pop().socket.close()
-        wait_for(lambda: listener.connections["127.0.0.1"] == 2)
-        fifth = stack.enter_context(Partner(listener.port))
-        fifth.socket.settimeout(0.2)
-        with pytest.raises(TimeoutError):
-            fifth.is_cut()
+        until(lambda: listener.connections["127.0.0.1"] == 2)
+        stack.enter_context(Partner(listener.port))
+        until(lambda: listener.connections["127.0.0.1"] == 3)
 
 
 def test_a_full_gate_lets_go_of_whom_it_has_waited_for_longest(
     start, committed_key, monkeypatch
 ):
     monkeypatch.setattr(listeners, "MOST_WITHOUT_LOGON", 2)
+    # Nobody is cut for his silence.
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
     listener = start()
     with Partner(listener.port) as live, ExitStack() as stack:
         live.send(logon(committed_key))
         assert live.receive().type == "A"
         silent = [stack.enter_context(Partner(listener.port)) for _ in range(2)]
-        wait_for(lambda: listener.connections["127.0.0.1"] == 3)
+        until(lambda: listener.connections["127.0.0.1"] == 3)
         stack.enter_context(Partner(listener.port))
-        assert silent[0].seconds_until_cut() < 1
+        assert silent[0].is_cut()
         ping(live)
 
 
@@ -297,15 +298,15 @@ def test_eleven_wrong_logons_are_looked_at_ten_times(
     assert texts == [CREDENTIALS_REFUSED] * 10 + [TOO_MANY_FAILURES]
 
 
-def test_a_flood_does_not_fill_the_log(start, committed_key, caplog):
+def test_a_flood_does_not_fill_the_log(start, committed_key, caplog, monkeypatch):
+    monkeypatch.setattr(sparing_log, "LINE_SECONDS", 3600.0)
     listener = start()
     for _ in range(50):
         with Partner(listener.port) as partner:
             partner.send(logon("wrong"))
             partner.receive()
     lines = [line for line in caplog.messages if "was refused" in line]
-    assert len(lines) == sparing_log.LINES_A_MINUTE
-    assert listener.refusals.dropped == 30
+    assert len(lines) == 1
 
 
 def test_a_client_that_does_not_read_is_cut(
@@ -321,10 +322,10 @@ def test_a_client_that_does_not_read_is_cut(
         flood.start()
         for number in range(100):
             ping(live, number + 2)
-        flood.join(timeout=30)
+        flood.join(PATIENCE_SECONDS)
         assert not flood.is_alive()
         ping(live)
-    wait_for(lambda: "it read too little" in caplog.text)
+    until(lambda: "it read too little" in caplog.text)
     assert "PARTNER001 (acme_co) was cut: it read too little for 0 s" in caplog.text
 
 
@@ -344,7 +345,7 @@ def test_a_message_without_an_end_is_cut(start, committed_key, caplog):
         assert partner.receive().type == "A"
         with suppress(OSError):
             partner.send(b"8=FIX.4.4\x019=99999\x0135=0\x0158=" + b"x" * 70_000)
-        wait_for(lambda: "was cut: it sent a message longer than" in caplog.text)
+        until(lambda: "was cut: it sent a message longer than" in caplog.text)
 
 
 def test_what_the_engine_says_last_is_read_before_the_end(start, engine, committed_key):
@@ -369,16 +370,18 @@ def test_a_client_that_ends_still_gets_what_it_is_owed(start, committed_key):
         assert partner.is_cut()
 
 
-def test_stops_at_once_and_ends_everybody(engine, any_port, committed_key, caplog):
+def test_stops_at_once_and_ends_everybody(engine, any_port, committed_key, monkeypatch):
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
     listener = Listener(Admissions(), engine.port)
     listener.listen()
     listener.start()
     with Partner(listener.port) as live, Partner(listener.port) as silent:
         live.send(logon(committed_key))
         live.receive()
-        began = time.monotonic()
-        listener.stop()
-        assert time.monotonic() - began < 3
+        stopping = threading.Thread(target=listener.stop)
+        stopping.start()
+        stopping.join(PATIENCE_SECONDS)
+        assert not stopping.is_alive()
         assert live.is_cut()
         assert silent.is_cut()
     with pytest.raises(ConnectionRefusedError):
@@ -404,12 +407,14 @@ def test_speaks_tls(start, committed_key, certificate, version):
 def test_cuts_a_plain_or_silent_client_of_tls(
     start, committed_key, certificate, monkeypatch, caplog
 ):
-    monkeypatch.setattr(listeners, "LOGON_SECONDS", 0.5)
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
     listener = start(tls_context(*map(str, certificate)))
-    with Partner(listener.port) as plain, Partner(listener.port) as silent:
+    with Partner(listener.port) as plain:
         plain.send(logon(committed_key))
-        assert plain.seconds_until_cut() < 0.4
-        assert silent.seconds_until_cut() < 2
+        assert plain.is_cut()
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 0.5)
+    with Partner(listener.port) as silent:
+        assert silent.is_cut()
     assert "127.0.0.1 was cut: no whole Logon within" in caplog.text
 
 
@@ -436,20 +441,24 @@ def test_counts_connections_by_site(address, counted):
 def test_silence_trickles_and_wrong_keys_do_not_hold_up_a_session(
     start, committed_key, settings
 ):
-    """300 silent connections, a trickler, 200 wrong Logons: no gap over 0.3 s."""
+    """300 silent connections, a trickler, 200 wrong Logons: the session goes first.
+
+    How long its gaps are on a quiet machine, tests.chaos.fix_neighbours measures.
+    """
     settings.FIX_CONNECTIONS_PER_ADDRESS = 1000
     listener = start()
     with Partner(listener.port) as live, ExitStack() as stack:
         live.send(logon(committed_key))
         live.receive()
-        gaps: list[float] = []
+        refused: list[str] = []
+        passed_by: list[int] = []
         over = threading.Event()
 
         def beat() -> None:
             while not over.is_set():
-                began = time.monotonic()
+                before = len(refused)
                 ping(live)
-                gaps.append(time.monotonic() - began)
+                passed_by.append(len(refused) - before)
                 time.sleep(0.01)
 
         def trickle(partner: Partner) -> None:
@@ -457,21 +466,23 @@ def test_silence_trickles_and_wrong_keys_do_not_hold_up_a_session(
                 partner.send(bytes([byte]))
                 time.sleep(0.1)
 
-        def fail(number: int) -> str:
+        def fail(number: int) -> None:
             with Partner(listener.port) as partner:
                 partner.send(logon("wrong"))
-                return partner.receive().get(58)
+                refused.append(partner.receive().get(58))
 
         beating = threading.Thread(target=beat)
         beating.start()
         silent = [stack.enter_context(Partner(listener.port)) for _ in range(300)]
         with ThreadPoolExecutor(8) as pool:
             pool.submit(trickle, silent[0])
-            texts = list(pool.map(fail, range(200)))
+            list(pool.map(fail, range(200)))
         over.set()
         beating.join()
-        assert set(texts) == {CREDENTIALS_REFUSED, TOO_MANY_FAILURES}
-        assert max(gaps) <= 0.3
+        assert len(refused) == 200
+        assert set(refused) == {CREDENTIALS_REFUSED, TOO_MANY_FAILURES}
+        # Few Logons are judged while one message passes.
+        assert max(passed_by) <= MOST_PASSED_BY
     assert ApiKey.objects.get().last_used_at is not None
 
 
@@ -491,7 +502,7 @@ def test_no_garbage_is_left_of_what_spoils_tls(start, certificate):
             ) as one:
                 os.write(one.socket.fileno(), b"no record of TLS" * 4)
                 assert one.is_cut()
-            wait_for(lambda: not listener.tasks)
-            wait_for(lambda: not tls_connections())
+            until(lambda: not listener.tasks)
+            until(lambda: not tls_connections())
     finally:
         gc.enable()

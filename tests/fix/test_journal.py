@@ -6,7 +6,8 @@ import pytest
 
 # First: it undoes what importing QuickFIX does to SIGINT.
 from marketdata.fix.protocol.wire import masked
-from tests.fix.engines import eventually, logged_on, new_book, running_engine
+from tests.fix.engines import logged_on, new_book, running_engine
+from tests.waiting import until
 
 from marketdata.fix.acceptor.quickfix.journal import Journal  # isort: skip
 
@@ -46,7 +47,7 @@ def test_a_session_leaves_no_ticket_and_no_message_in_the_log(caplog):
         with logged_on(client, bench):
             client.snapshots(["LUM"])
             client.logout()
-        eventually(lambda: not bench.sessions.live)
+        until(lambda: not bench.sessions.live)
     assert client.key not in caplog.text
     assert f"{client.sender} < 8=FIX.4.4|" in caplog.text
     said = [one.message for one in caplog.records if one.levelno >= logging.INFO]

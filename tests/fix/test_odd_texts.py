@@ -13,7 +13,8 @@ from marketdata.fix.client.initiator import Initiator
 from marketdata.fix.protocol.rules import LONGEST_REFERENCE
 from marketdata.fix.protocol.wire import utc_timestamp
 from marketdata.models import FixSession
-from tests.fix.engines import Bench, eventually, logged_on, new_book, running_engine
+from tests.fix.engines import Bench, logged_on, new_book, running_engine
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_any_reason_of_a_logout_can_be_written_down(bench, db):
     client = bench.initiator()
     with logged_on(client, bench):
         send_bytes(client, "5", (58, b"fin de journ\xe9e\x00\n"))
-        eventually(lambda: client.sender not in bench.sessions.live)
+        until(lambda: client.sender not in bench.sessions.live)
     supervisor.write()
     session = FixSession.objects.get(comp_id=comp_ids[0])
     assert session.last_logout_reason == "logged out by the partner: fin de journ?e??"

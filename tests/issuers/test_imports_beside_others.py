@@ -9,12 +9,13 @@ from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from issuers.imports.issuers import import_companies
+from issuers.imports.issuers import import_issuers
 from issuers.legacy.import_csv import import_legacy_shareholders
 from issuers.legacy.models import LegacyImport, LegacyShareholder
-from issuers.management.import_file import importing
 from issuers.models import Issuer, Token
 from issuers.register.captable import capitalization_tables
+from partnerapi.core.commands import importing
+from partnerapi.core.progress import untold
 from tests.issuers.register import empty_token, new_issuer, people
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,7 +42,7 @@ def import_lines(issuer, *references, symbol="ACM"):
 
 def import_city(city):
     rows = COMPANIES.format(city).encode()
-    return import_companies(rows, dry_run=False, follow=lambda batches: batches)
+    return import_issuers(rows, untold, dry_run=False)
 
 
 def elsewhere(work):

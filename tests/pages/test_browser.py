@@ -114,7 +114,16 @@ def test_dialogs_and_the_documentation_open_under_the_policy(page, running_serve
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize(
-    "path", ["/", "/docs/schema", "/docs/clients", "/docs/fix", "/graphiql"]
+    "path",
+    [
+        "/",
+        "/docs",
+        "/docs/commands",
+        "/docs/schema",
+        "/docs/clients",
+        "/docs/fix",
+        "/graphiql",
+    ],
 )
 def test_nothing_is_wider_than_the_window(page, running_server, path, width):
     page.set_viewport_size({"width": width, "height": 844})

@@ -14,7 +14,7 @@ from accounts.models import (
     Right,
     allowed_statuses,
 )
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 LONGEST_REASON = AccountStatusChange._meta.get_field("reason").max_length
 
@@ -27,7 +27,7 @@ def reason_text(text):
     return text.strip()
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = """Change the status of an account, in the name of a member of staff.
 
 PENDING becomes ACTIVE or REJECTED; ACTIVE and SUSPENDED become each other, or CLOSED,
@@ -58,9 +58,6 @@ examples:
             type=reason_text,
             help="why, for the history; the partner reads it",
         )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="check everything, write nothing"
-        )
 
     def handle(
         self, *, account, status, staff, approved_by, reason, dry_run, **options
@@ -77,10 +74,7 @@ examples:
         if previous == status:
             return f"{named} is {status} already; nothing was written."
         if dry_run:
-            return (
-                f"{named} would go from {previous} to {status} "
-                "(dry run: nothing was written)"
-            )
+            return f"{named} would go from {previous} to {status}{DRY_RUN}"
         return f"{named} went from {previous} to {status}."
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
@@ -14,10 +14,12 @@ from issuers.imports.issuers import MAX_SLUG_LENGTH, UniqueNames, slug_of
 from issuers.imports.ocf.fields import fields_left
 from issuers.imports.ocf.holders import named, new_holders
 from issuers.imports.ocf.naming import MAX_NAME, derived, text
-from issuers.imports.ocf.reading import Item, Package, WrongPackageError, plain
+from issuers.imports.ocf.reading import Item, Package, plain
 from issuers.imports.ocf.replay import Movement, Replay, replay
 from issuers.models import Issuer, Token
 from issuers.register import ledger
+from partnerapi.core.problems import WrongFileError
+from partnerapi.core.progress import Advance, Begin
 
 MAX_SYMBOL, MAX_REASON = 20, 500
 ACTOR = "import_ocf"
@@ -25,7 +27,7 @@ NEVER_HELD = "stakeholders without shares"
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportedPackage:
     issuer: Issuer
     was_imported: bool = False
     replay: Replay = field(default_factory=Replay)
@@ -41,16 +43,16 @@ class Imported:
 def import_package(
     package: Package,
     now: datetime,
+    begin: Begin,
     *,
     dry_run: bool,
-    follow: Callable[[int, int], object] = lambda done, total: None,
-) -> Imported:
+) -> ImportedPackage:
     """Write a package's register, all of it or nothing; once.
 
-    `follow` is told how many events were written, and of how many.
+    `begin` is told how many events there are to write.
 
     Raises:
-        WrongPackageError: every problem of the package.
+        WrongFileError: every problem of the package.
         LedgerError: a rule of the register that the package's history breaks.
     """
     replayed = replay(package, now)
@@ -61,21 +63,21 @@ def import_package(
         package.issuer, "legal_name", package.issuer.values.get("legal_name"), package
     )
     if package.problems:
-        raise WrongPackageError(package.problems)
+        raise WrongFileError(package.problems)
     with transaction.atomic():
         issuer_id = derived(f"issuer {package.issuer.id} {legal_name}")
         stored = Issuer.objects.filter(pk=issuer_id).first()
         owner_id = derived(f"package {package.checksum}")
         if stored and User.objects.filter(pk=owner_id).exists():
-            return Imported(stored, was_imported=True)
+            return ImportedPackage(stored, was_imported=True)
         if stored:
             rule = (
                 f"was imported before, as {stored.slug}, from a package that says "
                 "something else; a register is not rewritten: enter what has happened "
                 "since with mint, transfer and burn"
             )
-            raise WrongPackageError([package.issuer.problem(rule)])
-        made = Imported(
+            raise WrongFileError([package.issuer.problem(rule)])
+        made = ImportedPackage(
             new_issuer(package, issuer_id, owner_id, legal_name), replay=replayed
         )
         if made.issuer.slug != base_slug(package, legal_name):
@@ -86,7 +88,7 @@ def import_package(
         if strangers := len(names) - len(holders):
             replayed.unplaced[NEVER_HELD] = strangers
         made.tokens = new_tokens(package, replayed, made.issuer, now)
-        write_events(made, holders, follow)
+        write_events(made, holders, begin("Writing", len(replayed.events)))
         bound_tokens(made)
         made.fields = fields_left(package)
         made.remarks += package.remarks
@@ -111,7 +113,7 @@ def new_issuer(
     country = Country.objects.filter(code=code).first() if usable else None
     if code and country is None:
         rule = f"country_of_formation {code!r:.40} is not an ISO 3166 alpha-2 code"
-        raise WrongPackageError([package.issuer.problem(rule)])
+        raise WrongFileError([package.issuer.problem(rule)])
     city = plain(str(address.get("city") or ""))[:100]
     owner = User(
         id=owner_id, type=User.Type.COMPANY, company_name=legal_name, country=country,
@@ -169,10 +171,8 @@ def created(item: Item, first: datetime | None, now: datetime) -> datetime:
 
 
 def write_events(
-    made: Imported, holders: dict[str, int], follow: Callable[[int, int], object]
+    made: ImportedPackage, holders: dict[str, int], advance: Advance
 ) -> None:
-    total = len(made.replay.events)
-
     def events() -> Iterator[ledger.Entry | ledger.Price]:
         for event in made.replay.events:
             token = made.tokens[event.class_id].pk
@@ -194,10 +194,10 @@ def write_events(
             )
 
     tokens = [token.pk for token in made.tokens.values()]
-    ledger.write_history(tokens, events(), ACTOR, lambda done: follow(done, total))
+    ledger.write_history(tokens, events(), ACTOR, advance)
 
 
-def bound_tokens(made: Imported) -> None:
+def bound_tokens(made: ImportedPackage) -> None:
     """Only now: earlier the bound was another, and a history is not judged by it."""
     for class_id, bound in made.replay.authorized.items():
         token = made.tokens[class_id]

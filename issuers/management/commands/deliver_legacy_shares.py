@@ -1,15 +1,14 @@
 from django.core.management.base import CommandError
 
 from accounts.management.people import active_staff
-from accounts.management.progress import counting
 from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting
 from partnerapi.core.lock_waits import LockTimeout
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = """Turn an issuer's PENDING legacy shares into tokens.
 
 From the treasury, or made for it; never from one because the other lacks units. Each
@@ -38,9 +37,6 @@ examples:
         parser.add_argument(
             "--staff", metavar="EMAIL", required=True, help="who delivers"
         )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="try every line, write nothing"
-        )
 
     def handle(self, *, issuer, source, staff, dry_run, **options):
         actor = active_staff("--staff", staff).email
@@ -53,15 +49,12 @@ examples:
         if not ids:
             return f"{issuer} has no PENDING legacy shares; nothing was written."
         run = self.try_out if dry_run else self.deliver
-        with counting() as progress:
-            task = progress.add_task("Delivering", total=len(ids))
-            job, refusals = run(
-                ids, source, actor, lambda done: progress.advance(task, done)
-            )
+        with counting() as begin:
+            job, refusals = run(ids, source, actor, begin("Delivering", len(ids)))
         for line, reason in refusals:
             self.stderr.write(f"{line}: {reason}")
         done = f"{len(ids)} lines of {issuer}: {job.summary()}"
-        return f"{done} (dry run: nothing was written)" if dry_run else f"{done}."
+        return f"{done}{DRY_RUN}" if dry_run else f"{done}."
 
     def deliver(self, ids, source, actor, advance):
         job = delivery.begin_job(source, ids, actor)

@@ -4,12 +4,11 @@ from django.core.management.base import CommandError
 
 from accounts.management.people import active_staff
 from issuers.legacy.import_csv import import_legacy_shareholders
-from issuers.management.import_file import importing
 from issuers.models import Issuer
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand, importing
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = """Import an issuer's capitalization table from before the platform.
 
 A line is known by its reference: the same file again changes nothing, a corrected one
@@ -35,11 +34,6 @@ examples:
         parser.add_argument(
             "--staff", metavar="EMAIL", required=True, help="who imports"
         )
-        parser.add_argument(
-            "--dry-run",
-            action="store_true",
-            help="say what would change, change nothing",
-        )
 
     def handle(self, *, file, issuer, staff, dry_run, **options):
         actor = active_staff("--staff", staff).email
@@ -58,5 +52,5 @@ examples:
         return (
             f"Legacy shareholders of {issuer}: {changes.created} created, "
             f"{changes.updated} updated, {changes.unchanged} unchanged"
-            + (" (dry run: nothing was written)" if dry_run else "")
+            + (DRY_RUN if dry_run else "")
         )

@@ -3,13 +3,13 @@ from django.core.management.base import CommandError
 
 from accounts.management.people import active_staff
 from issuers.management.register_command import (
-    DRY,
     RegisterCommand,
     add_reason,
     token_named,
     writing,
 )
 from issuers.models import Token
+from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
@@ -44,5 +44,5 @@ examples:
                 f"Opened the secondary market: {reason}",
             )
         if dry_run:
-            return f"{symbol} would go to the secondary market{DRY}"
+            return f"{symbol} would go to the secondary market{DRY_RUN}"
         return f"{symbol} is on the secondary market."

@@ -1,7 +1,6 @@
 from django.core.management.base import CommandError
 
 from issuers.management.register_command import (
-    DRY,
     RegisterCommand,
     actor,
     add_reason,
@@ -12,6 +11,7 @@ from issuers.management.register_command import (
 )
 from issuers.register import ledger
 from issuers.register.models import LedgerTransaction
+from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
@@ -46,5 +46,5 @@ examples:
         supply = f"supply {token.ledger_head.supply:,}"
         said = f"Entry {entry} of {symbol} ({undone.kind}, {units(undone.amount)})"
         if dry_run:
-            return f"{said} would be reversed; {supply}{DRY}"
+            return f"{said} would be reversed; {supply}{DRY_RUN}"
         return f"{said} is reversed by entry {recorded.number}; {supply}."

@@ -9,8 +9,9 @@ from marketdata.fix.acceptor.first_message import CHUNK, CLOSE_SECONDS, Cut, Str
 from marketdata.fix.acceptor.logon import Admission
 from marketdata.fix.acceptor.sequence_reset import LOGON, STEP_SECONDS, Numbering
 from partnerapi.core.buckets import Bucket
+from partnerapi.core.sparing_log import SparingLog
 
-logger = logging.getLogger(__name__)
+sparing = SparingLog(logging.getLogger(__name__))
 
 SETTLE_SECONDS = 0.2
 """From the end of one connection to the engine to the beginning of the next."""
@@ -66,9 +67,7 @@ class Proxy:
             else:
                 await outward
         except Cut as cut:
-            logger.warning(
-                "%s (%s) was cut: %s", admission.comp_id, admission.login, cut
-            )
+            sparing.warn("%s (%s) was cut: %s", admission.comp_id, admission.login, cut)
         finally:
             inward.cancel()
             outward.cancel()

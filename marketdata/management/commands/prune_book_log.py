@@ -3,9 +3,8 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from accounts.management.progress import counting
 from marketdata.books.pruning import KEEP, prunable_logs, prune
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import CommandWithExamples, counting
 
 KEEP_HOURS = KEEP // timedelta(hours=1)
 MOST_HOURS = 24 * 366 * 10
@@ -56,9 +55,8 @@ examples:
         )
         if dry_run:
             return f"{what} would be deleted (dry run: nothing was written)"
-        with counting() as progress:
-            task = progress.add_task("Rows", total=sum(log.rows for log in logs))
-            deleted = prune(logs, lambda done: progress.advance(task, done))
+        with counting() as begin:
+            deleted = prune(logs, begin("Rows", sum(log.rows for log in logs)))
         return (
             f"Deleted {deleted:,} changes, trades and snapshots of {len(logs):,} books."
         )

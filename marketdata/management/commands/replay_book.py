@@ -11,8 +11,6 @@ from django.core.management.base import CommandError
 from rich.console import Console
 from rich.progress import Progress
 
-from issuers.management.import_file import importing
-from issuers.management.register_command import DRY
 from issuers.models import Token
 from marketdata.books.current_books import read_books
 from marketdata.books.log import MarketClosed, Message, record
@@ -26,8 +24,8 @@ from marketdata.books.orderbook import (
 )
 from marketdata.management.traded import traded_token
 from marketdata.replay import files
-from partnerapi.core.commands import CommandWithExamples
-from partnerapi.core.csv_tables import WrongFileError
+from partnerapi.core.commands import DRY_RUN, CommandWithExamples, importing
+from partnerapi.core.problems import WrongFileError
 
 ACTOR = "replay_book"
 BATCH = 500
@@ -136,7 +134,7 @@ examples:
                     )
                 checked, after = check(file, OrderBook(before), progress)
             if dry_run:
-                return f"{file.name} is good: {checked}; {quoted(after)}{DRY}"
+                return f"{file.name} is good: {checked}; {quoted(after)}{DRY_RUN}"
             if clear and standing:
                 removed = files.removals(OrderBook(standing))
                 into.write([Message(removed)], Count())

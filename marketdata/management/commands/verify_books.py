@@ -1,12 +1,11 @@
 from django.core.management.base import CommandError
 from django.db.models import F, OuterRef, Subquery, Sum
 
-from accounts.management.progress import counting
 from issuers.models import Token
 from marketdata.books.feed import Feed
 from marketdata.books.verification import verify
 from marketdata.models import BookChange, OrderBookHead
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import CommandWithExamples, counting
 
 SHOWN = 5
 
@@ -36,11 +35,9 @@ examples:
 
     def handle(self, *, symbols, **options):
         tokens = self.tokens(symbols)
-        with counting() as progress:
-            task = progress.add_task("Changes", total=self.changes(tokens))
-            rules = verify(
-                tokens, self.feed_books(tokens), lambda n: progress.advance(task, n)
-            )
+        with counting() as begin:
+            advance = begin("Changes", self.changes(tokens))
+            rules = verify(tokens, self.feed_books(tokens), advance)
         broken = 0
         for rule in rules:
             broken += bool(rule.breaches)

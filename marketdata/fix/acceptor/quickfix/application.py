@@ -21,8 +21,10 @@ from marketdata.fix.protocol.rules import (
     LONGEST_REFERENCE,
 )
 from marketdata.fix.protocol.wire import masked
+from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
+sparing = SparingLog(logger)
 
 MAY_PASS = (
     fix.RejectLogon,
@@ -135,7 +137,7 @@ class FeedApplication(fix.Application):
         if message_type == "5":
             session.on_logout(text(message, 58))
         elif message_type == "3":
-            logger.warning(
+            sparing.warn(
                 "%s rejects our message %s: tag %s, reason %s",
                 comp_id,
                 *(masked(text(message, tag)) for tag in (45, 371, 373)),
