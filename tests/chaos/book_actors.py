@@ -139,7 +139,7 @@ def follow(pipe: Pipe) -> None:
             known, kept_to, _ = kept.get(token_id, (None, 0, None))
             return known is book and kept_to >= sequence
 
-    feed.listen(keep)
+    feed.subscribe(keep)
     feed.start()
     keep(feed.books.values())
     while True:

@@ -41,7 +41,7 @@ def prune(token_ids: list[UUID]) -> None:
     """Delete what is covered, however young it is."""
     from marketdata.books import pruning
 
-    logs = pruning.covered(timezone.now())
+    logs = pruning.prunable_logs(timezone.now())
     pruning.prune(log for log in logs if log.token_id in token_ids)
     close_connection()
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 import marketdata.books.pruning
 from issuers.models import Token
 from marketdata.books.log import Deal, Message, record
-from marketdata.books.pruning import Covered, covered, prune
+from marketdata.books.pruning import PrunableLog, prunable_logs, prune
 from marketdata.management.commands import prune_book_log as command
 from marketdata.models import BookChange, BookSnapshot, Trade
 from partnerapi.operations.tasks import prune_book_log
@@ -91,12 +91,12 @@ def test_says_what_it_deleted_itself(monkeypatch: pytest.MonkeyPatch):
     acme = traded("ACME")
     write(acme, 3000)
 
-    def covered_then_pruned_by_another(before: datetime) -> list[Covered]:
-        logs = covered(before)
+    def logs_then_pruned_by_another(before: datetime) -> list[PrunableLog]:
+        logs = prunable_logs(before)
         assert prune(logs) == 2201
         return logs
 
-    monkeypatch.setattr(command, "covered", covered_then_pruned_by_another)
+    monkeypatch.setattr(command, "prunable_logs", logs_then_pruned_by_another)
     said = "Deleted 0 changes, trades and snapshots of 1 books."
     assert call("--keep-hours", "0") == said
 
@@ -117,7 +117,7 @@ def test_steps_are_committed_and_told(monkeypatch: pytest.MonkeyPatch):
         assert not connection.in_atomic_block
         told.append(done)
 
-    [log] = found = covered(timezone.now())
+    [log] = found = prunable_logs(timezone.now())
     assert (log.changes, log.trades, log.snapshots, log.rows) == (2000, 200, 1, 2201)
     with CaptureQueriesContext(connection) as queries:
         assert prune(found, advance) == 2201
@@ -143,7 +143,7 @@ def test_an_end_between_two_steps_is_gone_on_from(monkeypatch: pytest.MonkeyPatc
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        prune(covered(timezone.now()), killed)
+        prune(prunable_logs(timezone.now()), killed)
     assert kept(BookChange, acme)[0] == 1401
     call_command("verify_books", stdout=io.StringIO())
     assert call("--keep-hours", "0") == (

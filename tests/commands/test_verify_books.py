@@ -14,7 +14,7 @@ from django.utils import timezone
 from issuers.models import Token
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import Change
-from marketdata.books.pruning import covered, prune
+from marketdata.books.pruning import prunable_logs, prune
 from marketdata.books.verification import verify as books_verified
 from marketdata.management.commands.verify_books import Command
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Side
@@ -70,7 +70,7 @@ def test_sound_books_are_read_from_their_beginning_and_after_pruning():
         *(f"{rule}: {figure:,}, ok" for rule, figure in figures.items()),
         f"All {RULES} rules hold.",
     ]
-    assert prune(covered(timezone.now())) == 1 + 2000 + 200
+    assert prune(prunable_logs(timezone.now())) == 1 + 2000 + 200
     lines = verify("acme")
     assert lines[1].endswith(": 1,000, ok")
     assert lines[2].endswith(": 100, ok")
@@ -183,7 +183,7 @@ def test_a_market_that_is_opened_meanwhile_is_sound():
     acme = traded("ACME")
     command = Command()
     tokens = command.tokens([])
-    feed = command.followed(tokens)
+    feed = command.feed_books(tokens)
     nova.market_type = Token.MarketType.SECONDARY_MARKET
     nova.save()
     write(nova, 10)
@@ -227,7 +227,7 @@ def test_books_that_are_being_written_and_pruned_are_sound():
             seed += 1
             write(tokens[seed % 2], 100, seed)
             if seed % 20 == 0:
-                prune(covered(timezone.now()))
+                prune(prunable_logs(timezone.now()))
         connection.close()
 
     writer = threading.Thread(target=keep_writing)

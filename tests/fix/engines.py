@@ -1,4 +1,4 @@
-"""An engine on loopback without the front, for tests; clients redeem tickets."""
+"""An engine on loopback without the listener, for tests; clients redeem tickets."""
 
 import contextlib
 import itertools
@@ -14,7 +14,7 @@ from django.conf import settings
 from accounts.access import Caller, Scope
 from marketdata.books.feed import Feed, LiveBook
 from marketdata.books.livebook import ChangeRow, TradeRow
-from marketdata.fix.acceptor.conflation import Pace
+from marketdata.fix.acceptor.conflation import Conflation
 from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.session import LiveSession
 from marketdata.fix.acceptor.sessions import Sessions
@@ -56,20 +56,20 @@ class Bench:
         self.admissions = Admissions()
         # In a process, a CompID is one engine's only.
         self.comp_ids = [f"PARTNER{next(numbers):03d}" for _ in range(SESSIONS)]
-        self.pace = Pace(feed, settings.FIX_CONFLATION_MS / 1000)
-        self.sessions = Sessions(feed, self.pace, self.admissions, self.comp_ids)
+        self.conflation = Conflation(feed, settings.FIX_CONFLATION_MS / 1000)
+        self.sessions = Sessions(feed, self.conflation, self.admissions, self.comp_ids)
         self.engine = Engine(self.sessions, free_port())
 
     def start(self) -> None:
-        self.pace.start()
+        self.conflation.start()
         self.engine.start()
 
     def stop(self, text: str) -> None:
         self.engine.stop(text)
-        self.pace.stop()
+        self.conflation.stop()
 
     def admit(self, number: int = 0, granted: Collection[str] = ()) -> Admission:
-        """What the front would let pass."""
+        """What the listener would admit."""
         comp_id = self.comp_ids[number]
         admission = Admission(comp_id, "key", caller(granted), heartbeat="30")
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -109,7 +109,7 @@ class Bench:
                 ends = place == len(changes)
                 rows.append((number, side, price, quantity, ends, 0))
         book.extend(rows)
-        self.heard(book)
+        self.changed(book)
 
     def trade(self, book: LiveBook, number: int) -> None:
         """Let so many trades be read; the price of the n-th is n cents."""
@@ -117,11 +117,11 @@ class Bench:
         book.extend_trades(
             [TradeRow(n, n, 1, NOON) for n in range(first, first + number)]
         )
-        self.heard(book)
+        self.changed(book)
 
-    def heard(self, book: LiveBook) -> None:
-        for heard in self.feed.listeners:
-            heard([book])
+    def changed(self, book: LiveBook) -> None:
+        for on_change in self.feed.subscribers:
+            on_change([book])
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Both sides of the front: an engine that echoes, and a partner's socket."""
+"""Both sides of the listener: an engine that echoes, and a partner's socket."""
 
 import contextlib
 import socket

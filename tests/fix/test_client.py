@@ -42,7 +42,9 @@ def test_logs_on_with_the_whole_key_and_out_again():
         part(them)
 
     with counterpart(script) as port:
-        with client_for(port=port, heard=heard.append, said=said.append) as client:
+        with client_for(
+            port=port, on_receive=heard.append, on_send=said.append
+        ) as client:
             assert abs(client.clock_difference) < 1
             assert "k_1" not in repr(client)
         assert client.socket is None

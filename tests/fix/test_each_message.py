@@ -100,7 +100,7 @@ def test_a_book_made_anew_is_led_to_by_one_difference(bench):
     with bench.client() as client:
         client.snapshots(["LUM"])
         book.adopt(other)
-        bench.heard(book)
+        bench.changed(book)
         until(
             lambda: (
                 client.receive(0.05) is None
@@ -134,6 +134,6 @@ def test_a_withdrawn_book_is_empty(bench):
         client.send("V", *market_data_request("R1", "LUM"))
         assert client.receive().get(268) == "2"
         book.live = False
-        bench.heard(book)
+        bench.changed(book)
         entries = client.receive().group(268)
         assert [entry[279] for entry in entries] == ["2", "2"]

@@ -191,7 +191,7 @@ def test_an_unsubscription_ends_a_request(bench):
         client.send("V", *market_data_request("R1", "LUM", "ORB"))
         assert {client.receive().get(55), client.receive().get(55)} == {"LUM", "ORB"}
         client.send("V", *market_data_request("R1", "LUM", t263=2))
-        until(lambda: bench.pace.watched == {})
+        until(lambda: bench.conflation.watched == {})
         bench.change(book, [(0, 995, 1)])
         assert client.receive(QUIET_SECONDS) is None
         bench.change(book, [(0, 995, 0)])
@@ -296,7 +296,7 @@ def test_what_changes_with_an_identity_is_sent_under_the_new_one(bench, update_t
             [trade] = client.receive().group(268)
             assert (trade[55], trade[278]) == ("LUX", str(book.last_trade))
         book.describe(*facts)
-        bench.heard(book)
+        bench.changed(book)
         assert body_of(client.receive()) == f"35=W|262=R1|{identity}|268=0"
         assert client.receive().get(55) == "LUM"
         assert client.receive(QUIET_SECONDS) is None
@@ -456,7 +456,7 @@ def test_a_lost_connection_frees_its_comp_id(bench):
     until(lambda: not bench.sessions.live)
     reason = bench.sessions.status()[client.sender].last_logout_reason
     assert reason == "the connection was lost"
-    assert bench.pace.watched == {}
+    assert bench.conflation.watched == {}
     with bench.client() as again:
         again.snapshots(["LUM"])
 

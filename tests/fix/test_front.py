@@ -1,4 +1,4 @@
-"""The gate in front of the FIX engine: what passes, what is refused, what is cut."""
+"""The listener before the FIX engine: what passes, what is refused, what is cut."""
 
 import gc
 import logging
@@ -16,9 +16,9 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.models import ApiKey
-from marketdata.fix.acceptor import listener as front_module
+from marketdata.fix.acceptor import listener as listeners
 from marketdata.fix.acceptor import proxy
-from marketdata.fix.acceptor.listener import Front
+from marketdata.fix.acceptor.listener import Listener
 from marketdata.fix.acceptor.logon import (
     CREDENTIALS_REFUSED,
     TOO_MANY_FAILURES,
@@ -37,7 +37,7 @@ def engine() -> Iterator[Echo]:
         yield server
 
 
-Start = Callable[..., Front]
+Start = Callable[..., Listener]
 MOST_PASSED_BY = 100
 
 
@@ -46,12 +46,12 @@ def start(engine: Echo, any_port: None, caplog) -> Iterator[Start]:
     caplog.set_level(logging.INFO, "marketdata")
     with ExitStack() as started:
 
-        def start(context: ssl.SSLContext | None = None) -> Front:
-            front = Front(Admissions(), engine.port, context)
-            front.listen()
-            front.start()
-            started.callback(front.stop)
-            return front
+        def start(context: ssl.SSLContext | None = None) -> Listener:
+            listener = Listener(Admissions(), engine.port, context)
+            listener.listen()
+            listener.start()
+            started.callback(listener.stop)
+            return listener
 
         yield start
 
@@ -65,19 +65,19 @@ def ping(partner: Partner, number: int = 2) -> None:
 def test_an_admitted_logon_reaches_the_engine_without_the_key(
     start, engine, committed_key, caplog
 ):
-    front = start()
-    with Partner(front.port) as partner:
+    listener = start()
+    with Partner(listener.port) as partner:
         extras = {"t553": "acme_co", "t95": 3, "t96": "abc", "t925": "new"}
         partner.send(logon(committed_key, **extras))
         seen = partner.receive()
-        admission = front.admissions.redeem(seen.get(554), "PARTNER001")
+        admission = listener.admissions.redeem(seen.get(554), "PARTNER001")
         assert admission.login == "acme_co"
         tags = [tag for tag, _ in seen.fields]
         assert tags == [8, 9, 35, 34, 49, 52, 56, 98, 108, 141, 554, 10]
         ping(partner)
-        assert front.admissions.admitted() == [admission]
+        assert listener.admissions.live_admissions() == [admission]
     assert engine.ended.wait(PATIENCE_SECONDS)
-    until(lambda: not front.admissions.admitted())
+    until(lambda: not listener.admissions.live_admissions())
     assert committed_key.encode() not in engine.logons[0].raw
     assert committed_key not in caplog.text
     assert "PARTNER001 (acme_co) logs on from 127.0.0.1" in caplog.text
@@ -86,14 +86,14 @@ def test_an_admitted_logon_reaches_the_engine_without_the_key(
 def test_a_logon_waits_for_the_end_of_the_session_before(
     start, engine, committed_key, caplog
 ):
-    front = start()
+    listener = start()
     engine.refusals = 3
-    with Partner(front.port) as partner:
+    with Partner(listener.port) as partner:
         partner.send(logon(committed_key))
         assert partner.receive().type == "A"
         ping(partner)
     engine.refusals = 1_000
-    with Partner(front.port) as partner:
+    with Partner(listener.port) as partner:
         began = time.monotonic()
         partner.send(logon(committed_key))
         assert partner.is_cut()
@@ -104,9 +104,9 @@ def test_a_logon_waits_for_the_end_of_the_session_before(
 def test_the_engine_settles_after_a_connection_that_it_refused(
     start, engine, committed_key
 ):
-    front = start()
+    listener = start()
     engine.refusals = 1
-    with Partner(front.port) as partner:
+    with Partner(listener.port) as partner:
         partner.send(logon(committed_key))
         assert partner.receive().type == "A"
     refused, taken = engine.begun
@@ -118,10 +118,10 @@ def test_the_engine_settles_after_each_end_of_a_connection(
 ):
     # Long enough that the second ends before the third is let in for the first.
     monkeypatch.setattr(proxy, "SETTLE_SECONDS", 2.0)
-    front = start()
+    listener = start()
     with ExitStack() as stack:
         first, second, third = (
-            stack.enter_context(Partner(front.port)) for _ in range(3)
+            stack.enter_context(Partner(listener.port)) for _ in range(3)
         )
         for partner, name in ((first, "PARTNER001"), (second, "PARTNER002")):
             partner.send(logon(committed_key, t49=name))
@@ -141,20 +141,20 @@ def test_nobody_waits_for_ever_for_an_engine_that_says_nothing(
 ):
     monkeypatch.setattr(proxy, "ANSWER_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as stuck:
-        front = Front(Admissions(), stuck.getsockname()[1])
-        front.listen()
-        front.start()
-        with Partner(front.port) as partner:
+        listener = Listener(Admissions(), stuck.getsockname()[1])
+        listener.listen()
+        listener.start()
+        with Partner(listener.port) as partner:
             partner.send(logon(committed_key))
             assert partner.is_cut()
-        front.stop()
+        listener.stop()
     assert "was cut: the engine does not answer the Logon" in caplog.text
 
 
 def test_bytes_that_follow_the_logon_are_passed_on(start, committed_key):
-    front = start()
+    listener = start()
     request = wire.encode([(35, "V"), (34, 2), (262, "a")])
-    with Partner(front.port) as partner:
+    with Partner(listener.port) as partner:
         partner.send(logon(committed_key) + request + request[:10])
         assert partner.receive().type == "A"
         assert partner.receive().raw == request
@@ -163,8 +163,8 @@ def test_bytes_that_follow_the_logon_are_passed_on(start, committed_key):
 
 
 def test_a_logon_may_come_byte_by_byte(start, committed_key):
-    front = start()
-    with Partner(front.port) as partner:
+    listener = start()
+    with Partner(listener.port) as partner:
         for byte in logon(committed_key):
             partner.send(bytes([byte]))
         assert partner.receive().type == "A"
@@ -182,8 +182,8 @@ def test_a_logon_may_come_byte_by_byte(start, committed_key):
 def test_a_refused_logon_is_answered_by_a_logout(
     start, engine, committed_key, changed, told, caplog
 ):
-    front = start()
-    with Partner(front.port) as partner:
+    listener = start()
+    with Partner(listener.port) as partner:
         partner.send(logon(committed_key, **changed) + b"8=FIX.4.4\x019=")
         logout = partner.receive()
         assert partner.is_cut()
@@ -198,15 +198,15 @@ def test_a_refused_logon_is_answered_by_a_logout(
 
 
 def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
-    front = start()
-    with transaction.atomic(), Partner(front.port) as partner:
+    listener = start()
+    with transaction.atomic(), Partner(listener.port) as partner:
         with connection.cursor() as cursor:
             cursor.execute("LOCK TABLE accounts_apikey IN ACCESS EXCLUSIVE MODE")
         partner.send(logon(committed_key))
         assert "log on again in a minute" in partner.receive().get(58)
     assert "A Logon could not be judged: canceling statement" in caplog.text
     for _ in range(11):
-        with Partner(front.port) as partner:
+        with Partner(listener.port) as partner:
             partner.send(logon(committed_key))
             assert partner.receive().type == "A"
 
@@ -235,9 +235,9 @@ def test_what_is_no_logon_is_cut_without_a_word(
 ):
     # Only what is no whole Logon is waited for.
     waits = 0.5 if why == "no whole Logon" else PATIENCE_SECONDS
-    monkeypatch.setattr(front_module, "LOGON_SECONDS", waits)
-    front = start()
-    with Partner(front.port) as partner:
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", waits)
+    listener = start()
+    with Partner(listener.port) as partner:
         partner.send(change(logon(committed_key)))
         assert partner.is_cut()
     until(lambda: "127.0.0.1 was cut: " in caplog.text)
@@ -247,8 +247,8 @@ def test_what_is_no_logon_is_cut_without_a_word(
 
 
 def test_who_asks_for_somebody_else_gets_no_answer(start, committed_key, caplog):
-    front = start()
-    with Partner(front.port) as partner:
+    listener = start()
+    with Partner(listener.port) as partner:
         partner.send(logon(committed_key, t56="DLSI"))
         assert partner.is_cut()
     assert "127.0.0.1 was cut: TargetCompID(56) is not PARTNERAPI" in caplog.text
@@ -256,31 +256,31 @@ def test_who_asks_for_somebody_else_gets_no_answer(start, committed_key, caplog)
 
 def test_one_address_holds_a_limited_number_of_connections(start, settings, caplog):
     settings.FIX_CONNECTIONS_PER_ADDRESS = 3
-    front = start()
+    listener = start()
     with ExitStack() as stack:
-        kept = [stack.enter_context(Partner(front.port)) for _ in range(3)]
-        with Partner(front.port) as fourth:
+        kept = [stack.enter_context(Partner(listener.port)) for _ in range(3)]
+        with Partner(listener.port) as fourth:
             assert fourth.is_cut()
         assert "it holds 3 connections already" in caplog.text
         kept.pop().socket.close()
-        until(lambda: front.connections["127.0.0.1"] == 2)
-        stack.enter_context(Partner(front.port))
-        until(lambda: front.connections["127.0.0.1"] == 3)
+        until(lambda: listener.connections["127.0.0.1"] == 2)
+        stack.enter_context(Partner(listener.port))
+        until(lambda: listener.connections["127.0.0.1"] == 3)
 
 
 def test_a_full_gate_lets_go_of_whom_it_has_waited_for_longest(
     start, committed_key, monkeypatch
 ):
-    monkeypatch.setattr(front_module, "AT_THE_GATE", 2)
+    monkeypatch.setattr(listeners, "MOST_WITHOUT_LOGON", 2)
     # Nobody is cut for his silence.
-    monkeypatch.setattr(front_module, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
-    front = start()
-    with Partner(front.port) as live, ExitStack() as stack:
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
+    listener = start()
+    with Partner(listener.port) as live, ExitStack() as stack:
         live.send(logon(committed_key))
         assert live.receive().type == "A"
-        silent = [stack.enter_context(Partner(front.port)) for _ in range(2)]
-        until(lambda: front.connections["127.0.0.1"] == 3)
-        stack.enter_context(Partner(front.port))
+        silent = [stack.enter_context(Partner(listener.port)) for _ in range(2)]
+        until(lambda: listener.connections["127.0.0.1"] == 3)
+        stack.enter_context(Partner(listener.port))
         assert silent[0].is_cut()
         ping(live)
 
@@ -289,10 +289,10 @@ def test_a_full_gate_lets_go_of_whom_it_has_waited_for_longest(
 def test_eleven_wrong_logons_are_looked_at_ten_times(
     start, committed_key, name, caplog
 ):
-    front = start()
+    listener = start()
     texts = []
     for _ in range(11):
-        with Partner(front.port) as partner:
+        with Partner(listener.port) as partner:
             partner.send(logon("wrong", t49=name))
             texts.append(partner.receive().get(58))
     assert texts == [CREDENTIALS_REFUSED] * 10 + [TOO_MANY_FAILURES]
@@ -300,9 +300,9 @@ def test_eleven_wrong_logons_are_looked_at_ten_times(
 
 def test_a_flood_does_not_fill_the_log(start, committed_key, caplog, monkeypatch):
     monkeypatch.setattr(sparing_log, "LINE_SECONDS", 3600.0)
-    front = start()
+    listener = start()
     for _ in range(50):
-        with Partner(front.port) as partner:
+        with Partner(listener.port) as partner:
             partner.send(logon("wrong"))
             partner.receive()
     lines = [line for line in caplog.messages if "was refused" in line]
@@ -313,8 +313,8 @@ def test_a_client_that_does_not_read_is_cut(
     start, engine, committed_key, monkeypatch, caplog
 ):
     monkeypatch.setattr(proxy, "STALL_SECONDS", 0.5)
-    front = start()
-    with Partner(front.port) as slow, Partner(front.port) as live:
+    listener = start()
+    with Partner(listener.port) as slow, Partner(listener.port) as live:
         for partner, name in ((slow, "PARTNER001"), (live, "PARTNER002")):
             partner.send(logon(committed_key, t49=name))
             partner.receive()
@@ -339,8 +339,8 @@ def push_until_cut(sending: socket.socket) -> None:
 
 
 def test_a_message_without_an_end_is_cut(start, committed_key, caplog):
-    front = start()
-    with Partner(front.port) as partner:
+    listener = start()
+    with Partner(listener.port) as partner:
         partner.send(logon(committed_key))
         assert partner.receive().type == "A"
         with suppress(OSError):
@@ -349,8 +349,8 @@ def test_a_message_without_an_end_is_cut(start, committed_key, caplog):
 
 
 def test_what_the_engine_says_last_is_read_before_the_end(start, engine, committed_key):
-    front = start()
-    with Partner(front.port) as partner:
+    listener = start()
+    with Partner(listener.port) as partner:
         partner.send(logon(committed_key))
         partner.receive()
         engine.connections[0].sendall(wire.encode([(35, 5), (58, "going down")]))
@@ -360,8 +360,8 @@ def test_what_the_engine_says_last_is_read_before_the_end(start, engine, committ
 
 
 def test_a_client_that_ends_still_gets_what_it_is_owed(start, committed_key):
-    front = start()
-    with Partner(front.port) as partner:
+    listener = start()
+    with Partner(listener.port) as partner:
         sent = wire.encode([(35, 5), (34, 2)])
         partner.send(logon(committed_key) + sent)
         partner.socket.shutdown(socket.SHUT_WR)
@@ -371,34 +371,34 @@ def test_a_client_that_ends_still_gets_what_it_is_owed(start, committed_key):
 
 
 def test_stops_at_once_and_ends_everybody(engine, any_port, committed_key, monkeypatch):
-    monkeypatch.setattr(front_module, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
-    front = Front(Admissions(), engine.port)
-    front.listen()
-    front.start()
-    with Partner(front.port) as live, Partner(front.port) as silent:
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
+    listener = Listener(Admissions(), engine.port)
+    listener.listen()
+    listener.start()
+    with Partner(listener.port) as live, Partner(listener.port) as silent:
         live.send(logon(committed_key))
         live.receive()
-        stopping = threading.Thread(target=front.stop)
+        stopping = threading.Thread(target=listener.stop)
         stopping.start()
         stopping.join(PATIENCE_SECONDS)
         assert not stopping.is_alive()
         assert live.is_cut()
         assert silent.is_cut()
     with pytest.raises(ConnectionRefusedError):
-        Partner(front.port)
-    assert not front.thread.is_alive()
+        Partner(listener.port)
+    assert not listener.thread.is_alive()
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_speaks_tls(start, committed_key, certificate, version):
-    front = start(tls_context(*map(str, certificate)))
+    listener = start(tls_context(*map(str, certificate)))
     context = ssl.create_default_context(cafile=str(certificate[0]))
     context.minimum_version = context.maximum_version = version
-    with Partner(front.port, context) as partner:
+    with Partner(listener.port, context) as partner:
         partner.send(logon(committed_key))
         assert partner.receive().type == "A"
         ping(partner)
-    with Partner(front.port, context) as wrong:
+    with Partner(listener.port, context) as wrong:
         wrong.send(logon("wrong"))
         assert wrong.receive().get(58) == CREDENTIALS_REFUSED
         assert wrong.is_cut()
@@ -407,13 +407,13 @@ def test_speaks_tls(start, committed_key, certificate, version):
 def test_cuts_a_plain_or_silent_client_of_tls(
     start, committed_key, certificate, monkeypatch, caplog
 ):
-    monkeypatch.setattr(front_module, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
-    front = start(tls_context(*map(str, certificate)))
-    with Partner(front.port) as plain:
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
+    listener = start(tls_context(*map(str, certificate)))
+    with Partner(listener.port) as plain:
         plain.send(logon(committed_key))
         assert plain.is_cut()
-    monkeypatch.setattr(front_module, "LOGON_SECONDS", 0.5)
-    with Partner(front.port) as silent:
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 0.5)
+    with Partner(listener.port) as silent:
         assert silent.is_cut()
     assert "127.0.0.1 was cut: no whole Logon within" in caplog.text
 
@@ -446,8 +446,8 @@ def test_silence_trickles_and_wrong_keys_do_not_hold_up_a_session(
     How long its gaps are on a quiet machine, tests.chaos.fix_neighbours measures.
     """
     settings.FIX_CONNECTIONS_PER_ADDRESS = 1000
-    front = start()
-    with Partner(front.port) as live, ExitStack() as stack:
+    listener = start()
+    with Partner(listener.port) as live, ExitStack() as stack:
         live.send(logon(committed_key))
         live.receive()
         refused: list[str] = []
@@ -467,13 +467,13 @@ def test_silence_trickles_and_wrong_keys_do_not_hold_up_a_session(
                 time.sleep(0.1)
 
         def fail(number: int) -> None:
-            with Partner(front.port) as partner:
+            with Partner(listener.port) as partner:
                 partner.send(logon("wrong"))
                 refused.append(partner.receive().get(58))
 
         beating = threading.Thread(target=beat)
         beating.start()
-        silent = [stack.enter_context(Partner(front.port)) for _ in range(300)]
+        silent = [stack.enter_context(Partner(listener.port)) for _ in range(300)]
         with ThreadPoolExecutor(8) as pool:
             pool.submit(trickle, silent[0])
             list(pool.map(fail, range(200)))
@@ -491,16 +491,18 @@ def tls_connections() -> int:
 
 
 def test_no_garbage_is_left_of_what_spoils_tls(start, certificate):
-    front = start(tls_context(*map(str, certificate)))
+    listener = start(tls_context(*map(str, certificate)))
     context = ssl.create_default_context(cafile=str(certificate[0]))
     gc.collect()
     gc.disable()
     try:
         for spoils_the_handshake in (True, False):
-            with Partner(front.port, None if spoils_the_handshake else context) as one:
+            with Partner(
+                listener.port, None if spoils_the_handshake else context
+            ) as one:
                 os.write(one.socket.fileno(), b"no record of TLS" * 4)
                 assert one.is_cut()
-            until(lambda: not front.served)
+            until(lambda: not listener.tasks)
             until(lambda: not tls_connections())
     finally:
         gc.enable()

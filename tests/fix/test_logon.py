@@ -22,7 +22,7 @@ from marketdata.fix.acceptor.logon import (
     LogonRefused,
     NotForUs,
 )
-from marketdata.fix.acceptor.supervision import still_live
+from marketdata.fix.acceptor.supervision import reasons_to_end
 from marketdata.models import FixSession
 from tests.characters import World
 
@@ -84,9 +84,9 @@ def test_admits_a_key_and_hands_it_over_once(admissions, acme, token):
     assert admission.caller.partner_id == str(acme.pk)
     assert admission.caller.granted_issuers == frozenset()
     assert admission.ticket not in repr(admission)
-    assert admissions.admitted() == []
+    assert admissions.live_admissions() == []
     assert admissions.redeem(admission.ticket, "PARTNER001") is admission
-    assert admissions.admitted() == [admission]
+    assert admissions.live_admissions() == [admission]
     assert admissions.redeem(admission.ticket, "PARTNER001") is None
 
 
@@ -108,10 +108,10 @@ def test_who_has_left_is_no_longer_there_but_its_successor_is(admissions, token)
     first, second = (admissions.admit(logon(token), HERE, NOW) for _ in range(2))
     admissions.redeem(first.ticket, "PARTNER001")
     admissions.redeem(second.ticket, "PARTNER001")
-    admissions.leave(first)
-    assert admissions.admitted() == [second]
-    admissions.leave(second)
-    assert admissions.admitted() == []
+    admissions.on_disconnect(first)
+    assert admissions.live_admissions() == [second]
+    admissions.on_disconnect(second)
+    assert admissions.live_admissions() == []
 
 
 def test_takes_the_key_whole_with_its_login_or_split(admissions, token):
@@ -258,18 +258,18 @@ def test_only_failures_of_the_credentials_count(admissions, token):
 def test_a_failure_is_forgotten_after_its_share_of_a_minute():
     failed = FailedLogons(per_minute=600)
     failed.count(["a"] * 600)
-    assert failed.too_many(["b", "a"])
-    assert not failed.too_many(["b"])
+    assert failed.is_exhausted(["b", "a"])
+    assert not failed.is_exhausted(["b"])
     failed.buckets["a"].at -= 0.2
-    assert not failed.too_many(["a"])
+    assert not failed.is_exhausted(["a"])
 
 
 def test_remembers_a_bounded_number_of_names():
     failed = FailedLogons(per_minute=1)
     failed.count(f"name {number}" for number in range(REMEMBERED + 5))
     assert len(failed.buckets) == REMEMBERED
-    assert not failed.too_many(["name 4"])
-    assert failed.too_many(["name 5"])
+    assert not failed.is_exhausted(["name 4"])
+    assert failed.is_exhausted(["name 5"])
 
 
 def test_remembers_a_bounded_number_of_those_that_logged_on(admissions, token):
@@ -290,10 +290,10 @@ def test_a_session_goes_on_while_nothing_changes(
     admissions, session, django_assert_num_queries
 ):
     with django_assert_num_queries(1):
-        assert still_live(admissions, timezone.now()) == {}
-    admissions.leave(session)
+        assert reasons_to_end(admissions, timezone.now()) == {}
+    admissions.on_disconnect(session)
     with django_assert_num_queries(0):
-        assert still_live(admissions, timezone.now()) == {}
+        assert reasons_to_end(admissions, timezone.now()) == {}
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_a_session_goes_on_while_nothing_changes(
 )
 def test_a_session_ends_when_it_may_no_longer_be(admissions, session, change, told):
     change()
-    [(comp_id, text)] = still_live(admissions, timezone.now()).items()
+    [(comp_id, text)] = reasons_to_end(admissions, timezone.now()).items()
     assert comp_id == "PARTNER001"
     assert told in text
 
@@ -316,20 +316,20 @@ def test_a_session_ends_when_it_may_no_longer_be(admissions, session, change, to
 def test_a_session_ends_when_its_key_expires(admissions, session):
     at = timezone.now()
     ApiKey.objects.update(expires_at=at + timedelta(minutes=1))
-    assert still_live(admissions, at) == {}
-    assert list(still_live(admissions, at + timedelta(minutes=1))) == ["PARTNER001"]
+    assert reasons_to_end(admissions, at) == {}
+    assert list(reasons_to_end(admissions, at + timedelta(minutes=1))) == ["PARTNER001"]
 
 
 def test_grants_follow_the_database(world: World, admissions, session, acme):
     listed = str(world.listed.pk)
     assert not session.caller.may_see(listed)
     IssuerGrant.objects.create(partner=acme, issuer=world.listed)
-    still_live(admissions, timezone.now())
+    reasons_to_end(admissions, timezone.now())
     assert session.caller.granted_issuers == {listed}
     assert session.caller.may_see(listed)
     IssuerGrant.objects.create(partner=acme, issuer=None)
-    still_live(admissions, timezone.now())
+    reasons_to_end(admissions, timezone.now())
     assert session.caller.may_see(str(world.quiet.pk))
     IssuerGrant.objects.filter(partner=acme).delete()
-    still_live(admissions, timezone.now())
+    reasons_to_end(admissions, timezone.now())
     assert not session.caller.may_see(listed)

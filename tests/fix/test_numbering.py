@@ -11,9 +11,9 @@ NEVER = 0.1
 
 
 def taken() -> threading.Lock:
-    turn = threading.Lock()
-    turn.acquire()
-    return turn
+    send_lock = threading.Lock()
+    send_lock.acquire()
+    return send_lock
 
 
 def test_a_message_waits_for_the_answer_to_the_logon(monkeypatch):
@@ -33,9 +33,9 @@ def test_a_message_waits_no_longer_than_an_answer_may_take(monkeypatch):
     held, sent = Numbering(), threading.Event()
     began = time.monotonic()
     held.hold()
-    turn = taken()
-    held.send(sent.set, turn)
-    assert turn.locked()
+    send_lock = taken()
+    held.send(sent.set, send_lock)
+    assert send_lock.locked()
     assert sent.is_set()
     assert time.monotonic() - began >= 0.2
 
@@ -49,12 +49,12 @@ def test_it_is_at_rest_when_nothing_is_being_sent():
 
 def test_nobody_waits_for_a_session_that_waits(monkeypatch):
     monkeypatch.setattr(sequence_reset, "HELD_SECONDS", PATIENCE_SECONDS)
-    held, sent, turn = Numbering(), threading.Event(), taken()
+    held, sent, send_lock = Numbering(), threading.Event(), taken()
     held.hold()
-    sender = threading.Thread(target=held.send, args=(sent.set, turn))
+    sender = threading.Thread(target=held.send, args=(sent.set, send_lock))
     sender.start()
-    assert turn.acquire(timeout=PATIENCE_SECONDS)
-    turn.release()
+    assert send_lock.acquire(timeout=PATIENCE_SECONDS)
+    send_lock.release()
     assert not sent.is_set()
     held.go_on()
     sender.join(PATIENCE_SECONDS)

@@ -7,21 +7,23 @@ import pytest
 from marketdata.books.livebook import LiveBook
 from marketdata.fix.acceptor.requests import (
     Directory,
+    InstrumentKey,
     MarketDataRequest,
-    Named,
     RequestRefused,
-    books_asked_for,
     is_request_id,
+    requested_books,
 )
 
 LUM = LiveBook(uuid4(), "LUM", "FR0000120271", "Lumen", str(uuid4()), True)
 ORB = LiveBook(uuid4(), "ORB", None, "Orbit", str(uuid4()), True)
-REQUEST = MarketDataRequest("R1", "1", 0, "1", "", ("0", "1", "2"), (Named("LUM"),))
+REQUEST = MarketDataRequest(
+    "R1", "1", 0, "1", "", ("0", "1", "2"), (InstrumentKey("LUM"),)
+)
 
 
 def asked_for(active=None, books=(LUM, ORB), **fields):
     request = REQUEST._replace(**fields)
-    return books_asked_for(request, active or {}, Directory(books))
+    return requested_books(request, active or {}, Directory(books))
 
 
 def refusal(active=None, books=(LUM, ORB), **fields):
@@ -33,9 +35,9 @@ def refusal(active=None, books=(LUM, ORB), **fields):
 @pytest.mark.parametrize(
     "named",
     [
-        Named("ORB"),
-        Named("[N/A]", str(ORB.token_id), "8"),
-        Named("ORB", "what else is said does not matter", "4"),
+        InstrumentKey("ORB"),
+        InstrumentKey("[N/A]", str(ORB.token_id), "8"),
+        InstrumentKey("ORB", "what else is said does not matter", "4"),
     ],
 )
 def test_finds_an_instrument_by_its_symbol_or_its_id(named):
@@ -43,20 +45,31 @@ def test_finds_an_instrument_by_its_symbol_or_its_id(named):
 
 
 def test_finds_an_instrument_by_its_isin():
-    assert asked_for(instruments=(Named("[N/A]", "FR0000120271", "4"),)) == [LUM]
+    assert asked_for(instruments=(InstrumentKey("[N/A]", "FR0000120271", "4"),)) == [
+        LUM
+    ]
 
 
 def test_an_instrument_named_twice_is_subscribed_once():
-    named = (Named("LUM"), Named("ORB"), Named("[N/A]", "FR0000120271", "4"))
+    named = (
+        InstrumentKey("LUM"),
+        InstrumentKey("ORB"),
+        InstrumentKey("[N/A]", "FR0000120271", "4"),
+    )
     assert asked_for(instruments=named) == [LUM, ORB]
 
 
 @pytest.mark.parametrize(
     "named",
-    [Named("NIX"), Named("[N/A]", "FR0000120271", "8"), Named("[N/A]"), Named("lum")],
+    [
+        InstrumentKey("NIX"),
+        InstrumentKey("[N/A]", "FR0000120271", "8"),
+        InstrumentKey("[N/A]"),
+        InstrumentKey("lum"),
+    ],
 )
 def test_one_unknown_instrument_refuses_all(named):
-    reason, text = refusal(instruments=(Named("LUM"), named))
+    reason, text = refusal(instruments=(InstrumentKey("LUM"), named))
     assert reason == "0"
     assert text.startswith("Unknown symbol")
 
@@ -71,7 +84,7 @@ def test_one_unknown_instrument_refuses_all(named):
         ({"entry_types": ("0", "4")}, "8"),
         ({"entry_types": ()}, "8"),
         ({"instruments": ()}, "0"),
-        ({"instruments": tuple(Named(f"T{n}") for n in range(51))}, "2"),
+        ({"instruments": tuple(InstrumentKey(f"T{n}") for n in range(51))}, "2"),
     ],
 )
 def test_a_value_out_of_the_rules_is_refused_with_its_reason(fields, reason):

@@ -26,7 +26,7 @@ def write(token: Token, *messages: Message) -> int:
 def heard_by(feed: Feed) -> list[set[str]]:
     """The symbols of each round."""
     rounds: list[set[str]] = []
-    feed.listen(lambda books: rounds.append({book.symbol for book in books}))
+    feed.subscribe(lambda books: rounds.append({book.symbol for book in books}))
     return rounds
 
 

@@ -49,7 +49,7 @@ def test_follows_what_is_written_and_says_which_books_changed(token, listed, sta
 def test_the_bell_wakes_it_at_once(token, started, never):
     feed = started()
     book = feed.books[token.pk]
-    until(lambda: feed.listener.channel is not None)
+    until(lambda: feed.growth.channel is not None)
     for number in range(1, 41):
         write(token, bid(1000, number))
         until(lambda number=number: book.sequence == number)
@@ -57,9 +57,9 @@ def test_the_bell_wakes_it_at_once(token, started, never):
 
 def test_a_bell_for_nothing_and_one_in_another_tongue_are_passed_over(token, started):
     feed = started()
-    until(lambda: feed.listener.channel is not None)
+    until(lambda: feed.growth.channel is not None)
     for payload in (b"\xff", b"LUM", b"00000000-0000-7000-8000-000000000000"):
-        feed.listener.client.publish(channel(), payload)
+        feed.growth.client.publish(channel(), payload)
     write(token, bid(1000, 5))
     until(lambda: feed.books[token.pk].sequence == 1)
     assert feed.is_alive
@@ -71,7 +71,7 @@ def test_ends_before_the_next_look_with_redis_and_without(
     for url in (settings.REDIS_URL, NOWHERE):
         settings.REDIS_URL = url
         feed = started()
-        until(lambda feed=feed: feed.listener.channel or feed.listener.outage.is_on)
+        until(lambda feed=feed: feed.growth.channel or feed.growth.outage.is_on)
         feed.stopping.set()
         until(lambda feed=feed: not feed.is_alive)
 

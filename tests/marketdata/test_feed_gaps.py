@@ -69,7 +69,7 @@ def test_another_book_takes_the_place_when_the_log_went_another_way(
     write(token, bid(1000, 1), bid(999, 1), bid(998, 1), bid(997, 1))
     feed = started()
     rounds: list[set[LiveBook]] = []
-    feed.listen(lambda books: rounds.append(set(books)))
+    feed.subscribe(lambda books: rounds.append(set(books)))
     book = feed.books[token.pk]
     with unguarded():
         take_back(token, 1, *(bid(900 + number, 9) for number in range(more)))

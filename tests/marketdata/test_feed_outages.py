@@ -33,7 +33,7 @@ def test_follows_with_each_look_without_redis(
 
     monkeypatch.setattr(Feed, "look", counted)
     feed = started()
-    until(lambda: feed.listener.outage.is_on)
+    until(lambda: feed.growth.outage.is_on)
     for number in (1, 2):
         write(token, bid(1000, number))
         # One look may have begun before; the next one has begun since.
@@ -50,14 +50,14 @@ def test_hears_the_bell_again_after_redis_hung_up(token, started, caplog, monkey
     caplog.set_level(logging.INFO, "marketdata.books.listen")
     feed = started()
     book = feed.books[token.pk]
-    until(lambda: feed.listener.channel is not None)
-    client = feed.listener.client
+    until(lambda: feed.growth.channel is not None)
+    client = feed.growth.client
     number = client.connection_pool.connection_kwargs["db"]
     for one in client.client_list(_type="pubsub"):
         if one["db"] == str(number):
             client.client_kill_filter(_id=one["id"])
-    until(lambda: feed.listener.outage.is_on)
-    until(lambda: feed.listener.channel is not None)
+    until(lambda: feed.growth.outage.is_on)
+    until(lambda: feed.growth.channel is not None)
     monkeypatch.setattr(feed_module, "LOOK_SECONDS", 100_000.0)
     until(lambda: feed.look_at > monotonic() + 1_000)
     write(token, bid(1000, 1))

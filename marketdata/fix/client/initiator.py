@@ -81,7 +81,7 @@ class Initiator:
     """One session; its sequence numbers start anew with each Logon (141=Y).
 
     `sender` is our CompID (49), `target` theirs (56), `key` the whole API key (554).
-    `heard` and `said` are called with the bytes of each message, in and out.
+    `on_receive` and `on_send` are called with the bytes of each message.
     """
 
     host: str
@@ -91,8 +91,8 @@ class Initiator:
     key: str = field(repr=False)
     tls: ssl.SSLContext | None = None
     heartbeat: int = HEARTBEAT_SECONDS
-    heard: Callable[[bytes], object] = lambda raw: None
-    said: Callable[[bytes], object] = lambda raw: None
+    on_receive: Callable[[bytes], object] = lambda raw: None
+    on_send: Callable[[bytes], object] = lambda raw: None
 
     first: bytes = field(default=b"", init=False)
     """The first bytes that came: they tell what answers, where it is not FIX."""
@@ -228,7 +228,7 @@ class Initiator:
         )
         if self.socket is None:
             raise Disconnected("there is no connection")
-        self.said(message)
+        self.on_send(message)
         try:
             self.socket.settimeout(ANSWER_SECONDS)
             self.socket.sendall(message)
@@ -273,7 +273,7 @@ class Initiator:
             self.tested = False
             self.first = self.first or data
             self.decoder.feed(data)
-        self.heard(message.raw)
+        self.on_receive(message.raw)
         return message
 
     def keep_alive(self, now: float) -> None:

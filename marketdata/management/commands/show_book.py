@@ -78,7 +78,7 @@ examples:
         """Draw the book whenever it has changed; what was seen, when it is over."""
         changed = Event()
         feed = Feed([token.pk])
-        feed.listen(lambda books: changed.set())
+        feed.subscribe(lambda books: changed.set())
         feed.start()
         try:
             if token.pk not in feed.books:
