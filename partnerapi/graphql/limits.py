@@ -28,6 +28,7 @@ from partnerapi.core.errors import (
 from partnerapi.graphql.selections import Selection
 
 MAX_INTROSPECTIONS = 10
+MAX_MUTATIONS = 1
 
 
 def check_counts(document: DocumentNode) -> None:
@@ -71,12 +72,11 @@ def check_mutations(selection: Selection) -> None:
         MaxMutationsExceeded
     """
     fields = [f for f in selection.fields(selection.type.name) if f.selection]
-    maximum = settings.PARTNER_API_MAX_MUTATIONS
-    if len(fields) > maximum:
+    if len(fields) > MAX_MUTATIONS:
         raise MaxMutationsExceeded(
             f"The operation has {len(fields)} mutations; send each in a request of its "
             "own, with its own Idempotency-Key.",
-            maximum=maximum,
+            maximum=MAX_MUTATIONS,
         )
 
 
