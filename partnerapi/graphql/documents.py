@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
+from cachetools import LRUCache
 from django.conf import settings
 from graphql import (
     DocumentNode,
@@ -23,7 +25,6 @@ from graphql import (
 )
 from graphql.execution.values import get_variable_values
 
-from partnerapi.core.bounded import Cache
 from partnerapi.core.errors import (
     BadUserInput,
     MaxDepthExceeded,
@@ -199,10 +200,14 @@ class Document:
     def keep(self) -> None:
         """Keep the document for next time, if it is of ordinary length."""
         if len(self.key[1]) <= CACHED_TEXT_LENGTH:
-            documents.keep(self.key, self, self.size)
+            with lock:
+                documents[self.key] = self
 
 
-documents: Cache[Document] = Cache(CACHED_SIZE)
+documents: LRUCache[tuple[GraphQLSchema, str], Document] = LRUCache(
+    CACHED_SIZE, getsizeof=lambda document: document.size
+)
+lock = Lock()
 
 
 def prepare(
@@ -248,7 +253,8 @@ def coerce(
 
 def read_document(schema: GraphQLSchema, text: str) -> Document:
     """Parse, count, validate, or find what came of it last time."""
-    document = documents.get((schema, text))
+    with lock:
+        document = documents.get((schema, text))
     if document is None:
         document = Document(schema, text, *read(schema, text))
         document.keep()

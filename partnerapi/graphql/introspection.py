@@ -2,9 +2,11 @@
 
 from collections.abc import Hashable
 from hashlib import sha256
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
+from cachetools import LRUCache
 from graphql import (
     DocumentNode,
     OperationDefinitionNode,
@@ -15,7 +17,6 @@ from graphql import (
     print_ast,
 )
 
-from partnerapi.core.bounded import Cache
 from partnerapi.core.errors import MaxCostExceeded
 from partnerapi.graphql.selections import Reach, SelectedField, Selection
 
@@ -109,7 +110,8 @@ class Question:
         return self.schema, sha256(self.digest + used.encode()).digest()
 
 
-results: Cache[dict[str, Any]] = Cache(MAX_RESULTS)
+results: LRUCache[Hashable, dict[str, Any]] = LRUCache(MAX_RESULTS)
+lock = Lock()
 
 
 def introspect(
@@ -126,7 +128,8 @@ def introspect(
         GraphQLError: an argument is null that must not be.
     """
     key = question.key(variables)
-    data = results.get(key)
+    with lock:
+        data = results.get(key)
     if data is None:
         alone = OperationDefinitionNode(
             operation=operation.operation,
@@ -139,5 +142,6 @@ def introspect(
         if answered.errors:
             raise answered.errors[0]
         data = answered.data or {}
-        results.keep(key, data, size=1)
+        with lock:
+            results[key] = data
     return data[question.field.key]

@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from cachetools import LRUCache
 from graphql import get_introspection_query
 
-from partnerapi.core.bounded import Cache
 from partnerapi.graphql import documents as engine
 from partnerapi.graphql.documents import Prepared, Refused, documents, prepare
 from partnerapi.graphql.execution import execute
@@ -32,41 +32,27 @@ def ask(text: str, variables: dict[str, Any] | None = None) -> Any:
     return result.data
 
 
-def test_those_used_longest_ago_make_room():
-    cache: Cache[str] = Cache(10)
-    cache.keep("a", "A", 4)
-    cache.keep("b", "B", 4)
-    assert cache.get("a") == "A"
-    cache.keep("c", "C", 4)
-    assert [cache.get(key) for key in "abc"] == ["A", None, "C"]
-    cache.keep("a", "A", 7)
-    assert [cache.get(key) for key in "abc"] == ["A", None, None]
-    cache.keep("d", "D", 11)
-    assert [*cache.entries] == []
-    assert cache.cache_info() == (4, 3, 10, 0)
-
-
 def test_different_introspections_are_kept_in_a_bounded_number():
     wide = " ".join(f"t{number}: type {{ kind }}" for number in range(4))
     for number in range(MAX_RESULTS + 8):
         inside = f"{{ types {{ x{number}: name fields {{ {wide} }} }} }}"
         data = ask(f"{{ __schema {inside} }}")
         assert len(data["__schema"]["types"]) == len(schema.type_map)
-    assert len(results.entries) == results.size == MAX_RESULTS
+    assert len(results) == MAX_RESULTS
 
 
 def test_names_of_types_do_not_add_up():
     query = "query ($n: String!) { __type(name: $n) { name } }"
     for number in range(MAX_RESULTS + 8):
         assert ask(query, {"n": f"x{number}" * 10_000}) == {"__type": None}
-    assert len(results.entries) == MAX_RESULTS
-    assert {len(digest) for _, digest in results.entries} == {32}
+    assert len(results) == MAX_RESULTS
+    assert {len(digest) for _, digest in results} == {32}
 
 
 def test_an_introspection_is_answered_once_for_all_who_ask_it():
     first = ask(get_introspection_query())
     other = ask("# another\n" + get_introspection_query())
-    assert len(results.entries) == 1
+    assert len(results) == 1
     assert other["__schema"] is first["__schema"]
 
 
@@ -86,9 +72,9 @@ def test_only_the_variables_that_it_uses_tell_introspections_apart():
         assert ask(query, {"first": first, "n": "Issuer"}) == issuer
         assert ask(query, {"first": first, "n": "Token"}) == token
         assert ask(query, {"first": first, "s": True}) == {"__type": {"kind": "OBJECT"}}
-    assert len(results.entries) == 3
+    assert len(results) == 3
     assert ask(query.replace("kind", "")) == {"__type": {"name": "Issuer"}}
-    assert len(results.entries) == 4
+    assert len(results) == 4
 
 
 @pytest.mark.parametrize(
@@ -103,22 +89,31 @@ def test_only_the_variables_that_it_uses_tell_introspections_apart():
 def test_documents_are_kept_up_to_a_sum_of_characters(
     text: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(documents, "maximum", 2_000)
+    few: LRUCache[Any, Any] = LRUCache(2_000, getsizeof=lambda document: document.size)
+    monkeypatch.setattr(engine, "documents", few)
     for number in range(30):
         with suppress(Refused):
             prepare(schema, text.replace("#", str(number)), None, {})
-    kept = [size for _, size in documents.entries.values()]
-    assert documents.size == sum(kept)
-    assert 2_000 - max(kept) < documents.size <= 2_000
+    kept = [document.size for document in few.values()]
+    assert few.currsize == sum(kept)
+    assert 2_000 - max(kept) < few.currsize <= 2_000
+
+
+def test_the_document_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch):
+    few: LRUCache[Any, Any] = LRUCache(3 * 200, getsizeof=lambda document: 200)
+    monkeypatch.setattr(engine, "documents", few)
+    for name in "abcad":
+        prepare(schema, f"{{ {name}: __typename }}", None, {})
+    assert {text[2] for _, text in few} == {"a", "c", "d"}
 
 
 def test_a_long_document_is_not_kept():
     prepare(schema, "{ __typename }" + " " * engine.CACHED_TEXT_LENGTH, None, {})
-    assert len(documents.entries) == 0
+    assert len(documents) == 0
 
 
 def plans(text: str) -> int:
-    [operation] = documents.entries[schema, text][0].operations
+    [operation] = documents[schema, text].operations
     return len(operation.plans)
 
 
@@ -131,8 +126,7 @@ def test_plans_count_with_their_document(monkeypatch: pytest.MonkeyPatch):
     for setting in range(2**7):
         variables = {name: bool(setting >> n & 1) for n, name in enumerate(names)}
         assert isinstance(prepare(schema, text, None, variables), Prepared)
-    document, size = documents.entries[schema, text]
-    assert document.size == size == documents.size <= 2_000
+    assert documents[schema, text].size == documents.currsize <= 2_000
     assert 10 <= plans(text) < 2**7
 
 
