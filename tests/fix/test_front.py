@@ -17,7 +17,7 @@ from django.db import connection, transaction
 
 from accounts.models import ApiKey
 from marketdata.fix.acceptor import listener as front_module
-from marketdata.fix.acceptor import proxy, sparing_log
+from marketdata.fix.acceptor import proxy
 from marketdata.fix.acceptor.listener import Front
 from marketdata.fix.acceptor.logon import (
     CREDENTIALS_REFUSED,
@@ -26,6 +26,7 @@ from marketdata.fix.acceptor.logon import (
 )
 from marketdata.fix.acceptor.sockets import source, tls_context
 from marketdata.fix.protocol import wire
+from partnerapi.core import sparing_log
 from tests.fix.peers import Echo, Partner, echo, logon
 
 

@@ -34,7 +34,7 @@ from marketdata.fix.acceptor.first_message import (
 from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, NotForUs
 from marketdata.fix.acceptor.proxy import Passage
 from marketdata.fix.acceptor.sockets import listen, source
-from marketdata.fix.acceptor.sparing_log import SparingLog
+from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
 
