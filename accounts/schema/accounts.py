@@ -19,19 +19,19 @@ from partnerapi.graphql.relay import (
 )
 from partnerapi.graphql.resolvers import checked, needs
 from partnerapi.graphql.scalars import Time
-from partnerapi.graphql.statements import Key, List
+from partnerapi.graphql.statements import OrderedList, OrderKey
 
-ACCOUNTS = List(
+ACCOUNTS = OrderedList(
     "accounts",
     "Account",
     models.Account,
-    (Key("accounts_account.created_at", "timestamptz"),),
+    (OrderKey("accounts_account.created_at", "timestamptz"),),
 )
-STATUS_HISTORY = List(
+STATUS_HISTORY = OrderedList(
     "statusHistory",
     "AccountStatusChange",
     models.AccountStatusChange,
-    (Key("accounts_accountstatuschange.number", "bigint"),),
+    (OrderKey("accounts_accountstatuschange.number", "bigint"),),
     parent="account_id",
 )
 REASON_LENGTH = 500
