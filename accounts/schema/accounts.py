@@ -192,7 +192,7 @@ class UpdateAccountStatusPayload(graphene.ObjectType):
 
 
 class Change:
-    """What a change has come to; the account is read as far as it is selected."""
+    """The result of updateAccountStatus; the account is read only where selected."""
 
     def __init__(self, account, previous_status):
         self.account_id = str(account.id)
@@ -201,7 +201,7 @@ class Change:
 
 
 def check_update(context, input):
-    """Refuse what could never be carried out, before the idempotency key is claimed."""
+    """Refuse what can never succeed before the idempotency key is claimed."""
     check_scope(context.caller, Scope.ACCOUNTS_WRITE)
     reason = input.get("reason")
     if reason and len(reason) > REASON_LENGTH:
