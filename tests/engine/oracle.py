@@ -5,11 +5,11 @@ from typing import Any
 from graphql import ExecutionResult, GraphQLResolveInfo, execute_sync, get_named_type
 from graphql.type import is_composite_type
 
-from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.resolvers import Info
 
 
-def execute_by_graphql_core(prepared: Prepared, context: Any) -> ExecutionResult:
+def execute_by_graphql_core(prepared: PreparedRequest, context: Any) -> ExecutionResult:
     """Run a prepared request depth first, each batch resolver with one parent."""
     operation = prepared.operation
     source = prepared.plan.selection.source

@@ -10,7 +10,7 @@ from cachetools import LRUCache
 from graphql import get_introspection_query
 
 from partnerapi.graphql import documents as engine
-from partnerapi.graphql.documents import Prepared, Refused, documents, prepare
+from partnerapi.graphql.documents import PreparedRequest, Refused, documents, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.introspection import MAX_RESULTS, results
 from partnerapi.schema import schema
@@ -125,7 +125,7 @@ def test_plans_count_with_their_document(monkeypatch: pytest.MonkeyPatch):
     text = f'query ({defined}) {{ {fields} issuer(slug: "a") {{ id }} }}'
     for setting in range(2**7):
         variables = {name: bool(setting >> n & 1) for n, name in enumerate(names)}
-        assert isinstance(prepare(schema, text, None, variables), Prepared)
+        assert isinstance(prepare(schema, text, None, variables), PreparedRequest)
     assert documents[schema, text].size == documents.currsize <= 2_000
     assert 10 <= plans(text) < 2**7
 

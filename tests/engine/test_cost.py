@@ -74,8 +74,11 @@ def test_a_list_is_as_long_as_its_argument():
     assert cost(listed, "{ holders { x } }") == 3
     assert cost(listed, '{ holders(names: ["a", "b"]) { x } }') == 2
     assert cost(listed, "{ holders(names: []) { x } }") == 1
+    assert cost(listed, '{ holders(names: "a") { x } }') == 1
+    assert cost(listed, "{ holders(names: null) { x } }") == 3
     by_variable = "query ($n: [String]) { holders(names: $n) { x } }"
     assert cost(listed, by_variable, n=["a"] * 9) == 9
+    assert cost(listed, by_variable) == 3
 
 
 def test_leaves_cost_nothing_unless_they_say_so():

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from graphql import is_interface_type, is_object_type
 
-from partnerapi.graphql.documents import Prepared, Refused, prepare
+from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.schema import schema
 from tests.characters import Ask, World
 
@@ -24,7 +24,7 @@ def refusal(query: str, variables: dict[str, Any] | None = None) -> tuple[str, A
 
 
 def accepted(query: str, variables: dict[str, Any] | None = None) -> bool:
-    return isinstance(prepare(schema, query, None, variables or {}), Prepared)
+    return isinstance(prepare(schema, query, None, variables or {}), PreparedRequest)
 
 
 FIGURES = "issuers(first: 50) { nodes { financialData(first: 4) { nodes { year } } } }"

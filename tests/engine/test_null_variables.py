@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from partnerapi.graphql.documents import Prepared, Refused, prepare
+from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.schema import schema
 from tests.characters import Ask, World
@@ -111,8 +111,8 @@ def test_an_input_field_fails_before_anything_happens(partner: Ask, world: World
 
 def test_a_refused_setting_does_not_stand_in_for_another():
     query = "query ($v: Boolean = true) { __typename @skip(if: $v) }"
-    assert isinstance(prepare(schema, query, None, {}), Prepared)
+    assert isinstance(prepare(schema, query, None, {}), PreparedRequest)
     for _ in range(2):
         with pytest.raises(Refused):
             prepare(schema, query, None, NULL)
-    assert isinstance(prepare(schema, query, None, {"v": False}), Prepared)
+    assert isinstance(prepare(schema, query, None, {"v": False}), PreparedRequest)

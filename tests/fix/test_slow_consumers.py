@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from marketdata.fix.acceptor import session as sessions
+from marketdata.fix.acceptor import window
 from marketdata.fix.protocol.rules import (
     PROBE_BYTES,
     SLOW_CONSUMER,
@@ -28,7 +29,7 @@ from tests.waiting import PATIENCE_SECONDS, until
 def bench(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Bench]:
     settings.FIX_CONFLATION_MS = 20
     # No session ends for want of an answer that a busy machine is late to give.
-    monkeypatch.setattr(sessions, "CREDIT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(window, "CREDIT_SECONDS", PATIENCE_SECONDS)
     with running_engine([new_book("LUM"), new_book("ORB")]) as bench:
         yield bench
 
@@ -55,7 +56,7 @@ def flood(bench, book, session, until):
 
 def test_sending_stops_at_the_window_and_the_session_ends(bench, monkeypatch):
     # Ten seconds of the rules are long for a test.
-    monkeypatch.setattr(sessions, "CREDIT_SECONDS", 1.0)
+    monkeypatch.setattr(window, "CREDIT_SECONDS", 1.0)
     book = deep(bench, "LUM")
     other = bench.client(1)
     other.logon()
@@ -112,8 +113,8 @@ def test_answers_that_wait_end_the_session(bench, monkeypatch):
         assert not session.logout_reason
         assert len(session.answers) == 1
         client.send("x", (320, "L1"), (559, 4))
-        until(lambda: session.ending)
-        assert session.ending == TOO_MANY_ANSWERS
+        until(lambda: session.logout_reason)
+        assert session.logout_reason == TOO_MANY_ANSWERS
         assert len(session.answers) == 1
 
 
@@ -137,5 +138,5 @@ def test_trades_that_wait_end_the_session(bench):
         for _ in range(12):
             bench.trade(book, 190)
             time.sleep(0.03)
-        until(lambda: session.ending)
-        assert session.ending == TOO_MANY_TRADES
+        until(lambda: session.logout_reason)
+        assert session.logout_reason == TOO_MANY_TRADES

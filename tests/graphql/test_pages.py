@@ -23,7 +23,7 @@ from partnerapi.graphql.cursors import encode_cursors
 from partnerapi.graphql.documents import prepare
 from partnerapi.graphql.pages import read_pages
 from partnerapi.graphql.resolvers import Info
-from partnerapi.graphql.statements import Key, List
+from partnerapi.graphql.statements import OrderedList, OrderKey
 from partnerapi.schema import schema
 from tests.characters import Ask, World
 
@@ -412,13 +412,13 @@ def test_pages_of_several_parents_are_each_their_own(world: World, stranger: Ask
 
 def test_a_nullable_column_takes_two_keys(world: World):
     """Drafts come last, and no row is met twice where the column is null."""
-    latest_first = List(
+    latest_first = OrderedList(
         "drafts",
         "Article",
         Article,
         (
-            Key("(issuers_article.published_at IS NULL)::integer", "bigint"),
-            Key("coalesce(issuers_article.published_at, 'epoch')", "timestamptz"),
+            OrderKey("(issuers_article.published_at IS NULL)::integer", "bigint"),
+            OrderKey("coalesce(issuers_article.published_at, 'epoch')", "timestamptz"),
         ),
         parent="issuer_id",
     )

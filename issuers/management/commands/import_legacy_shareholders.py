@@ -2,7 +2,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.management.people import active_staff
+from accounts.management.people import active_staff, add_staff
 from issuers.legacy.import_csv import import_legacy_shareholders
 from issuers.models import Issuer
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, importing
@@ -11,10 +11,10 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand, importing
 class Command(DryRunCommand):
     help = """Import an issuer's capitalization table from before the platform.
 
-A line is known by its reference: the same file again changes nothing, a corrected one
-brings PENDING lines up to date and keeps what they said. A DELIVERED line that differs
-is a problem; a line that a file leaves out stays. All or nothing: when a line is wrong,
-every wrong line is reported and none is written.
+The reference says which line it is. The same file again changes nothing; a corrected
+one updates PENDING lines and keeps what they said. A DELIVERED line that differs is a
+problem; a line that a file leaves out stays. All or nothing: when a line is wrong, the
+command reports every wrong line and writes none.
 
 examples:
   manage.py import_legacy_shareholders acme.csv --issuer acme \\
@@ -31,9 +31,7 @@ examples:
             "created_at (RFC 3339)",
         )
         parser.add_argument("--issuer", metavar="SLUG", required=True)
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who imports"
-        )
+        add_staff(parser)
 
     def handle(self, *, file, issuer, staff, dry_run, **options):
         actor = active_staff("--staff", staff).email
