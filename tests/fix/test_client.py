@@ -158,7 +158,7 @@ def test_answers_a_test_request_and_a_resend_request():
     said: list[bytes] = []
     with (
         counterpart(script) as port,
-        client_for(port=port, said=said.append) as client,
+        client_for(port=port, on_send=said.append) as client,
     ):
 
         def is_answered() -> bool:
