@@ -46,7 +46,7 @@ def test_follows_what_is_written_and_says_which_books_changed(token, listed, sta
     assert rounds == [{"LUM"}, {"LUM"}]
 
 
-def test_the_bell_wakes_it_at_once(token, started, never):
+def test_a_notification_wakes_it_at_once(token, started, never):
     feed = started()
     book = feed.books[token.pk]
     until(lambda: feed.growth.channel is not None)
@@ -55,7 +55,7 @@ def test_the_bell_wakes_it_at_once(token, started, never):
         until(lambda number=number: book.sequence == number)
 
 
-def test_a_bell_for_nothing_and_one_in_another_tongue_are_passed_over(token, started):
+def test_a_notification_of_another_token_or_of_no_token_is_ignored(token, started):
     feed = started()
     until(lambda: feed.growth.channel is not None)
     for payload in (b"\xff", b"LUM", b"00000000-0000-7000-8000-000000000000"):

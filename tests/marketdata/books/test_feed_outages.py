@@ -46,7 +46,7 @@ def test_follows_with_each_look_without_redis(
     ]
 
 
-def test_hears_the_bell_again_after_redis_hung_up(token, started, caplog, monkeypatch):
+def test_is_notified_again_after_redis_hung_up(token, started, caplog, monkeypatch):
     caplog.set_level(logging.INFO, "marketdata.books.listen")
     feed = started()
     book = feed.books[token.pk]
@@ -123,7 +123,7 @@ def test_an_outage_keeps_nothing_from_being_told_or_mended(
         bid_quantities=[1], ask_prices=[], ask_quantities=[],
     )  # fmt: skip
     with psycopg.connect(**connection.get_connection_params()) as session:
-        # Whoever wants to read snapshots waits, and gives up after two seconds.
+        # A reader of snapshots waits, and gives up after two seconds.
         session.execute("LOCK TABLE marketdata_booksnapshot")
         with unguarded():
             BookChange.objects.create(

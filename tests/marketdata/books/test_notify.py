@@ -1,4 +1,4 @@
-"""The bell that says in Redis which log has grown."""
+"""Notifications in Redis of the logs that have grown."""
 
 import contextlib
 import logging
@@ -37,16 +37,16 @@ def hearer() -> Iterator[Any]:
 
 
 def heard(hearer: Any) -> list[str]:
-    """Whose bell this thread has rung since the last time."""
+    """The tokens that were published since the last time."""
     # It goes the same way, and so comes after all of them.
     tell("PUBLISH", notify.channel(), "the last")
-    rung: list[str] = []
+    published: list[str] = []
     while message := hearer.get_message(timeout=PATIENCE_SECONDS):
         data = message["data"].decode()
         if data == "the last":
-            return rung
-        rung.append(data)
-    raise AssertionError(f"the last did not come, only {rung}")
+            return published
+        published.append(data)
+    raise AssertionError(f"the last did not come, only {published}")
 
 
 def test_databases_of_one_redis_share_no_channel(acme: Token, hearer: Any):
@@ -65,7 +65,7 @@ def test_each_call_rings_once_after_its_commit(acme: Token, hearer: Any):
     assert heard(hearer) == [token]
 
 
-def test_what_is_rolled_back_is_not_rung_for(acme: Token, hearer: Any):
+def test_what_is_rolled_back_is_not_published(acme: Token, hearer: Any):
     with transaction.atomic():
         record(acme.pk, [Message([bid(3, 1)])], "me")
         transaction.set_rollback(True)
@@ -92,7 +92,7 @@ def somewhere(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Lets so many seconds pass for the bell, whose clock stands still otherwise."""
+    """Lets so many seconds pass for the outage, whose clock stands still otherwise."""
     now = [0.0]
     monkeypatch.setattr(outages, "monotonic", lambda: now[0])
 
@@ -146,7 +146,7 @@ def test_a_silent_redis_is_asked_once_a_second(acme: Token, somewhere: Any, late
         assert asked() == 1
 
 
-def test_the_bell_rings_again_when_redis_is_back(
+def test_notifies_again_when_redis_is_back(
     acme: Token, hearer: Any, settings: Any, somewhere: Any, later: Any
 ):
     right = settings.CACHES

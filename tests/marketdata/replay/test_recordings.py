@@ -108,7 +108,7 @@ def test_decimals_may_vary_in_the_text(seed):
 
 
 def test_zeros_may_have_been_lost_after_the_checksum():
-    # The venue meant all decimals; whoever recorded it left trailing zeros out.
+    # The venue meant all decimals; the recorder left trailing zeros out.
     text = Venue("A/B", 25).recording(100)
     stripped = re.sub(r'(?<=[1-9])0+(?=",")', "", text)
     assert len(re.findall(r'[1-9]0+","', text)) > 100

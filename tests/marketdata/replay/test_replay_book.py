@@ -20,7 +20,7 @@ from tests.characters import World
 
 DRY = " (dry run: nothing was written)"
 HEADER = "time,message,kind,side,price_cents,quantity\n"
-TAPE = """\
+ROWS = """\
 2026-03-02T09:00:00Z,1,change,bid,1250,40
 2026-03-02T09:00:00Z,1,change,ask,1260,25
 2026-03-02T09:00:00Z,1,change,ask,1261,5
@@ -54,9 +54,9 @@ def token(world: World) -> Token:
 
 
 @pytest.fixture
-def tape(tmp_path):
+def monday(tmp_path):
     path = tmp_path / "monday.csv"
-    path.write_text(HEADER + TAPE)
+    path.write_text(HEADER + ROWS)
     return path
 
 
@@ -89,8 +89,8 @@ def levels(token):
     return set(found.values_list("side", "price_cents", "quantity"))
 
 
-def test_replays_a_csv_into_the_log(token, tape):
-    said = run(tape, "--token", "lum")
+def test_replays_a_csv_into_the_log(token, monday):
+    said = run(monday, "--token", "lum")
     assert said.startswith("LUM: recorded ")
     assert SUMMARY.fullmatch(said.removeprefix("LUM: recorded "))
     assert log(token) == CHANGES
@@ -103,7 +103,7 @@ def test_replays_a_csv_into_the_log(token, tape):
 
 
 def test_replays_json_lines_and_gzip(token, tmp_path):
-    rows = [line.split(",") for line in TAPE.split()]
+    rows = [line.split(",") for line in ROWS.split()]
     names = HEADER.strip().split(",")
     objects = [dict(zip(names, row, strict=True)) for row in rows]
     for number, row in enumerate(objects):
@@ -120,13 +120,13 @@ def test_replays_json_lines_and_gzip(token, tmp_path):
     assert levels(token) == LEVELS
 
 
-def test_a_dry_run_checks_and_writes_nothing(token, tape):
-    said = run(tape, "--token", "LUM", "--dry-run")
+def test_a_dry_run_checks_and_writes_nothing(token, monday):
+    said = run(monday, "--token", "LUM", "--dry-run")
     good = "monday.csv is good: "
     assert said.startswith(good)
     assert SUMMARY.fullmatch(said.removeprefix(good).removesuffix(DRY))
     assert log(token) == []
-    assert SUMMARY.search(run(tape, "--dry-run"))
+    assert SUMMARY.search(run(monday, "--dry-run"))
 
 
 def test_columns_may_stand_in_any_order(token, tmp_path):
@@ -139,10 +139,10 @@ def test_columns_may_stand_in_any_order(token, tmp_path):
     assert log(token) == [(1, 0, 1250, 40, True)]
 
 
-def test_leaves_a_book_alone_that_is_not_empty(token, tape):
-    run(tape, "--token", "LUM")
+def test_leaves_a_book_alone_that_is_not_empty(token, monday):
+    run(monday, "--token", "LUM")
     for more in ([], ["--dry-run"]):
-        refusal, _ = refused(tape, "--token", "LUM", *more)
+        refusal, _ = refused(monday, "--token", "LUM", *more)
         assert refusal == (
             "The book of LUM is not empty, it has 3 levels. Remove them first with "
             "--clear, or begin the file with a reset."
@@ -150,9 +150,9 @@ def test_leaves_a_book_alone_that_is_not_empty(token, tape):
     assert log(token) == CHANGES
 
 
-def test_clears_a_book_first_in_one_message(token, tape):
-    run(tape, "--token", "LUM")
-    run(tape, "--token", "LUM", "--clear")
+def test_clears_a_book_first_in_one_message(token, monday):
+    run(monday, "--token", "LUM")
+    run(monday, "--token", "LUM", "--clear")
     assert log(token)[6:9] == [
         (7, 0, 1260, 0, False),
         (8, 0, 1250, 0, False),
@@ -162,8 +162,8 @@ def test_clears_a_book_first_in_one_message(token, tape):
     assert levels(token) == LEVELS
 
 
-def test_a_reset_empties_the_book_in_its_message(token, tape, tmp_path):
-    run(tape, "--token", "LUM")
+def test_a_reset_empties_the_book_in_its_message(token, monday, tmp_path):
+    run(monday, "--token", "LUM")
     path = tmp_path / "tuesday.csv"
     path.write_text(
         HEADER
@@ -195,9 +195,9 @@ def test_replays_many_messages(token, tmp_path):
     assert [row[3] for row in found] == list(range(1, 1_703))
 
 
-def test_keeps_pace_with_the_recorded_time(token, tape):
+def test_keeps_up_with_the_recorded_time(token, monday):
     began = time.monotonic()
-    run(tape, "--token", "LUM", "--speed", "4")
+    run(monday, "--token", "LUM", "--speed", "4")
     assert time.monotonic() - began >= 0.25
     first, *_, last = BookChange.objects.order_by("sequence")
     assert (last.at - first.at).total_seconds() >= 0.24
@@ -205,9 +205,9 @@ def test_keeps_pace_with_the_recorded_time(token, tape):
 
 
 @pytest.mark.parametrize("speed", ["0", "-1", "nan", "inf", "fast"])
-def test_refuses_a_pace_that_is_none(speed, tape):
+def test_refuses_a_speed_that_is_none(speed, monday):
     with pytest.raises(CommandError, match=f"{speed} is not a number above 0"):
-        run(tape, "--token", "LUM", f"--speed={speed}")
+        run(monday, "--token", "LUM", f"--speed={speed}")
 
 
 def test_reports_every_wrong_row_and_writes_nothing(token, tmp_path):
@@ -280,7 +280,7 @@ def test_reports_every_wrong_row_and_writes_nothing(token, tmp_path):
 )
 def test_refuses_what_can_not_happen_to_the_book(token, tmp_path, row, problem):
     path = tmp_path / "bad.csv"
-    path.write_text(HEADER + TAPE + "\n" + row)
+    path.write_text(HEADER + ROWS + "\n" + row)
     _, problems = refused(path, "--token", "LUM")
     assert problems == [f"bad.csv, {problem}"]
     assert log(token) == []
@@ -309,13 +309,13 @@ def test_refuses_what_can_not_happen_to_the_book(token, tmp_path, row, problem):
             f"{2**63 - 1}",
         ),
         (
-            gzip.compress((HEADER + TAPE).encode())[:-12],
+            gzip.compress((HEADER + ROWS).encode())[:-12],
             "line 9: the compressed data can not be read on: Compressed file ended "
             "before the end-of-stream marker was reached; make the file anew",
         ),
     ],
 )
-def test_refuses_a_file_that_is_no_tape(tmp_path, content, problem):
+def test_refuses_a_file_of_another_kind(tmp_path, content, problem):
     path = tmp_path / "bad"
     path.write_bytes(content)
     _, problems = refused(path, "--dry-run")
@@ -330,16 +330,16 @@ def test_gives_up_after_a_hundred_problems(tmp_path):
     assert len(problems) == 100
 
 
-def test_needs_a_token_with_a_book(world, tape, tmp_path):
-    assert refused(tape)[0] == (
+def test_needs_a_token_with_a_book(world, monday, tmp_path):
+    assert refused(monday)[0] == (
         "Name the token whose book this becomes with --token SYMBOL, or only check the "
         "file with --dry-run."
     )
-    assert refused(tape, "--token", "LUM")[0] == (
+    assert refused(monday, "--token", "LUM")[0] == (
         "LUM is not on the secondary market and has no order book; "
         "open_secondary_market LUM opens one."
     )
-    assert refused(tape, "--token", "NONE")[0] == (
+    assert refused(monday, "--token", "NONE")[0] == (
         "There is no token NONE. The admin lists tokens with their symbols."
     )
     absent = tmp_path / "absent.csv"
@@ -358,13 +358,13 @@ def test_a_reset_of_an_empty_book_changes_nothing(token, tmp_path):
     assert log(token) == []
 
 
-def test_ended_early_it_says_what_stays(token, tape, monkeypatch):
+def test_ended_early_it_says_what_stays(token, monday, monkeypatch):
     def interrupt(seconds):
         if seconds:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(time, "sleep", interrupt)
-    refusal, _ = refused(tape, "--token", "LUM", "--speed", "1")
+    refusal, _ = refused(monday, "--token", "LUM", "--speed", "1")
     assert re.fullmatch(
         r"Ended early: 1 message, 3 changes, 0 trades in .* are recorded and stay\. "
         r"Run this again with --clear for the whole file\.",
@@ -440,7 +440,7 @@ def test_stops_where_somebody_else_writes_the_book(
     assert BookLevel.objects.filter(quantity=26).count() == 0
 
 
-def test_stops_where_somebody_else_wrote_before_it_began(token, tape, monkeypatch):
+def test_stops_where_somebody_else_wrote_before_it_began(token, monday, monkeypatch):
     def other_writer_then_read(current):
         monkeypatch.undo()
         books = read_books(current)
@@ -448,5 +448,5 @@ def test_stops_where_somebody_else_wrote_before_it_began(token, tape, monkeypatc
         return books
 
     monkeypatch.setattr(replay_book, "read_books", other_writer_then_read)
-    refusal, _ = refused(tape, "--token", "LUM")
+    refusal, _ = refused(monday, "--token", "LUM")
     assert refusal.startswith("LUM: change 7 was to be change 6. Somebody else writes")
