@@ -14,6 +14,7 @@ from issuers.legacy.import_csv import import_legacy_shareholders
 from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
 from issuers.register.captable import capitalization_tables
+from issuers.register.models import TokenLedgerHead
 from partnerapi.core.commands import importing
 from partnerapi.core.progress import untold
 from tests.issuers.register import empty_token, new_issuer, people
@@ -188,6 +189,19 @@ def test_an_import_of_companies_says_what_is_held(tmp_path):
         said = refused("import_issuers", file)
     assert said.startswith("Somebody else holds an issuer, and it did not come free")
     assert Issuer.objects.get().trading_location == "Paris"
+
+
+def test_a_command_that_writes_the_register_says_what_is_held(issuer):
+    User.objects.create_superuser(
+        STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
+    )
+    with transaction.atomic():
+        TokenLedgerHead.objects.select_for_update().get(token__symbol="ACM")
+        said = refused("mint", "ACM", "5", staff=STAFF, reason="Capital increase")
+    assert said == (
+        "Somebody else holds a token's ledger, and it did not come free (canceling "
+        "statement due to lock timeout). Nothing was written; run this again."
+    )
 
 
 def test_a_deadlock_is_told_too(issuer, tmp_path):
