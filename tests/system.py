@@ -14,6 +14,8 @@ from pathlib import Path
 import psutil
 from django.conf import settings
 
+from tests.waiting import PROGRAM_SECONDS
+
 
 def bare_environment() -> dict[str, str]:
     """The environment of somebody who has configured nothing."""
@@ -41,7 +43,7 @@ def refused(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PROGRAM_SECONDS,
     )
     assert ended.returncode == 1, ended
     assert ended.stdout == ""
@@ -91,4 +93,4 @@ def system(directory: Path, port: int) -> Iterator[System]:
         finally:
             if up.poll() is None:
                 up.terminate()
-            up.wait(timeout=60)
+            up.wait(PROGRAM_SECONDS)

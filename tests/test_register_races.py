@@ -18,9 +18,13 @@ from issuers.models import HolderBalance, LedgerAccount, TokenLedgerHead
 from issuers.verification import verify
 from partnerapi.engine.errors import RequestTimeout
 from tests.register import empty_token, new_issuer, people
+from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
 SECONDS = 4
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("patient_locks"),
+]
 
 
 def in_threads(count, work):
@@ -145,7 +149,8 @@ def test_a_reader_of_now_waits_for_a_writer_and_one_of_the_past_does_not(registe
         then = threading.Thread(target=ask, args=("then", past))
         now.start()
         then.start()
-        then.join(2)
+        then.join(PATIENCE_SECONDS)
+        until_waiting_for_a_lock()
         assert set(answers) == {"then"}
     now.join()
     assert [t.supply for t in answers["then"].tokens] == [2000, 2000]
@@ -184,7 +189,7 @@ def test_a_token_that_is_being_made_is_waited_for():
         token = Token.objects.create(issuer=issuer, name="N", symbol="N")
         reader = threading.Thread(target=ask)
         reader.start()
-        reader.join(0.1)
+        until_waiting_for_a_lock()
         assert answers == []
     reader.join()
     assert [t.token_id for t in answers[0].tokens] == [str(token.pk)]
@@ -218,15 +223,6 @@ def profiled():
     return users
 
 
-def wait_for_somebody_who_waits():
-    stop, waiting = monotonic() + 5, 0
-    with connection.cursor() as cursor:
-        while not waiting:
-            assert monotonic() < stop
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            [[waiting]] = cursor.fetchall()
-
-
 def test_a_profile_given_away_meanwhile_gets_no_account_for_its_old_user():
     old, new = profiled()
     given = threading.Event()
@@ -235,7 +231,7 @@ def test_a_profile_given_away_meanwhile_gets_no_account_for_its_old_user():
         with transaction.atomic():
             UserHolder.objects.filter(user=old).update(user=new)
             given.set()
-            wait_for_somebody_who_waits()
+            until_waiting_for_a_lock()
 
     def open_account():
         given.wait()
@@ -254,7 +250,7 @@ def test_a_profile_whose_account_is_being_opened_is_not_given_away():
         with transaction.atomic():
             ledger.holder_accounts([old.pk])
             opened.set()
-            wait_for_somebody_who_waits()
+            until_waiting_for_a_lock()
 
     def give():
         opened.wait()
