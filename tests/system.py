@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -23,8 +24,14 @@ def bare_environment() -> dict[str, str]:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    """One that stays free: the system gives nobody a port below 32768 unasked."""
+    while True:
+        port = 15_000 + secrets.randbelow(17_000)
+        with (
+            contextlib.suppress(OSError),
+            socket.create_server(("127.0.0.1", port)),
+        ):
+            return port
 
 
 def up_command(directory: Path, port: int) -> list[str]:

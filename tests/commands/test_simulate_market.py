@@ -18,6 +18,7 @@ from marketdata.models import BookChange, BookLevel, OrderBookHead, Trade
 from marketdata.orderbook import ASK, BID, Change, OrderBook
 from tests.characters import World
 from tests.register import new_issuer
+from tests.waiting import until
 
 FAST = ("--rate", "1000000")
 
@@ -174,12 +175,17 @@ def test_goes_on_when_the_database_has_not_taken_something(transactional_db, set
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_order(number: int, tokens: list[Token]):
     before = signal.getsignal(number)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
-    timer.start()
+
+    def end_it() -> None:
+        until(lambda: signal.getsignal(number) is not before)
+        os.kill(os.getpid(), number)
+
+    ending = threading.Thread(target=end_it)
+    ending.start()
     said = simulate("--rate", "100")
     assert re.fullmatch(r"[0-9]+ events on 3 tokens: .* in [0-9]+ s\.", said[-1])
     assert signal.getsignal(number) is before
-    timer.join()
+    ending.join()
 
 
 def test_ends_after_the_seconds_asked_for(tokens: list[Token]):
