@@ -1,9 +1,9 @@
 """Many writers and readers of one register at once."""
 
+import contextlib
 import random
 import threading
 from datetime import datetime
-from time import monotonic
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -20,7 +20,8 @@ from partnerapi.engine.errors import RequestTimeout
 from tests.register import empty_token, new_issuer, people
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
-SECONDS = 4
+BATCHES = 20
+WRITERS, READS = 4, 10
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("patient_locks"),
@@ -66,12 +67,11 @@ def register():
 
 def test_crossing_transfers_lose_nothing_and_never_deadlock(register):
     _, tokens, accounts = register
-    stop = monotonic() + SECONDS
     done, refused = [0] * 16, [0] * 16
 
     def cross(number):
         dice = random.Random(number)
-        while monotonic() < stop:
+        for _ in range(BATCHES):
             # Tokens and accounts in any order; some batches move more than there is.
             entries = []
             for _ in range(dice.randrange(1, 5)):
@@ -99,31 +99,31 @@ def test_crossing_transfers_lose_nothing_and_never_deadlock(register):
 
 def test_readers_among_writers_see_whole_tables_that_stay(register):
     issuer, tokens, accounts = register
-    stop = monotonic() + SECONDS
-    answers = []
+    written, answers = [], []
 
     def write(number):
         dice = random.Random(number)
-        while monotonic() < stop:
-            source, target = dice.sample(accounts, 2)
-            try:
+        try:
+            for _ in range(BATCHES):
+                source, target = dice.sample(accounts, 2)
                 # One unit of each token, always together.
-                ledger.record(
-                    [Entry(token, "TRANSFER", 1, source, target) for token in tokens],
-                    "me",
-                )
-            except InsufficientBalance:
-                continue
+                both = [Entry(token, "TRANSFER", 1, source, target) for token in tokens]
+                with contextlib.suppress(InsufficientBalance):
+                    ledger.record(both, "me")
+        finally:
+            written.append(number)
 
-    def read(number):
-        while monotonic() < stop:
+    def read():
+        least = READS
+        while least > 0 or len(written) < WRITERS:
+            least -= 1
             [table] = capitalization_tables([str(issuer.pk)], None, True)
             for holder in table.holders:
                 assert len({b.balance for b in holder.token_balances}) == 1
             assert [token.held for token in table.tokens] == [2000, 2000]
             answers.append(table)
 
-    assert in_threads(7, lambda n: read(n) if n % 2 else write(n)) == []
+    assert in_threads(7, lambda n: write(n) if n < WRITERS else read()) == []
     assert len(answers) > 20
     for table in answers[:: len(answers) // 20]:
         at = datetime.fromisoformat(table.date)
