@@ -18,8 +18,12 @@ from issuers.register.models import TokenLedgerHead
 from partnerapi.core.commands import importing
 from partnerapi.core.progress import untold
 from tests.issuers.register import empty_token, new_issuer, people
+from tests.waiting import until_waiting_for_a_lock
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("patient_locks"),
+]
 STAFF = "ana@example.com"
 HEADER = "reference,holder_email,token_symbol,number_of_shares,price_cents\n"
 COMPANIES = "name,isin,symbol,country,city\nAcme SA,FR0000131104,ACM,FR,{}\n"
@@ -99,7 +103,7 @@ def test_two_imports_of_one_file_at_once_import_it_once(issuer):
     with transaction.atomic():
         import_lines(issuer, "L-1", "L-2")
         thread, answers = elsewhere(lambda: import_lines(issuer, "L-1", "L-2"))
-        thread.join(0.2)
+        until_waiting_for_a_lock()
         assert answers == []
     thread.join()
     [changes] = answers
@@ -112,7 +116,7 @@ def test_two_files_of_one_issuer_at_once_bring_a_line_once(issuer):
     with transaction.atomic():
         import_lines(issuer, "L-1")
         thread, answers = elsewhere(lambda: import_lines(issuer, "L-1", "L-2"))
-        thread.join(0.2)
+        until_waiting_for_a_lock()
         assert answers == []
     thread.join()
     [changes] = answers
