@@ -1,4 +1,4 @@
-"""Compares the engine with graphql-core on generated documents.
+"""Compares our executor with graphql-core's on generated documents.
 
     python -m tests.engine.differences --documents 5000
 
@@ -76,14 +76,14 @@ def difference(ours: Any, theirs: Any) -> str:
     """The first error that differs, or the data that do."""
     for mine, other in zip_longest(ours[1], theirs[1]):
         if mine != other:
-            return f"engine: {mine}\ngraphql-core: {other}\n"
-    return f"engine: {ours[0]}\ngraphql-core: {theirs[0]}\n"
+            return f"ours: {mine}\ngraphql-core: {other}\n"
+    return f"ours: {ours[0]}\ngraphql-core: {theirs[0]}\n"
 
 
 def plain(result: ExecutionResult) -> Any:
     """Data with its keys' order; errors with message, path and cause, sorted.
 
-    graphql-core sorts them by their places in the document; the engine leaves them in
+    graphql-core sorts them by their places in the document; ours leaves them in
     the order in which a depth-first walk meets them.
     """
     errors = [
