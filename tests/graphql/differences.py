@@ -1,6 +1,6 @@
 """Compares our executor with graphql-core's on generated documents.
 
-    python -m tests.engine.differences --documents 5000
+    python -m tests.graphql.differences --documents 5000
 
 Prints how many differ in data, errors or paths (0 is right), and how many
 answered without errors.
@@ -20,10 +20,10 @@ from graphql import ExecutionResult, GraphQLSchema, parse, print_ast, validate
 
 from partnerapi.graphql.documents import Refused, prepare
 from partnerapi.graphql.execution import execute
-from tests.engine.oracle import execute_by_graphql_core
-from tests.engine.unreliable import reliable, schema, unreliable
 from tests.generated.documents import Request, plain_documents
 from tests.generated.shapes import Shapes
+from tests.graphql.oracle import execute_by_graphql_core
+from tests.graphql.unreliable import reliable, schema, unreliable
 
 SHARE_UNRELIABLE = 0.25
 
