@@ -84,12 +84,13 @@ def set_costs(schema: GraphQLSchema) -> None:
         if not isinstance(type_, GrapheneObjectType):
             continue
         declared = {
-            field.name or to_camel_case(name): getattr(field, "cost", None)
+            field.name or to_camel_case(name): field.cost
             for name, field in type_.graphene_type._meta.fields.items()
+            if hasattr(field, "cost")
         }
         is_mutation = type_ is schema.mutation_type
         for name, field in type_.fields.items():
-            cost = declared[name]
+            cost = declared.get(name)
             if wrong := error_of(cost, field, is_mutation):
                 raise TypeError(f"{type_.name}.{name} {wrong}.")
             if cost is None and is_composite_type(get_named_type(field.type)):

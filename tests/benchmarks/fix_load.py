@@ -226,7 +226,7 @@ def judge(readings: list[list[tuple[float, bytes]]], commits: Commits) -> Result
 def measure(sessions: int, books: int, seconds: float) -> tuple[Result, float, Table]:
     from django.conf import settings
 
-    from tests.marketdata.fix.acceptor import running_acceptor
+    from tests.marketdata.fix.acceptor_process import running_acceptor
     from tests.marketdata.fix.market import new_member, new_token
 
     symbols = [f"TKN{number:02d}" for number in range(books)]

@@ -19,7 +19,7 @@ from tests.chaos.book_logs import prune
 
 SNAPSHOT_EVERY = 5
 """Changes; in earnest more, so that these histories would have none."""
-REACH_SECONDS = 15.0
+REACH_SECONDS = 150.0
 NARROW = 6
 """Prices of a side, for books of which every level is often seen at the top."""
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from tests.chaos.installation import close_connection
 
-REST_SECONDS = 15.0
+REST_SECONDS = 150.0
 
 
 class End(NamedTuple):

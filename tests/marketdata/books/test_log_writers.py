@@ -44,7 +44,9 @@ def in_threads(count: int, work: Callable[[int], None]) -> list[BaseException]:
 
 
 @pytest.mark.parametrize("tokens", [1, WRITERS])
-def test_many_writers_lose_nothing_and_number_without_gaps(tokens: int):
+def test_many_writers_lose_nothing_and_number_without_gaps(
+    tokens: int, patient_locks: None
+):
     ids = [traded(f"T{number}").pk for number in range(tokens)]
     acknowledged: list[tuple[UUID, Recorded, list[Change], list[Deal]]] = []
 

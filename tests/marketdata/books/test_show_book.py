@@ -1,3 +1,4 @@
+import codecs
 import fcntl
 import io
 import json
@@ -10,7 +11,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -27,6 +27,7 @@ from marketdata.management.book_screen import BookScreen, depth_that_fits
 from partnerapi.core.times import to_rfc3339
 from tests.characters import START, Ask, World
 from tests.issuers.register import new_issuer
+from tests.waiting import PATIENCE_SECONDS, until
 
 ACTOR = "market@example.com"
 
@@ -190,18 +191,21 @@ class Terminal:
         )
         os.close(slave)
         self.seen = ""
+        self.decoder = codecs.getincrementaldecoder("utf-8")()
 
     def read_until(self, text: str) -> None:
-        deadline = time.monotonic() + 30
-        while text not in self.seen:
-            assert time.monotonic() < deadline, self.seen
+        def has_come() -> bool:
             if select.select([self.master], [], [], 0.1)[0]:
-                self.seen += os.read(self.master, 65536).decode()
+                self.seen += self.decoder.decode(os.read(self.master, 65536))
+            return text in self.seen
+
+        if text not in self.seen:
+            until(has_come, lambda: self.seen)
 
     def end(self, number: int) -> None:
         self.process.send_signal(number)
         self.read_until(" s: changes")
-        _, errors = self.process.communicate(timeout=30)
+        _, errors = self.process.communicate(timeout=PATIENCE_SECONDS)
         assert (self.process.returncode, errors) == (0, "")
 
 

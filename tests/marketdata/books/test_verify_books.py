@@ -4,7 +4,6 @@ import io
 import random
 import re
 import threading
-from time import monotonic
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -20,6 +19,7 @@ from marketdata.management.commands.verify_books import Command
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Side
 from tests.issuers.register import new_issuer, unguarded_register
 from tests.marketdata.books.markets import ask, bid, traded
+from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RULES = 9
@@ -233,10 +233,13 @@ def test_books_that_are_being_written_and_pruned_are_sound():
     writer = threading.Thread(target=keep_writing)
     writer.start()
     try:
-        until = monotonic() + 3
-        while monotonic() < until:
+
+        def has_snapshot() -> bool:
             assert verify()[-1] == f"All {RULES} rules hold."
+            return OrderBookHead.objects.get(token=tokens[0]).last_snapshot > 0
+
+        for _ in range(5):
+            until(has_snapshot)
     finally:
         stop.set()
         writer.join()
-    assert OrderBookHead.objects.get(token=tokens[0]).last_snapshot > 0

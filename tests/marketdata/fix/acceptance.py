@@ -66,7 +66,7 @@ def main() -> None:
         scripts = [path for path in scripts if path.stem in options.only]
     with throw_away_installation(), tempfile.TemporaryDirectory() as directory:
         # Models can be imported from here on.
-        from tests.marketdata.fix.acceptor import running_acceptor
+        from tests.marketdata.fix.acceptor_process import running_acceptor
         from tests.marketdata.fix.market import new_member
 
         log = Path(directory) / "acceptor.log"

@@ -12,7 +12,7 @@ from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import Token
 from marketdata.models import FixSession
-from tests.marketdata.fix.acceptor import Acceptor, running_acceptor
+from tests.marketdata.fix.acceptor_process import Acceptor, running_acceptor
 from tests.marketdata.fix.market import Member, new_member, new_token
 
 

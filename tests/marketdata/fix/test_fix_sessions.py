@@ -117,7 +117,7 @@ def eight(keeps_rows: None, transactional_db: None) -> Iterator[list[Partner]]:
     Partner.objects.all().delete()
 
 
-def test_partners_who_bind_at_once_get_different_ones(eight, settings):
+def test_partners_who_bind_at_once_get_different_ones(patient_locks, eight, settings):
     settings.FIX_SESSIONS = 15
     refused = []
     together = threading.Barrier(len(eight))

@@ -19,6 +19,7 @@ from marketdata.management.commands.simulate_market import Market
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Trade
 from tests.characters import World
 from tests.issuers.register import new_issuer
+from tests.waiting import until
 
 FAST = ("--rate", "1000000")
 
@@ -175,20 +176,23 @@ def test_goes_on_when_the_database_has_not_taken_something(transactional_db, set
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_order(number: int, tokens: list[Token]):
     before = signal.getsignal(number)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
-    timer.start()
-    began = time.monotonic()
+
+    def end_it() -> None:
+        until(lambda: signal.getsignal(number) is not before)
+        os.kill(os.getpid(), number)
+
+    ending = threading.Thread(target=end_it)
+    ending.start()
     said = simulate("--rate", "100")
-    assert 0.4 < time.monotonic() - began < 5
     assert re.fullmatch(r"[0-9]+ events on 3 tokens: .* in [0-9]+ s\.", said[-1])
     assert signal.getsignal(number) is before
-    timer.join()
+    ending.join()
 
 
 def test_ends_after_the_seconds_asked_for(tokens: list[Token]):
     began = time.monotonic()
     simulate("--seconds", "0.3", "--rate", "50")
-    assert 0.3 <= time.monotonic() - began < 5
+    assert time.monotonic() - began >= 0.3
 
 
 def test_runs_only_in_a_sandbox(tokens: list[Token], settings):

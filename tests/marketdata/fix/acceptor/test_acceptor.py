@@ -26,7 +26,11 @@ from marketdata.fix.client.initiator import (
     tls_context,
 )
 from marketdata.models import FixSession
-from tests.marketdata.fix.acceptor import Acceptor, database_url, running_acceptor
+from tests.marketdata.fix.acceptor_process import (
+    Acceptor,
+    database_url,
+    running_acceptor,
+)
 from tests.marketdata.fix.conftest import Market, new_certificate
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS, until
 

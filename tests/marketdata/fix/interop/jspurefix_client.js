@@ -1,10 +1,12 @@
 // Rebuilds books with jspurefix and its stock dictionary of FIX 4.4.
 // Arguments: host, port, SenderCompID, TargetCompID, symbols; the key in FIX_KEY. Says
-// when it has subscribed; once the books have been still for a second, prints them.
+// when it has subscribed and when it has heard UPDATES; once each book has a bid at LAST,
+// prints them.
 require("reflect-metadata");
 const { AsciiSession, MsgType, SessionLauncher } = require("jspurefix");
 
-const STILL_MS = 1000;
+const UPDATES = 20;
+const LAST = "0.01";
 const [host, port, SenderCompId, TargetCompID, ...symbols] = process.argv.slice(2);
 const books = Object.fromEntries(symbols.map((s) => [s, { 0: {}, 1: {} }]));
 let instruments = [];
@@ -41,12 +43,6 @@ class Session extends AsciiSession {
       },
     });
     console.log("subscribed");
-    this.awaitStillness();
-  }
-
-  awaitStillness() {
-    clearTimeout(this.still);
-    this.still = setTimeout(() => this.done(), STILL_MS);
   }
 
   onApplicationMsg(type, view) {
@@ -56,7 +52,6 @@ class Session extends AsciiSession {
       this.askForBooks();
       return;
     }
-    this.awaitStillness();
     if (type === "W") {
       const book = books[message.Instrument.Symbol];
       for (const entry of message.MDFullGrp.NoMDEntries) {
@@ -64,6 +59,7 @@ class Session extends AsciiSession {
       }
     } else if (type === "X") {
       updates += 1;
+      if (updates === UPDATES) console.log("moved");
       for (const entry of message.MDIncGrp.NoMDEntries) {
         const side = books[entry.Instrument.Symbol][entry.MDEntryType];
         const price = entry.MDEntryPx.toFixed(2);
@@ -75,6 +71,7 @@ class Session extends AsciiSession {
     } else {
       refuse("unexpected", type, JSON.stringify(message));
     }
+    if (Object.values(books).every((book) => LAST in book[0])) this.done();
   }
 
   onStopped(error) {

@@ -1,7 +1,8 @@
 """Rebuilds books with QuickFIX's own initiator and its stock dictionary.
 
 Arguments: host, port, SenderCompID, TargetCompID, symbols; the key in FIX_KEY. Says
-when it has subscribed; once the books have been still for a second, prints them.
+when it has subscribed and when it has heard UPDATES; once each book has a bid at LAST,
+prints them.
 """
 
 import json
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import quickfix as fix
 
-STILL_SECONDS = 1
+UPDATES, LAST = 20, "0.01"
+PATIENCE_SECONDS = 120
 DICTIONARY = Path(sys.prefix) / "share" / "quickfix" / "FIX44.xml"
 host, port, sender, target, *symbols = sys.argv[1:]
 SESSION = f"""
@@ -35,6 +37,11 @@ TargetCompID={target}
 """
 
 
+def tell(line):
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 class Application(fix.Application):
     def __init__(self):
         super().__init__()
@@ -42,7 +49,7 @@ class Application(fix.Application):
         self.logged_out = threading.Event()
         self.instruments, self.wrong = [], []
         self.books = {symbol: {"0": {}, "1": {}} for symbol in symbols}
-        self.updates, self.heard_at = 0, time.monotonic()
+        self.updates = 0
 
     def onCreate(self, session):  # noqa: N802
         pass
@@ -75,7 +82,6 @@ class Application(fix.Application):
             self.wrong.append(repr(failure))
 
     def take(self, message, kind):
-        self.heard_at = time.monotonic()
         if kind == "y":
             group = fix.Group(146, 55)
             for number in range(1, int(message.getField(146)) + 1):
@@ -91,6 +97,8 @@ class Application(fix.Application):
                 side[group.getField(270)] = int(group.getField(271))
         elif kind == "X":
             self.updates += 1
+            if self.updates == UPDATES:
+                tell("moved")
             group = fix.Group(268, 279)
             for number in range(1, int(message.getField(268)) + 1):
                 message.getGroup(number, group)
@@ -117,14 +125,14 @@ application = Application()
 stores = fix.MemoryStoreFactory()
 initiator = fix.SocketInitiator(application, stores, settings)
 initiator.start()
-assert application.logged_on.wait(10), "no Logon within 10 s"
+assert application.logged_on.wait(PATIENCE_SECONDS), "no Logon"
 session = fix.SessionID("FIX.4.4", sender, target)
 request = fix.Message()
 request.getHeader().setField(35, "x")
 request.setField(320, "list")
 request.setField(559, "4")
 fix.Session.sendToTarget(request, session)
-assert application.listed.wait(10), "no SecurityList within 10 s"
+assert application.listed.wait(PATIENCE_SECONDS), "no SecurityList"
 request = fix.Message()
 request.getHeader().setField(35, "V")
 for tag, value in ((262, "books"), (263, "1"), (264, "0"), (265, "1")):
@@ -134,20 +142,18 @@ for side in "01":
 for symbol in symbols:
     request.addGroup(entry(146, 55, symbol))
 fix.Session.sendToTarget(request, session)
-application.heard_at = time.monotonic()
-sys.stdout.write("subscribed\n")
-sys.stdout.flush()
-while time.monotonic() - application.heard_at < STILL_SECONDS:
+tell("subscribed")
+while not all(LAST in book["0"] for book in application.books.values()):
+    assert not application.wrong, application.wrong
     time.sleep(0.05)
 assert not application.wrong, application.wrong
 fix.Session.lookupSession(session).logout()
-assert application.logged_out.wait(10), "no Logout within 10 s"
+assert application.logged_out.wait(PATIENCE_SECONDS), "no Logout"
 described = {
     "instruments": application.instruments,
     "updates": application.updates,
     "books": application.books,
 }
-sys.stdout.write(json.dumps(described) + "\n")
-sys.stdout.flush()
+tell(json.dumps(described))
 # The engine's threads have nothing more to do.
 os._exit(0)

@@ -1,7 +1,8 @@
 """Rebuilds books with simplefix, a codec of others, and a session of a few lines.
 
 Arguments: host, port, SenderCompID, TargetCompID, symbols; the key in FIX_KEY. Says
-when it has subscribed; once the books have been still for a second, prints them.
+when it has subscribed and when it has heard UPDATES; once each book has a bid at LAST,
+prints them.
 """
 
 import json
@@ -11,9 +12,10 @@ import sys
 
 import simplefix
 
-STILL_SECONDS = 1
+UPDATES, LAST = 20, "0.01"
+PATIENCE_SECONDS = 120
 host, port, sender, target, *symbols = sys.argv[1:]
-connection = socket.create_connection((host, int(port)), timeout=10)
+connection = socket.create_connection((host, int(port)), PATIENCE_SECONDS)
 parser = simplefix.FixParser()
 sent = 0
 
@@ -76,18 +78,17 @@ books: dict[str, dict[str, dict[str, int]]] = {
     symbol: {"0": {}, "1": {}} for symbol in symbols
 }
 updates = 0
-connection.settimeout(STILL_SECONDS)
-while True:
-    try:
-        message = receive()
-    except TimeoutError:
-        break
+while not all(LAST in book["0"] for book in books.values()):
+    message = receive()
     if message.get(35) == b"W":
         for entry in entries(message, b"268", b"269"):
             book = books[message.get(55).decode()]
             book[entry[269]][entry[270]] = int(entry[271])
     elif message.get(35) == b"X":
         updates += 1
+        if updates == UPDATES:
+            sys.stdout.write("moved\n")
+            sys.stdout.flush()
         for entry in entries(message, b"268", b"279"):
             side = books[entry[55]][entry[269]]
             if entry[279] == "2":
@@ -98,7 +99,6 @@ while True:
     else:
         assert message.get(35) in (b"0", b"1"), message
 send("5")
-connection.settimeout(10)
 while receive().get(35) != b"5":
     pass
 described = {"instruments": instruments, "updates": updates, "books": books}

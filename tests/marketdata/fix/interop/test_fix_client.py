@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from marketdata.fix.acceptor.logon import CREDENTIALS_REFUSED
-from tests.marketdata.fix.acceptor import Acceptor
+from tests.marketdata.fix.acceptor_process import Acceptor
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.market import ladder_of
 

@@ -11,8 +11,7 @@ import uuid_utils.compat as uuid
 from django.test import Client
 
 from issuers.models import Article
-from tests.characters import Ask, World
-from tests.graphql.hidden import (
+from tests.api.hidden import (
     NODES,
     Callers,
     Hidden,
@@ -23,6 +22,7 @@ from tests.graphql.hidden import (
     hide,
     hold,
 )
+from tests.characters import Ask, World
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")
 

@@ -7,7 +7,7 @@ import pytest
 
 from partnerapi.graphql.documents import Refused, prepare
 from tests.characters import Answer, Ask, World
-from tests.engine import unreliable
+from tests.graphql import unreliable
 
 
 def run(

@@ -1,4 +1,4 @@
-"""graphql-core's own executor over the same schema: what the engine must equal."""
+"""graphql-core's own executor over the same schema: ours must answer the same."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""Compares the engine with graphql-core on generated documents.
+"""Compares our executor with graphql-core's on generated documents.
 
-    python -m tests.engine.differences --documents 5000
+    python -m tests.graphql.differences --documents 5000
 
 Prints how many differ in data, errors or paths (0 is right), and how many
 answered without errors.
@@ -20,10 +20,10 @@ from graphql import ExecutionResult, GraphQLSchema, parse, print_ast, validate
 
 from partnerapi.graphql.documents import Refused, prepare
 from partnerapi.graphql.execution import execute
-from tests.engine.oracle import execute_by_graphql_core
-from tests.engine.unreliable import reliable, schema, unreliable
 from tests.generated.documents import Request, plain_documents
 from tests.generated.shapes import Shapes
+from tests.graphql.oracle import execute_by_graphql_core
+from tests.graphql.unreliable import reliable, schema, unreliable
 
 SHARE_UNRELIABLE = 0.25
 
@@ -76,14 +76,14 @@ def difference(ours: Any, theirs: Any) -> str:
     """The first error that differs, or the data that do."""
     for mine, other in zip_longest(ours[1], theirs[1]):
         if mine != other:
-            return f"engine: {mine}\ngraphql-core: {other}\n"
-    return f"engine: {ours[0]}\ngraphql-core: {theirs[0]}\n"
+            return f"ours: {mine}\ngraphql-core: {other}\n"
+    return f"ours: {ours[0]}\ngraphql-core: {theirs[0]}\n"
 
 
 def plain(result: ExecutionResult) -> Any:
     """Data with its keys' order; errors with message, path and cause, sorted.
 
-    graphql-core sorts them by their places in the document; the engine leaves them in
+    graphql-core sorts them by their places in the document; ours leaves them in
     the order in which a depth-first walk meets them.
     """
     errors = [

@@ -1,6 +1,6 @@
 """Small documents made to be dear: each is refused or answered at a bounded cost.
 
-`pytest tests/engine/test_hostile_documents.py -rP` prints a table. The seconds that a
+`pytest tests/graphql/test_hostile_documents.py -rP` prints a table. The seconds that a
 quiet machine takes are judged by `python -m tests.benchmarks.hostile_documents`.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.characters import Ask, World
-from tests.engine.hostile import BODIES, LARGEST_BODY, cost, row, small_heap
+from tests.graphql.hostile import BODIES, LARGEST_BODY, cost, row, small_heap
 
 MOST_YARDSTICKS = 25.0
 """Twice what the dearest takes, which is about 50 ms of a quiet machine."""

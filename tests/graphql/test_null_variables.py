@@ -13,9 +13,9 @@ from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.schema import schema
 from tests.characters import Ask, World
-from tests.engine import unreliable
-from tests.engine.differences import plain
-from tests.engine.oracle import execute_by_graphql_core
+from tests.graphql import unreliable
+from tests.graphql.differences import plain
+from tests.graphql.oracle import execute_by_graphql_core
 
 NULL = {"v": None}
 

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from random import Random
-from time import monotonic, sleep
 from urllib.parse import urlsplit
 
 import orjson
@@ -26,6 +25,7 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, IssuerGrant, Token
 from tests.installation import BUDGETS, UNLIMITED
 from tests.system import free_port
+from tests.waiting import PATIENCE_SECONDS, until
 
 THREADS = 8
 REQUESTS = int(os.environ.get("MIXED_REQUESTS", "250"))
@@ -103,18 +103,16 @@ def port(transactional_db: None) -> Iterator[int]:
         yield number
     finally:
         server.terminate()
-        server.wait(timeout=30)
+        server.wait(PATIENCE_SECONDS)
 
 
 def wait_for(server: subprocess.Popen[bytes], port: int) -> None:
-    until = monotonic() + 60
-    while monotonic() < until:
+    def listens() -> bool:
         assert server.poll() is None, "the server ended before it answered"
         listening = psutil.Process(server.pid).net_connections("tcp")
-        if any(c.laddr.port == port for c in listening if c.status == "LISTEN"):
-            return
-        sleep(0.05)
-    raise AssertionError("the server did not listen within a minute")
+        return any(c.laddr.port == port for c in listening if c.status == "LISTEN")
+
+    until(listens, pause=0.05)
 
 
 def viewer(random: Random, caller: Known | None, partners: list[Known]):
@@ -185,7 +183,7 @@ KINDS = [viewer, tokens, private_token, shareholders, shareholders, mistake]
 def ask_many(number: int, port: int, partners: list[Known]) -> int:
     """Send one thread's requests; how many were answered as the caller may expect."""
     random = Random(number)
-    server = HTTPConnection("127.0.0.1", port, timeout=60)
+    server = HTTPConnection("127.0.0.1", port, PATIENCE_SECONDS)
     for count in range(REQUESTS):
         caller = random.choice([*partners, None])
         document, variables, expected = random.choice(KINDS)(random, caller, partners)

@@ -1,4 +1,4 @@
-from tests.engine.differences import compare
+from tests.graphql.differences import compare
 
 
 def test_equals_graphql_core_on_generated_documents():

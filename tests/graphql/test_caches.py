@@ -9,7 +9,7 @@ import pytest
 from cachetools import LRUCache
 from graphql import get_introspection_query
 
-from partnerapi.graphql import documents as engine
+from partnerapi.graphql import documents as module
 from partnerapi.graphql.documents import PreparedRequest, Refused, documents, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.introspection import MAX_RESULTS, results
@@ -90,7 +90,7 @@ def test_documents_are_kept_up_to_a_sum_of_characters(
     text: str, monkeypatch: pytest.MonkeyPatch
 ):
     few: LRUCache[Any, Any] = LRUCache(2_000, getsizeof=lambda document: document.size)
-    monkeypatch.setattr(engine, "documents", few)
+    monkeypatch.setattr(module, "documents", few)
     for number in range(30):
         with suppress(Refused):
             prepare(schema, text.replace("#", str(number)), None, {})
@@ -101,14 +101,14 @@ def test_documents_are_kept_up_to_a_sum_of_characters(
 
 def test_the_document_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch):
     few: LRUCache[Any, Any] = LRUCache(3 * 200, getsizeof=lambda document: 200)
-    monkeypatch.setattr(engine, "documents", few)
+    monkeypatch.setattr(module, "documents", few)
     for name in "abcad":
         prepare(schema, f"{{ {name}: __typename }}", None, {})
     assert {text[2] for _, text in few} == {"a", "c", "d"}
 
 
 def test_a_long_document_is_not_kept():
-    prepare(schema, "{ __typename }" + " " * engine.CACHED_TEXT_LENGTH, None, {})
+    prepare(schema, "{ __typename }" + " " * module.CACHED_TEXT_LENGTH, None, {})
     assert len(documents) == 0
 
 
@@ -118,7 +118,7 @@ def plans(text: str) -> int:
 
 
 def test_plans_count_with_their_document(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(engine, "MOST_SIZE", 2_000)
+    monkeypatch.setattr(module, "MOST_SIZE", 2_000)
     names = [f"v{number}" for number in range(7)]
     defined = " ".join(f"${name}: Boolean!" for name in names)
     fields = " ".join(f"{name}: __typename @skip(if: ${name})" for name in names)

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -34,6 +33,7 @@ from accounts.models import (
     User,
 )
 from tests.characters import START, Ask, World
+from tests.waiting import until_waiting_for_a_lock
 
 STATUSES = ["PENDING", "ACTIVE", "SUSPENDED", "CLOSED", "REJECTED"]
 # From the reference, word for word and apart from the code's own table.
@@ -230,7 +230,9 @@ def test_statuses_are_those_of_a_dictionary(
 
 
 @pytest.fixture
-def committed(keeps_rows: None, transactional_db: None) -> Iterator[Partner]:
+def committed(
+    patient_locks: None, keeps_rows: None, transactional_db: None
+) -> Iterator[Partner]:
     """A partner that other threads see, removed with all it has come to own."""
     partner = Partner.objects.create(login="broker_one", name="Broker One")
     yield partner
@@ -252,21 +254,6 @@ def in_thread(work: Any) -> threading.Thread:
     thread = threading.Thread(target=run)
     thread.start()
     return thread
-
-
-def wait_until_somebody_waits() -> None:
-    deadline = time.monotonic() + 10
-    with connection.cursor() as cursor:
-        while True:
-            # A transaction sees the sessions as they were when it first looked.
-            cursor.execute("SELECT pg_stat_clear_snapshot()")
-            cursor.execute(
-                "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-                " AND datname = current_database()"
-            )
-            if cursor.rowcount:
-                return
-            assert time.monotonic() < deadline
 
 
 @pytest.mark.parametrize(
@@ -294,7 +281,7 @@ def test_of_two_that_saw_active_the_later_sees_what_the_earlier_did(
     with transaction.atomic():
         assert mine.change_status(first, ACTORS["partner"], "a", START) == "ACTIVE"
         thread = in_thread(change_theirs)
-        wait_until_somebody_waits()
+        until_waiting_for_a_lock()
         assert found == []
     thread.join()
     assert found == [outcome]
