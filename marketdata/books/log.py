@@ -155,7 +155,7 @@ def write(
         return recorded
     connection.close_if_unusable_or_obsolete()
     connection.close_if_health_check_failed()
-    # A new connection makes all books be forgotten: before one is trusted.
+    # A new connection forgets all books: it is made before one is trusted.
     connection.ensure_connection()
     mine = kept_of(token_id)
     with mine.lock:
@@ -228,7 +228,7 @@ def append(
 
 
 def next_snapshot(sequence: int, ladder: Ladder) -> int:
-    """The change at which the next snapshot is due after one of this book, at this one.
+    """The change at which the next snapshot is due, after one at `sequence`.
 
     So all snapshots of a deep book together are no larger than its log.
     """

@@ -109,7 +109,7 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
 
     from marketdata.books.feed import Feed, LiveBook
     from marketdata.fix.acceptor.quickfix.settings import STOCK_DICTIONARY, session_id
-    from tests.fix.engines import Bench
+    from tests.marketdata.fix.engines import Bench
 
     rows = rows_of_a_log(number * rounds)
     book = LiveBook(uuid4(), "LUM", "FR0000120271", "Lumen", str(uuid4()), True)

@@ -103,7 +103,7 @@ def self_signed(directory: Path) -> tuple[Path, Path]:
 
 def storm(messages: int, logs: Path, busy: bool) -> Report:
     from marketdata.fix.client.health import own_certificate
-    from tests.fix.market import new_token
+    from tests.marketdata.fix.market import new_token
 
     tokens = [new_token(f"TKN{number}") for number in range(BOOKS)]
     ids = {token.symbol: token.pk for token in tokens}

@@ -215,7 +215,7 @@ class Neighbourhood:
 
 
 def live(logs: Path) -> Report:
-    from tests.fix.market import new_token
+    from tests.marketdata.fix.market import new_token
 
     tokens = [new_token(f"TKN{number}") for number in range(BOOKS)]
     ids = {token.symbol: token.pk for token in tokens}

@@ -157,7 +157,7 @@ def move(pipe: Pipe, ids: dict[str, UUID]) -> None:
     from marketdata.books.log import Message as BookMessage
     from marketdata.books.log import record
     from marketdata.books.orderbook import Change
-    from tests.fix.market import OPENING
+    from tests.marketdata.fix.market import OPENING
 
     dice = random.Random(3)
     committed: dict[str, float] = {}

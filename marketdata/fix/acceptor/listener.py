@@ -38,7 +38,6 @@ from marketdata.fix.acceptor.sockets import listen, source
 from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
-sparing = SparingLog(logger)
 
 LOGON_SECONDS = 5.0
 """How long a connection may take from its first byte, of TLS too, to a whole Logon."""
@@ -70,6 +69,7 @@ class Listener:
         self.without_logon: dict[socket.socket, asyncio.Task[None]] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.unverified = 0
+        self.log = SparingLog(logger)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(
             target=self.run, name="fix-listener", daemon=True
@@ -133,12 +133,12 @@ class Listener:
                 accepted, peer = await self.loop.sock_accept(self.socket)
             except OSError as error:
                 # No more files may be open: wait for some to be closed.
-                sparing.warn("No connection can be accepted: %s", error)
+                self.log.warn("No connection can be accepted: %s", error)
                 await asyncio.sleep(0.1)
                 continue
             address = source(peer[0])
             if self.connections[address] >= settings.FIX_CONNECTIONS_PER_ADDRESS:
-                sparing.warn(
+                self.log.warn(
                     "%s was cut: it holds %d connections already "
                     "(FIX_CONNECTIONS_PER_ADDRESS)",
                     address,
@@ -187,7 +187,7 @@ class Listener:
             except NotForUs as refusal:
                 raise Cut(str(refusal)) from None
             except LogonRefused as refusal:
-                sparing.warn(
+                self.log.warn(
                     "Logon of %.40r from %s was refused: %s",
                     logon[49],
                     address,
@@ -205,12 +205,12 @@ class Listener:
             finally:
                 self.admissions.on_disconnect(admission)
         except Cut as cut:
-            sparing.warn("%s was cut: %s", address, cut)
+            self.log.warn("%s was cut: %s", address, cut)
         except OSError as error:
-            sparing.warn("%s is gone: %s", address, error)
+            self.log.warn("%s is gone: %s", address, error)
             error.__traceback__ = None
         except asyncio.CancelledError as end:
-            sparing.warn("%s was cut: %s", address, *end.args)
+            self.log.warn("%s was cut: %s", address, *end.args)
             raise
         finally:
             if client:
@@ -249,7 +249,7 @@ class Listener:
                 self.verifiers, self.verify, logon, address
             )
         except Error as error:
-            sparing.warn("A Logon could not be judged: %s", error)
+            self.log.warn("A Logon could not be judged: %s", error)
             raise LogonRefused(NO_DATABASE) from None
         finally:
             self.unverified -= 1

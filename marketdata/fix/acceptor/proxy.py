@@ -11,7 +11,7 @@ from marketdata.fix.acceptor.sequence_reset import LOGON, STEP_SECONDS, Numberin
 from partnerapi.core.buckets import Bucket
 from partnerapi.core.sparing_log import SparingLog
 
-sparing = SparingLog(logging.getLogger(__name__))
+logger = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 0.2
 """From the end of one connection to the engine to the beginning of the next."""
@@ -38,6 +38,7 @@ class Proxy:
     def __init__(self, engine_port: int) -> None:
         self.engine_port = engine_port
         self.engine_closed_at = 0.0
+        self.log = SparingLog(logger)
 
     async def relay(
         self, client: Stream, admission: Admission, logon: bytes, rest: bytes
@@ -67,7 +68,9 @@ class Proxy:
             else:
                 await outward
         except Cut as cut:
-            sparing.warn("%s (%s) was cut: %s", admission.comp_id, admission.login, cut)
+            self.log.warn(
+                "%s (%s) was cut: %s", admission.comp_id, admission.login, cut
+            )
         finally:
             inward.cancel()
             outward.cancel()

@@ -31,7 +31,7 @@ SILENCE, DEATH = 1.2, 2.4
 
 
 class FixFailure(Exception):
-    """Why there is no session, or no longer one, in words."""
+    """There is no session, or no longer one; the message says why."""
 
 
 class NoConnection(FixFailure):
@@ -99,7 +99,7 @@ class Initiator:
     clock_difference: float | None = field(default=None, init=False)
     """Seconds by which our clock was ahead of theirs at the Logon."""
     gaps: int = field(default=0, init=False)
-    """How often messages were missed, and left out when they were asked for again."""
+    """How often messages were missed; they are not sent again."""
     sent: int = field(default=0, init=False)
     expected: int = field(default=1, init=False)
 
@@ -115,7 +115,7 @@ class Initiator:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        # Whoever stops listening owes no answer to the reason of the end.
+        # The caller has ended the session: what fails now does not matter to it.
         with contextlib.suppress(FixFailure, GarbledMessage):
             self.logout()
         self.close()
@@ -297,7 +297,7 @@ class Initiator:
             if not self.filling_gap:
                 self.filling_gap = True
                 self.send("2", (7, self.expected), (16, 0))
-            # What is skipped here, the answer to the ResendRequest covers.
+            # The answer to the ResendRequest covers the skipped messages.
             return False
         if message.sequence < self.expected:
             if message.get(43) == "Y":
@@ -313,7 +313,7 @@ class Initiator:
                 self.send("0", (112, message.get(112)))
                 return False
             case "2":
-                # Nothing of ours is worth saying twice.
+                # None of our messages needs to be sent twice.
                 begin = message.number(7)
                 gap_fill = [(43, "Y"), (123, "Y"), (36, self.sent + 1)]
                 self.transmit("4", begin, gap_fill)

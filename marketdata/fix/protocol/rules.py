@@ -1,6 +1,6 @@
 """The rules of engagement as data: limits, reject reasons, conduct of a session.
 
-What the engine obeys, what /docs/fix shows, what the tests compare with; the messages
+The acceptor obeys them, /docs/fix shows them, the tests compare with them; the messages
 are in `marketdata.fix.protocol.layouts`. Standard library only.
 """
 

@@ -24,7 +24,6 @@ from marketdata.fix.protocol.wire import masked
 from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
-sparing = SparingLog(logger)
 
 MAY_PASS = (
     fix.RejectLogon,
@@ -86,6 +85,7 @@ class FeedApplication(fix.Application):
     def __init__(self, sessions: Sessions) -> None:
         super().__init__()
         self.sessions = sessions
+        self.log = SparingLog(logger)
 
     @guarded
     def onCreate(self, session_id: fix.SessionID) -> None:  # noqa: N802
@@ -137,7 +137,7 @@ class FeedApplication(fix.Application):
         if message_type == "5":
             session.on_logout(text(message, 58))
         elif message_type == "3":
-            sparing.warn(
+            self.log.warn(
                 "%s rejects our message %s: tag %s, reason %s",
                 comp_id,
                 *(masked(text(message, tag)) for tag in (45, 371, 373)),
