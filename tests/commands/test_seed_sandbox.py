@@ -37,6 +37,9 @@ from marketdata.models import FixSession
 from partnerapi.sandbox.chance import OPENING
 from tests.register import unguarded_register
 
+# One of xdist's workers seeds for all of them.
+pytestmark = pytest.mark.xdist_group("seed_sandbox")
+
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 
 
