@@ -37,7 +37,9 @@ def issuer():
 def import_lines(issuer, *references, symbol="ACM"):
     lines = [f"{reference},bo@example.com,{symbol},5,100\n" for reference in references]
     content = "".join([HEADER, *lines]).encode()
-    return import_legacy_shareholders(issuer, "acme.csv", content, STAFF, dry_run=False)
+    return import_legacy_shareholders(
+        issuer, "acme.csv", content, STAFF, untold, create_holders=False, dry_run=False
+    )
 
 
 def import_city(city):

@@ -99,7 +99,7 @@ def test_imports_a_file_once_and_a_corrected_one_again(load, world: World):
         (ONE.replace("bo@example.com", ""), "line 3, holder_email: is empty, and so"),
         (
             ONE.replace(",,LUM", ",529900T8BM49AURSDO55,LUM"),
-            "line 3, holder_lei: 529900T8BM49AURSDO55 is another user",
+            "line 3, holder_lei: names another user than the line's other",
         ),
         (ONE.replace("LUM", "BUM"), "line 3, token_symbol: 'BUM' is no token of this"),
         (ONE.replace("100", "0"), "line 3, number_of_shares: 0 is not from 1 to 2147"),
@@ -115,6 +115,73 @@ def test_a_wrong_line_is_named_and_none_is_written(load, capsys, line, problem):
     assert capsys.readouterr().err.startswith(f"register.csv, {problem}")
     assert rows() == []
     assert LegacyImport.objects.count() == 0
+
+
+WALLET = "0x52908400098527886E0F7030069857D2E4169EE7"
+NAMED = (
+    "reference,token_symbol,number_of_shares,price_cents,holder_email,holder_wallet,"
+    "holder_name,holder_kind,holder_country"
+)
+
+
+@pytest.fixture
+def load_named(tmp_path, world: World, staff, bo):
+    def load_named(*lines, create=True):
+        file = tmp_path / "named.csv"
+        file.write_text("\n".join([NAMED, *lines]))
+        output = io.StringIO()
+        call_command(
+            "import_legacy_shareholders", file, issuer="lumen", staff=STAFF,
+            create_holders=create, stdout=output,
+        )  # fmt: skip
+        return output.getvalue().strip()
+
+    return load_named
+
+
+def test_makes_the_holders_that_a_file_names(load_named, capsys):
+    lines = (
+        "L-1,LUM,5,100,bo@example.com,,,,",
+        f"L-2,LUM,6,100,,{WALLET},Cy Dahl,INDIVIDUAL,DK",
+        f"L-3,LUM,7,100,,{WALLET.lower()},Cy Dahl,INDIVIDUAL,DK",
+    )
+    with pytest.raises(CommandError):
+        load_named(*lines, create=False)
+    said = capsys.readouterr().err
+    assert f"line 3, holder_wallet: there is no user {WALLET}; create the user" in said
+    assert load_named(*lines) == (
+        "Legacy shareholders of lumen: 3 created, 0 updated, 0 unchanged; "
+        "holders: 1 created, 1 completed"
+    )
+    cy = User.objects.get(holder__wallet_address=WALLET)
+    assert (str(cy), cy.country_id, cy.type) == ("Cy Dahl", "DK", "INDIVIDUAL")
+    assert rows() == [
+        ("L-1", 5, 100, PENDING), ("L-2", 6, 100, PENDING), ("L-3", 7, 100, PENDING)
+    ]  # fmt: skip
+    assert cy.legacy_shareholdings.count() == 2
+    again = (*lines, f"L-4,LUM,8,100,,{WALLET},,,")
+    assert load_named(*again, create=False).startswith(
+        "Legacy shareholders of lumen: 1 created, 0 updated, 3 unchanged"
+    )
+    call_command(
+        "mint", "LUM", "10", "--to", WALLET.lower(), "--staff", STAFF, "--reason", "x"
+    )
+    [held] = cy.ledger_account.balances.all()
+    assert held.balance == 10
+
+
+def test_one_holder_is_not_called_by_two_names(load_named, capsys):
+    with pytest.raises(CommandError):
+        load_named(
+            f"L-1,LUM,6,100,,{WALLET},Cy Dahl,INDIVIDUAL,DK",
+            f"L-2,LUM,6,100,,{WALLET},Cy Dal,INDIVIDUAL,DK",
+            "L-3,LUM,6,100,new@example.com,,,,",
+        )
+    said = capsys.readouterr().err
+    assert "line 3, holder_name: the name, the kind or the country of the h" in said
+    assert "line 4, holder_name: is empty; a new holder needs a name" in said
+    assert "line 4, holder_kind: is empty; a new holder is INDIVIDUAL or COM" in said
+    assert not User.objects.filter(holder__wallet_address=WALLET).exists()
 
 
 def deliver(*arguments):
