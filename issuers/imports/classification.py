@@ -12,7 +12,7 @@ from partnerapi.core.problems import Problem, WrongFileError
 from partnerapi.core.uuids import derived_uuid7
 
 PACKAGED_FILE = Path(__file__).parent.parent / "data" / "icb.csv"
-# The current edition's start. A subsector has one id in every installation.
+# The start of the current edition: a subsector has the same id in every installation.
 EDITION = datetime(2021, 3, 22, tzinfo=UTC)
 
 LEVELS = {"industry": 2, "supersector": 4, "sector": 6, "subsector": 8}
@@ -31,12 +31,12 @@ class ClassificationChanges:
 
 
 def import_classification(content: bytes, *, dry_run: bool) -> ClassificationChanges:
-    """Make the stored classification say what the file says, in one transaction.
+    """Make the stored classification equal to the file, in one transaction.
 
-    A stored subsector that the file lacks stays: issuers may stand in it.
+    A stored subsector that the file lacks stays: issuers may have it.
 
     Raises:
-        WrongFileError: naming every line, field and rule; nothing was changed.
+        WrongFileError: it names every line, field and rule; nothing was changed.
     """
     table = read_table(content, required=FIELDS)
     problems = [*table.problems, *wrong_values(table), *contradictions(table)]
@@ -106,7 +106,7 @@ def broken_rules(values: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def contradictions(table: CsvTable) -> list[Problem]:
-    """Subsector codes that occur twice, and codes that are named in two ways."""
+    """Subsector codes that occur twice, and codes that have two names."""
     problems = []
     first: dict[str, CsvRow] = {}
     for row in table.rows:

@@ -57,7 +57,7 @@ class IssuerChanges:
 
 
 class UniqueNames:
-    """Hands out names; a taken one gets a number from 2 on."""
+    """Gives out unique names; a name that is taken gets a number from 2 on."""
 
     def __init__(self, taken: Iterable[str], separator: str) -> None:
         self.taken = set(taken)
@@ -65,7 +65,7 @@ class UniqueNames:
         self.next_number: dict[str, int] = {}
 
     def claim(self, name: str, longest: int | None = None) -> str:
-        """`name`, or with a number; shortened so that both fit into `longest`."""
+        """`name`, with a number where it is taken; at most `longest` characters."""
         unique = name = shortened(name, longest)
         numbers = count(self.next_number.get(name, 2))
         while unique in self.taken:
@@ -79,18 +79,18 @@ class UniqueNames:
 
 
 def shortened(name: str, longest: int | None) -> str:
-    # A symbol, which has no `longest`, is what the file says to the last hyphen.
+    # A symbol has no `longest` and keeps even a last hyphen of the file's.
     return name if longest is None else name[:longest].rstrip("-")
 
 
 def import_issuers(content: bytes, begin: Begin, *, dry_run: bool) -> IssuerChanges:
-    """Make an issuer, its owner and its token of each row, or bring them up to date.
+    """Create or update an issuer, its owner and its token for each row.
 
-    A company is known by its ISIN. Its slug stays once given, and so does a symbol
+    The ISIN says which company a row is of. A slug never changes, nor does a symbol
     that got a number. `begin` is told how many rows there are to import.
 
     Raises:
-        WrongFileError: naming every line, field and rule; nothing was changed.
+        WrongFileError: it names every line, field and rule; nothing was changed.
     """
     table = read_table(content, REQUIRED, OPTIONAL)
     problems = table.problems + wrong_values(table.rows)
@@ -111,7 +111,7 @@ def import_issuers(content: bytes, begin: Begin, *, dry_run: bool) -> IssuerChan
 
 
 def wrong_values(rows: list[CsvRow]) -> list[Problem]:
-    """Also brings codes to capitals, in which their standards write them."""
+    """The problems of the rows; writes their codes in capitals, as the standards do."""
     countries = set(Country.objects.values_list("code", flat=True))
     first_lines: dict[str, int] = {}
     problems = []
@@ -173,7 +173,7 @@ class IssuerImporter:
         self.problems: list[Problem] = []
 
     def write(self, batch: list[CsvRow]) -> None:
-        """Write a batch in as many statements as any other; none after a problem."""
+        """Write a batch in a constant number of statements; in none after a problem."""
         isins = [row.values["isin"] for row in batch]
         stored = Token.objects.select_related("issuer__owner").in_bulk(
             isins, field_name="isin"
@@ -228,10 +228,10 @@ class IssuerImporter:
         )
 
     def update(self, token: Token, row: CsvRow) -> bool:
-        """Whether anything differed; what the file leaves empty stays as stored."""
+        """Whether anything differed; an empty value of the file changes nothing."""
         values, issuer, owner = row.values, token.issuer, token.issuer.owner
         before = state_of(token)
-        # An owner whom staff have renamed or replaced is theirs to keep.
+        # Where staff have renamed or replaced the owner, theirs stays.
         if owner.company_name == issuer.trading_name:
             owner.company_name = values["name"]
             owner.country_id, owner.city = values["country"], values["city"]
@@ -263,7 +263,7 @@ class IssuerImporter:
     def subsector(
         self, values: dict[str, str]
     ) -> IndustryClassificationBenchmark | None:
-        # Other classifications share a few names; anything less would be a guess.
+        # Other classifications share a few names; a part of a name would be a guess.
         return self.subsectors.get(values.get("industry", ""))
 
 

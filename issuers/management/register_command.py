@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from accounts.management.people import active_staff, user_named
+from accounts.management.people import active_staff, add_staff, user_named
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.errors import LedgerError
@@ -41,9 +41,7 @@ class RegisterCommand(DryRunCommand):
     def add_arguments(self, parser):
         parser.add_argument("symbol", type=str.upper, help="the token's symbol")
         self.add_own_arguments(parser)
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who does it"
-        )
+        add_staff(parser)
 
     def add_own_arguments(self, parser):
         """Further arguments, between the symbol and --staff."""

@@ -1,10 +1,10 @@
 """Writes the register; nothing else does.
 
 A writer locks the heads of its tokens, in the order of their ids, and reads the clock
-only then: times never run backwards, and whoever reads the register at an instant
-waits for the writers that may still enter something before it. How accounts stand is
-known under the lock, so a batch of any length is checked here, entry by entry, and
-written in a constant number of statements. The database checks it again.
+only then. So times never run backwards, and a reader of an instant waits for the
+writers that may still enter something before it. Under the lock the writer knows all
+balances: it checks a batch of any length here, entry by entry, and writes it in a
+constant number of statements. The database checks it again.
 """
 
 import logging
@@ -29,7 +29,15 @@ from issuers.register.models import (
     LedgerTransaction,
     TokenPrice,
 )
-from issuers.register.writer import TREASURY, Book, Entry, Kind, Price, Recorded, Writer
+from issuers.register.writer import (
+    TREASURY,
+    Entry,
+    Kind,
+    LockedLedger,
+    Price,
+    Recorded,
+    Writer,
+)
 from partnerapi.core.progress import Advance
 
 logger = logging.getLogger(__name__)
@@ -40,11 +48,11 @@ HISTORY_BATCH = 5_000
 def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
     """Enter a batch in its order, all of it or nothing, at the present instant.
 
-    `actor` is who does it: a login or an e-mail address. Entries of one token have
-    one time. A transaction around this one holds the tokens' ledgers until it ends.
+    `actor` is who does it: a login or an e-mail address. Entries of one token have one
+    time. An enclosing transaction keeps the tokens' ledgers locked until it ends.
 
     Raises:
-        LedgerError: the rule that the first refused entry breaks.
+        LedgerError: a rule that an entry breaks; the first one.
     """
     entries = list(entries)
     if not entries:
@@ -53,7 +61,7 @@ def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
         writer = Writer((entry.token_id for entry in entries), actor)
         now = writer.load(entries)
         check_reversals(writer, entries)
-        at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
+        at = {key: max(now, one.last_at or now) for key, one in writer.ledgers.items()}
         recorded = [writer.enter(entry, at[entry.token_id]) for entry in entries]
         writer.open()
         writer.flush()
@@ -61,7 +69,7 @@ def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
 
 
 def record_each(entries: Sequence[Entry], actor: str) -> list[Recorded | LedgerError]:
-    """Enter those of a batch that the rules allow; for each what came of it."""
+    """Enter those of a batch that the rules allow; the result, or refusal, of each."""
     if not entries:
         return []
     with transaction.atomic():
@@ -86,7 +94,7 @@ class DryRun:
     def record_each(self, entries: Sequence[Entry]) -> list[Recorded | LedgerError]:
         """What would come of each."""
         with transaction.atomic():
-            self.writer.hold(entry.token_id for entry in entries)
+            self.writer.lock(entry.token_id for entry in entries)
             results = enter_each(self.writer, entries)
         self.writer.discard()
         return results
@@ -97,7 +105,7 @@ def enter_each(
 ) -> list[Recorded | LedgerError]:
     results: list[Recorded | LedgerError] = []
     now = writer.load(entries)
-    at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
+    at = {key: max(now, one.last_at or now) for key, one in writer.ledgers.items()}
     for entry in entries:
         try:
             results.append(writer.enter(entry, at[entry.token_id]))
@@ -109,8 +117,8 @@ def enter_each(
 def set_price(token_id: UUID, price_cents: int, source: str, actor: str) -> Recorded:
     """Let a unit cost this many euro cents from the present instant on.
 
-    Nothing is rolled back where the price is refused: a transaction around this one
-    goes on, but holds the token's ledger until it ends.
+    A refusal rolls nothing back: an enclosing transaction can go on, but keeps the
+    token's ledger locked until it ends.
 
     Raises:
         LedgerError: a negative price, or one at which the supply is worth too much.
@@ -122,13 +130,13 @@ def set_price(token_id: UUID, price_cents: int, source: str, actor: str) -> Reco
 
 
 def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerError]:
-    """Record each price that the rules allow; for each, in order, what came of it.
+    """Record each price that the rules allow; the result, or refusal, of each in order.
 
     Prices of one token have one time, the present instant, and the last one holds. A
-    refused price is returned, not raised, so that what it comes from (trades) is
-    recorded all the same. One call writes any number of prices, of any tokens, in as
-    many statements as one; who calls it twice in a transaction may meet a deadlock
-    with another writer, unless the tokens come in the order of their ids.
+    refusal is returned, not raised, so that the trade behind the price is recorded all
+    the same. One call writes any number of prices, of any tokens, in as many statements
+    as one price. Two calls in one transaction may meet a deadlock with another writer,
+    unless the tokens come in the order of their ids.
 
     Raises:
         UnknownToken: one of the tokens does not exist; nothing is recorded then.
@@ -140,14 +148,14 @@ def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerErr
     with transaction.atomic():
         writer = Writer((price.token_id for price in prices), actor)
         now = writer.load([])
-        at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
+        at = {key: max(now, one.last_at or now) for key, one in writer.ledgers.items()}
         for price in prices:
             try:
                 results.append(writer.price(price, at[price.token_id]))
             except LedgerError as error:
                 results.append(error)
                 if price.source == TokenPrice.Source.TRADE:
-                    # Nobody waits for the answer to a trade as for one's own input.
+                    # No person sees the refusal of a trade's price; the log tells it.
                     logger.error(UNPRICED, error)
         writer.open()
         writer.flush()
@@ -167,33 +175,32 @@ def write_history(
     actor: str,
     advance: Advance = lambda done: None,
 ) -> int:
-    """Write what happened before a token came here; how many events there were.
+    """Write what happened before tokens came here; how many events there were.
 
-    The tokens must be empty: no entry, no price, never opened. `events` are theirs
-    alone, each with its time `at`: not before the token's creation nor before the
-    event ahead of it of the same token, and not in the future. They are read
-    once, in batches, so they may be a generator; accounts come from
-    `holder_accounts` and `treasury`. All is one transaction, after which the tokens
-    are open and their times the clock's. `advance` is told how many events each
-    batch had.
+    The tokens must be empty: no entry, no price, never opened. Each of the `events` is
+    of one of them and has a time `at`: not before the token's creation, not before its
+    last event, not in the future. They are read once, in batches, so they may be a
+    generator; accounts come from `holder_accounts` and `treasury`. All is one
+    transaction, after which the tokens are open and the clock gives their times.
+    `advance` is told how many events each batch had.
 
     Raises:
-        LedgerError: what the first refused event breaks; nothing is written then.
+        LedgerError: a rule that an event breaks; nothing is written then.
     """
     written = 0
     with transaction.atomic():
         writer = Writer(token_ids, actor)
-        for book in writer.books.values():
-            if book.is_open or book.seq or book.last_price:
-                raise TokenNotEmpty(book.symbol)
-            book.last_at = book.created_at
+        for locked in writer.ledgers.values():
+            if locked.is_open or locked.seq or locked.last_price:
+                raise TokenNotEmpty(locked.symbol)
+            locked.last_at = locked.created_at
         remaining = iter(events)
         while batch := list(islice(remaining, HISTORY_BATCH)):
             check_known(writer, batch)
             entries = [event for event in batch if isinstance(event, Entry)]
             now = writer.load(entries)
             for event in batch:
-                at = check_time(writer.books[event.token_id], event, now)
+                at = check_time(writer.ledgers[event.token_id], event, now)
                 if isinstance(event, Entry):
                     writer.enter(event, at)
                 else:
@@ -207,30 +214,33 @@ def write_history(
 
 def check_known(writer: Writer, events: Iterable[Entry | Price]) -> None:
     for event in events:
-        if event.token_id not in writer.books:
+        if event.token_id not in writer.ledgers:
             raise UnknownToken(
-                f"The history holds token {event.token_id}, which it was not to be of."
+                f"An event is of token {event.token_id}, which the history does not "
+                "name."
             )
 
 
-def check_time(book: Book, event: Entry | Price, now: datetime) -> datetime:
+def check_time(locked: LockedLedger, event: Entry | Price, now: datetime) -> datetime:
     at = event.at
     if at is None or at > now:
-        raise TimeRefused(f"An event of {book.symbol} has the time {at}; now is {now}.")
-    if book.last_at is not None and at < book.last_at:
         raise TimeRefused(
-            f"An event of {book.symbol} at {at} comes after one, or the token's "
-            f"creation, at {book.last_at}; sort them by time."
+            f"An event of {locked.symbol} has the time {at}; now is {now}."
+        )
+    if locked.last_at is not None and at < locked.last_at:
+        raise TimeRefused(
+            f"An event of {locked.symbol} at {at} comes after one, or the token's "
+            f"creation, at {locked.last_at}; sort them by time."
         )
     return at
 
 
 def check_reversals(writer: Writer, entries: Iterable[Entry]) -> None:
-    """Let a reversal only undo, whole and once, an entry that is none itself."""
+    """Let a reversal undo an entry whole and once; a reversal is not undone."""
     for entry in entries:
         if entry.kind != Kind.REVERSAL:
             continue
-        symbol = writer.books[entry.token_id].symbol
+        symbol = writer.ledgers[entry.token_id].symbol
         undone = LedgerTransaction.objects.filter(
             token=entry.token_id, seq=entry.reverses or 0
         ).first()
@@ -265,7 +275,7 @@ def reversal_of(undone: LedgerTransaction, reason: str) -> Entry:
 
 
 def treasury(issuer: Issuer) -> int:
-    """The ledger account of the issuer's treasury; made when it is first asked for."""
+    """The ledger account of the issuer's treasury; the first call opens it."""
     account, _ = LedgerAccount.objects.get_or_create(
         issuer=issuer, defaults={"kind": TREASURY}
     )
@@ -273,7 +283,7 @@ def treasury(issuer: Issuer) -> int:
 
 
 def holder_accounts(user_ids: Iterable[UUID]) -> dict[UUID, int]:
-    """The ledger accounts of users, by the user; made, with profiles, where missing."""
+    """The ledger accounts of users, by user; opens missing ones, with profiles."""
     wanted = sorted(set(user_ids))
     found = dict(
         LedgerAccount.objects.filter(user__in=wanted).values_list("user_id", "id")
@@ -297,7 +307,7 @@ def holder_accounts(user_ids: Iterable[UUID]) -> dict[UUID, int]:
     return found
 
 
-# Locked, or a profile that is given to another user meanwhile would keep the old one.
+# The lock keeps a profile from going to another user while its account is opened.
 OPEN_ACCOUNTS = """
     INSERT INTO issuers_ledgeraccount (kind, holder_id, user_id)
     SELECT 'HOLDER', id, user_id FROM accounts_userholder

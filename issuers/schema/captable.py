@@ -22,7 +22,7 @@ def read_capitalization_tables(issuer_ids, date, info):
 
 
 def read_tokens(rows, info):
-    # The grant for the table, which a private token is part of, has been checked.
+    # The table's grant, which covers private tokens, has been checked.
     tokens = TokenModel.objects.all()
     return read_rows("Token", info, tokens, [row.token_id for row in rows])
 
@@ -32,7 +32,7 @@ def token_ids(rows, info):
 
 
 class OfToken:
-    # What a balance and a summary share: which token they are of.
+    # Balances and summaries have these fields.
     token_id = graphene.ID(
         name="tokenID",
         required=True,
@@ -103,7 +103,7 @@ class CapitalizationTableHolder(graphene.ObjectType):
         return read_rows("UserHolder", info, profiles, users, by="user_id")
 
     def resolve_total_value(holders, info):
-        # Of a list by value: where the first fits, all do.
+        # The list is by value: where the first fits, all do.
         return within_uint64([h.total_value for h in holders], "totalValue")
 
 

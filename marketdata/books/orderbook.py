@@ -176,7 +176,7 @@ def _shown(side: object, price: object, quantity: object) -> str:
 def difference(before: Ladder, after: Ladder) -> list[Update]:
     """What turns the one ladder into the other: deletions, then the rest best first.
 
-    Whoever makes the updates in this order never holds more levels than a ladder's.
+    A client that makes them in this order never holds more levels than a ladder has.
     """
     deleted, rest = [], []
     for side in (BID, ASK):

@@ -1,7 +1,7 @@
-"""Removes from the logs of order books what their snapshots stand for.
+"""Deletes old changes and trades of order books whose result a snapshot holds.
 
-Of each log the newest two snapshots are kept, all that is younger than is asked for,
-and the snapshot from which what is kept leads on.
+Of each log these are kept: the newest two snapshots, everything younger than asked
+for, and the snapshot that the remaining changes continue.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,16 +13,16 @@ from django.db import connection
 
 from marketdata.models import BookSnapshot
 
-KEPT = timedelta(hours=24)
+KEEP = timedelta(hours=24)
 ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
-    """What a snapshot of a token stands for; the first numbers are those still there.
+class PrunableLog:
+    """The part of a token's log that a snapshot covers.
 
-    A log has no gaps: so what is there of it are the numbers from `first_change` to
-    `sequence`, and from `first_trade` to `trade`.
+    A log has no gaps: so the part has the changes from `first_change` to `sequence`,
+    the trades from `first_trade` to `trade`, and the older `snapshots`.
     """
 
     token_id: UUID
@@ -46,25 +46,25 @@ class Covered:
         return self.snapshots + self.changes + self.trades
 
 
-def covered(before: datetime) -> list[Covered]:
-    """What may go of each log, by the tokens' symbols, and is older than `before`."""
+def prunable_logs(before: datetime) -> list[PrunableLog]:
+    """What may be deleted and is older than `before`, by the tokens' symbols."""
     with connection.cursor() as cursor:
         cursor.execute(COVERED, [before])
-        found = [Covered(*row) for row in cursor.fetchall()]
+        found = [PrunableLog(*row) for row in cursor.fetchall()]
     return [log for log in found if log.rows]
 
 
 def prune(
-    logs: Iterable[Covered], advance: Callable[[int], object] = lambda done: None
+    logs: Iterable[PrunableLog], advance: Callable[[int], object] = lambda done: None
 ) -> int:
-    """Delete what is covered, in steps that are each committed; return how many rows.
+    """Delete these parts, in steps that are each committed; return how many rows.
 
-    It may run at any time, beside writers and beside itself: whoever comes second finds
-    less to delete. `advance` is told how many rows each step deleted.
+    It may run at any time, beside writers and beside itself: a second run finds less to
+    delete. `advance` is told how many rows each step deleted.
     """
     deleted = 0
     for log in logs:
-        # First the snapshots: a log has to lead on from its oldest one.
+        # First the snapshots: a log must continue its oldest one.
         done, _ = BookSnapshot.objects.filter(
             token=log.token_id, sequence__lt=log.sequence
         ).delete()
@@ -85,8 +85,8 @@ def prune(
 
 def delete(table: str, token_id: UUID, first: int, end: int) -> int:
     with connection.cursor() as cursor:
-        # Without the lower bound each step would pass again over all dead entries of
-        # the index that the steps before it have left.
+        # Without the lower bound each step would pass again over all dead index
+        # entries that the steps before it have left.
         cursor.execute(
             f"DELETE FROM {table} "
             "WHERE token_id = %s AND sequence >= %s AND sequence < %s",

@@ -1,4 +1,4 @@
-"""What the page of the FIX feed tells, from the rules that its engine obeys."""
+"""The content of the FIX feed's page, from the rules that the acceptor obeys."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

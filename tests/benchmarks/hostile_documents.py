@@ -21,7 +21,7 @@ def main() -> int:
     parser.parse_args()
     with throw_away_installation():
         from tests.characters import Ask, new_world
-        from tests.engine.hostile import BODIES, cost, row, small_heap
+        from tests.graphql.hostile import BODIES, cost, row, small_heap
 
         new_world()
         ask = Ask()

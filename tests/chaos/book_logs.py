@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from tests.chaos.installation import close_connection
 
-REST_SECONDS = 15.0
+REST_SECONDS = 150.0
 
 
 class End(NamedTuple):
@@ -41,7 +41,7 @@ def prune(token_ids: list[UUID]) -> None:
     """Delete what is covered, however young it is."""
     from marketdata.books import pruning
 
-    logs = pruning.covered(timezone.now())
+    logs = pruning.prunable_logs(timezone.now())
     pruning.prune(log for log in logs if log.token_id in token_ids)
     close_connection()
 

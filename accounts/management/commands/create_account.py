@@ -2,7 +2,7 @@ from django.core.management.base import CommandError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from accounts.management.people import active_staff, user_named
+from accounts.management.people import active_staff, add_staff, user_named
 from accounts.models import Account, Actor, Partner
 from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
@@ -23,9 +23,7 @@ examples:
         parser.add_argument(
             "user", help="the client's email or wallet address, LEI or id"
         )
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who opens it, for history"
-        )
+        add_staff(parser)
 
     def handle(self, *, login, user, staff, dry_run, **options):
         actor = Actor(active_staff("--staff", staff).email, is_staff=True)

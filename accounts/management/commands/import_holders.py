@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from accounts.import_holders import import_holders
-from accounts.management.people import active_staff
+from accounts.management.people import active_staff, add_staff
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 
 
@@ -25,9 +25,7 @@ examples:
             "or more of email, wallet and lei, and if you like country (ISO 3166 "
             "alpha-2)",
         )
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who imports"
-        )
+        add_staff(parser)
 
     def handle(self, *, file, staff, dry_run, **options):
         actor = active_staff("--staff", staff).email

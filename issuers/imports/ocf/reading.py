@@ -62,11 +62,11 @@ class Package:
     classes: dict[str, Item] = field(default_factory=dict)
     transactions: list[Item] = field(default_factory=list)
     others: list[Item] = field(default_factory=list)
-    """Objects of whatever other type."""
+    """Objects of all other types."""
     remarks: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     checksum: str = ""
-    """SHA-256 of the objects, however they are split into files and written."""
+    """SHA-256 of the objects, however the files divide and write them."""
 
 
 def read_package(path: Path) -> Package:
@@ -87,7 +87,7 @@ def read_package(path: Path) -> Package:
             problems.append(problem_in(name, "", rule))
         digests[name] = hashlib.md5(content, usedforsecurity=False).hexdigest()
         try:
-            files[name] = parse(content)
+            files[name] = parse_ocf_file(content)
         except (ValueError, RecursionError) as error:
             rule = f"is not an OCF file: {error}; export it again"
             problems.append(problem_in(name, "", rule))
@@ -111,7 +111,7 @@ def read_package(path: Path) -> Package:
     return package
 
 
-def parse(content: bytes) -> dict[str, Any]:
+def parse_ocf_file(content: bytes) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is no JSON number")
 
@@ -129,7 +129,7 @@ def parse(content: bytes) -> dict[str, Any]:
 
 
 def folder_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Names and contents; of files that are no OCF, the names go to `unread`."""
+    """Names and contents of OCF files; the names of other files go to `unread`."""
     files = {p.relative_to(path).as_posix(): p for p in path.rglob("*") if p.is_file()}
     names = chosen(path, sorted(files), unread)
     left = MAX_BYTES
@@ -142,7 +142,7 @@ def folder_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def zip_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
-    """The same; what is unpacked is counted, not what the archive says of itself."""
+    """The same of a zip; counts unpacked bytes, not those that the archive declares."""
     left = MAX_BYTES
     try:
         with zipfile.ZipFile(path) as archive:
@@ -167,7 +167,7 @@ def zip_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def chosen(path: Path, names: list[str], unread: list[str]) -> list[str]:
-    """The files to be read; what systems leave behind is not even told of."""
+    """The files to read. Files that systems leave behind are passed over in silence."""
     found: list[str] = []
     for name in names:
         if name.startswith("__MACOSX/") or PurePosixPath(name).name.startswith("."):
@@ -193,7 +193,7 @@ def issuer_of(name: str, manifest: dict[str, Any], problems: list[Problem]) -> I
     if not isinstance(values, dict):
         rule = "has no issuer; the manifest names the company whose table this is"
         raise WrongFileError([*problems, problem_in(name, "", rule)])
-    return Item(name, 0, plain(str(values.get("id"))) or "issuer", "ISSUER", {
+    return Item(name, 0, one_line(str(values.get("id"))) or "issuer", "ISSUER", {
         **values, "manifest": manifest,
     })  # fmt: skip
 
@@ -259,7 +259,7 @@ def item_of(
         return None
     id, kind = values.get("id"), values.get("object_type")
     for key, value in (("id", id), ("object_type", kind)):
-        if not isinstance(value, str) or not value or plain(value) != value:
+        if not isinstance(value, str) or not value or one_line(value) != value:
             rule = f"its {key} is {value!r:.80}, which is no plain text"
             problems.append(problem_in(name, f"item {position}", rule))
             return None
@@ -287,7 +287,7 @@ def place(package: Package, item: Item, file_type: str) -> None:
         package.others.append(item)
 
 
-def plain(text: str) -> str:
-    """White space made single spaces; control characters and half pairs left out."""
+def one_line(text: str) -> str:
+    """The text with single spaces, without control characters and half pairs."""
     kept = (c for c in " ".join(text.split()) if unicodedata.category(c)[0] != "C")
     return "".join(kept)

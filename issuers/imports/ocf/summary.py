@@ -1,4 +1,4 @@
-"""What an import made of an OCF package, and what of it has no place, as tables."""
+"""Tables of what an import wrote of an OCF package, and of what it left out."""
 
 from collections.abc import Iterator
 

@@ -13,8 +13,8 @@ from accounts.models import Country, User
 from issuers.imports.issuers import MAX_SLUG_LENGTH, UniqueNames, slug_of
 from issuers.imports.ocf.fields import fields_left
 from issuers.imports.ocf.holders import named, new_holders
-from issuers.imports.ocf.naming import MAX_NAME, derived, text
-from issuers.imports.ocf.reading import Item, Package, plain
+from issuers.imports.ocf.naming import MAX_NAME, derived, read_name
+from issuers.imports.ocf.reading import Item, Package, one_line
 from issuers.imports.ocf.replay import Movement, Replay, replay
 from issuers.models import Issuer, Token
 from issuers.register import ledger
@@ -37,7 +37,7 @@ class ImportedPackage:
     prices: int = 0
     remarks: list[str] = field(default_factory=list)
     fields: Counter[str] = field(default_factory=Counter)
-    """How often which object has a field that is not kept."""
+    """How many objects of which type have a field that is not kept."""
 
 
 def import_package(
@@ -47,7 +47,7 @@ def import_package(
     *,
     dry_run: bool,
 ) -> ImportedPackage:
-    """Write a package's register, all of it or nothing; once.
+    """Write a package's register once, all of it or nothing.
 
     `begin` is told how many events there are to write.
 
@@ -58,8 +58,8 @@ def import_package(
     replayed = replay(package, now)
     names = {item.id: named(item, package) for item in package.stakeholders.values()}
     for item in package.classes.values():
-        text(item, "name", item.values.get("name"), package)
-    legal_name = text(
+        read_name(item, "name", item.values.get("name"), package)
+    legal_name = read_name(
         package.issuer, "legal_name", package.issuer.values.get("legal_name"), package
     )
     if package.problems:
@@ -114,7 +114,7 @@ def new_issuer(
     if code and country is None:
         rule = f"country_of_formation {code!r:.40} is not an ISO 3166 alpha-2 code"
         raise WrongFileError([package.issuer.problem(rule)])
-    city = plain(str(address.get("city") or ""))[:100]
+    city = one_line(str(address.get("city") or ""))[:100]
     owner = User(
         id=owner_id, type=User.Type.COMPANY, company_name=legal_name, country=country,
         city=city,
@@ -123,11 +123,11 @@ def new_issuer(
     owner.save(force_insert=True)
     slugs = UniqueNames(Issuer.objects.values_list("slug", flat=True), "-")
     trading_name = values.get("dba")
-    if not isinstance(trading_name, str) or not plain(trading_name):
+    if not isinstance(trading_name, str) or not one_line(trading_name):
         trading_name = legal_name
     return Issuer.objects.create(
         id=issuer_id,
-        trading_name=plain(trading_name)[:MAX_NAME],
+        trading_name=one_line(trading_name)[:MAX_NAME],
         slug=slugs.claim(base_slug(package, legal_name), MAX_SLUG_LENGTH),
         country=country,
         trading_location=city or (country.name if country else "unknown"),
@@ -152,7 +152,7 @@ def new_tokens(
         tokens[item.id] = Token.objects.create(
             id=derived(f"class {issuer.pk} {item.id}"),
             issuer=issuer,
-            name=plain(item.values["name"]),
+            name=one_line(item.values["name"]),
             symbol=symbols.claim(symbol, MAX_SYMBOL),
             visibility=Token.Visibility.PRIVATE,
             created_at=created(item, first.get(item.id), now),
@@ -161,7 +161,7 @@ def new_tokens(
 
 
 def created(item: Item, first: datetime | None, now: datetime) -> datetime:
-    """When the board approved the class, or when it is first heard of."""
+    """When the board approved the class, at the latest its first event."""
     latest = first or now
     try:
         approved = datetime.fromisoformat(item.values.get("board_approval_date") or "")
@@ -198,7 +198,7 @@ def write_events(
 
 
 def bound_tokens(made: ImportedPackage) -> None:
-    """Only now: earlier the bound was another, and a history is not judged by it."""
+    """Set the bounds after the history: earlier bounds were others."""
     for class_id, bound in made.replay.authorized.items():
         token = made.tokens[class_id]
         supply = sum(made.replay.balances[class_id].values())

@@ -1,6 +1,6 @@
 from django.core.management.base import CommandError
 
-from accounts.management.people import active_staff
+from accounts.management.people import active_staff, add_staff
 from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
@@ -11,14 +11,14 @@ from partnerapi.core.lock_waits import LockTimeout
 class Command(DryRunCommand):
     help = """Turn an issuer's PENDING legacy shares into tokens.
 
-From the treasury, or made for it; never from one because the other lacks units. Each
-line is delivered whole, skipped because somebody delivered it meanwhile, or refused
-with the reason. The lines are chosen when this begins and delivered 200 to a
-transaction; ended early, it has delivered what it says, and can be run again.
+The tokens come from the treasury, or are made for it; the other source never fills in.
+Each line is delivered whole, skipped because somebody delivered it meanwhile, or
+refused with the reason. The command chooses the lines when it begins, and delivers 200
+in a transaction. Ended early, it has delivered what it says; run it again.
 
-A dry run judges each line by what those before it would leave, and holds up nobody: a
-token's ledger is read when its first line comes, and what others then write to it, a
-mint to the treasury perhaps, is not seen.
+A dry run judges each line by what those before it would leave, and nobody waits for it.
+It reads a token's ledger at its first line, and does not see what others write later,
+such as a mint to the treasury.
 
 examples:
   manage.py deliver_legacy_shares acme --source TREASURY --staff ana@example.com \\
@@ -34,9 +34,7 @@ examples:
             choices=DeliveryJob.Source.values,
             help="where the tokens come from",
         )
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who delivers"
-        )
+        add_staff(parser)
 
     def handle(self, *, issuer, source, staff, dry_run, **options):
         actor = active_staff("--staff", staff).email

@@ -7,8 +7,8 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand, importing
 class Command(DryRunCommand):
     help = """Import the 173 subsectors of the Industry Classification Benchmark.
 
-The file is the project's own or another with the same columns. Safe to run again: an
-entry is found by its subsector code. A wrong file changes nothing.
+The file is the project's own or another with the same columns. It is safe to run again:
+the subsector code says which entry a row is of. A wrong file changes nothing.
 
 examples:
   manage.py import_industry_classification

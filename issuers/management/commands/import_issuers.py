@@ -7,9 +7,9 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 class Command(DryRunCommand):
     help = """Import issuers, their owners and tokens from a CSV of listed companies.
 
-A company is known by its ISIN: the same file again changes nothing, a corrected one
-brings the stored rows up to date. A symbol that is taken gets .2, .3 in file order.
-All or nothing: when a row is wrong, every wrong row is reported and none is written.
+The ISIN says which company it is. The same file again changes nothing; a corrected one
+updates the stored rows. A symbol that is taken gets .2, .3 in file order. All or
+nothing: when a row is wrong, the command reports every wrong row and writes none.
 
 examples:
   manage.py import_issuers listed_companies.csv --dry-run

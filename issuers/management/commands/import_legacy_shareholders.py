@@ -2,7 +2,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.management.people import active_staff
+from accounts.management.people import active_staff, add_staff
 from issuers.legacy.import_csv import import_legacy_shareholders
 from issuers.models import Issuer
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
@@ -42,9 +42,7 @@ examples:
             action="store_true",
             help="make the users whom the file names and nobody is yet",
         )
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who imports"
-        )
+        add_staff(parser)
 
     def handle(self, *, file, issuer, create_holders, staff, dry_run, **options):
         actor = active_staff("--staff", staff).email

@@ -19,7 +19,7 @@ per stock class, and the ledger as the stock transactions made it, each at midni
 of its date or at its time. Cancelled, repurchased and retracted shares are destroyed; a
 split multiplies what is outstanding. What has no place in a register is counted and
 named. The same package again changes nothing. All or nothing: when objects are wrong,
-each is reported with its file and the rule, and nothing is written.
+the command reports each with its file and the rule, and writes nothing.
 
 examples:
   manage.py import_ocf acme_holdings/ --dry-run

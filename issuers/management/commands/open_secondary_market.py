@@ -15,7 +15,7 @@ from partnerapi.core.commands import DRY_RUN
 class Command(RegisterCommand):
     help = """Let a token be traded between investors. There is no way back.
 
-Who did it and why stands in the token's history in the admin.
+The token's history in the admin says who did it and why.
 
 examples:
   manage.py open_secondary_market ACME --staff ana@example.com \\

@@ -1,4 +1,4 @@
-"""A session that is logged on: its subscriptions, and the thread that sends to it."""
+"""A session that is logged on, and the thread that sends to it."""
 
 import logging
 import secrets
@@ -13,17 +13,17 @@ from django.conf import settings
 from django.utils import timezone
 
 from marketdata.books.feed import Feed, LiveBook
-from marketdata.fix.acceptor.conflation import Pace
+from marketdata.fix.acceptor.conflation import Conflation
 from marketdata.fix.acceptor.logon import Admission
 from marketdata.fix.acceptor.requests import (
     END,
     Directory,
+    InstrumentKey,
     MarketDataRequest,
-    Named,
     RequestRefused,
 )
 from marketdata.fix.acceptor.subscriptions import (
-    Outgoing,
+    OutgoingMessage,
     Subscription,
     Subscriptions,
 )
@@ -54,6 +54,7 @@ from partnerapi.core.buckets import Bucket
 logger = logging.getLogger(__name__)
 
 SEEN = 1_000
+"""Ids of messages that a session remembers."""
 CONNECTION_LOST = "the connection was lost"
 ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
 """SecurityListRequestType(559)."""
@@ -68,7 +69,7 @@ class EngineSession(Protocol):
 
 
 class LiveSession:
-    """What a logged-on session is sent; its thread waits for no other.
+    """Answers a client and sends it books, in a thread that waits for no other session.
 
     There is no queue of book changes: whenever the window is open, the thread sends
     what leads from the books that the client has to the books as they are.
@@ -78,25 +79,26 @@ class LiveSession:
         self,
         admission: Admission,
         feed: Feed,
-        pace: Pace,
+        conflation: Conflation,
         engine_session: EngineSession,
     ) -> None:
         self.admission = admission
         self.comp_id = admission.comp_id
         self.feed = feed
-        self.pace = pace
+        self.conflation = conflation
         self.engine_session = engine_session
         self.since: datetime = timezone.now()
         self.heard_at: datetime = self.since
         self.messages_sent = 0
         self.rate = Bucket(MESSAGES_BURST, settings.FIX_MESSAGES_PER_SECOND)
-        # Ids of what the partner has sent, for what it may send again (97=Y).
+        # The partner may send a message again (97=Y): it is known by its id.
         self.seen: deque[tuple[str, str, str]] = deque(maxlen=SEEN)
-        self.answers: deque[Outgoing] = deque()
-        # Their bytes, as the engine's thread and this session's count them.
+        self.answers: deque[OutgoingMessage] = deque()
+        # Bytes of answers: the engine's thread counts those that were queued, this
+        # session's thread those that were sent.
         self.queued = self.answered = 0
         self.wake = Event()
-        self.subscriptions = Subscriptions(pace, self.wake)
+        self.subscriptions = Subscriptions(conflation, self.wake)
         self.window = Window()
         self.logout_lock = Lock()
         self.logout_reason = ""
@@ -138,7 +140,7 @@ class LiveSession:
         self.wake.set()
 
     def on_security_list_request(
-        self, request_id: str, kind: str, named: Named
+        self, request_id: str, kind: str, named: InstrumentKey
     ) -> None:
         """Answer it; `kind` is its SecurityListRequestType(559)."""
         directory = Directory(self.visible())
@@ -180,17 +182,17 @@ class LiveSession:
         """Whether a Logon within the session may start its numbers anew (141=Y).
 
         The connection has been admitted already. HeartBtInt(108) must stay what the
-        front has judged: the engine would take 0, and would then wait for nobody.
+        listener has judged: the engine would take 0, which switches time-outs off.
         """
         return flag == "Y" and heartbeat == self.admission.heartbeat
 
     def answer(self, message_type: str, bodies: Iterable[str]) -> None:
-        """Queue an answer; one too many that the client does not read ends it."""
+        """Queue an answer; one more than the client reads ends the session."""
         if self.queued - self.answered > MOST_UNSENT_BYTES:
             self.end(TOO_MANY_ANSWERS)
             return
         for body in bodies:
-            outgoing = Outgoing(message_type, body)
+            outgoing = OutgoingMessage(message_type, body)
             self.queued += outgoing.size
             self.answers.append(outgoing)
         self.wake.set()
@@ -232,10 +234,10 @@ class LiveSession:
             while not self.logout_reason:
                 self.wake.wait(self.window.seconds_left(monotonic()))
                 self.wake.clear()
-                with self.pace.turn:
+                with self.conflation.send_lock:
                     self.send_what_is_due()
         finally:
-            # After an unforeseen error, nobody is to hold a book that stands still.
+            # After an unforeseen error, no client must keep a book that stands still.
             self.end(INTERNAL_ERROR)
 
     @property
@@ -294,11 +296,11 @@ class LiveSession:
         self.subscriptions.drop(subscription)
         self.send(subscription.emptied())
 
-    def send(self, outgoing: Outgoing) -> None:
+    def send(self, outgoing: OutgoingMessage) -> None:
         self.messages_sent += 1
         self.admission.numbering.send(
             lambda: self.engine_session.send(outgoing.type, outgoing.body),
-            self.pace.turn,
+            self.conflation.send_lock,
         )
         self.window.sent += outgoing.size
         if self.window.is_probe_due:
@@ -306,4 +308,4 @@ class LiveSession:
 
     def send_probe(self) -> None:
         test_request_id = self.window.new_probe(monotonic())
-        self.send(Outgoing("1", f"112={test_request_id}{SOH}"))
+        self.send(OutgoingMessage("1", f"112={test_request_id}{SOH}"))

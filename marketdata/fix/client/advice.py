@@ -1,4 +1,4 @@
-"""Why a FIX session failed, in words for whoever tries to connect, and what to do."""
+"""Says why a FIX session failed, and what to do about it."""
 
 import socket
 import ssl

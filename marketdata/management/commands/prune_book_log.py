@@ -3,10 +3,10 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from marketdata.books.pruning import KEPT, covered, prune
+from marketdata.books.pruning import KEEP, prunable_logs, prune
 from partnerapi.core.commands import CommandWithExamples, counting
 
-KEPT_HOURS = KEPT // timedelta(hours=1)
+KEEP_HOURS = KEEP // timedelta(hours=1)
 MOST_HOURS = 24 * 366 * 10
 
 
@@ -26,7 +26,7 @@ class Command(CommandWithExamples):
 Changes, trades and snapshots go that are older than the time to keep, as far as a
 snapshot covers them; of each book the newest two snapshots stay, whatever their age.
 Nothing that the feed or a restart needs is deleted. Celery's beat has this done every
-hour, keeping {KEPT_HOURS} hours; by hand it may run at any time, beside writers and
+hour, keeping {KEEP_HOURS} hours; by hand it may run at any time, beside writers and
 beside itself. What it has deleted stays deleted when it is ended early.
 
 examples:
@@ -39,15 +39,15 @@ examples:
             "--keep-hours",
             metavar="HOURS",
             type=hours,
-            default=KEPT_HOURS,
-            help=f"keep what is younger ({KEPT_HOURS})",
+            default=KEEP_HOURS,
+            help=f"keep what is younger ({KEEP_HOURS})",
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="count, and delete nothing"
         )
 
     def handle(self, *, keep_hours, dry_run, **options):
-        logs = covered(timezone.now() - timedelta(hours=keep_hours))
+        logs = prunable_logs(timezone.now() - timedelta(hours=keep_hours))
         what = (
             f"{sum(log.changes for log in logs):,} changes, "
             f"{sum(log.trades for log in logs):,} trades and "

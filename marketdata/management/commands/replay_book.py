@@ -22,7 +22,7 @@ from marketdata.books.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
-from marketdata.management.traded import traded_token
+from marketdata.management.tokens import traded_token
 from marketdata.replay import files
 from partnerapi.core.commands import DRY_RUN, CommandWithExamples, importing
 from partnerapi.core.problems import WrongFileError
@@ -31,7 +31,7 @@ ACTOR = "replay_book"
 BATCH = 500
 
 
-def times(text: str) -> float:
+def factor(text: str) -> float:
     try:
         speed = float(text)
     except ValueError:
@@ -73,9 +73,9 @@ class Command(CommandWithExamples):
 The whole file is checked before anything is written.
 
 {files.__doc__}
-What is recorded carries the time of its recording. A book that is not empty is left
-alone unless --clear empties it or the file begins with a reset. Ended early, what has
-been recorded stays.
+Changes and trades are recorded with the time of their recording. A book that is not
+empty is left alone unless --clear empties it or the file begins with a reset. If the
+command is ended early, what it has recorded stays.
 
 examples:
   manage.py replay_book monday.csv --token ACME --dry-run
@@ -97,7 +97,7 @@ examples:
         parser.add_argument(
             "--speed",
             metavar="N",
-            type=times,
+            type=factor,
             help="N times as fast as it happened (default: as fast as possible)",
         )
         parser.add_argument(
@@ -123,9 +123,9 @@ examples:
                     )
                 if token:
                     self.check()
-                into = Log(traded_token(token)) if token else None
-                standing = into.levels if into else []
-                before = [] if clear else standing
+                into = TokenLog(traded_token(token)) if token else None
+                levels = into.levels if into else []
+                before = [] if clear else levels
                 if before and not begins_with_reset(file):
                     raise CommandError(
                         f"The book of {token} is not empty, it has {len(before)} "
@@ -135,8 +135,8 @@ examples:
                 checked, after = check(file, OrderBook(before), progress)
             if dry_run:
                 return f"{file.name} is good: {checked}; {quoted(after)}{DRY_RUN}"
-            if clear and standing:
-                removed = files.removals(OrderBook(standing))
+            if clear and levels:
+                removed = files.removals(OrderBook(levels))
                 into.write([Message(removed)], Count())
             count = self.replay(file, into, OrderBook(before), speed, progress)
         return f"{token}: recorded {count}; {quoted(after)}"
@@ -161,8 +161,8 @@ examples:
         return count
 
 
-class Log:
-    """A token's log, which nobody else is to write meanwhile.
+class TokenLog:
+    """A token's log, which no other writer may write meanwhile.
 
     `levels` are (side, price in cents, quantity) after change `sequence`.
     """
@@ -221,7 +221,7 @@ def check(file: Path, book: OrderBook, progress: Progress) -> tuple[Count, Order
 def paced(
     events: Iterable[files.Event], speed: float | None
 ) -> Iterator[list[files.Event]]:
-    """Batches of what is due, each when it is; without a speed all is due at once."""
+    """Batches of events, each when it is due; without a speed all are due at once."""
     batch: list[files.Event] = []
     began, first = time.monotonic(), None
     for event in events:

@@ -37,7 +37,7 @@ examples:
         tokens = self.tokens(symbols)
         with counting() as begin:
             advance = begin("Changes", self.changes(tokens))
-            rules = verify(tokens, self.followed(tokens), advance)
+            rules = verify(tokens, self.feed_books(tokens), advance)
         broken = 0
         for rule in rules:
             broken += bool(rule.breaches)
@@ -82,7 +82,7 @@ examples:
             )
         return found
 
-    def followed(self, tokens):
+    def feed_books(self, tokens):
         """The books of a feed that starts now, each with the change it stands at.
 
         None where there is a log and the feed has no book of it.
