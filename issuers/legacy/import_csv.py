@@ -77,24 +77,25 @@ def import_legacy_shareholders(
         WrongFileError: the problems of the file, by line, field and rule.
     """
     checksum = hashlib.sha256(content).hexdigest()
+    imported = LegacyImport.objects.filter(issuer=issuer, checksum_sha256=checksum)
     with transaction.atomic():
-        await_other_imports(issuer)
-        if LegacyImport.objects.filter(
-            issuer=issuer, checksum_sha256=checksum
-        ).exists():
+        if imported.exists():
             return LegacyChanges(was_imported=True)
-        batch = LegacyImport.objects.create(
-            issuer=issuer,
-            file_name=storable(file_name),
-            checksum_sha256=checksum,
-            imported_by=actor,
-        )
         stream = stream_table(content, REQUIRED, OPTIONAL)
         make_temporary("incoming_line", COLUMN_TYPES)
         copy(
             "incoming_line",
             COLUMNS,
             Lines(stream, issuer).read(begin("Reading", stream.line_count)),
+        )
+        await_other_imports(issuer)
+        if imported.exists():
+            return LegacyChanges(was_imported=True)
+        batch = LegacyImport.objects.create(
+            issuer=issuer,
+            file_name=storable(file_name),
+            checksum_sha256=checksum,
+            imported_by=actor,
         )
         problems = stream.problems
         holders = made_holders(problems) if create_holders else None

@@ -7,7 +7,7 @@ from issuers.imports.ocf.steps import READ, SAID
 
 OBJECT = {"id", "object_type"}
 USED = {
-    "STAKEHOLDER": OBJECT | {"name", "stakeholder_type"},
+    "STAKEHOLDER": OBJECT | {"name", "stakeholder_type", "issuer_assigned_id"},
     "ISSUER": OBJECT | {"legal_name", "dba", "country_of_formation", "address"},
     "STOCK_CLASS": OBJECT
     | {
@@ -15,6 +15,10 @@ USED = {
         "default_id_prefix",
         "initial_shares_authorized",
         "board_approval_date",
+        "class_type",
+        "votes_per_share",
+        "seniority",
+        "par_value",
     },
 }
 TRANSACTION = {

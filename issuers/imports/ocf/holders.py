@@ -15,6 +15,8 @@ from issuers.register import ledger
 
 MAX_PERSONAL_NAME, MAX_EMAIL = 100, 254
 BATCH = 2_000
+TREASURY = "TREASURY"
+"""The `issuer_assigned_id` of the stakeholder that is the issuer's treasury."""
 
 
 def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
@@ -41,6 +43,16 @@ def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
             package.problems.append(item.problem(rule))
     kind = User.Type.INDIVIDUAL
     return name, {"type": kind, "first_name": first, "last_name": last}
+
+
+def treasury_of(package: Package) -> str | None:
+    """The stakeholder that the issuer numbers as its treasury, if it is one."""
+    found = [
+        item.id
+        for item in package.stakeholders.values()
+        if item.values.get("issuer_assigned_id") == TREASURY
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def email_of(item: Item) -> str | None:
@@ -78,7 +90,7 @@ def new_holders(
         if isinstance(event, Movement)
         for holder in (event.source, event.target)
         if holder is not None
-    }
+    } - {treasury_of(package)}
     emails, shared = emails_of(package.stakeholders[id] for id in sorted(held))
     stored = {u.email: u for u in User.objects.filter(email__in=emails.values())}
     users, new = {}, []

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Any
 
-from partnerapi.core.problems import Problem, WrongFileError
+from partnerapi.core.problems import Problem, Problems, WrongFileError
 
 MAX_BYTES = 256 * 1024 * 1024
 MAX_FILES = 10_000
@@ -34,6 +34,10 @@ HOMES = {
     "STOCK_CLASS": "OCF_STOCK_CLASSES_FILE",
 }
 TRANSACTIONS = "OCF_TRANSACTIONS_FILE"
+
+
+NEEDED = {"stakeholders_files", "stock_classes_files", "transactions_files"}
+"""Sections of a manifest, of whose files something is kept."""
 
 
 def problem_in(file: str, id: str, rule: str) -> Problem:
@@ -64,7 +68,7 @@ class Package:
     others: list[Item] = field(default_factory=list)
     """Objects of all other types."""
     remarks: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
     checksum: str = ""
     """SHA-256 of the objects, however the files divide and write them."""
 
@@ -76,7 +80,7 @@ def read_package(path: Path) -> Package:
         OSError: the folder or the file can not be read.
         WrongFileError: no package: too large, no zip, not one readable manifest.
     """
-    problems: list[Problem] = []
+    problems = Problems()
     files: dict[str, dict[str, Any]] = {}
     digests: dict[str, str] = {}
     unread: list[str] = []
@@ -97,7 +101,8 @@ def read_package(path: Path) -> Package:
             f"{len(manifests)} files have the file_type {MANIFEST} "
             f"({', '.join(manifests) or 'none'}); a package has one, with its issuer"
         )
-        raise WrongFileError([*problems, problem_in(path.name, "", rule)])
+        problems.append(problem_in(path.name, "", rule))
+        raise WrongFileError(problems)
     [name] = manifests
     package = Package(issuer_of(name, files.pop(name), problems), problems=problems)
     check_manifest(package, name, digests, unread)
@@ -188,11 +193,12 @@ def check_size(path: Path, left: int) -> None:
         raise WrongFileError([problem_in(path.name, "", rule)])
 
 
-def issuer_of(name: str, manifest: dict[str, Any], problems: list[Problem]) -> Item:
+def issuer_of(name: str, manifest: dict[str, Any], problems: Problems) -> Item:
     values = manifest.get("issuer")
     if not isinstance(values, dict):
         rule = "has no issuer; the manifest names the company whose table this is"
-        raise WrongFileError([*problems, problem_in(name, "", rule)])
+        problems.append(problem_in(name, "", rule))
+        raise WrongFileError(problems)
     return Item(name, 0, one_line(str(values.get("id"))) or "issuer", "ISSUER", {
         **values, "manifest": manifest,
     })  # fmt: skip
@@ -201,7 +207,10 @@ def issuer_of(name: str, manifest: dict[str, Any], problems: list[Problem]) -> I
 def check_manifest(
     package: Package, name: str, digests: dict[str, str], unread: list[str]
 ) -> None:
-    """Each file that the manifest names must be there; others are read as well."""
+    """What is needed of the files that the manifest names must be there.
+
+    Files that it does not name are read as well.
+    """
     home = PurePosixPath(name).parent
     named = set()
     for section, entries in package.issuer.values.pop("manifest").items():
@@ -215,14 +224,21 @@ def check_manifest(
                 continue
             file = normpath(str(home / path.replace("\\", "/")))
             named.add(file)
-            if file in unread:
+            if file in digests:
+                if str(entry.get("md5") or digests[file]).lower() != digests[file]:
+                    remark = f"{file}: another md5 than the manifest says"
+                    package.remarks.append(remark)
+            elif section not in NEEDED:
+                package.remarks.append(
+                    f"{path}: named in {section}, but not in the package; nothing of "
+                    "it would be kept"
+                )
+            elif file in unread:
                 rule = f"names {path}; let its name, there and here, end in .ocf.json"
                 package.problems.append(problem_in(name, section, rule))
-            elif file not in digests:
+            else:
                 rule = f"names {path}, which the package lacks; add it or drop its name"
                 package.problems.append(problem_in(name, section, rule))
-            elif str(entry.get("md5") or digests[file]).lower() != digests[file]:
-                package.remarks.append(f"{file}: another md5 than the manifest says")
     for file in sorted(digests.keys() - named - {name}):
         package.remarks.append(f"{file}: read, though the manifest does not name it")
 
@@ -251,7 +267,7 @@ def read_items(package: Package, files: dict[str, dict[str, Any]]) -> None:
 
 
 def item_of(
-    name: str, index: int, position: int, values: Any, problems: list[Problem]
+    name: str, index: int, position: int, values: Any, problems: Problems
 ) -> Item | None:
     if not isinstance(values, dict):
         rule = "is no JSON object"

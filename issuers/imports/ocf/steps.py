@@ -25,6 +25,7 @@ TAKEN = {
     "TX_STOCK_REISSUANCE": "",
     CONSOLIDATION: "",
 }
+TOLD_TWICE = {"TX_STOCK_CANCELLATION", "TX_STOCK_REPURCHASE"}
 GIVING = {
     "TX_STOCK_TRANSFER",
     "TX_STOCK_CONVERSION",
@@ -104,6 +105,7 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
             package.problems.append(item.problem(rule))
         else:
             made.issuances[step.gives[0]] = step
+    steps = without_doubles(steps, made)
     for step in steps:
         for security in [*step.gives, step.balance]:
             if not security:
@@ -132,6 +134,32 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
     roots = [step for key, step in made.issuances.items() if key not in made.makers]
     made.steps = in_order([*roots, *steps], made, package)
     return made
+
+
+def without_doubles(steps: list[OcfStep], made: ReplayPlan) -> list[OcfStep]:
+    """A cancellation and a repurchase of as many units of a security are one event.
+
+    Some systems tell it twice. The first of the two is kept, at the earlier date.
+    """
+    kept: dict[tuple[str, Fraction | None], OcfStep] = {}
+    doubles = set()
+    for step in steps:
+        if step.item.type not in TOLD_TWICE:
+            continue
+        key = step.takes[0], step.quantity
+        other = kept.get(key)
+        if other is None or other.item.type == step.item.type:
+            kept.setdefault(key, step)
+            continue
+        if other.balance and step.balance and other.balance != step.balance:
+            continue
+        del kept[key]
+        other.at = min(other.at, step.at)
+        other.balance = other.balance or step.balance
+        doubles.add(id(step))
+        made.remarks["cancellations that are repurchases, too: entered once, at the "
+            "earlier date"] += 1  # fmt: skip
+    return [step for step in steps if id(step) not in doubles]
 
 
 def names(item: Item) -> set[str]:

@@ -9,7 +9,7 @@ import pytest
 from issuers.imports.ocf import reading
 from issuers.imports.ocf.replay import ReplayState, replay
 from issuers.imports.ocf.steps import OcfStep, ReplayPlan
-from issuers.register.models import TokenPrice
+from issuers.register.models import LedgerTransaction, TokenPrice
 from tests.issuers.ocf.packages import (
     PEOPLE,
     ROOT,
@@ -69,6 +69,15 @@ pytestmark = pytest.mark.django_db
             [("BURN", 30)],
             {"Ann Lee Roy": 70},
             id="repurchase without a balance",
+        ),
+        pytest.param(
+            [tx("t", "REPURCHASE", "2021-03-01", security_id="s1", quantity="30",
+                price=euro("1"), balance_security_id="s2"),
+             tx("u", "CANCELLATION", "2021-02-01", security_id="s1",
+                quantity="30.00", reason_text="Repurchased")],
+            [("BURN", 30)],
+            {"Ann Lee Roy": 70},
+            id="repurchase that is told as a cancellation, too",
         ),
         pytest.param(
             [tx("t", "RETRACTION", "2021-02-01", security_id="s1")],
@@ -355,3 +364,25 @@ def test_every_wrong_object_is_reported_and_what_follows_from_it_is_not(write, c
     assert [line.split(": ")[0].split(", ")[1] for line in lines] == [
         "issue-s1", "twice", "w", "x", "y",
     ]  # fmt: skip
+
+
+def test_an_event_that_is_told_twice_has_the_earlier_date(load):
+    said = load(
+        ROOT,
+        tx("t", "REPURCHASE", "2021-03-01", security_id="s1", quantity="100",
+           price=euro("1")),
+        tx("u", "CANCELLATION", "2021-02-01", security_id="s1", quantity="100"),
+    )  # fmt: skip
+    [_, burnt] = LedgerTransaction.objects.order_by("seq")
+    assert burnt.kind == "BURN"
+    assert burnt.effective_at == datetime(2021, 2, 1, tzinfo=UTC)
+    assert "1 cancellations that are repurchases, too: entered once" in said
+
+
+def test_two_cancellations_are_two(write, capsys):
+    cancellations = [
+        tx(id, "CANCELLATION", "2021-02-01", security_id="s1", quantity="60")
+        for id in "tu"
+    ]
+    [problem] = refused(write(files(ROOT, *cancellations)), capsys)
+    assert "takes 60 of security s1, which holds 40" in problem
