@@ -141,7 +141,7 @@ def test_a_file_is_read_before_anything_is_held(issuer):
         import_lines(issuer, "L-1", "L-2")
     statements = [query["sql"] for query in captured]
     [lock] = [n for n, sql in enumerate(statements) if "pg_advisory_xact_lock" in sql]
-    [made] = [n for n, sql in enumerate(statements) if "incoming_line (" in sql]
+    [made] = [n for n, sql in enumerate(statements) if "TABLE incoming_line" in sql]
     written = [n for n, sql in enumerate(statements) if "INSERT INTO" in sql]
     assert made < lock < min(written)
     [lines] = [sql for sql in statements if "FOR UPDATE" in sql]

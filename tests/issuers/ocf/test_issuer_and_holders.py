@@ -132,8 +132,12 @@ def test_a_taken_slug_gets_a_number_and_is_named(load):
 
 def test_a_token_keeps_what_its_class_says(write):
     common, preferred = CLASSES
-    preferred = preferred | {"class_type": "PREFERRED", "votes_per_share": 10, "seniority": "2",
-                  "par_value": {"amount": "0.0001", "currency": "USD"}}  # fmt: skip
+    preferred = preferred | {
+        "class_type": "PREFERRED",
+        "votes_per_share": 10,
+        "seniority": "2",
+        "par_value": {"amount": "0.0001", "currency": "USD"},
+    }
     odd = stock_class("odd", "Odd", "O") | {"votes_per_share": 1.5, "par_value": {}}
     said = run(write(files(classes=[common, preferred, odd])))
     facts = Token.objects.order_by("name").values_list(
