@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 from django.core.management import CommandError, call_command
+from pypdf import PdfReader
 
 from accounts.models import User, UserHolder
 from issuers.models import Issuer, Token
@@ -246,3 +247,61 @@ def test_somebody_elses_program_computes_the_chain(issuer, tmp_path):
     assert LedgerTransaction.objects.filter(token__symbol="ACME").count() == 6
     file.write_text(file.read_text().replace("Founded", "Refounded"))
     assert "AssertionError: 1" in computed().stderr
+
+
+def text_of(file):
+    return "\n".join(page.extract_text() for page in PdfReader(file).pages)
+
+
+def test_an_extract_is_a_document_that_is_always_the_same(issuer, tmp_path):
+    at = FIRST + 4 * DAY
+    file, again = tmp_path / "acme.pdf", tmp_path / "again.pdf"
+    for path in (file, again):
+        run("register_extract", "acme", at=at, output=path)
+    assert file.read_bytes() == again.read_bytes()
+    said = text_of(file)
+    chain = run("ledger", "ACME", format="jsonl").splitlines()
+    for text in (
+        "Register of Acme", "2024-01-05T09:00:00Z", "ACME-P", "Holder 1", "31.2500%",
+        "9,223,372,036,854,775,808", "1,000.00 EUR", json.loads(chain[3])["digest"],
+        "Page 1 of 1",
+    ):  # fmt: skip
+        assert text in said
+
+
+def test_a_statement_tells_what_a_holder_has_and_how_it_came(issuer, tmp_path):
+    file = tmp_path / "one.pdf"
+    run("holder_statement", "one@example.com", at=FIRST + 5 * DAY, output=file)
+    said = text_of(file)
+    for text in (
+        "Statement of Holder 1",
+        "ALLOCATE",
+        "+400",
+        "RETURN",
+        "-50",
+        "437.50",
+    ):
+        assert text in said
+    run("holder_statement", "one@example.com", at=FIRST + 4 * DAY, output=file)
+    assert "RETURN" not in text_of(file)
+
+
+def test_names_beyond_latin_letters_are_shown(issuer, tmp_path):
+    file = tmp_path / "acme.pdf"
+    UserHolder.objects.filter(name="Holder 1").update(name="Łukasz Ωμέγα 王")
+    run("register_extract", "acme", at=FIRST + 4 * DAY, output=file)
+    assert "Łukasz Ωμέγα [U+738B]" in text_of(file)
+
+
+def test_a_document_of_too_many_lines_names_the_file(issuer, tmp_path, monkeypatch):
+    monkeypatch.setattr("issuers.exports.statements.MOST_LINES", 3)
+    with pytest.raises(CommandError, match="captable acme --format csv writes them"):
+        run("register_extract", "acme", at=FIRST + 4 * DAY, output=tmp_path / "a.pdf")
+    [buyer] = people(1)
+    account = ledger.holder_accounts([buyer.pk])[buyer.pk]
+    token = Token.objects.get(symbol="ACME").pk
+    entry = Entry(token, "ALLOCATE", 1, ledger.treasury(issuer), account)
+    ledger.record([entry] * 4, "ana")
+    with pytest.raises(CommandError, match="more than 3 entries. ledger SYMBOL"):
+        run("holder_statement", str(buyer.pk), output=tmp_path / "a.pdf")
+    assert list(tmp_path.iterdir()) == []
