@@ -414,3 +414,68 @@ def test_a_job_goes_on_where_it_stood(world: World, staff):
     assert again.summary() == "449 delivered, 1 skipped (delivered before), 0 refused"
     assert again.finished_at is not None
     assert LedgerTransaction.objects.count() == 450
+
+
+def run_deliveries(*arguments):
+    output = io.StringIO()
+    call_command("deliver_legacy_shares", *arguments, stdout=output)
+    return output.getvalue().strip()
+
+
+def test_a_delivery_that_was_killed_is_resumed(load, world: World, staff):
+    load(*(f"K-{n},bo@example.com,,LUM,1,0" for n in range(250)))
+    lines = LegacyShareholder.objects.filter(reference__startswith="K-")
+    ids = list(lines.order_by("pk").values_list("pk", flat=True))
+    job = begin_job(MINT, ids, "ines@example.com")
+    deliver_next(job)
+    said = run_deliveries("--list").splitlines()
+    assert said[-1] == "1 delivery did not end."
+    assert said[0].startswith(f"{job.pk}: MINT, begun ")
+    assert said[0].endswith(
+        "by ines@example.com; of 250 lines 200 delivered, 0 skipped (delivered "
+        "before), 0 refused, 50 left"
+    )
+    resume = ("--resume", str(job.pk), "--staff", STAFF)
+    assert run_deliveries(*resume, "--dry-run") == (
+        f"50 lines left of {job.pk}: 50 delivered, 0 skipped (delivered before), "
+        "0 refused (dry run: nothing was written)"
+    )
+    assert run_deliveries(*resume).startswith(f"50 lines left of {job.pk}: 250 deliv")
+    assert lines.filter(delivered_by=STAFF).count() == 50
+    assert run_deliveries("--list") == "0 deliveries did not end."
+    with pytest.raises(CommandError, match="has ended: of 250 lines 250 delivered"):
+        run_deliveries(*resume)
+
+
+def test_a_delivery_is_closed_and_its_lines_stay(load, staff):
+    load(*(f"K-{n},bo@example.com,,LUM,1,0" for n in range(250)))
+    ids = list(LegacyShareholder.objects.filter(reference__startswith="K-")
+               .values_list("pk", flat=True))  # fmt: skip
+    job = begin_job(MINT, ids, STAFF)
+    deliver_next(job)
+    close = ("--close", str(job.pk), "--staff", STAFF)
+    assert "50 of 250 lines would stay" in run_deliveries(*close, "--dry-run")
+    running = DeliveryJob.objects.get(pk=job.pk)
+    assert run_deliveries(*close).endswith("50 of 250 lines stay as they are.")
+    # Who was believed dead delivers no more.
+    assert running.is_open
+    deliver_next(running)
+    assert not running.is_open
+    assert LegacyShareholder.objects.filter(pk__in=ids, status=PENDING).count() == 50
+    assert LogEntry.objects.get().get_change_message() == (
+        "Closed; 50 of 250 lines were not delivered."
+    )
+    resume = ("--resume", str(job.pk), "--staff", STAFF)
+    for arguments in (resume, ("--close", str(job.pk)), ("lumen",)):
+        with pytest.raises(CommandError):
+            run_deliveries(*arguments)
+
+
+def test_a_token_without_a_price_is_warned_of(load, world: World):
+    load(ONE, TWO)
+    said = "LUM has no price, and its lines have one, 125 to 125 cents: capitalization"
+    assert any(line.startswith(said) for line in deliver("--source", "MINT")[1])
+    load("L-3,bo@example.com,,LUM,1,125")
+    call_command("set_price", "LUM", "125", "--staff", STAFF)
+    _, errors = deliver("--source", "MINT")
+    assert not any("has no price" in line for line in errors)
