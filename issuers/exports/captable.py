@@ -124,7 +124,6 @@ def holdings(table: DatedTable) -> Iterator[Iterator[Holding]]:
         with connection.cursor() as cursor:
             cursor.execute(IN_MEMORY)
         with connection.chunked_cursor() as cursor:
-            cursor.itersize = FETCHED
             cursor.execute(statement, arguments)
             yield read(cursor)
 

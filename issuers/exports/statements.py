@@ -102,10 +102,10 @@ def holder_statement(user: User, at: datetime | None) -> bytes:
     with connection.cursor() as cursor:
         cursor.execute(HELD, [user.pk])
         issuers: list[UUID] = [pk for (pk,) in cursor.fetchall()]
-    date, tables = "", []
+    date, summaries = "", []
     if issuers:
         date, tables = tokens_as_of([str(pk) for pk in issuers], at)
-    summaries = [summary for table in tables for summary in table]
+        summaries = [summary for table in tables for summary in table]
     tokens = tokens_of(summaries)
     with connection.cursor() as cursor:
         cursor.execute(

@@ -45,9 +45,10 @@ def measured(results: Table, *arguments: str | Path) -> str:
     if run.returncode:
         raise SystemExit(run.stderr)
     _, seconds, own, kilobytes = run.stderr.splitlines()[-1].split()
-    said = run.stdout.strip().splitlines()[-1] if run.stdout.strip() else ""
+    said = (run.stdout.strip() or run.stderr.strip().splitlines()[0]).splitlines()[-1]
     results.add_row(
-        str(arguments[0]), f"{float(seconds):.1f} s", f"{float(own):.1f} s",
+        " ".join(str(a) for a in arguments if not isinstance(a, Path)),
+        f"{float(seconds):.1f} s", f"{float(own):.1f} s",
         f"{int(kilobytes) / 1024:.0f} MB", said,
     )  # fmt: skip
     return run.stdout

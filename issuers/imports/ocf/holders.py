@@ -9,8 +9,8 @@ from django.core.validators import validate_email
 
 from accounts.models import User, UserHolder
 from issuers.imports.ocf.naming import derived, read_name
-from issuers.imports.ocf.reading import Item, Package, one_line
-from issuers.imports.ocf.replay import Movement, Replay
+from issuers.imports.ocf.objects import Item, Package, one_line
+from issuers.imports.ocf.replay import Replay
 from issuers.register import ledger
 
 MAX_PERSONAL_NAME, MAX_EMAIL = 100, 254
@@ -84,13 +84,7 @@ def new_holders(
 
     An individual with the e-mail address of a user is that user, who stays as stored.
     """
-    held = {
-        holder
-        for event in replayed.events
-        if isinstance(event, Movement)
-        for holder in (event.source, event.target)
-        if holder is not None
-    } - {treasury_of(package)}
+    held = replayed.held - {treasury_of(package)}
     emails, shared = emails_of(package.stakeholders[id] for id in sorted(held))
     stored = {u.email: u for u in User.objects.filter(email__in=emails.values())}
     users, new = {}, []

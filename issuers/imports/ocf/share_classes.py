@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from issuers.imports.ocf.reading import Item
+from issuers.imports.ocf.objects import Item
 from issuers.models import Token
 
 MAX_VOTES = 2**31 - 1

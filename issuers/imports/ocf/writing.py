@@ -14,7 +14,7 @@ from issuers.imports.issuers import MAX_SLUG_LENGTH, UniqueNames, slug_of
 from issuers.imports.ocf.fields import fields_left
 from issuers.imports.ocf.holders import named, new_holders, treasury_of
 from issuers.imports.ocf.naming import MAX_NAME, derived, read_name
-from issuers.imports.ocf.reading import Item, Package, one_line
+from issuers.imports.ocf.objects import Item, Package, one_line
 from issuers.imports.ocf.replay import Movement, Replay, replay
 from issuers.imports.ocf.share_classes import NO_FACT, share_class_facts
 from issuers.models import Issuer, Token
@@ -92,7 +92,7 @@ def import_package(
         treasury = treasury_of(package)
         if treasury:
             holders[treasury] = ledger.treasury(made.issuer)
-        told = begin("Writing", len(replayed.events))
+        told = begin("Writing", replayed.event_count)
         write_events(made, holders, treasury, told)
         bound_tokens(made)
         made.fields = fields_left(package)
@@ -144,13 +144,10 @@ def new_tokens(
     package: Package, replayed: Replay, issuer: Issuer, now: datetime
 ) -> dict[str, Token]:
     symbols = UniqueNames(Token.objects.values_list("symbol", flat=True), ".")
-    first: dict[str, datetime] = {}
-    for event in replayed.events:
-        first[event.class_id] = min(first.get(event.class_id, now), event.at)
     company = issuer.slug.split("-")[0].upper()[:10]
     tokens = {}
     at = in_turn({
-        item.id: created(item, first.get(item.id), now)
+        item.id: created(item, replayed.first.get(item.id), now)
         for item in package.classes.values()
     })  # fmt: skip
     for item in package.classes.values():
@@ -199,7 +196,7 @@ def write_events(
     advance: Advance,
 ) -> None:
     def events() -> Iterator[ledger.Entry | ledger.Price]:
-        for event in made.replay.events:
+        for event in made.replay.events():
             token = made.tokens[event.class_id].pk
             if not isinstance(event, Movement):
                 made.prices += 1

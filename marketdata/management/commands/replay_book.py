@@ -164,13 +164,8 @@ examples:
             with progress.open(file, "rb", description="Recording") as source:
                 for batch in paced(files.events(source, book), speed):
                     count.passed_over += sum(each.passed_over for each in batch)
-                    messages = [
-                        Message(each.changes, each.deals)
-                        for each in batch
-                        if each.changes or each.deals
-                    ]
-                    if messages:
-                        into.write(messages, count)
+                    messages = [Message(each.changes, each.deals) for each in batch]
+                    into.write(messages, count)
         except WrongFileError:
             raise CommandError(
                 f"{file.name} was changed while it was replayed, after {count} had "

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from issuers.imports.ocf import reading
-from issuers.imports.ocf.replay import ReplayState, replay
+from issuers.imports.ocf.replay import Replay, ReplayState, replay
 from issuers.imports.ocf.steps import OcfStep, ReplayPlan
 from issuers.register.models import LedgerTransaction, TokenPrice
 from tests.issuers.ocf.packages import (
@@ -185,7 +185,7 @@ def test_a_reverse_split_costs_what_its_holders_are(write):
         finally:
             sys.settrace(before)
         assert replayed.balances["com"] == {f"h{n}": 5 for n in range(count)}
-        burnt = [event for event in replayed.events if event.source]
+        burnt = [event for event in replayed.events() if event.source]
         assert [event.target for event in burnt] == [None] * count
         return run
 
@@ -194,18 +194,19 @@ def test_a_reverse_split_costs_what_its_holders_are(write):
 
 def test_what_holders_lose_others_gain_in_turn():
     item = reading.Item("T", 0, "t", "TX_STOCK_CONSOLIDATION", {})
-    state = ReplayState(reading.Package(item, classes={"com": item}), ReplayPlan())
+    state = ReplayState(
+        reading.Package(item, classes={"com": item}), ReplayPlan(), Replay()
+    )
     state.result.balances["com"] = Counter(a=5, d=3)
     changes = {"a": -5, "b": 3, "c": 4, "d": -3, "e": 2}
-    state.move(OcfStep(item, datetime(2021, 3, 1, tzinfo=UTC)), "com", changes)
-    moved = [(m.source, m.target, m.amount) for m in state.result.events]
+    step = OcfStep("T", 0, "t", item.type, datetime(2021, 3, 1, tzinfo=UTC))
+    state.move(step, "com", changes)
+    moved = [(m.source, m.target, m.amount) for m in state.events]
     assert moved == [
         ("a", "b", 3), ("a", "c", 2), ("d", "c", 2), ("d", "e", 1), (None, "e", 1)
     ]  # fmt: skip
-    state.move(
-        OcfStep(item, datetime(2021, 3, 1, tzinfo=UTC)), "com", {"b": -2, "c": -1}
-    )
-    lost = [(m.source, m.target, m.amount) for m in state.result.events[5:]]
+    state.move(step, "com", {"b": -2, "c": -1})
+    lost = [(m.source, m.target, m.amount) for m in state.events[5:]]
     assert lost == [("b", None, 2), ("c", None, 1)]
     assert state.result.balances["com"] == Counter(b=1, c=3, e=2, a=0, d=0)
 

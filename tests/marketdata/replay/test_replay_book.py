@@ -145,7 +145,7 @@ def test_leaves_a_book_alone_that_is_not_empty(token, monday):
         refusal, _ = refused(monday, "--token", "LUM", *more)
         assert refusal == (
             "The book of LUM is not empty, it has 3 levels. Remove them first with "
-            "--clear, or begin the file with a reset."
+            "--clear, go on from them with --append, or begin the file with a reset."
         )
     assert log(token) == CHANGES
 
