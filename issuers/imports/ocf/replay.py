@@ -50,7 +50,6 @@ class Security:
     class_id: str
     holder_id: str
     quantity: int | Fraction
-    closed_by: str = ""
 
 
 @dataclass(slots=True)
@@ -115,7 +114,8 @@ class ReplayState:
         self.package, self.made, self.result = package, made, result
         self.events: list[Movement | IssuePrice] = []
         """Those of the step that was entered last, until they are taken."""
-        self.securities: dict[str, Security] = {}
+        self.securities: dict[str, Security | str] = {}
+        """Of one that is closed, the id of the transaction that closed it."""
         self.open: dict[str, dict[str, Security]] = defaultdict(dict)
         self.exact: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
         self.prices: dict[str, int] = {}
@@ -157,9 +157,9 @@ class ReplayState:
         security = self.securities.get(id)
         if security is None:
             raise Broken(f"security {id!r} does not exist yet; correct the dates")
-        if security.closed_by:
+        if isinstance(security, str):
             raise Broken(
-                f"security {id!r} was closed by {security.closed_by}; take the "
+                f"security {id!r} was closed by {security}; take the "
                 "security that it left, or drop one of the two"
             )
         return security
@@ -256,9 +256,9 @@ class ReplayState:
             self.exact[key] += count
 
         for id in closed:
-            security = self.securities[id]
+            security = self.outstanding(id)
             change(security, -security.quantity)
-            security.closed_by = step.id
+            self.securities[id] = step.id
             del self.open[security.class_id][id]
         for id, security in opened:
             change(security, security.quantity)

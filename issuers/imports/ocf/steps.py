@@ -130,6 +130,7 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
         else:
             made.issuances[step.gives[0]] = step
     package.transactions = []
+    share_names([*steps, *accepted], made.issuances)
     steps = without_doubles(steps, made)
     for step in steps:
         for security in [*step.gives, step.balance]:
@@ -159,6 +160,21 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
     roots = [step for key, step in made.issuances.items() if key not in made.makers]
     made.steps = in_order([*roots, *steps], made, package)
     return made
+
+
+def share_names(steps: list[OcfStep], issuances: dict[str, OcfStep]) -> None:
+    """Let steps name securities by the same text as their issuances do."""
+
+    def one(name: str) -> str:
+        issuance = issuances.get(name)
+        return issuance.gives[0] if issuance else name
+
+    for step in steps:
+        if isinstance(step.taken, str):
+            step.taken = one(step.taken)
+        if isinstance(step.given, str):
+            step.given = one(step.given)
+        step.balance = one(step.balance)
 
 
 def without_doubles(steps: list[OcfStep], made: ReplayPlan) -> list[OcfStep]:
@@ -215,10 +231,10 @@ def read_step(item: Item) -> OcfStep:
         item.file,
         item.index,
         item.id,
-        item.type,
+        sys.intern(item.type),
         read_time(values.get("date")),
         ": ".join(filter(None, words)),
-        price=values.get("share_price"),
+        price=shared(values.get("share_price")),
     )
     if item.type in (SPLIT, AUTHORIZED, ISSUANCE):
         step.class_id = sys.intern(text_of(values, "stock_class_id"))
@@ -253,6 +269,20 @@ def read_step(item: Item) -> OcfStep:
                 raise Broken(f"{field_name} is 0; a transaction takes more")
     step.split_id = text_of(values, "split_transaction_id", needed=False)
     return step
+
+
+def shared(price: Any) -> Any:
+    """The same; of equal prices the same object, as a million issuances have few."""
+    if isinstance(price, dict) and price.keys() == {"amount", "currency"}:
+        amount, currency = price["amount"], price["currency"]
+        if isinstance(amount, str) and isinstance(currency, str):
+            return price_of(amount, currency)
+    return price
+
+
+@lru_cache(maxsize=20_000)
+def price_of(amount: str, currency: str) -> dict[str, str]:
+    return {"amount": amount, "currency": currency}
 
 
 def check_step(step: OcfStep, package: Package, now: datetime) -> None:
