@@ -147,7 +147,7 @@ class OrderBook:
         self._ask_prices[:] = sorted(self._asks)
 
     def quantity(self, side: int, price: int) -> int:
-        """What rests at a price; 0: there is no such level."""
+        """The quantity of a level; 0: there is no such level."""
         return (self._asks if side else self._bids).get(price, 0)
 
     def best(self, side: int) -> Level | None:
@@ -174,7 +174,7 @@ def _shown(side: object, price: object, quantity: object) -> str:
 
 
 def difference(before: Ladder, after: Ladder) -> list[Update]:
-    """What turns the one ladder into the other: deletions, then the rest best first.
+    """The updates that turn one ladder into the other: deletions, then best first.
 
     A client that makes them in this order never holds more levels than a ladder has.
     """

@@ -1,4 +1,4 @@
-"""What must be true of the order books' logs, and of what is derived from them.
+"""Verifies the order books' logs, and the tables that are derived from them.
 
 Each book is rebuilt, message by message, from where its log begins: from nothing, or
 from the oldest snapshot where the changes before it were pruned.

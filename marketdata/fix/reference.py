@@ -205,7 +205,7 @@ def conversation() -> list[Step]:
 
 
 def engine_settings() -> str:
-    """What a QuickFIX initiator needs; others name the same things."""
+    """The settings of a QuickFIX initiator; other engines have the same."""
     return f"""[DEFAULT]
 ConnectionType=initiator
 StartTime=00:00:00

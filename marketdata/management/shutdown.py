@@ -1,4 +1,4 @@
-"""How a command that goes on for ever comes to its end."""
+"""Ends commands that run until they are told to end."""
 
 import contextlib
 import signal

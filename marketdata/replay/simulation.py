@@ -19,7 +19,7 @@ many. Trades may leave fewer for a while, and so may the end of prices, at 0."""
 NARROW, WIDE = 2, 4
 """Ticks between the best prices: no wish for less; a wish for less."""
 ORDER_CENTS = 150_000
-"""What an ordinary order is worth."""
+"""The value of an ordinary order."""
 TICKS = ((2_000, 1), (5_000, 2), (10_000, 5), (20_000, 10), (50_000, 20))
 """Below a price, the step of prices; above all of them it is HIGHEST_TICK."""
 HIGHEST_TICK = 50

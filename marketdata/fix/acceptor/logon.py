@@ -251,7 +251,7 @@ class Admissions:
                 del self.live[admission.comp_id]
 
     def live_admissions(self) -> list[Admission]:
-        """Those whose sessions are live now."""
+        """The admissions of the sessions that are live now."""
         with self.lock:
             return list(self.live.values())
 

@@ -139,7 +139,7 @@ class Subscription:
 
 
 class Subscriptions:
-    """Those of a session, by MDReqID(262).
+    """The subscriptions of a session, by MDReqID(262).
 
     The engine's threads add and end them, the session's thread sends and drops them.
     """

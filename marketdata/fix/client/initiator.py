@@ -43,7 +43,7 @@ class Disconnected(FixFailure):
 
 
 class NotFix(FixFailure):
-    """What answers does not speak FIX 4.4; the client's `first` is how it began."""
+    """The other side does not speak FIX 4.4; `first` of the client has its bytes."""
 
 
 class LoggedOut(FixFailure):

@@ -26,7 +26,7 @@ MOST_TRADES = 100
 FRAME_SECONDS = 0.1
 """Books may change a thousand times a second; eyes need no more frames than this."""
 LOOK_SECONDS = 0.25
-"""How long an unchanged book waits for a larger terminal, or Ctrl-C, to be noticed."""
+"""How often the terminal's size and Ctrl-C are looked at, while no book changes."""
 
 
 def levels(text):

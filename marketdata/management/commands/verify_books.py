@@ -59,7 +59,7 @@ examples:
         return f"All {len(rules)} rules hold."
 
     def tokens(self, symbols):
-        """Those named; else all that could have a log, sound or not."""
+        """The tokens of these symbols; without symbols, all that could have a log."""
         tokens = Token.objects.order_by("symbol")
         if not symbols:
             return list(tokens)
@@ -97,7 +97,7 @@ examples:
         }
 
     def changes(self, tokens):
-        """How many changes there are to read, as their numbers say."""
+        """The number of changes to read, from their first and last numbers."""
         changes = BookChange.objects.filter(token=OuterRef("token"))
         first = changes.order_by("sequence").values("sequence")[:1]
         heads = OrderBookHead.objects.filter(token__in=tokens)
