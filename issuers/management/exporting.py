@@ -43,6 +43,16 @@ def add_output(parser: CommandParser, needs_file: str) -> None:
     )
 
 
+def named_file(output: Path | None, format: str) -> Path:
+    """
+    Raises:
+        CommandError: none is named, and this format is no text.
+    """
+    if output is None:
+        raise CommandError(f"Name the file that becomes {format} with --output FILE.")
+    return output
+
+
 def issuer_named(slug: str) -> Issuer:
     try:
         return Issuer.objects.select_related("owner").get(slug=slug)

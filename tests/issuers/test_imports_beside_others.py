@@ -46,9 +46,13 @@ def import_lines(issuer, *references, symbol="ACM"):
     )
 
 
+def untold(work, total):
+    return lambda done: None
+
+
 def import_city(city):
     rows = COMPANIES.format(city).encode()
-    return import_issuers(rows, lambda work, total: lambda done: None, dry_run=False)
+    return import_issuers(rows, untold, dry_run=False)
 
 
 def elsewhere(work):

@@ -9,6 +9,7 @@ from issuers.management.exporting import (
     add_output,
     followed,
     issuer_named,
+    named_file,
     opened,
     written,
 )
@@ -55,10 +56,8 @@ examples:
         add_output(parser, "xlsx and ocf")
 
     def handle(self, *, issuer, at, format, output: Path | None, **options):
-        if output is None and format in (Format.XLSX, Format.OCF):
-            raise CommandError(
-                f"Name the file that becomes {format} with --output FILE."
-            )
+        if format in (Format.XLSX, Format.OCF):
+            named_file(output, format)
         try:
             table = captable.dated_table(issuer_named(issuer), at)
         except RequestTimeout as error:
@@ -66,7 +65,7 @@ examples:
         with counting() as begin:
             advance = begin("Writing", table.holding_count)
             if format == Format.OCF:
-                with written(output) as path:
+                with written(named_file(output, format)) as path:
                     count = ocf.write_package(table, path, advance)
             else:
                 count = write(table, format, output, self.stdout, advance)
@@ -77,7 +76,7 @@ def write(table, format, output, stdout, advance):
     with captable.holdings(table) as held:
         rows = captable.lines(table, followed(held, advance))
         if format == Format.XLSX:
-            with written(output) as path:
+            with written(named_file(output, format)) as path:
                 return tables.write_workbook(captable.COLUMNS, rows, path, table.at)
         with opened(output, stdout) as file:
             return WRITERS[format](captable.COLUMNS, rows, file)

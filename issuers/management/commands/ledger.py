@@ -2,10 +2,14 @@ import json
 from enum import StrEnum
 from pathlib import Path
 
-from django.core.management.base import CommandError
-
 from issuers.exports import ledger, tables
-from issuers.management.exporting import add_output, followed, opened, written
+from issuers.management.exporting import (
+    add_output,
+    followed,
+    named_file,
+    opened,
+    written,
+)
 from issuers.management.register_command import token_named
 from partnerapi.core.commands import CommandWithExamples, counting
 
@@ -39,14 +43,14 @@ examples:
         add_output(parser, "xlsx")
 
     def handle(self, *, symbol, format, output: Path | None, **options):
-        if output is None and format == Format.XLSX:
-            raise CommandError("Name the file that becomes xlsx with --output FILE.")
+        if format == Format.XLSX:
+            named_file(output, format)
         token = token_named(symbol)
         with counting() as begin, ledger.entries(token) as entries:
             advance = begin("Writing", token.ledger_head.last_seq)
             rows = followed(entries, advance)
             if format == Format.XLSX:
-                with written(output) as path:
+                with written(named_file(output, format)) as path:
                     count = tables.write_workbook(
                         ledger.COLUMNS, rows, path, token.created_at
                     )
