@@ -7,7 +7,14 @@ from accounts.models.accounts import (
     allowed_statuses,
 )
 from accounts.models.partners import ApiKey, Partner
-from accounts.models.users import Country, LEIIsValid, User, UserHolder, validate_lei
+from accounts.models.users import (
+    Country,
+    HolderImport,
+    LEIIsValid,
+    User,
+    UserHolder,
+    validate_lei,
+)
 
 __all__ = [
     "Account",
@@ -15,6 +22,7 @@ __all__ = [
     "Actor",
     "ApiKey",
     "Country",
+    "HolderImport",
     "InvalidStatusTransition",
     "LEIIsValid",
     "Partner",
