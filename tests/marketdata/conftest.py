@@ -51,6 +51,13 @@ def started() -> Iterator[Callable[..., Feed]]:
 
 
 @pytest.fixture
+def never(monkeypatch: pytest.MonkeyPatch) -> float:
+    """How many seconds pass between two looks: what comes before comes without one."""
+    monkeypatch.setattr("marketdata.feed.LOOK_SECONDS", 100_000.0)
+    return 100_000.0
+
+
+@pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> float:
     """How many seconds pass between two looks, for tests that wait for one."""
     monkeypatch.setattr("marketdata.books.feed.LOOK_SECONDS", 0.1)

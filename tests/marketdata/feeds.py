@@ -1,8 +1,7 @@
-"""What tests of the feed write, wait for, and hear."""
+"""What tests of the feed write and hear."""
 
 import contextlib
-from collections.abc import Callable, Iterator
-from time import monotonic, sleep
+from collections.abc import Iterator
 
 from django.db import connection, transaction
 
@@ -10,13 +9,6 @@ from issuers.models import Token
 from marketdata.books.feed import Feed
 from marketdata.books.log import Message, record
 from marketdata.books.orderbook import ASK, BID, Change
-
-
-def until(reached: Callable[[], object], seconds: float = 20.0) -> None:
-    deadline = monotonic() + seconds
-    while not reached():
-        assert monotonic() < deadline, "it did not come"
-        sleep(0.002)
 
 
 def bid(price: int, quantity: int) -> Message:

@@ -11,7 +11,8 @@ from marketdata.books.feed import LiveBook
 from marketdata.books.log import Message, record
 from marketdata.books.orderbook import Ladder, Level, OrderBook
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead
-from tests.marketdata.feeds import bid, heard_by, unguarded, until, write
+from tests.marketdata.feeds import bid, heard_by, unguarded, write
+from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,7 +8,8 @@ from marketdata.books.feed import LiveBook
 from marketdata.books.livebook import JOURNAL_CHANGES
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import ASK, BID, Change, Ladder, OrderBook
-from tests.marketdata.feeds import ask, bid, until, write
+from tests.marketdata.feeds import ask, bid, write
+from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
