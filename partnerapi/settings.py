@@ -30,6 +30,7 @@ class Variable(NamedTuple):
 
 VARIABLES = {
     "DATABASE_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "PostgreSQL 15 or newer"),
+    "DATABASE_OWNER_URL": Variable("url", "", "postgres://owner:secret@db:5432/partnerapi", "the role that owns the tables, for migrate, flush, grant_application_role, createsuperuser and the sandbox's data; absent where requests are served"),
     "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache, request budgets, Celery's messages"),
     "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
     "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; required with DATABASE_URL"),
@@ -158,6 +159,7 @@ def parse(name: str, variable: Variable, text: str) -> Any:
 
 SECRETS = (
     "DATABASE_URL",
+    "DATABASE_OWNER_URL",
     "REDIS_URL",
     "SECRET_KEY",
     "PARTNER_API_KEY_PEPPER",
@@ -166,6 +168,7 @@ SECRETS = (
 WEB = ("https", "http")
 URL_SCHEMES = {
     "DATABASE_URL": ("postgres", "postgresql"),
+    "DATABASE_OWNER_URL": ("postgres", "postgresql"),
     "REDIS_URL": ("redis", "rediss", "unix"),
     "PARTNER_API_BASE_URL": WEB,
     "PARTNER_API_SANDBOX_URL": WEB,
@@ -174,6 +177,7 @@ URL_SCHEMES = {
 
 values = read_variables()
 DATABASE_URL = values["DATABASE_URL"]
+DATABASE_OWNER_URL = values["DATABASE_OWNER_URL"]
 for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
     if DATABASE_URL and not values[required]:
         raise ImproperlyConfigured(
@@ -283,6 +287,18 @@ if DATABASE_URL:
             "prepare_threshold": 5,
         },
     }
+if DATABASE_URL and DATABASE_OWNER_URL:
+    # The same database by another role, in tests, too.
+    OWNER = environ.Env.db_url_config(DATABASE_OWNER_URL)
+    if OWNER["NAME"] != DATABASES["default"]["NAME"]:
+        raise ImproperlyConfigured(
+            f"DATABASE_OWNER_URL names the database {OWNER['NAME']}, and DATABASE_URL "
+            f"{DATABASES['default']['NAME']}; both are to name the same"
+        )
+    DATABASES["owner"] = DATABASES["default"] | {
+        name: OWNER[name] for name in ("USER", "PASSWORD", "HOST", "PORT")
+    }
+    DATABASES["owner"]["TEST"] = {"MIRROR": "default"}
 
 REDIS_URL: str = values["REDIS_URL"] or "redis://localhost:6379/0"
 CACHES = {

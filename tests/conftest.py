@@ -1,12 +1,18 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
 
-from tests.issuers.register import unguarded_register
+from tests.owner import (
+    become_application,
+    become_owner,
+    credentials,
+    owner_connection,
+)
 from tests.system import free_port, remove_servers, system
 
 pytest_plugins = ["tests.characters"]
@@ -14,13 +20,37 @@ pytest_plugins = ["tests.characters"]
 flush = TransactionTestCase._fixture_teardown
 
 
-def flush_with_register(case: TransactionTestCase) -> None:
+def flush_as_owner(case: TransactionTestCase) -> None:
     # The tables' owner may do what nobody else can: empty the register.
-    with unguarded_register():
+    with owner_connection():
         flush(case)
 
 
-TransactionTestCase._fixture_teardown = flush_with_register
+TransactionTestCase._fixture_teardown = flush_as_owner
+
+
+@pytest.fixture(scope="session")
+def application() -> dict[str, str]:
+    """The credentials of the role that tests run as, which serves requests."""
+    return credentials("default")
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings: None, application: dict[str, str]
+) -> None:
+    become_owner()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_db_setup: None, django_db_blocker: Any, application: dict[str, str]
+) -> Iterator[None]:
+    with django_db_blocker.unblock():
+        become_application(application)
+    yield
+    with django_db_blocker.unblock():
+        become_owner()
 
 
 @pytest.fixture(scope="session")

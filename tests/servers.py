@@ -14,11 +14,13 @@ import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from partnerapi.sandbox.run.processes import Processes, RunError, take_lock
-from partnerapi.sandbox.run.servers import supply
+from partnerapi.sandbox.run.servers import ADMINISTRATOR, OWNER, supply
 
 PREFIX = "partnerapi-tests-"
 SETTINGS = {
@@ -67,11 +69,23 @@ def throw_away_servers(durable: bool = False) -> Iterator[dict[str, str]]:
     processes = Processes(directory / "processes", lambda name, line: None)
     with take_lock(directory):
         try:
-            yield supply(directory, processes, os.environ, durable=durable)
+            urls = supply(directory, processes, os.environ, durable=durable)
+            if not os.environ.get("DATABASE_URL"):
+                let_owner_test(urls["DATABASE_OWNER_URL"])
+            yield urls
         finally:
             processes.stop()
             shutil.rmtree(directory.joinpath("servers").resolve(), ignore_errors=True)
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def let_owner_test(url: str) -> None:
+    """Let the owner make a database per worker, and tamper past the triggers."""
+    administrator = urlsplit(url)._replace(path="/postgres").geturl()
+    administrator = administrator.replace(f"//{OWNER}@", f"//{ADMINISTRATOR}@")
+    with psycopg.connect(administrator, autocommit=True) as session:
+        session.execute(f"ALTER ROLE {OWNER} CREATEDB")
+        session.execute(f"GRANT SET ON PARAMETER session_replication_role TO {OWNER}")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
