@@ -1,6 +1,8 @@
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
+from partnerapi.core import lock_waits
+
 
 class AccountsConfig(AppConfig):
     name = "accounts"
@@ -8,6 +10,7 @@ class AccountsConfig(AppConfig):
 
     def ready(self):
         post_migrate.connect(load_countries, sender=self)
+        lock_waits.NAMES["accounts_user"] = "a user"
 
 
 def load_countries(*, using, **kwargs):

@@ -2,6 +2,8 @@ from importlib import import_module
 
 from django.apps import AppConfig
 
+from partnerapi.core import lock_waits
+
 
 class IssuersConfig(AppConfig):
     name = "issuers"
@@ -12,3 +14,12 @@ class IssuersConfig(AppConfig):
         super().import_models()
         import_module("issuers.register.models")
         import_module("issuers.legacy.models")
+
+    def ready(self):
+        lock_waits.NAMES |= {
+            "issuers_deliveryjob": "this delivery",
+            "issuers_legacyshareholder": "one of the lines",
+            "issuers_issuer": "an issuer",
+            "issuers_token": "a token",
+            "issuers_tokenledgerhead": "a token's ledger",
+        }

@@ -5,12 +5,14 @@ import graphene
 from accounts.access import Scope, requires
 from marketdata.books.current_books import CurrentBook, read_books
 from partnerapi.core.errors import BadUserInput
-from partnerapi.graphql.limits import MAX_LEVELS
+from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.resolvers import needs
 from partnerapi.graphql.scalars import Time, Uint64
 
 LEVELS = 10
 """Of each side, where `depth` does not say."""
+MAX_LEVELS = 50
+"""Of each side, the most that `depth` may ask for."""
 
 
 class OrderBookLevel(graphene.ObjectType):
@@ -33,14 +35,18 @@ class OrderBook(graphene.ObjectType):
         description="When the market of the token last moved; before its first "
         "movement, when the token was registered.",
     )
-    bids = graphene.List(
-        graphene.NonNull(OrderBookLevel),
+    bids = Field(
+        graphene.List(graphene.NonNull(OrderBookLevel)),
         required=True,
+        # `depth` of the book multiplies it.
+        cost=Cost(items=1),
         description="What buyers pay, the highest price first, at most `depth` levels.",
     )
-    asks = graphene.List(
-        graphene.NonNull(OrderBookLevel),
+    asks = Field(
+        graphene.List(graphene.NonNull(OrderBookLevel)),
         required=True,
+        # `depth` of the book multiplies it.
+        cost=Cost(items=1),
         description="What sellers take, the lowest price first, at most `depth` "
         "levels. The first is above the first of `bids`.",
     )
@@ -68,8 +74,9 @@ def as_of_creation(book: CurrentBook | None, token):
     return book._replace(at=token.created_at)
 
 
-ORDER_BOOK = graphene.Field(
+ORDER_BOOK = Field(
     OrderBook,
+    cost=Cost(times="depth", most=MAX_LEVELS),
     depth=graphene.Int(
         default_value=LEVELS,
         description=f"The most levels of each side, 1 to {MAX_LEVELS}.",

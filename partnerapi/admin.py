@@ -3,11 +3,12 @@ from uuid import UUID
 
 from django.contrib import admin
 
+from partnerapi.core.backoffice import ReadOnlyAdmin
 from partnerapi.models import IdempotencyRecord
 
 
 @admin.register(IdempotencyRecord)
-class IdempotencyRecordAdmin(admin.ModelAdmin):
+class IdempotencyRecordAdmin(ReadOnlyAdmin):
     """Which mutations were answered lately; the answers are the partners' own."""
 
     list_display = ["key", "partner", "operation_name", "created_at", "expires_at"]
@@ -18,15 +19,6 @@ class IdempotencyRecordAdmin(admin.ModelAdmin):
     ordering = ["-id"]
     show_full_result_count = False
     fields = ["key", "partner", "operation_name", "created_at", "expires_at"]
-
-    def has_add_permission(self, request):
-        return False
-
-    def has_change_permission(self, request, obj=None):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False
 
     def get_queryset(self, request):
         return super().get_queryset(request).defer("body", "fingerprint")

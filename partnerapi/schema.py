@@ -4,22 +4,19 @@ from collections import defaultdict
 
 import graphene
 from django.conf import settings
-from django.utils import timezone
 
 import accounts.schema.accounts
 import accounts.schema.users
 import accounts.schema.viewer
 import issuers.schema.queries
 import marketdata.schema
-from accounts.access import Unauthenticated
+import partnerapi.gateway.schema
 from issuers.schema.tokens import Token
 from partnerapi.core.errors import BadUserInput
-from partnerapi.gateway.idempotency import completed
+from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import Node, extend, parse_id
 from partnerapi.graphql.resolvers import bind
-from partnerapi.graphql.scalars import Time
-from partnerapi.models import NAME_LENGTH
 
 NODES = accounts.schema.accounts.NODES | issuers.schema.queries.NODES
 
@@ -40,36 +37,15 @@ def read_nodes(ids, info):
     return [found.get(node) for node in parsed]
 
 
-class IdempotentRequest(graphene.ObjectType):
-    """A mutation that has happened, and until when its answer is kept."""
-
-    key = graphene.String(required=True, description="The Idempotency-Key.")
-    operation_name = graphene.String(
-        description="Name of the operation, if it had one; at most its first "
-        f"{NAME_LENGTH} characters."
-    )
-    created_at = Time(required=True, description="When the request was first tried.")
-    expires_at = Time(
-        required=True,
-        description="Until when the same request is only answered again.",
-    )
-
-
-class Query(
-    accounts.schema.viewer.Query,
-    accounts.schema.accounts.Query,
-    issuers.schema.queries.Query,
-    graphene.ObjectType,
-):
-    """Everything that can be read."""
-
+class NodeQuery(graphene.ObjectType):
     node = graphene.Field(
         Node,
         id=graphene.ID(required=True, description="The object's id."),
         description="One object of any type; null when there is none that you may see.",
     )
-    nodes = graphene.List(
-        Node,
+    nodes = Field(
+        graphene.List(Node),
+        cost=Cost(length="ids"),
         ids=graphene.List(
             graphene.NonNull(graphene.ID),
             required=True,
@@ -79,21 +55,6 @@ class Query(
         description="Objects of any type, in the order of their ids; null in the "
         "place of each that does not exist or that you may not see.",
     )
-
-    idempotent_request = graphene.Field(
-        IdempotentRequest,
-        key=graphene.String(
-            required=True, description="The Idempotency-Key of the mutation."
-        ),
-        description="Whether a mutation of yours has happened, without sending it "
-        "again; null: it has not, or its answer is no longer kept. Needs a key.",
-    )
-
-    def resolve_idempotent_request(roots, info, key):
-        caller = info.context.caller
-        if caller is None:
-            raise Unauthenticated("This field needs an API key.")
-        return [completed(caller, key, timezone.now()) for _ in roots]
 
     def resolve_node(roots, info, id):
         return read_nodes([id], info)
@@ -109,12 +70,27 @@ class Query(
         return [read_nodes(ids, info)]
 
 
+class Query(
+    partnerapi.gateway.schema.Query,
+    NodeQuery,
+    accounts.schema.viewer.Query,
+    accounts.schema.accounts.Query,
+    issuers.schema.queries.Query,
+    graphene.ObjectType,
+):
+    """Everything that can be read."""
+
+
+class Mutation(accounts.schema.accounts.Mutation, graphene.ObjectType):
+    """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
+
+
 extend(Token, order_book=marketdata.schema.ORDER_BOOK)
 
 schema = bind(
     graphene.Schema(
         query=Query,
-        mutation=accounts.schema.accounts.Mutation,
+        mutation=Mutation,
         types=[accounts.schema.users.UserHolder],
     ).graphql_schema
 )

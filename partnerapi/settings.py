@@ -50,7 +50,7 @@ VARIABLES = {
     "PARTNER_API_ANONYMOUS_BUDGET_REFILL": Variable("positive", 100, "100", "points an address without a key regains per second"),
     "PARTNER_API_MAX_BODY_BYTES": Variable("positive", 1_048_576, "1048576", "largest request body, bytes"),
     "PARTNER_API_MAX_PAGE_SIZE": Variable("positive", 100, "100", "largest first or last"),
-    "PARTNER_API_MAX_COST": Variable("positive", 10_000, "10000", "highest price of one request, points"),
+    "PARTNER_API_MAX_COST": Variable("positive", 10_000, "10000", "most that one request may cost, points"),
     "PARTNER_API_MAX_DEPTH": Variable("positive", 12, "12", "deepest nesting of fields, through fragments"),
     "PARTNER_API_MAX_ALIASES": Variable("int", 100, "100", "aliases, or repetitions of one response name, in a document"),
     "PARTNER_API_MAX_FRAGMENTS": Variable("int", 50, "50", "fragment spreads in a document"),

@@ -1,12 +1,13 @@
 from django.contrib import admin
 from django.urls import path
 
-from partnerapi.gateway.views import graphql
+from partnerapi.gateway.views import graphql_view
+from partnerapi.schema import schema
 from partnerapi.site import docs, pages
 
 urlpatterns = [
     path("", pages.landing, name="landing"),
-    path("graphql", graphql, name="graphql"),
+    path("graphql", graphql_view(schema), name="graphql"),
     path("graphiql", pages.graphiql, name="graphiql"),
     path("schema.graphql", pages.schema_sdl, name="schema_sdl"),
     path("docs", docs.index, name="docs"),

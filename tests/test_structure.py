@@ -1,16 +1,61 @@
-"""Which room may know which: imports and foreign keys go one way."""
+"""Which room may know which: imports and foreign keys go one way, and nothing circles.
+
+Every import counts, those in functions and those for type checkers, too.
+"""
 
 import ast
+import subprocess
+import sys
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 from django.apps import apps
 from django.conf import settings
 
-# A room may import what stands before it, and itself.
-ORDER = ["partnerapi.graphql", "accounts", "issuers", "marketdata", "partnerapi"]
-EVERYBODY_MAY_IMPORT = ("partnerapi.settings",)
+# A room may import what stands before it, and itself. What a room holds besides the
+# rooms inside it stands after those: `issuers` is its schema, its admin, its commands.
+ORDER = [
+    "partnerapi.settings",
+    "partnerapi.core",
+    "partnerapi.graphql",
+    "accounts",
+    "issuers.models",
+    "issuers.register",
+    "issuers.legacy",
+    "issuers.imports",
+    "issuers",
+    "marketdata.models",
+    "marketdata.books",
+    "marketdata.replay",
+    "marketdata.fix.protocol",
+    "marketdata.fix.client",
+    "marketdata.fix.acceptor",
+    "marketdata.fix",
+    "marketdata",
+    "partnerapi.models",
+    "partnerapi.gateway",
+    "partnerapi.schema",
+    "partnerapi.sandbox",
+    "partnerapi.site",
+    "partnerapi.celery",
+    "partnerapi.operations",
+    "partnerapi",
+]
+SPEAKS_GRAPHQL = (
+    "partnerapi.graphql",
+    "partnerapi.gateway",
+    "partnerapi.schema",
+    "partnerapi.site",
+    "partnerapi.management.commands.print_schema",
+    "accounts.schema",
+    "issuers.schema",
+    "marketdata.schema",
+)
+GRAPHQL = ("graphene", "graphene_django", "graphql", "partnerapi.graphql")
 TOP_LEVEL = {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -26,22 +71,26 @@ TOP_LEVEL = {
 }
 
 
-def room(module: str) -> int | None:
-    """The place in ORDER of the room that a module lies in; None: not ours."""
-    for number, name in enumerate(ORDER):
-        if module == name or module.startswith(f"{name}."):
-            return number
-    return None
+def lies_in(module: str, rooms: tuple[str, ...]) -> bool:
+    return any(module == room or module.startswith(f"{room}.") for room in rooms)
 
 
-def files() -> Iterator[tuple[str, Path]]:
+def room_of(module: str) -> str:
+    """The innermost room of ORDER that a module of ours lies in."""
+    return max((room for room in ORDER if lies_in(module, (room,))), key=len)
+
+
+@cache
+def modules() -> dict[str, Path]:
+    found = {}
     for directory in ("partnerapi", "accounts", "issuers", "marketdata"):
         for path in sorted((settings.BASE_DIR / directory).rglob("*.py")):
             relative = path.relative_to(settings.BASE_DIR).with_suffix("")
-            yield ".".join(relative.parts), path
+            found[".".join(relative.parts).removesuffix(".__init__")] = path
+    return found
 
 
-def imported(path: Path) -> Iterator[str]:
+def names_imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -50,31 +99,134 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize(("module", "path"), list(files()))
-def test_imports_go_one_way(module: str, path: Path):
-    here = room(module)
-    assert here is not None
-    # Commands compose: each may use whatever it commands.
-    if ".management.commands." in module:
-        return
-    wrong = [
-        name
-        for name in imported(path)
-        if not name.startswith(EVERYBODY_MAY_IMPORT) and (room(name) or 0) > here
-    ]
+@cache
+def imports() -> dict[str, set[str]]:
+    """For each of our modules, the modules that it imports, ours and others."""
+    return {
+        module: {
+            name if name in modules() else name.rpartition(".")[0] or name
+            for name in names_imported(path)
+        }
+        for module, path in modules().items()
+    }
+
+
+def ours(module: str) -> set[str]:
+    return {name for name in imports()[module] if name in modules()} - {module}
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """One circle of the graph; empty where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return []
+
+
+@pytest.mark.parametrize("module", list(modules()))
+def test_imports_go_one_way(module: str):
+    here = ORDER.index(room_of(module))
+    wrong = [name for name in ours(module) if ORDER.index(room_of(name)) > here]
     assert wrong == []
+
+
+def test_no_files_import_each_other_in_a_circle():
+    assert circle({module: ours(module) for module in modules()}) == []
+
+
+def test_no_rooms_import_each_other_in_a_circle():
+    graph = defaultdict(set)
+    for module in modules():
+        graph[room_of(module)] |= {room_of(name) for name in ours(module)}
+    for room in graph:
+        graph[room].discard(room)
+    assert circle(graph) == []
+
+
+def test_a_circle_is_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}
+    assert set(circle(graph)) == {"a", "b", "c"}
+    assert circle({"a": {"b"}, "b": {"c"}}) == []
+
+
+def test_only_schemas_and_what_serves_them_speak_graphql():
+    wrong = {
+        module: spoken
+        for module in modules()
+        if not lies_in(module, SPEAKS_GRAPHQL)
+        and (spoken := {name for name in imports()[module] if lies_in(name, GRAPHQL)})
+    }
+    assert wrong == {}
+
+
+LOADS = """
+import sys
+import django
+django.setup()
+import {module}
+print(*sorted({{name.partition(".")[0] for name in sys.modules}}))
+"""
+
+
+def loaded(program: str) -> set[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=settings.BASE_DIR,
+        env={"DJANGO_SETTINGS_MODULE": "partnerapi.settings"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "issuers.register.ledger",
+        "issuers.register.captable",
+        "marketdata.books.log",
+        "marketdata.books.feed",
+        "marketdata.fix.acceptor.logon",
+    ],
+)
+def test_the_register_and_the_books_load_no_graphql(module: str):
+    assert not loaded(LOADS.format(module=module)) & {"graphene", "graphql"}
+
+
+def test_the_protocol_of_fix_loads_the_standard_library_only():
+    program = (
+        "import sys\n"
+        "before = set(sys.modules)\n"
+        "from marketdata.fix.protocol import layouts, messages, rules, wire\n"
+        "names = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(*(names - sys.stdlib_module_names))\n"
+        "print(*(name for name in sys.modules if name.startswith('marketdata.')))\n"
+    )
+    assert loaded(program) == {
+        "marketdata",
+        "marketdata.fix",
+        "marketdata.fix.protocol",
+        "marketdata.fix.protocol.layouts",
+        "marketdata.fix.protocol.messages",
+        "marketdata.fix.protocol.rules",
+        "marketdata.fix.protocol.wire",
+    }
 
 
 def test_foreign_keys_go_one_way():
     wrong = [
         f"{model.__name__}.{field.name}"
         for model in apps.get_models()
+        if model.__module__ in modules()
         for field in model._meta.get_fields()
         if field.is_relation and field.concrete and field.related_model
-        for here, there in [
-            (room(model.__module__), room(field.related_model.__module__))
-        ]
-        if here is not None and there is not None and there > here
+        if field.related_model.__module__ in modules()
+        and model._meta.app_label != field.related_model._meta.app_label
+        and ORDER.index(room_of(field.related_model.__module__))
+        > ORDER.index(room_of(model.__module__))
     ]
     assert wrong == []
 

@@ -6,30 +6,37 @@ from django.contrib.admin.helpers import ActionForm
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.admin.users import companies_called
+from accounts.admin.users import user_columns
 from accounts.models import (
     Account,
     AccountStatusChange,
     Actor,
     InvalidStatusTransition,
 )
+from partnerapi.core.backoffice import PrefixSearchAdmin, ReadOnly
 
 Status = Account.Status
 
 
-def with_account_id(term, queryset, account):
-    """The rows of the account that a search names by its id; None: by something else.
+class AccountSearchAdmin(PrefixSearchAdmin):
+    """Finds rows by an account's id, or by how the client's email or name begins."""
 
-    `account` is the column that holds the id.
-    """
-    try:
-        key = UUID(term.strip().lower().removeprefix("account|"))
-    except ValueError:
-        return None
-    return queryset.filter(**{account: key})
+    account_field: str
+    """The column that holds the account's id."""
+    search_help_text = (
+        "An account's id, or the beginning of the client's email address or name"
+    )
+    ordering = ["-id"]
+
+    def get_search_results(self, request, queryset, search_term):
+        try:
+            key = UUID(search_term.strip().lower().removeprefix("account|"))
+        except ValueError:
+            return super().get_search_results(request, queryset, search_term)
+        return queryset.filter(**{self.account_field: key}), False
 
 
-class AccountStatusChangeInline(admin.TabularInline):
+class AccountStatusChangeInline(ReadOnly, admin.TabularInline):
     model = AccountStatusChange
     verbose_name_plural = "status history"
     fields = [
@@ -39,15 +46,6 @@ class AccountStatusChangeInline(admin.TabularInline):
     readonly_fields = ["created_at"]
     ordering = ["number"]
     extra = 0
-
-    def has_add_permission(self, request, obj):
-        return False
-
-    def has_change_permission(self, request, obj=None):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False
 
 
 class ActionWithReasonForm(ActionForm):
@@ -59,11 +57,11 @@ class ActionWithReasonForm(ActionForm):
 
 
 @admin.register(Account)
-class AccountAdmin(admin.ModelAdmin):
-    """Accounts are opened by create_account; here their status is changed, by actions.
+class AccountAdmin(ReadOnly, AccountSearchAdmin):
+    """The command create_account opens accounts; actions here change their status.
 
-    Closing is not among them: a second member of staff approves it, which the command
-    change_account_status asks for.
+    No action closes an account: a second member of staff approves that, for whom the
+    command change_account_status asks.
     """
 
     list_display = [
@@ -71,16 +69,9 @@ class AccountAdmin(admin.ModelAdmin):
     ]  # fmt: skip
     list_select_related = ["user", "partner"]
     list_filter = ["status", "partner"]
-    # Prefixes that have an index each: partners have many clients.
-    search_fields = [
-        "user__email__startswith", "^user__first_name", "^user__last_name",
-        "^user__company_name",
-    ]  # fmt: skip
-    search_help_text = (
-        "An account's id, or the beginning of the client's email address or name"
-    )
-    ordering = ["-id"]
-    show_full_result_count = False
+    account_field = "pk"
+    search_fields = user_columns("user__")
+    phrase_fields = ("user__company_name",)
     fieldsets = [
         (
             None,
@@ -102,23 +93,11 @@ class AccountAdmin(admin.ModelAdmin):
     action_form = ActionWithReasonForm
     actions = ["activate", "reject", "suspend", "reactivate"]
 
-    def has_add_permission(self, request):
-        return False
-
     def has_change_permission(self, request, obj=None):
-        # For the list and its actions; the page of one account is for reading.
-        return obj is None and super().has_change_permission(request)
-
-    def has_delete_permission(self, request, obj=None):
-        return False
-
-    def get_search_results(self, request, queryset, search_term):
-        named = with_account_id(search_term, queryset, "pk")
-        if named is not None:
-            return named, False
-        term = search_term.lower()
-        found, has_duplicates = super().get_search_results(request, queryset, term)
-        return found | companies_called(term, queryset, "user__"), has_duplicates
+        # The list has actions; the page of one account is for reading.
+        if obj is not None:
+            return False
+        return admin.ModelAdmin.has_change_permission(self, request)
 
     @admin.action(description="Activate pending accounts", permissions=["change"])
     def activate(self, request, queryset):
@@ -164,7 +143,7 @@ class AccountAdmin(admin.ModelAdmin):
 
 
 @admin.register(AccountStatusChange)
-class AccountStatusChangeAdmin(admin.ModelAdmin):
+class AccountStatusChangeAdmin(ReadOnly, AccountSearchAdmin):
     """What has happened to accounts; nobody edits history."""
 
     list_display = [
@@ -173,28 +152,6 @@ class AccountStatusChangeAdmin(admin.ModelAdmin):
     ]  # fmt: skip
     list_select_related = ["account__user", "account__partner"]
     list_filter = ["status", "is_staff", "account__partner"]
-    search_fields = [
-        "account__user__email__startswith", "^account__user__first_name",
-        "^account__user__last_name", "^account__user__company_name",
-    ]  # fmt: skip
-    search_help_text = AccountAdmin.search_help_text
-    ordering = ["-id"]
-    show_full_result_count = False
-
-    def has_add_permission(self, request):
-        return False
-
-    def has_change_permission(self, request, obj=None):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False
-
-    def get_search_results(self, request, queryset, search_term):
-        named = with_account_id(search_term, queryset, "account")
-        if named is not None:
-            return named, False
-        term = search_term.lower()
-        found, has_duplicates = super().get_search_results(request, queryset, term)
-        companies = companies_called(term, queryset, "account__user__")
-        return found | companies, has_duplicates
+    account_field = "account"
+    search_fields = user_columns("account__user__")
+    phrase_fields = ("account__user__company_name",)

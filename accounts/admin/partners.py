@@ -4,14 +4,13 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.models import ApiKey, Partner
-from partnerapi.core.backoffice import KeptWhileReferredTo
+from partnerapi.core.backoffice import ProtectedAdmin
 
 
 @admin.register(Partner)
-class PartnerAdmin(KeptWhileReferredTo):
-    # Nobody would be told that they are taken back.
-    kept_by_too = ("grants",)
-    kept = (
+class PartnerAdmin(ProtectedAdmin):
+    also_protected_by = ("grants",)
+    protection = (
         "A partner that has accounts, API keys, grants or FIX sessions can not be "
         "deleted. Clear Is active, and every key is refused."
     )

@@ -3,25 +3,26 @@ from django.contrib.auth import forms as auth_forms
 from django.contrib.auth.admin import UserAdmin as AuthUserAdmin
 
 from accounts.models import Country, User, UserHolder
-from partnerapi.core.backoffice import KeptWhileReferredTo
+from partnerapi.core.backoffice import (
+    PrefixSearchAdmin,
+    ProtectedAdmin,
+    ReadOnlyAdmin,
+)
+
+
+def user_columns(path: str = "") -> list[str]:
+    """The columns by whose beginning staff search users; `path` leads to the user."""
+    names = ("first_name", "last_name", "company_name")
+    return [f"{path}email__startswith", *(f"^{path}{name}" for name in names)]
 
 
 @admin.register(Country)
-class CountryAdmin(admin.ModelAdmin):
-    """Countries come from ISO 3166 with each migration, so staff only read them."""
+class CountryAdmin(ReadOnlyAdmin):
+    """Countries come from ISO 3166 with each migration."""
 
     list_display = ["name", "code", "alpha3"]
     search_fields = ["^name", "=code", "=alpha3"]
     ordering = ["name"]
-
-    def has_add_permission(self, request):
-        return False
-
-    def has_change_permission(self, request, obj=None):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False
 
 
 class UserAddForm(auth_forms.AdminUserCreationForm):
@@ -55,7 +56,7 @@ def lower(email):
 
 
 @admin.register(User)
-class UserAdmin(KeptWhileReferredTo, AuthUserAdmin):
+class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
     form = UserChangeForm
     add_form = UserAddForm
     list_display = [
@@ -63,20 +64,16 @@ class UserAdmin(KeptWhileReferredTo, AuthUserAdmin):
     ]  # fmt: skip
     list_select_related = ["country"]
     list_filter = ["type", "legal_form", "is_staff", "is_active"]
-    # Prefixes that have an index each: there may be millions of holders. An email
-    # is stored in small letters, and an LEI in capitals.
-    search_fields = [
-        "email__startswith", "^first_name", "^last_name", "^company_name"
-    ]  # fmt: skip
+    search_fields = user_columns()
+    phrase_fields = ("company_name",)
     search_help_text = "The beginning of an email address, a name or a company's name"
     ordering = ["-id"]
-    show_full_result_count = False
-    # The log would go with whoever is on it.
-    kept_by_too = ("logentry",)
-    kept = (
-        "Whoever has an account, a holder profile, legacy shares or an issuer can not "
-        "be deleted, nor can present and past colleagues: what they did stays on the "
-        "log. Clear Active below, and they sign in no more."
+    # A user's entries in the log would be deleted with the user.
+    also_protected_by = ("logentry",)
+    protection = (
+        "A user who has an account, a holder profile, legacy shares or an issuer can "
+        "not be deleted. Nor can present and past colleagues: what they did stays on "
+        "the log. Clear Active below, and they sign in no more."
     )
     autocomplete_fields = ["country"]
     readonly_fields = ["id", "created_at", "last_login"]
@@ -106,13 +103,8 @@ class UserAdmin(KeptWhileReferredTo, AuthUserAdmin):
     def display_name(self, user):
         return str(user)
 
-    def get_search_results(self, request, queryset, search_term):
-        term = search_term.lower()
-        found, has_duplicates = super().get_search_results(request, queryset, term)
-        return found | companies_called(term, queryset), has_duplicates
-
     def get_readonly_fields(self, request, obj=None):
-        # Whoever may edit users must not thereby make themselves a superuser.
+        # Staff who may edit users must not make themselves superusers.
         fields = super().get_readonly_fields(request, obj)
         if request.user.is_superuser:
             return fields
@@ -128,43 +120,25 @@ class UserAdmin(KeptWhileReferredTo, AuthUserAdmin):
         return super().has_delete_permission(request, obj)
 
 
-def companies_called(term, queryset, user=""):
-    """Rows of companies whose name begins with the whole term.
-
-    The search takes a term word by word, and a name's second word begins no column.
-    """
-    if " " not in term.strip():
-        return queryset.none()
-    return queryset.filter(**{f"{user}company_name__istartswith": term.strip()})
-
-
 def may_touch(request, user):
     """Staff who can sign in are edited by superusers only, else by their password."""
     return request.user.is_superuser or user is None or not user.is_staff
 
 
 @admin.register(UserHolder)
-class UserHolderAdmin(KeptWhileReferredTo):
-    kept = (
+class UserHolderAdmin(PrefixSearchAdmin, ProtectedAdmin):
+    protection = (
         "A profile stays with its user, and for ever once it has an account in the "
         "register."
     )
     list_display = ["name", "user", "wallet_address"]
     list_select_related = ["user"]
-    search_fields = [
-        "user__email__startswith", "^user__first_name", "^user__last_name",
-        "^user__company_name",
-    ]  # fmt: skip
+    search_fields = user_columns("user__")
+    phrase_fields = ("user__company_name",)
     search_help_text = "The beginning of the user's email address or name"
     ordering = ["-id"]
-    show_full_result_count = False
     autocomplete_fields = ["user"]
 
     def get_readonly_fields(self, request, obj=None):
         # What the profile holds is the user's.
         return ["id"] if obj is None else ["id", "user"]
-
-    def get_search_results(self, request, queryset, search_term):
-        term = search_term.lower()
-        found, has_duplicates = super().get_search_results(request, queryset, term)
-        return found | companies_called(term, queryset, "user__"), has_duplicates

@@ -7,6 +7,7 @@ from accounts import models
 from accounts.access import Scope, check_scope, requires
 from accounts.schema.users import User
 from partnerapi.core.errors import BadUserInput, NotFound
+from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
     Connection,
@@ -216,10 +217,9 @@ def check_update(context, input):
 
 
 class Mutation(graphene.ObjectType):
-    """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
-
-    update_account_status = graphene.Field(
+    update_account_status = Field(
         UpdateAccountStatusPayload,
+        cost=Cost(points=10),
         input=UpdateAccountStatusInput(
             required=True, description="Which account, which status, and why."
         ),

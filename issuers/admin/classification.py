@@ -2,14 +2,13 @@
 
 from django.contrib import admin
 
-from issuers.models import (
-    IndustryClassificationBenchmark,
-)
+from issuers.models import IndustryClassificationBenchmark
+from partnerapi.core.backoffice import ReadOnlyAdmin
 
 
 @admin.register(IndustryClassificationBenchmark)
-class IndustryClassificationBenchmarkAdmin(admin.ModelAdmin):
-    """The classification is imported whole, by import_industry_classification."""
+class IndustryClassificationBenchmarkAdmin(ReadOnlyAdmin):
+    """The command import_industry_classification imports the whole classification."""
 
     list_display = [
         "subsector_code", "subsector", "sector", "supersector", "industry"
@@ -17,12 +16,3 @@ class IndustryClassificationBenchmarkAdmin(admin.ModelAdmin):
     list_filter = ["industry", "supersector"]
     search_fields = ["^subsector_code", "subsector", "sector", "supersector"]
     ordering = ["subsector_code"]
-
-    def has_add_permission(self, request):
-        return False
-
-    def has_change_permission(self, request, obj=None):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False

@@ -7,14 +7,13 @@ from issuers.models import (
     Issuer,
     IssuerGrant,
 )
-from partnerapi.core.backoffice import SECURE_ADDRESSES, KeptWhileReferredTo
+from partnerapi.core.backoffice import SECURE_ADDRESSES, ProtectedAdmin
 
 
 @admin.register(Issuer)
-class IssuerAdmin(KeptWhileReferredTo):
-    # Nobody would be told that they are taken back.
-    kept_by_too = ("grants",)
-    kept = (
+class IssuerAdmin(ProtectedAdmin):
+    also_protected_by = ("grants",)
+    protection = (
         "An issuer that has tokens, legacy shareholders or imports of them, or grants "
         "can not be deleted."
     )

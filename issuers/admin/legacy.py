@@ -1,38 +1,59 @@
 """Legacy shareholders, and their delivery as tokens."""
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import models
-from django.template.response import TemplateResponse
 
-from accounts.admin.users import companies_called
+from accounts.admin.users import user_columns
+from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
-from partnerapi.core.lock_waits import HeldByOthersError
+from issuers.register.models import LedgerTransaction
+from partnerapi.core.backoffice import PrefixSearchAdmin, ProtectedAdmin, confirm
+from partnerapi.core.lock_waits import LockTimeout
 
 MOST_LINES = 500
 """More fields than Django reads of a form, and more work than a request should be."""
 
 
+class LegacyShareholderForm(forms.ModelForm):
+    def clean_replaces(self):
+        """Let a line replace only one whose delivery was reversed."""
+        wrong = self.cleaned_data["replaces"]
+        if wrong is None:
+            return wrong
+        if wrong.status == LegacyShareholder.Status.PENDING:
+            raise forms.ValidationError(
+                "This line is PENDING: correct it, or leave it out."
+            )
+        if not LedgerTransaction.objects.filter(
+            token=wrong.token_id, reverses=wrong.ledger_seq
+        ).exists():
+            raise forms.ValidationError(
+                "The delivery of this line stands; reverse it first "
+                f"(entry {wrong.ledger_seq})."
+            )
+        return wrong
+
+
 @admin.register(LegacyShareholder)
-class LegacyShareholderAdmin(admin.ModelAdmin):
+class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
+    form = LegacyShareholderForm
+    protection = "A DELIVERED line is for ever; a PENDING one can be deleted here."
     list_display = [
         "user", "issuer", "token", "status", "number_of_shares", "price_cents",
         "created_at",
     ]  # fmt: skip
     list_select_related = ["user", "issuer", "token"]
     list_filter = ["status"]
-    # Prefixes that have an index each: an issuer may have a million shareholders.
-    search_fields = [
-        "user__email__startswith", "^user__first_name", "^user__last_name",
-        "^user__company_name",
-    ]  # fmt: skip
+    search_fields = user_columns("user__")
+    phrase_fields = ("user__company_name",)
     search_help_text = (
         "An issuer's whole slug, the beginning of a holder's email address or name, "
         "or both"
     )
     ordering = ["-id"]
-    show_full_result_count = False
     autocomplete_fields = ["issuer", "user", "token"]
     raw_id_fields = ["replaces"]
     readonly_fields = [
@@ -45,21 +66,9 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
         return line.ledger_seq
 
     def has_change_permission(self, request, obj=None):
-        # A delivered line is for ever.
         if obj is not None and obj.status == LegacyShareholder.Status.DELIVERED:
             return False
         return super().has_change_permission(request, obj)
-
-    def has_delete_permission(self, request, obj=None):
-        if obj is not None and obj.status == LegacyShareholder.Status.DELIVERED:
-            return False
-        return super().has_delete_permission(request, obj)
-
-    def get_actions(self, request):
-        actions = super().get_actions(request)
-        # Delivered lines stay for ever; a PENDING one is deleted on its own page.
-        actions.pop("delete_selected", None)
-        return actions
 
     @admin.action(description="Mark DELIVERED", permissions=["change"])
     def mark_delivered(self, request, queryset):
@@ -76,12 +85,12 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
             return self.confirm_delivery(request, queryset)
         ids = list(queryset.order_by("pk").values_list("pk", flat=True))
         pending = list(self.pending(queryset).values_list("pk", flat=True))
-        job = DeliveryJob.begin(source, ids, request.user.email)
+        job = delivery.begin_job(source, ids, request.user.email)
         held = ""
         try:
             while job.remaining:
-                job.step()
-        except HeldByOthersError as error:
+                delivery.deliver_next(job)
+        except LockTimeout as error:
             held = str(error)
         delivered = LegacyShareholder.objects.filter(
             pk__in=pending, delivered_by=job.created_by
@@ -113,16 +122,14 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
         totals = pending.values("token__symbol").annotate(
             lines=models.Count("pk"), shares=models.Sum("number_of_shares")
         )
-        context = self.admin_site.each_context(request) | {
+        context = {
             "title": "Deliver legacy shares",
-            "opts": self.model._meta,
-            "ids": queryset.values_list("pk", flat=True),
             "totals": totals.order_by("token__symbol"),
             "others": queryset.exclude(pk__in=pending).count(),
             "sources": DeliveryJob.Source.choices,
-            "checkbox": admin.helpers.ACTION_CHECKBOX_NAME,
         }
-        return TemplateResponse(request, "admin/deliver_legacy_shares.html", context)
+        template = "admin/deliver_legacy_shares.html"
+        return confirm(self, request, queryset, "mark_delivered", template, context)
 
     def get_search_results(self, request, queryset, search_term):
         words = search_term.lower().split()
@@ -131,6 +138,4 @@ class LegacyShareholderAdmin(admin.ModelAdmin):
             queryset = queryset.filter(issuer__in=[pk for _, pk in issuers])
             slugs = {slug for slug, _ in issuers}
             words = [word for word in words if word not in slugs]
-        term = " ".join(words)
-        found, has_duplicates = super().get_search_results(request, queryset, term)
-        return found | companies_called(term, queryset, "user__"), has_duplicates
+        return super().get_search_results(request, queryset, " ".join(words))

@@ -5,16 +5,16 @@ from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 
 from issuers.models import Token
-from partnerapi.core.backoffice import KeptWhileReferredTo
+from partnerapi.core.backoffice import ProtectedAdmin
 
 LAST = 20
 
 
 @admin.register(Token)
-class TokenAdmin(KeptWhileReferredTo):
+class TokenAdmin(ProtectedAdmin):
     """Units and prices are recorded by commands, which ask for who and why."""
 
-    kept = (
+    protection = (
         "A token that has a ledger, legacy shareholders or an order book can not be "
         "deleted."
     )

@@ -1,33 +1,21 @@
 """Legacy shares become tokens: once, all of a line or none of it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
-from issuers.legacy.models import DeliveryJob, LegacyShareholder
+from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder
 from issuers.models import Issuer
 from issuers.register import ledger
 from issuers.register.errors import LedgerError
 from issuers.register.ledger import Entry, Kind, Recorded
-from issuers.register.models import LedgerTransaction
-from partnerapi.core.lock_waits import giving_up_on_others
+from partnerapi.core import lock_waits
 
-
-class NotPending(LedgerError):
-    """The line was delivered before, or there is no such line."""
-
-    code = "NOT_PENDING"
-
-
-class NoTokenToDeliver(LedgerError):
-    """The line does not say which token of its issuer its shares become."""
-
-    code = "NO_TOKEN_TO_DELIVER"
-
-
+LINES_OF_A_STEP = 200
 NO_TOKEN = "The line names no token of its issuer; choose one first."
 
 
@@ -39,23 +27,6 @@ class Outcome:
     is_delivered: bool = False
     is_skipped: bool = False
     refusal: str = ""
-
-
-def deliver_one(shareholder_id: UUID, source: str, actor: str) -> None:
-    """Deliver one line.
-
-    Raises:
-        LedgerError: not PENDING, no token, or what the ledger refuses.
-    """
-    with transaction.atomic():
-        rows = locked([shareholder_id])
-        if not rows or rows[0].status != LegacyShareholder.Status.PENDING:
-            raise NotPending(f"Line {shareholder_id} is not PENDING: nothing is due.")
-        [row] = rows
-        if not names_token(row):
-            raise NoTokenToDeliver(NO_TOKEN)
-        ledger.record(entries([row], source), actor)
-        mark_delivered([row.pk])
 
 
 def deliver(ids: Sequence[UUID], source: str, actor: str) -> list[Outcome]:
@@ -72,30 +43,86 @@ def deliver(ids: Sequence[UUID], source: str, actor: str) -> list[Outcome]:
     return outcomes
 
 
-class Rehearsal:
-    """Deliveries that are tried one after another, and of which nothing is written.
+class DryRun:
+    """Tries deliveries one after another, and writes none of them.
 
-    Each is judged by what those before it would have left. Between two of them
-    nothing is held, so what others write to the same ledgers is not seen.
+    Each is judged by what those before it would have left. Between two of them nothing
+    is locked, so the dry run does not see what others write to the same ledgers.
     """
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.register = ledger.Rehearsal()
+        self.register = ledger.DryRun()
 
     def deliver(self, ids: Sequence[UUID]) -> list[Outcome]:
         """What would come of each line.
 
         Raises:
-            HeldByOthersError: a ledger did not come free.
+            LockTimeout: a ledger did not come free.
         """
-        with giving_up_on_others(), transaction.atomic():
+        with lock_waits.named(), transaction.atomic():
             rows = {row.pk: row for row in lines(ids)}
             due = pending(rows.values())
-            # Holders may get ledger accounts for it: for no longer than it takes.
+            # This opens missing ledger accounts, which the rollback takes back.
             results = self.register.record_each(entries(due, self.source))
             transaction.set_rollback(True)
         return outcomes_of(ids, rows, due, results)
+
+
+def begin_job(source: str, ids: Sequence[UUID], created_by: str) -> DeliveryJob:
+    """Freeze the lines of a delivery in steps of 200; `deliver_next` delivers them."""
+    with transaction.atomic():
+        job = DeliveryJob.objects.create(
+            source=source, line_count=len(ids), created_by=created_by
+        )
+        DeliveryStep.objects.bulk_create(
+            (
+                DeliveryStep(job=job, position=first, shareholder_ids=list(lines))
+                for first, lines in steps_of(ids)
+            ),
+            batch_size=100,
+        )
+    return job
+
+
+def steps_of(ids: Sequence[UUID]) -> Iterator[tuple[int, Sequence[UUID]]]:
+    """The lines of each step, and how many lines come before them."""
+    for first in range(0, len(ids), LINES_OF_A_STEP):
+        yield first, ids[first : first + LINES_OF_A_STEP]
+
+
+def deliver_next(job: DeliveryJob) -> int:
+    """Deliver the lines of the next step and count them; how many lines it had.
+
+    One transaction: a run that ends early leaves the job between two steps.
+
+    Raises:
+        LockTimeout: lines or ledgers did not come free; nothing was delivered.
+    """
+    with lock_waits.named(), transaction.atomic():
+        locked_job = DeliveryJob.objects.select_for_update().get(pk=job.pk)
+        step = locked_job.steps.filter(position=locked_job.position).first()
+        if step is not None:
+            outcomes = deliver(
+                step.shareholder_ids, locked_job.source, locked_job.created_by
+            )
+            step.refusals = count_outcomes(locked_job, outcomes)
+            step.save(update_fields=["refusals"])
+            if not locked_job.remaining:
+                locked_job.finished_at = timezone.now()
+            locked_job.save()
+    job.refresh_from_db()
+    return len(step.shareholder_ids) if step else 0
+
+
+def count_outcomes(job: DeliveryJob, outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Add the next lines to the job's counts; the reasons of refusals, by line id."""
+    refusals = {str(o.shareholder_id): o.refusal for o in outcomes if o.refusal}
+    job.position += len(outcomes)
+    job.delivered += sum(outcome.is_delivered for outcome in outcomes)
+    job.skipped += sum(outcome.is_skipped for outcome in outcomes)
+    job.refused += len(refusals)
+    return refusals
 
 
 def outcomes_of(
@@ -104,10 +131,10 @@ def outcomes_of(
     due: Sequence[LegacyShareholder],
     results: Sequence[Recorded | LedgerError],
 ) -> list[Outcome]:
-    said = {row.pk: result for row, result in zip(due, results, strict=True)}
+    results_of = {row.pk: result for row, result in zip(due, results, strict=True)}
     outcomes = []
     for pk in ids:
-        if isinstance(result := said.get(pk), LedgerError):
+        if isinstance(result := results_of.get(pk), LedgerError):
             outcomes.append(Outcome(pk, refusal=str(result)))
         elif result:
             outcomes.append(Outcome(pk, is_delivered=True))
@@ -118,30 +145,6 @@ def outcomes_of(
         else:
             outcomes.append(Outcome(pk, refusal=NO_TOKEN))
     return outcomes
-
-
-def reverse(shareholder: LegacyShareholder, actor: str, reason: str) -> None:
-    """Take a delivery back, whole.
-
-    Raises:
-        LedgerError: not delivered, reversed before, or units have moved on.
-    """
-    delivery = LedgerTransaction.objects.filter(legacy_shareholder=shareholder).first()
-    if delivery is None:
-        raise NotPending("The line was not delivered; there is nothing to reverse.")
-    ledger.record([ledger.reversal_of(delivery, reason)], actor)
-
-
-def not_replaceable(shareholder: LegacyShareholder) -> str:
-    """Why a line can not be replaced; empty where its delivery was reversed."""
-    if shareholder.status == LegacyShareholder.Status.PENDING:
-        return "This line is PENDING: correct it, or leave it out."
-    if LedgerTransaction.objects.filter(
-        token=shareholder.token_id, reverses=shareholder.ledger_seq
-    ).exists():
-        return ""
-    entry = shareholder.ledger_seq
-    return f"The delivery of this line stands; reverse it first (entry {entry})."
 
 
 def lines(ids: Sequence[UUID]) -> QuerySet[LegacyShareholder]:
@@ -183,7 +186,7 @@ def entries(rows: Sequence[LegacyShareholder], source: str) -> list[Entry]:
 
 
 def mark_delivered(ids: Sequence[UUID]) -> None:
-    """Let lines say what the ledger says of their delivery."""
+    """Copy the delivery that the ledger has of each line into the line."""
     with connection.cursor() as cursor:
         cursor.execute(MARK, [list(ids)])
 

@@ -1,25 +1,18 @@
 """Legacy shareholders: lines from before the platform, until they are tokens."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
-from uuid import UUID
+from collections.abc import Iterator
 
 import uuid_utils.compat as uuid
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from accounts.access import Caller, Scope
 from accounts.models import User
 from issuers.models.issuers import Issuer
 from issuers.models.tokens import Token
-from partnerapi.core.lock_waits import giving_up_on_others
-
-if TYPE_CHECKING:
-    from issuers.legacy.delivery import Outcome
 
 MAX_INT = 2**31 - 1
 
@@ -155,39 +148,11 @@ class LegacyShareholder(models.Model):
     def __str__(self):
         return f"{self.user}: {self.number_of_shares} shares of {self.issuer}"
 
-    # The ledger stands on these models, so its modules are imported when needed.
     def clean(self):
-        wrong = {}
         if self.token and self.token.issuer_id != self.issuer_id:
-            wrong["token"] = f"{self.token} is a token of another issuer."
-        if self.replaces:
-            from issuers.legacy.delivery import not_replaceable
-
-            if rule := not_replaceable(self.replaces):
-                wrong["replaces"] = rule
-        if wrong:
-            raise ValidationError(wrong)
-
-    def deliver(self, source: str, actor: str) -> None:
-        """Turn the shares into tokens, from the treasury or made for it.
-
-        Raises:
-            LedgerError: not PENDING, no token, or what the ledger refuses.
-        """
-        from issuers.legacy.delivery import deliver_one
-
-        deliver_one(self.pk, source, actor)
-        self.refresh_from_db()
-
-    def reverse(self, actor: str, reason: str) -> None:
-        """Take the delivered tokens back to where they came from; the line stays.
-
-        Raises:
-            LedgerError: not delivered, reversed before, or units have moved on.
-        """
-        from issuers.legacy.delivery import reverse
-
-        reverse(self, actor, reason)
+            raise ValidationError(
+                {"token": f"{self.token} is a token of another issuer."}
+            )
 
 
 class LegacyShareholderChange(models.Model):
@@ -208,15 +173,13 @@ class LegacyShareholderChange(models.Model):
 class DeliveryJob(models.Model):
     """Lines that staff chose to deliver, frozen in steps, and how far it has come.
 
-    Each line ends delivered, skipped (it was delivered already) or refused, for a
-    reason that its step holds.
+    Each line ends delivered, skipped (it was delivered before) or refused; its step
+    holds the reason.
     """
 
     class Source(models.TextChoices):
         TREASURY = "TREASURY", "From the treasury"
         MINT = "MINT", "Made for it"
-
-    STEP = 200
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     source = models.CharField(max_length=8, choices=Source)
@@ -248,62 +211,9 @@ class DeliveryJob(models.Model):
     def __str__(self):
         return f"Delivery of {self.line_count} lines by {self.created_by}"
 
-    @classmethod
-    def begin(cls, source: str, ids: Sequence[UUID], created_by: str):
-        with transaction.atomic():
-            job = cls.objects.create(
-                source=source, line_count=len(ids), created_by=created_by
-            )
-            DeliveryStep.objects.bulk_create(
-                (
-                    DeliveryStep(job=job, position=first, shareholder_ids=list(lines))
-                    for first, lines in cls.steps_of(ids)
-                ),
-                batch_size=100,
-            )
-        return job
-
-    @classmethod
-    def steps_of(cls, ids: Sequence[UUID]) -> Iterator[tuple[int, Sequence[UUID]]]:
-        """The lines of each step, and how many there are before them."""
-        for first in range(0, len(ids), cls.STEP):
-            yield first, ids[first : first + cls.STEP]
-
     @property
     def remaining(self) -> int:
         return self.line_count - self.position
-
-    def step(self) -> int:
-        """Deliver the next lines, 200 at most, and count them; how many they were.
-
-        One transaction: whoever ends it early finds the job where it stood.
-
-        Raises:
-            HeldByOthersError: lines or ledgers did not come free; nothing was done.
-        """
-        from issuers.legacy.delivery import deliver
-
-        with giving_up_on_others(), transaction.atomic():
-            job = DeliveryJob.objects.select_for_update().get(pk=self.pk)
-            step = job.steps.filter(position=job.position).first()
-            if step is not None:
-                outcomes = deliver(step.shareholder_ids, job.source, job.created_by)
-                step.refusals = job.count(outcomes)
-                step.save(update_fields=["refusals"])
-                if not job.remaining:
-                    job.finished_at = timezone.now()
-                job.save()
-        self.refresh_from_db()
-        return len(step.shareholder_ids) if step else 0
-
-    def count(self, outcomes: Sequence["Outcome"]) -> dict[str, str]:
-        """Add up what came of the next lines; why some were refused, by their ids."""
-        refusals = {str(o.shareholder_id): o.refusal for o in outcomes if o.refusal}
-        self.position += len(outcomes)
-        self.delivered += sum(outcome.is_delivered for outcome in outcomes)
-        self.skipped += sum(outcome.is_skipped for outcome in outcomes)
-        self.refused += len(refusals)
-        return refusals
 
     def refusals(self) -> Iterator[tuple[str, str]]:
         """The refused lines' ids, each with the reason, in the order of the steps."""

@@ -5,8 +5,8 @@ from pathlib import Path
 from django.core.management.base import CommandError, OutputWrapper
 from django.db import IntegrityError
 
+from partnerapi.core import lock_waits
 from partnerapi.core.csv_tables import WrongFileError
-from partnerapi.core.lock_waits import HeldByOthersError, giving_up_on_others
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
         CommandError: after every problem of the file has been written to stderr.
     """
     try:
-        with giving_up_on_others():
+        with lock_waits.named():
             yield
     except OSError as error:
         raise CommandError(f"{file} can not be read: {error.strerror}.") from None
@@ -34,5 +34,5 @@ def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
             f"Somebody else wrote at the same time: {str(error).splitlines()[0]}. "
             "Nothing was changed; run this again."
         ) from None
-    except HeldByOthersError as error:
+    except lock_waits.LockTimeout as error:
         raise CommandError(f"{error} Nothing was changed; run this again.") from None

@@ -48,12 +48,6 @@ class DocumentQuerySet(models.QuerySet):
             checksum_sha256=hashlib.sha256(content).hexdigest(),
         )
 
-    def store(self, name: str, content: bytes) -> "Document":
-        """Keep a file; `unsaved` says what is refused."""
-        document = self.unsaved(name, content)
-        document.save(using=self.db, force_insert=True)
-        return document
-
 
 class Document(models.Model):
     """A file kept with its bytes; served at /documents/<uuid>/<name>, never changed."""

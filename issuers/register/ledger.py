@@ -71,12 +71,12 @@ def record_each(entries: Sequence[Entry], actor: str) -> list[Recorded | LedgerE
     return results
 
 
-class Rehearsal:
-    """Batches that are tried one after another, and of which nothing is written.
+class DryRun:
+    """Tries batches one after another, and writes none of them.
 
-    Each is judged by what those before it would have left. A ledger is read, and held
-    to the end of the transaction, when it is first met; what others write afterwards
-    is not seen.
+    Each is judged by what those before it would have left. A ledger is read, and locked
+    to the end of the transaction, when an entry first names its token; the dry run does
+    not see what others write afterwards.
     """
 
     def __init__(self) -> None:

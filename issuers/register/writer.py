@@ -63,7 +63,6 @@ class Entry:
     source: int | None = None
     target: int | None = None
     reason: str = ""
-    chain_reference: str | None = None
     legacy_shareholder_id: UUID | None = None
     reverses: int | None = None
     at: datetime | None = None
@@ -187,7 +186,7 @@ class Writer:
             (
                 book.token_id, book.seq, entry.kind, source, target, amount, at,
                 supply, book.held, book.holders, self.actor, entry.reason,
-                entry.chain_reference, entry.legacy_shareholder_id, entry.reverses,
+                entry.legacy_shareholder_id, entry.reverses,
             )
         )  # fmt: skip
         return Recorded(book.token_id, book.seq, at)
@@ -291,8 +290,7 @@ PLACES = {HOLDER: "a holder", TREASURY: "the treasury", None: "nobody"}
 
 TRANSACTION_COLUMNS = (
     "token_id, seq, kind, source_id, target_id, amount, effective_at, supply_after,"
-    " held_after, holders_after, actor, reason, chain_reference,"
-    " legacy_shareholder_id, reverses"
+    " held_after, holders_after, actor, reason, legacy_shareholder_id, reverses"
 )
 
 

@@ -9,6 +9,7 @@ from issuers.models import Token as TokenModel
 from issuers.register.captable import capitalization_tables, too_much
 from issuers.schema.tokens import Token
 from partnerapi.core.numbers import MAX_UINT64
+from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.resolvers import column
 from partnerapi.graphql.scalars import Time, Uint64
@@ -82,9 +83,10 @@ class CapitalizationTableHolder(graphene.ObjectType):
         description="Ownership share as a fraction of the total value, not rounded; "
         "of the units, as long as no token has a price.",
     )
-    token_balances = graphene.List(
-        graphene.NonNull(CapitalizationTableTokenBalance),
+    token_balances = Field(
+        graphene.List(graphene.NonNull(CapitalizationTableTokenBalance)),
         required=True,
+        cost=Cost(items=1),
         description="Balance per token, in the order of the tokens' creation.",
     )
 
@@ -149,16 +151,19 @@ class CapitalizationTable(graphene.ObjectType):
         description="Combined value of all tokens held, euro cents, without the "
         f"treasury; {NULLS_ISSUER}.",
     )
-    holders = graphene.List(
-        graphene.NonNull(CapitalizationTableHolder),
+    holders = Field(
+        graphene.List(graphene.NonNull(CapitalizationTableHolder)),
         required=True,
+        # A table may have 50,000 of them: they are charged as a full page.
+        cost=Cost(items=100),
         description="Everybody who held units, by value descending, then by the "
         "user's id. More than 50,000 are CAPITALIZATION_TABLE_TOO_LARGE; "
         f"{NULLS_ISSUER}.",
     )
-    tokens = graphene.List(
-        graphene.NonNull(CapitalizationTableToken),
+    tokens = Field(
+        graphene.List(graphene.NonNull(CapitalizationTableToken)),
         required=True,
+        cost=Cost(items=1),
         description="Summary per token across holders, in the order of creation.",
     )
 

@@ -1,15 +1,70 @@
-"""Rows that are deleted only while nothing stands on them."""
+"""What pages of the back office share."""
+
+from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import models
-from django.db.models import PROTECT, Exists, OuterRef, Q
+from django.db.models import PROTECT, Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+
+# What staff type without a scheme is taken for HTTPS.
+SECURE_ADDRESSES = {models.URLField: {"assume_scheme": "https"}}
+
+
+class ReadOnly:
+    """A page, or a table on another row's page, that staff only read."""
+
+    def has_add_permission(self, request, obj=None):
+        return False
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+
+class ReadOnlyAdmin(ReadOnly, admin.ModelAdmin):
+    pass
+
+
+class ProtectedAdmin(admin.ModelAdmin):
+    """Offers to delete only rows to which no other row refers.
+
+    Django lists every row that protects another: of an issuer, a million lines. So
+    this asks whether there is one, and has rows deleted one by one, each on its page.
+    """
+
+    also_protected_by: tuple[str, ...] = ()
+    """Relations whose rows would be deleted with the row, and nobody would be told."""
+    protection: str
+    """What the row's page says of it."""
+
+    def has_delete_permission(self, request, obj=None):
+        if not super().has_delete_permission(request, obj):
+            return False
+        return obj is None or not is_referred_to(obj, self.also_protected_by)
+
+    def get_actions(self, request):
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return actions
+
+    def get_fieldsets(self, request, obj=None):
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None:
+            return fieldsets
+        (name, options), *others = fieldsets
+        return [(name, {**options, "description": self.protection}), *others]
 
 
 def is_referred_to(row, others):
-    """Whether rows would keep it from being deleted; one query.
+    """Whether another row protects this one from being deleted; one query.
 
-    They are those that protect it, and those of the relations named in `others`. A
-    relation without a constraint is derived from one that has it, and not asked.
+    Rows of the relations named in `others` protect it, too. A relation without a
+    constraint repeats one that has it, and is not asked.
     """
     found = Q()
     for relation in row._meta.get_fields(include_hidden=True):
@@ -22,36 +77,42 @@ def is_referred_to(row, others):
     return type(row)._base_manager.filter(found, pk=row.pk).exists()
 
 
-class KeptWhileReferredTo(admin.ModelAdmin):
-    """Refuses at once what a page would read and print everything for.
+class PrefixSearchAdmin(admin.ModelAdmin):
+    """Finds rows by how columns begin, in any case; there may be millions of rows.
 
-    To say that a row can not be deleted, Django lists the rows that protect it: of an
-    issuer, a million lines. So it is asked whether there is one; and rows are deleted
-    one by one, each on its own page.
+    Each of the `search_fields` has an index for it; an email address is stored in
+    small letters. Django compares word by word, and the second word of a name begins
+    no column: so `phrase_fields` are compared with the whole term, too.
     """
 
-    kept_by_too: tuple[str, ...] = ()
-    """Relations whose rows would go with it, and are not to unnoticed."""
-    kept: str
-    """What its page says of it."""
+    phrase_fields: tuple[str, ...] = ()
+    show_full_result_count = False
 
-    def has_delete_permission(self, request, obj=None):
-        if not super().has_delete_permission(request, obj):
-            return False
-        return obj is None or not is_referred_to(obj, self.kept_by_too)
-
-    def get_actions(self, request):
-        actions = super().get_actions(request)
-        actions.pop("delete_selected", None)
-        return actions
-
-    def get_fieldsets(self, request, obj=None):
-        fieldsets = super().get_fieldsets(request, obj)
-        if obj is None:
-            return fieldsets
-        (name, options), *others = fieldsets
-        return [(name, {**options, "description": self.kept}), *others]
+    def get_search_results(self, request, queryset, search_term):
+        term = search_term.lower().strip()
+        found, has_duplicates = super().get_search_results(request, queryset, term)
+        if " " in term:
+            for name in self.phrase_fields:
+                found |= queryset.filter(**{f"{name}__istartswith": term})
+        return found, has_duplicates
 
 
-# What staff type without a scheme is taken for HTTPS.
-SECURE_ADDRESSES = {models.URLField: {"assume_scheme": "https"}}
+def confirm(
+    page: admin.ModelAdmin,
+    request: HttpRequest,
+    selected: QuerySet[Any],
+    action: str,
+    template: str,
+    context: dict[str, Any],
+) -> TemplateResponse:
+    """Ask before an action; the form posts the same action and selection again.
+
+    The template extends `admin/confirm.html`. `context` needs a `title`.
+    """
+    shared = page.admin_site.each_context(request) | {
+        "opts": page.model._meta,
+        "action": action,
+        "checkbox": ACTION_CHECKBOX_NAME,
+        "ids": selected.values_list("pk", flat=True),
+    }
+    return TemplateResponse(request, template, shared | context)

@@ -55,7 +55,7 @@ class MaxDepthExceeded(PartnerAPIError):
 
 
 class MaxCostExceeded(PartnerAPIError):
-    """The price of the request is above what one request may cost."""
+    """The request costs more than one request may cost."""
 
     code = "MAX_COST_EXCEEDED"
 

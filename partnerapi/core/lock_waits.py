@@ -1,4 +1,4 @@
-"""Rows that somebody else holds for longer than one waits."""
+"""Waits for a row's lock that take too long."""
 
 import re
 from collections.abc import Iterator
@@ -8,37 +8,31 @@ from django.db import OperationalError
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 RELATION = re.compile(r'relation "(\w+)"')
-NAMES = {
-    "accounts_user": "a user",
-    "issuers_deliveryjob": "this delivery",
-    "issuers_legacyshareholder": "one of the lines",
-    "issuers_issuer": "an issuer",
-    "issuers_token": "a token",
-    "issuers_tokenledgerhead": "a token's ledger",
-}
+NAMES: dict[str, str] = {}
+"""What people call a row of a table, by the table; each app adds its own."""
 
 
-class HeldByOthersError(Exception):
-    """What was to be read or written did not come free; it is worth trying again."""
+class LockTimeout(Exception):
+    """Somebody else held a row for too long; trying again may succeed."""
 
 
 @contextmanager
-def giving_up_on_others() -> Iterator[None]:
-    """Say what is held where a lock is not had in time, or two wait for each other.
+def named() -> Iterator[None]:
+    """Name the row whose lock did not come in time, or that closed a deadlock.
 
     Raises:
-        HeldByOthersError
+        LockTimeout
     """
     try:
         yield
     except OperationalError as error:
         if not isinstance(error.__cause__, LockNotAvailable | DeadlockDetected):
             raise
-        said = str(error)
-        found = RELATION.search(said)
+        message = str(error)
+        found = RELATION.search(message)
         # Without a name it is the lock by which imports wait for each other.
         held = NAMES.get(found[1], found[1]) if found else "what this needs"
-        raise HeldByOthersError(
+        raise LockTimeout(
             f"Somebody else holds {held}, and it did not come free "
-            f"({said.splitlines()[0]})."
+            f"({message.splitlines()[0]})."
         ) from error

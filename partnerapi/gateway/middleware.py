@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import resolve
 
 from partnerapi.gateway.requests import request_id_of
 
@@ -11,12 +12,12 @@ def answer_graphql_first(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
     """Answer /graphql at once; give every other response its X-Request-Id."""
-    # The schema needs the apps' models, which are ready by now and not at import.
-    from partnerapi.gateway.views import graphql
+    graphql = resolve("/graphql").func
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.path == "/graphql":
-            return graphql(request)
+            answer: HttpResponse = graphql(request)
+            return answer
         response = get_response(request)
         response["X-Request-Id"] = request_id_of(request)
         return response

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
-from graphql import ExecutionResult, GraphQLError
+from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 
 from accounts.access import Caller, Unauthenticated
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR
@@ -36,12 +36,11 @@ from partnerapi.gateway.throttling import Budget, take
 from partnerapi.graphql.documents import Prepared, Refused, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.resolvers import passes_checks
-from partnerapi.schema import schema
 
 logger = logging.getLogger(__name__)
 
 CHALLENGE = {"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'}
-REFUSED_PRICE = 10
+REFUSED_COST = 10
 """Points that a refused document or key costs."""
 
 
@@ -54,28 +53,45 @@ class Context:
     absolute_url: Callable[[str], str]
 
 
-@csrf_exempt
-def graphql(request: HttpRequest) -> HttpResponse:
-    """Answer one GraphQL request; refusals and crashes are JSON with a code, too."""
-    request_id = request_id_of(request)
-    media_type = negotiate(request)
-    try:
-        response = answer(request, request_id, media_type)
-    except Refusal as refusal:
-        entry = refusal_entry(refusal.code, str(refusal), request_id)
-        body = to_json({"errors": [entry]})
-        response = respond(body, media_type or JSON, refusal.status, refusal.headers)
-    except Exception:
-        logger.exception("request %s failed", request_id)
-        entry = refusal_entry(INTERNAL_SERVER_ERROR, MASKED, request_id)
-        response = respond(to_json({"errors": [entry]}), media_type or JSON, 500, {})
-    response["X-Request-Id"] = request_id
-    response["Cache-Control"] = "no-store"
-    return response
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def graphql_view(schema: GraphQLSchema) -> View:
+    """A view that answers one GraphQL request; each of its answers is JSON."""
+
+    @csrf_exempt
+    def graphql(request: HttpRequest) -> HttpResponse:
+        request_id = request_id_of(request)
+        media_type = negotiate(request)
+        try:
+            response = answer(schema, request, request_id, media_type)
+        except Refusal as refusal:
+            response = respond_refusal(refusal, request_id, media_type)
+        except Exception:
+            logger.exception("request %s failed", request_id)
+            entry = refusal_entry(INTERNAL_SERVER_ERROR, MASKED, request_id)
+            body = to_json({"errors": [entry]})
+            response = respond(body, media_type or JSON, 500, {})
+        response["X-Request-Id"] = request_id
+        response["Cache-Control"] = "no-store"
+        return response
+
+    return graphql
+
+
+def respond_refusal(
+    refusal: Refusal, request_id: str, media_type: str | None
+) -> HttpResponse:
+    entry = refusal_entry(refusal.code, str(refusal), request_id)
+    body = to_json({"errors": [entry]})
+    return respond(body, media_type or JSON, refusal.status, refusal.headers)
 
 
 def answer(
-    request: HttpRequest, request_id: str, media_type: str | None
+    schema: GraphQLSchema,
+    request: HttpRequest,
+    request_id: str,
+    media_type: str | None,
 ) -> HttpResponse:
     deadline = monotonic() + settings.PARTNER_API_MAX_SECONDS
     check_method(request)
@@ -90,12 +106,12 @@ def answer(
         prepared = prepare(schema, body.query, body.operation_name, body.variables)
     except Refused as refused:
         errors = refused.errors
-    price = prepared.price if prepared else REFUSED_PRICE
-    budget = charge(request, caller, price)
-    headers = budget_headers(budget) | {"X-Query-Cost": str(price)}
+    cost = prepared.cost if prepared else REFUSED_COST
+    budget = charge(request, caller, cost)
+    headers = budget_headers(budget) | {"X-Query-Cost": str(cost)}
     extensions = None
     if request.headers.get("X-Cost-Debug") == "1":
-        extensions = {"cost": cost_of(price, budget)}
+        extensions = {"cost": cost_members(cost, budget)}
     if prepared is None:
         refused_as_400 = media_type == GRAPHQL_RESPONSE
         result = {"errors": error_entries(errors, request_id), "extensions": extensions}
@@ -161,7 +177,7 @@ def identify(request: HttpRequest) -> Caller | None:
     try:
         return authenticate(token)
     except Unauthenticated as error:
-        charge(request, None, REFUSED_PRICE)
+        charge(request, None, REFUSED_COST)
         raise InvalidKey(
             "The API key is malformed, unknown, revoked or expired. Send a live key as "
             "X-Token-Auth: service-apikey_<login>_<secret>.",
@@ -169,8 +185,8 @@ def identify(request: HttpRequest) -> Caller | None:
         ) from error
 
 
-def charge(request: HttpRequest, caller: Caller | None, price: int) -> Budget:
-    """Take the price from the caller's budget, or from the address's.
+def charge(request: HttpRequest, caller: Caller | None, cost: int) -> Budget:
+    """Take the cost from the caller's budget, or from the address's.
 
     Raises:
         Throttled: the budget holds less; nothing is taken.
@@ -184,19 +200,19 @@ def charge(request: HttpRequest, caller: Caller | None, price: int) -> Budget:
             settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS,
         )
         refill = settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL
-    budget = take(name, limit, refill, price)
+    budget = take(name, limit, refill, cost)
     if not budget.taken:
         advice = (
             f"try again in {budget.retry_after} seconds"
-            if price <= limit
+            if cost <= limit
             else f"it never holds more than {limit}, so ask for less at once"
         )
         raise Throttled(
-            f"The request costs {price} points and the budget holds "
+            f"The request costs {cost} points and the budget holds "
             f"{budget.remaining}; {advice}.",
             headers={
                 "Retry-After": str(budget.retry_after),
-                "X-Query-Cost": str(price),
+                "X-Query-Cost": str(cost),
                 **budget_headers(budget),
             },
         )
@@ -211,9 +227,9 @@ def budget_headers(budget: Budget) -> dict[str, str]:
     }
 
 
-def cost_of(price: int, budget: Budget) -> dict[str, int]:
+def cost_members(cost: int, budget: Budget) -> dict[str, int]:
     return {
-        "price": price,
+        "price": cost,
         "limit": budget.limit,
         "remaining": budget.remaining,
         "refillPerSecond": budget.refill_per_second,

@@ -1,4 +1,4 @@
-"""GraphQL text to a parsed, counted, validated and priced document; a bounded cache."""
+"""GraphQL text to a parsed, counted, validated document, and what its plans cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,20 +33,14 @@ from partnerapi.core.errors import (
     PartnerAPIError,
     ValidationFailed,
 )
-from partnerapi.graphql.introspection import Asked
-from partnerapi.graphql.limits import (
-    Price,
-    Pricing,
-    check_counts,
-    check_mutations,
-    too_dear,
-)
+from partnerapi.graphql.cost import OperationCost, Points, too_costly
+from partnerapi.graphql.limits import check_counts, check_mutations
 from partnerapi.graphql.overlap import OverlappingFieldsRule
 from partnerapi.graphql.selections import Reach, Selection, Source
 
 MAX_ERRORS = 20
 CACHED_SIZE = 400_000
-"""Characters of all documents that are kept; the dearest take 270 bytes each."""
+"""Characters of all documents that are kept; the largest take 270 bytes each."""
 CACHED_TEXT_LENGTH = 20_000
 MOST_SIZE = 40_000
 """The most that is kept of one document with its plans, counted as characters."""
@@ -85,12 +79,11 @@ def coded(errors: list[GraphQLError], code: str) -> list[GraphQLError]:
 
 
 class Plan:
-    """One operation's selection and price, for one setting of its directives."""
+    """One operation's selection and cost, for one setting of its directives."""
 
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
-        self.price: Price = Pricing().price(selection)
-        self.asked: dict[str, Asked] = {}
+        self.cost: Points = OperationCost().points(selection)
         self.size = FIELD_SIZE * selection.source.count_fields()
 
 
@@ -128,7 +121,7 @@ class Operation:
         """A plan for these coerced variables.
 
         Raises:
-            MaxCostExceeded: too dear whatever the variables are.
+            MaxCostExceeded: too costly with any variables.
             MaxMutationsExceeded: more than one root field in a mutation.
             OperationResolutionFailure: the schema has no such operations.
             GraphQLError: a directive's argument is null.
@@ -146,13 +139,13 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A request that may be executed: operation, plan, variables, price in points."""
+    """A request that may be executed: operation, plan, variables, cost in points."""
 
     operation: Operation
     plan: Plan
     inputs: dict[str, Any]
     variables: dict[str, Any]
-    price: int
+    cost: int
 
 
 class Document:
@@ -215,7 +208,7 @@ documents: Cache[Document] = Cache(CACHED_SIZE)
 def prepare(
     schema: GraphQLSchema, text: str, operation_name: str | None, inputs: dict[str, Any]
 ) -> Prepared:
-    """Read a text, choose its operation, coerce its variables, price the request.
+    """Read a text, choose its operation, coerce its variables, count its cost.
 
     Raises:
         Refused: with the errors of the first of these that fails.
@@ -229,9 +222,9 @@ def prepare(
         decisive = tuple(map(variables.get, operation.directive_variables))
         known = operation.plans.get(decisive)
         plan = known or operation.plan(variables)
-        price = plan.price if isinstance(plan.price, int) else plan.price(variables)
-        if price > settings.PARTNER_API_MAX_COST:
-            raise too_dear(price)
+        cost = plan.cost if isinstance(plan.cost, int) else plan.cost(variables)
+        if cost > settings.PARTNER_API_MAX_COST:
+            raise too_costly(cost)
     except PartnerAPIError as error:
         raise Refused([as_graphql_error(error)]) from error
     except GraphQLError as error:
@@ -240,7 +233,7 @@ def prepare(
         operation.plans[decisive] = plan
         document.size += plan.size
         document.keep()
-    return Prepared(operation, plan, inputs, variables, price)
+    return Prepared(operation, plan, inputs, variables, cost)
 
 
 def coerce(

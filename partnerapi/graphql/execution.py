@@ -26,7 +26,7 @@ from graphql.execution.values import get_argument_values
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.graphql.documents import Prepared
 from partnerapi.graphql.failures import Failure, settle
-from partnerapi.graphql.introspection import INTROSPECTION, introspect
+from partnerapi.graphql.introspection import INTROSPECTION, Question, introspect
 from partnerapi.graphql.leaves import column_serializer
 from partnerapi.graphql.resolvers import BatchResolver, Info
 from partnerapi.graphql.selections import SelectedField, Selection
@@ -109,7 +109,7 @@ def reader(parents: list[Any]) -> Callable[[str], list[Any]]:
 class Step:
     """One field of a selection, ready to run: resolve a column, then complete it."""
 
-    __slots__ = ("arguments", "attribute", "batch", "complete", "field")
+    __slots__ = ("arguments", "attribute", "batch", "complete", "field", "question")
 
     def __init__(self, field: SelectedField) -> None:
         extensions = field.definition.extensions
@@ -118,13 +118,14 @@ class Step:
         self.batch: BatchResolver | None = extensions.get("batch")
         self.arguments = None if field.nodes[0].arguments else default_arguments(field)
         self.complete = completer(field.definition.type, field)
+        self.question = Question(field) if field.name in INTROSPECTION else None
 
     def resolve(
         self, parents: list[Any], read: Callable[[str], list[Any]], run: Run
     ) -> list[Any]:
         if self.attribute is not None:
             return read(self.attribute)
-        if self.batch is None and self.field.name == "__typename":
+        if self.batch is None and self.question is None:
             return [self.field.parent.name] * len(parents)
         try:
             if monotonic() > run.deadline:
@@ -132,7 +133,7 @@ class Step:
                     "The request took too long and was ended; ask for smaller pages."
                 )
             if self.batch is None:
-                return [introspect(self.field, run.prepared)] * len(parents)
+                return [self.introspect(run.prepared)] * len(parents)
             arguments = self.arguments
             if arguments is None:
                 definition, node = self.field.definition, self.field.nodes[0]
@@ -146,6 +147,15 @@ class Step:
         if any(issubclass(kind, Exception) for kind in set(map(type, values))):
             return [run.fail(v) if isinstance(v, Exception) else v for v in values]
         return values
+
+    def introspect(self, prepared: Prepared) -> Any:
+        assert self.question is not None
+        return introspect(
+            self.question,
+            prepared.operation.node,
+            prepared.inputs,
+            prepared.variables,
+        )
 
 
 def default_arguments(field: SelectedField) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from hashlib import sha256
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphql import (
     DocumentNode,
@@ -18,9 +18,6 @@ from graphql import (
 from partnerapi.core.bounded import Cache
 from partnerapi.core.errors import MaxCostExceeded
 from partnerapi.graphql.selections import Reach, SelectedField, Selection
-
-if TYPE_CHECKING:
-    from partnerapi.graphql.documents import Operation, Prepared
 
 INTROSPECTION = ("__schema", "__type")
 MAX_FIELDS = 10_000
@@ -90,13 +87,17 @@ class Introspection:
             )
 
 
-class Asked:
+class Question:
     """What an introspection field asks, however the rest of its document reads."""
 
-    def __init__(self, field: SelectedField, operation: "Operation") -> None:
-        reach = Reach(operation.fragments, field.nodes)
+    def __init__(self, field: SelectedField) -> None:
+        assert field.selection is not None
+        source = field.selection.source
+        reach = Reach(source.fragments, field.nodes)
         printed = map(print_ast, (*field.nodes, *reach.fragments.values()))
-        self.schema = operation.schema
+        self.field = field
+        self.schema = source.schema
+        self.fragments = source.fragments
         self.digest = sha256("\n".join(printed).encode()).digest()
         self.names = sorted(reach.variables)
 
@@ -111,31 +112,32 @@ class Asked:
 results: Cache[dict[str, Any]] = Cache(MAX_RESULTS)
 
 
-def introspect(field: SelectedField, prepared: "Prepared") -> Any:
+def introspect(
+    question: Question,
+    operation: OperationDefinitionNode,
+    inputs: dict[str, Any],
+    variables: dict[str, Any],
+) -> Any:
     """What graphql-core answers to an introspection field, kept for all who ask it.
+
+    `inputs` are the operation's variables as they were sent, `variables` as coerced.
 
     Raises:
         GraphQLError: an argument is null that must not be.
     """
-    operation, plan = prepared.operation, prepared.plan
-    asked = plan.asked.get(field.key)
-    if asked is None:
-        asked = plan.asked[field.key] = Asked(field, operation)
-    key = asked.key(prepared.variables)
+    key = question.key(variables)
     data = results.get(key)
     if data is None:
         alone = OperationDefinitionNode(
-            operation=operation.node.operation,
-            variable_definitions=operation.node.variable_definitions,
+            operation=operation.operation,
+            variable_definitions=operation.variable_definitions,
             directives=[],
-            selection_set=SelectionSetNode(selections=field.nodes),
+            selection_set=SelectionSetNode(selections=question.field.nodes),
         )
-        document = DocumentNode(definitions=[alone, *operation.fragments.values()])
-        answered = execute_sync(
-            operation.schema, document, variable_values=prepared.inputs
-        )
+        document = DocumentNode(definitions=[alone, *question.fragments.values()])
+        answered = execute_sync(question.schema, document, variable_values=inputs)
         if answered.errors:
             raise answered.errors[0]
         data = answered.data or {}
         results.keep(key, data, size=1)
-    return data[field.key]
+    return data[question.field.key]

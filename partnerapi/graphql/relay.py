@@ -8,6 +8,7 @@ from django.db.models import Choices
 from graphene.relay.connection import ConnectionOptions
 from graphene_django import DjangoObjectType
 
+from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.cursors import encode_cursors
 from partnerapi.graphql.pages import Page
 
@@ -106,6 +107,12 @@ def cursors_at(pages: list[Page], index: int) -> list[str | None]:
     return [next(cursors) if page.rows else None for page in pages]
 
 
+# A page multiplies what one of its rows costs. An edge is its node with a cursor.
+PAGE = Cost(points=0, page=True)
+ROW = Cost(items=1)
+EDGE = Cost(points=0, items=1)
+
+
 class Connection(graphene.relay.Connection):
     """A connection with `nodes` and `totalCount`, its edges and nodes non-null.
 
@@ -125,11 +132,15 @@ class Connection(graphene.relay.Connection):
         item = node if nullable_nodes else graphene.NonNull(node)
         meta = ConnectionOptions(cls)
         meta.fields = {
-            "page_info": graphene.Field(
-                PageInfo, required=True, description="Where the page lies in its list."
+            "page_info": Field(
+                PageInfo,
+                required=True,
+                cost=Cost(points=0),
+                description="Where the page lies in its list.",
             ),
-            "nodes": graphene.Field(
+            "nodes": Field(
                 graphene.NonNull(graphene.List(item)),
+                cost=ROW,
                 description="The objects of this page, without their cursors.",
             ),
             "total_count": graphene.Field(
@@ -142,6 +153,7 @@ class Connection(graphene.relay.Connection):
         super().__init_subclass_with_meta__(
             node=node, strict_types=True, _meta=meta, **options
         )
+        cls._meta.fields["edges"].cost = EDGE
         edge = cls._meta.fields["edges"].type.of_type.of_type.of_type
         edge.resolve_node = resolve_edge_node
         edge.resolve_cursor = resolve_edge_cursor
@@ -169,9 +181,10 @@ def connection_field(
     connection: type[Connection], description: str, **arguments: Any
 ) -> graphene.Field:
     """A non-null field of a connection with the four arguments of Relay's lists."""
-    return graphene.Field(
+    return Field(
         connection,
         required=True,
+        cost=PAGE,
         description=description,
         first=graphene.Int(description="How many objects after `after`, at most 100."),
         last=graphene.Int(description="How many objects before `before`, at most 100."),

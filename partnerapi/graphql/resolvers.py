@@ -19,6 +19,7 @@ from graphql import (
 from graphql.execution.values import get_argument_values
 
 from partnerapi.core.errors import PartnerAPIError
+from partnerapi.graphql.cost import set_costs
 from partnerapi.graphql.documents import Prepared
 from partnerapi.graphql.scalars import widen_int
 from partnerapi.graphql.selections import Selection
@@ -92,10 +93,13 @@ def column(path: str) -> Callable[..., Any]:
 
 
 def bind(schema: GraphQLSchema) -> GraphQLSchema:
-    """Note on each field of a graphene schema how it is resolved, and what it needs.
+    """Keep with each field of a graphene schema how it is resolved and what it costs.
 
     `extensions` holds `batch`, a batch resolver, or `attribute`, a column of the
-    parents; and `columns`, what has to be read of them.
+    parents; `columns`, what has to be read of them; and `cost`.
+
+    Raises:
+        TypeError: a field has to declare its cost and does not.
     """
     widen_int()
     for type_ in schema.type_map.values():
@@ -114,4 +118,5 @@ def bind(schema: GraphQLSchema) -> GraphQLSchema:
             else:
                 columns = getattr(resolver, "columns", ())
                 field.extensions = {"batch": resolver, "columns": columns}
+    set_costs(schema)
     return schema

@@ -1,4 +1,4 @@
-"""What a document selects, merged and typed: the tree that is priced and resolved.
+"""What a document selects, merged and typed: the tree that is counted and resolved.
 
 A Selection is the set of fields selected below one field, per concrete type, after
 fragments are spread, duplicates merged and @skip/@include decided (GraphQL

@@ -119,7 +119,7 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
     feed = Feed([])
     feed.books = {book.token_id: book}
     bench = Bench(feed)
-    bench.engine.start()
+    bench.start()
     collect_seldom()
     context = multiprocessing.get_context("spawn")
     ready = context.Event()
@@ -131,7 +131,7 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
     client.start()
     ready.wait(30)
     time.sleep(1)
-    session = bench.engine.live[comp_id]
+    session = bench.sessions.live[comp_id]
     subscription = session.subscriptions["all"][0]
     dictionary = fix.DataDictionary(str(STOCK_DICTIONARY))
     wire = session_id(comp_id)
@@ -160,7 +160,7 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
         results.append((ours, watch.speed(number)))
         time.sleep(0.5)
     client.kill()
-    bench.engine.stop("The measurement is over.")
+    bench.stop("The measurement is over.")
     return results
 
 

@@ -136,7 +136,7 @@ def test_plans_count_with_their_document(monkeypatch: pytest.MonkeyPatch):
     assert 10 <= plans(text) < 2**7
 
 
-def test_a_plan_is_kept_once_its_price_was_accepted():
+def test_a_plan_is_kept_once_its_cost_was_accepted():
     text = (
         "query ($n: Int!) { issuers(first: $n) "
         "{ nodes { tokens(first: 100) { nodes { issuer { id } } } } } }"

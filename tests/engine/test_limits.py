@@ -1,4 +1,4 @@
-"""Prices worked out by hand, and every limit from both sides."""
+"""Costs worked out by hand, and every limit from both sides."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from partnerapi.schema import schema
 from tests.characters import Ask, World
 
 
-def price(query: str, variables: dict[str, Any] | None = None) -> int:
-    return prepare(schema, query, None, variables or {}).price
+def cost(query: str, variables: dict[str, Any] | None = None) -> int:
+    return prepare(schema, query, None, variables or {}).cost
 
 
 def refusal(query: str, variables: dict[str, Any] | None = None) -> tuple[str, Any]:
@@ -34,7 +34,7 @@ BOOKS = (
     'query ($d: Int) { nodes(ids: ["a", "b"]) '
     "{ ... on Token { orderBook(depth: $d) { bids { price } asks { price } } } } }"
 )
-PRICES = {
+COSTS = {
     "{ __typename }": 0,
     '{ issuer(slug: "a") { slug lei } }': 1,
     '{ issuer(slug: "a") { slug owner { lei } } }': 2,
@@ -87,15 +87,15 @@ PRICES = {
     # Directives decide first.
     "{ issuers(first: 50) @skip(if: true) { nodes { slug } } __typename }": 0,
     "{ issuers(first: 50) { nodes @include(if: false) { slug } totalCount } }": 1,
-    # Introspection has one price.
+    # Introspection has one cost.
     "{ __schema { types { name } } }": 100,
     '{ __type(name: "Issuer") { fields { name } } }': 100,
 }
 
 
-@pytest.mark.parametrize("query", PRICES)
-def test_price(query: str):
-    assert price(query) == PRICES[query]
+@pytest.mark.parametrize("query", COSTS)
+def test_cost(query: str):
+    assert cost(query) == COSTS[query]
 
 
 @pytest.mark.parametrize(
@@ -151,28 +151,28 @@ def test_price(query: str):
         ),
     ],
 )
-def test_price_follows_the_variables(
+def test_cost_follows_the_variables(
     query: str, variables: dict[str, Any], expected: int
 ):
-    assert price(query, variables) == expected
+    assert cost(query, variables) == expected
 
 
-def test_the_price_that_is_told_is_the_price(world: World, partner: Ask):
+def test_the_cost_that_is_told_is_the_cost(world: World, partner: Ask):
     answer = partner(f"{{ {FIGURES} }}")
     assert answer.headers["X-Query-Cost"] == str(FIFTY)
 
 
 def lists(total: int) -> str:
-    """A document of this price, which is a multiple of 100."""
+    """A document of this cost, which is a multiple of 100."""
     fields = "".join(
         f" a{number}: issuers {{ nodes {{ slug }} }}" for number in range(total // 100)
     )
     return f"{{{fields} }}"
 
 
-def test_price_of_10_000_and_one_more():
+def test_cost_of_10_000_and_one_more():
     dearest = lists(10_000)
-    assert price(dearest) == settings.PARTNER_API_MAX_COST == 10_000
+    assert cost(dearest) == settings.PARTNER_API_MAX_COST == 10_000
     one_more = dearest.replace("{ a0", '{ issuer(slug: "a") { id } a0')
     assert refusal(one_more) == ("MAX_COST_EXCEEDED", 10_000)
 
@@ -184,8 +184,8 @@ BY_VARIABLES = """
 """
 
 
-def test_price_of_10_000_by_variables():
-    assert price(BY_VARIABLES, {"n": 100, "m": 99}) == 10_000
+def test_cost_of_10_000_by_variables():
+    assert cost(BY_VARIABLES, {"n": 100, "m": 99}) == 10_000
     with pytest.raises(Refused) as refused:
         prepare(schema, BY_VARIABLES, None, {"n": 100, "m": 100})
     [error] = refused.value.errors
@@ -354,7 +354,7 @@ def test_10_introspections_and_11():
         fields = "".join(f" a{n}: __type(name: 1) {{ kind }}" for n in range(count))
         return f"{{{fields} }}".replace("name: 1", 'name: "Token"')
 
-    assert price(introspections(10)) == 1_000
+    assert cost(introspections(10)) == 1_000
     assert refusal(introspections(11)) == ("MAX_COST_EXCEEDED", 10)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import graphene
 
 from partnerapi.core.errors import BadUserInput
+from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.resolvers import bind
 from partnerapi.graphql.scalars import Time, Uint64
 
@@ -134,15 +135,19 @@ class Branches:
         resolver=values("weigh", lambda t, r: r.randrange(1000)),
     )
     any = graphene.Field(Named, resolver=values("any", either))
-    things = graphene.List(
-        graphene.NonNull(lambda: SchemaThing),
+    things = Field(
+        graphene.List(graphene.NonNull(lambda: SchemaThing)),
         required=True,
+        cost=Cost(items=1),
         number=graphene.Int(default_value=2),
         resolver=values("things", present),
     )
-    several = graphene.List(Named, resolver=values("several", several))
-    grid = graphene.List(
-        graphene.NonNull(graphene.List(graphene.NonNull(Named))),
+    several = Field(
+        graphene.List(Named), cost=Cost(items=1), resolver=values("several", several)
+    )
+    grid = Field(
+        graphene.List(graphene.NonNull(graphene.List(graphene.NonNull(Named)))),
+        cost=Cost(items=1),
         resolver=values("grid", lambda t, r: [present(t, r), present(t, r)]),
     )
 

@@ -14,7 +14,10 @@ from django.conf import settings
 from accounts.access import Caller, Scope
 from marketdata.books.feed import Feed, LiveBook
 from marketdata.books.livebook import ChangeRow, TradeRow
+from marketdata.fix.acceptor.conflation import Pace
 from marketdata.fix.acceptor.logon import Admission, Admissions
+from marketdata.fix.acceptor.session import LiveSession
+from marketdata.fix.acceptor.sessions import Sessions
 from marketdata.fix.client.client import Client
 from marketdata.fix.client.initiator import Initiator
 from marketdata.fix.protocol.wire import Message
@@ -23,7 +26,6 @@ from tests.system import free_port
 # Importing QuickFIX makes SIGINT end the process at once.
 interrupt = signal.getsignal(signal.SIGINT)
 from marketdata.fix.acceptor.quickfix.engine import Engine  # noqa: E402
-from marketdata.fix.acceptor.session import LiveSession  # noqa: E402
 
 signal.signal(signal.SIGINT, interrupt)
 
@@ -54,7 +56,17 @@ class Bench:
         self.admissions = Admissions()
         # In a process, a CompID is one engine's only.
         self.comp_ids = [f"PARTNER{next(numbers):03d}" for _ in range(SESSIONS)]
-        self.engine = Engine(feed, self.admissions, self.comp_ids, free_port())
+        self.pace = Pace(feed, settings.FIX_CONFLATION_MS / 1000)
+        self.sessions = Sessions(feed, self.pace, self.admissions, self.comp_ids)
+        self.engine = Engine(self.sessions, free_port())
+
+    def start(self) -> None:
+        self.pace.start()
+        self.engine.start()
+
+    def stop(self, text: str) -> None:
+        self.engine.stop(text)
+        self.pace.stop()
 
     def admit(self, number: int = 0, granted: Collection[str] = ()) -> Admission:
         """What the front would let pass."""
@@ -121,11 +133,11 @@ def running_engine(books: Collection[LiveBook] | None = None) -> Iterator[Bench]
     else:
         feed.books = {book.token_id: book for book in books}
     bench = Bench(feed)
-    bench.engine.start()
+    bench.start()
     try:
         yield bench
     finally:
-        bench.engine.stop("The test is over.")
+        bench.stop("The test is over.")
         feed.stop()
 
 
@@ -157,8 +169,8 @@ def logged_on(client: Initiator, bench: Bench) -> Iterator[LiveSession]:
     """Log on; the engine's side of it. The test ends it."""
     client.logon()
     try:
-        eventually(lambda: client.sender in bench.engine.live)
-        yield bench.engine.live[client.sender]
+        eventually(lambda: client.sender in bench.sessions.live)
+        yield bench.sessions.live[client.sender]
     finally:
         client.close()
 

@@ -99,7 +99,7 @@ def test_a_gap_that_swallows_a_test_request_ends_nobody(bench: Bench, monkeypatc
     monkeypatch.setattr("marketdata.fix.acceptor.session.CREDIT_SECONDS", 1.0)
     with bench.client() as client:
         client.instruments()
-        live = bench.engine.live[client.sender]
+        live = bench.sessions.live[client.sender]
         live.sent += PROBE_BYTES
         live.wake.set()
         # As if it had been lost: what follows it shows the gap.
@@ -116,7 +116,7 @@ def test_a_test_request_lost_before_numbers_start_anew_ends_nobody(
     monkeypatch.setattr("marketdata.fix.acceptor.session.CREDIT_SECONDS", 1.0)
     with bench.client() as client:
         client.instruments()
-        live = bench.engine.live[client.sender]
+        live = bench.sessions.live[client.sender]
         live.sent += PROBE_BYTES
         live.wake.set()
         # As if it had been lost: no gap will ever show it.

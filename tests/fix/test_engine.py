@@ -7,9 +7,7 @@ from threading import Event, Thread
 import pytest
 
 from issuers.models import Token
-
-# After them: importing QuickFIX makes SIGINT end the process.
-from marketdata.fix.acceptor.quickfix import engine as engines
+from marketdata.fix.acceptor import sessions
 from marketdata.fix.client.initiator import LoggedOut, LogonRefused
 from marketdata.fix.protocol.rules import INTERNAL_ERROR, LOGON_REFUSED
 from tests.fix.conftest import Market
@@ -38,7 +36,7 @@ def module_bench() -> Iterator[Bench]:
 @pytest.fixture
 def bench(module_bench: Bench) -> Bench:
     """An engine whose sessions of other tests have ended."""
-    eventually(lambda: not module_bench.engine.live)
+    eventually(lambda: not module_bench.sessions.live)
     return module_bench
 
 
@@ -187,7 +185,7 @@ def test_an_unsubscription_ends_a_request(bench):
         time.sleep(0.1)
         bench.change(book, [(0, 995, 1)])
         assert client.receive(QUIET_SECONDS) is None
-        assert bench.engine.pace.watched == {}
+        assert bench.pace.watched == {}
         bench.change(book, [(0, 995, 0)])
 
 
@@ -213,7 +211,7 @@ def test_a_request_against_the_rules_holds_in_no_part(bench, fields, reason):
         message = client.receive()
         assert (message.type, message.get(281)) == ("Y", reason)
         assert message.get(262) == dict(fields)[262]
-        (session,) = bench.engine.live.values()
+        (session,) = bench.sessions.live.values()
         assert list(session.subscriptions) == ["R1"]
 
 
@@ -222,7 +220,7 @@ def test_a_hidden_book_is_for_who_has_a_grant_at_that_moment(bench):
     with bench.initiator(granted=[hidden.issuer_id]) as client:
         client.send("V", *market_data_request("R1", "HID"))
         assert client.receive().type == "W"
-        (session,) = bench.engine.live.values()
+        (session,) = bench.sessions.live.values()
         session.admission.caller = caller()
         client.send("V", *market_data_request("R2", "HID"))
         assert client.receive().get(281) == "0"
@@ -257,7 +255,7 @@ def test_a_book_that_is_hidden_meanwhile_becomes_empty_and_ends(bench):
     with bench.initiator(granted=[hidden.issuer_id]) as client:
         client.send("V", *market_data_request("R1", "HID", "LUM", entry_types="012"))
         assert {client.receive().get(268), client.receive().get(268)} == {"2"}
-        (session,) = bench.engine.live.values()
+        (session,) = bench.sessions.live.values()
         session.admission.caller = caller()
         bench.change(hidden, [(0, 1001, 5)])
         bench.trade(hidden, 1)
@@ -356,7 +354,7 @@ def test_a_ticket_is_good_once_and_for_its_comp_id(bench):
     stranger = bench.initiator(1, key=bench.admit(2).ticket)
     with client:
         pass
-    eventually(lambda: not bench.engine.live)
+    eventually(lambda: not bench.sessions.live)
     for refused in (client, stranger, bench.initiator(key="nothing")):
         with pytest.raises(LogonRefused) as refusal:
             refused.logon()
@@ -366,32 +364,32 @@ def test_a_ticket_is_good_once_and_for_its_comp_id(bench):
 def test_an_ended_session_is_told_why_and_may_come_back(bench):
     client = bench.initiator()
     with logged_on(client, bench):
-        bench.engine.end(client.sender, "The key was revoked.")
+        bench.sessions.end(client.sender, "The key was revoked.")
         assert until_logout(client) == ([], "The key was revoked.")
-    eventually(lambda: not bench.engine.live)
-    status = bench.engine.status()[client.sender]
+    eventually(lambda: not bench.sessions.live)
+    status = bench.sessions.status()[client.sender]
     assert status.connected_since is None
     assert status.last_logout_reason == "The key was revoked."
-    bench.engine.end(client.sender, "Nobody is there.")
+    bench.sessions.end(client.sender, "Nobody is there.")
     with bench.client() as again:
         again.snapshots(["LUM"])
 
 
 def test_nobody_comes_while_the_thread_of_the_session_before_runs(bench, monkeypatch):
-    monkeypatch.setattr(engines, "LEAVE_SECONDS", 0.05)
+    monkeypatch.setattr(sessions, "LEAVE_SECONDS", 0.05)
     client = bench.initiator()
     with logged_on(client, bench) as session:
         pass
-    eventually(lambda: not bench.engine.live)
+    eventually(lambda: not bench.sessions.live)
     sent = Event()
     session.thread.join()
     session.thread = Thread(target=sent.wait)
     session.thread.start()
     for _ in range(2):
-        assert not bench.engine.admit(client.sender, bench.admit().ticket)
+        assert not bench.sessions.admit(client.sender, bench.admit().ticket)
     sent.set()
     session.thread.join()
-    assert bench.engine.admit(client.sender, bench.admit().ticket)
+    assert bench.sessions.admit(client.sender, bench.admit().ticket)
 
 
 def test_who_sends_too_much_is_logged_out(bench):
@@ -416,18 +414,18 @@ def test_rejected_messages_count_too(bench):
 
 def test_status_tells_how_a_session_fares(bench):
     client = bench.initiator()
-    before = bench.engine.status()[client.sender].messages_sent
+    before = bench.sessions.status()[client.sender].messages_sent
     with logged_on(client, bench):
         client.send("V", *market_data_request("R1", "LUM"))
         client.receive()
-        status = bench.engine.status()[client.sender]
+        status = bench.sessions.status()[client.sender]
         assert status.connected_since <= status.last_heartbeat_at
         assert status.messages_sent == before + 1
         # Text(58) goes into a table, which takes no NUL.
         client.logout("good\0 night")
-    eventually(lambda: not bench.engine.live)
+    eventually(lambda: not bench.sessions.live)
     reason = "logged out by the partner: good? night"
-    assert bench.engine.status()[client.sender] == (None, None, before + 1, reason)
+    assert bench.sessions.status()[client.sender] == (None, None, before + 1, reason)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -445,10 +443,10 @@ def test_a_lost_connection_frees_its_comp_id(bench):
     client = bench.client()
     with logged_on(client, bench):
         client.snapshots(["LUM"])
-    eventually(lambda: not bench.engine.live)
-    reason = bench.engine.status()[client.sender].last_logout_reason
+    eventually(lambda: not bench.sessions.live)
+    reason = bench.sessions.status()[client.sender].last_logout_reason
     assert reason == "the connection was lost"
-    assert bench.engine.pace.watched == {}
+    assert bench.pace.watched == {}
     with bench.client() as again:
         again.snapshots(["LUM"])
 
@@ -457,5 +455,5 @@ def test_an_engine_that_stops_says_goodbye():
     with running_engine([new_book("LUM")]) as bench:
         client = bench.initiator()
         client.logon()
-        eventually(lambda: bench.engine.live)
+        eventually(lambda: bench.sessions.live)
     assert until_logout(client) == ([], "The test is over.")

@@ -5,9 +5,10 @@ import logging
 import pytest
 
 # First: it undoes what importing QuickFIX does to SIGINT.
+from marketdata.fix.protocol.wire import masked
 from tests.fix.engines import eventually, logged_on, new_book, running_engine
 
-from marketdata.fix.acceptor.quickfix.journal import Journal, masked  # isort: skip
+from marketdata.fix.acceptor.quickfix.journal import Journal  # isort: skip
 
 KEY = "service-apikey_acme_s3cret"
 
@@ -45,7 +46,7 @@ def test_a_session_leaves_no_ticket_and_no_message_in_the_log(caplog):
         with logged_on(client, bench):
             client.snapshots(["LUM"])
             client.logout()
-        eventually(lambda: not bench.engine.live)
+        eventually(lambda: not bench.sessions.live)
     assert client.key not in caplog.text
     assert f"{client.sender} < 8=FIX.4.4|" in caplog.text
     said = [one.message for one in caplog.records if one.levelno >= logging.INFO]

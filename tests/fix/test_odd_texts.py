@@ -38,11 +38,11 @@ def test_any_reason_of_a_logout_can_be_written_down(bench, db):
     comp_ids = bench.comp_ids
     partner = Partner.objects.create(login="acme_co", name="Acme")
     FixSession.objects.create(comp_id=comp_ids[0], partner=partner)
-    supervisor = Supervisor(Admissions(), bench.engine)
+    supervisor = Supervisor(Admissions(), bench.sessions)
     client = bench.initiator()
     with logged_on(client, bench):
         send_bytes(client, "5", (58, b"fin de journ\xe9e\x00\n"))
-        eventually(lambda: client.sender not in bench.engine.live)
+        eventually(lambda: client.sender not in bench.sessions.live)
     supervisor.write()
     session = FixSession.objects.get(comp_id=comp_ids[0])
     assert session.last_logout_reason == "logged out by the partner: fin de journ?e??"

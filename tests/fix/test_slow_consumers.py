@@ -64,8 +64,8 @@ def test_sending_stops_at_the_window_and_the_session_ends(bench):
         sent = flood(bench, book, session, lambda: session.ending)
         assert session.ending == SLOW_CONSUMER
         assert PROBE_BYTES <= sent <= WINDOW_BYTES + 10_000
-    eventually(lambda: client.sender not in bench.engine.live)
-    assert bench.engine.status()[client.sender].last_logout_reason == SLOW_CONSUMER
+    eventually(lambda: client.sender not in bench.sessions.live)
+    assert bench.sessions.status()[client.sender].last_logout_reason == SLOW_CONSUMER
     orb = next(one for one in bench.feed.books.values() if one.symbol == "ORB")
     bench.change(orb, [(0, 1000, 7)])
     assert other.receive().get(271) == "7"

@@ -2,7 +2,6 @@
 
 import logging
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 import pytest
 from django.db import connection
@@ -12,20 +11,14 @@ from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.callers import caller_of
 from marketdata.fix.acceptor.logon import Admission, Admissions
+from marketdata.fix.acceptor.sessions import Status
 from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.models import FixSession
 
 SINCE, LATER = (datetime(2026, 3, 2, 9, minute, tzinfo=UTC) for minute in (30, 45))
 
 
-class Status(NamedTuple):
-    connected_since: datetime | None
-    last_heartbeat_at: datetime | None
-    messages_sent: int
-    last_logout_reason: str
-
-
-class Engine:
+class Sessions:
     """Tells what it is told to, and notes whose session was ended."""
 
     def __init__(self) -> None:
@@ -40,13 +33,13 @@ class Engine:
 
 
 @pytest.fixture
-def engine() -> Engine:
-    return Engine()
+def sessions() -> Sessions:
+    return Sessions()
 
 
 @pytest.fixture
-def supervisor(engine: Engine) -> Supervisor:
-    return Supervisor(Admissions(), engine)
+def supervisor(sessions: Sessions) -> Supervisor:
+    return Supervisor(Admissions(), sessions)
 
 
 @pytest.fixture
@@ -67,22 +60,24 @@ def row(session: FixSession) -> Status:
     )
 
 
-def test_writes_a_session_from_its_logon_to_its_end(engine, supervisor, session):
-    engine.told = {"PARTNER001": Status(SINCE, SINCE, 7, "")}
+def test_writes_a_session_from_its_logon_to_its_end(sessions, supervisor, session):
+    sessions.told = {"PARTNER001": Status(SINCE, SINCE, 7, "")}
     supervisor.write()
     assert row(session) == Status(SINCE, SINCE, 107, "")
-    engine.told = {"PARTNER001": Status(SINCE, LATER, 9, "")}
+    sessions.told = {"PARTNER001": Status(SINCE, LATER, 9, "")}
     supervisor.write()
     assert row(session) == Status(SINCE, LATER, 109, "")
-    engine.told = {"PARTNER001": Status(None, None, 12, "slow consumer" * 50)}
+    sessions.told = {"PARTNER001": Status(None, None, 12, "slow consumer" * 50)}
     supervisor.write()
     assert row(session) == Status(None, LATER, 112, ("slow consumer" * 50)[:200])
 
 
 def test_writes_those_that_changed_in_one_statement(
-    engine, supervisor, session, django_assert_num_queries
+    sessions, supervisor, session, django_assert_num_queries
 ):
-    engine.told = {f"PARTNER{n:03d}": Status(SINCE, SINCE, n, "") for n in range(1, 9)}
+    sessions.told = {
+        f"PARTNER{n:03d}": Status(SINCE, SINCE, n, "") for n in range(1, 9)
+    }
     with django_assert_num_queries(1):
         supervisor.write()
     with django_assert_num_queries(0):
@@ -100,7 +95,7 @@ def admitted(committed_key: str, supervisor: Supervisor) -> Admission:
     return admission
 
 
-def test_sessions_outlive_the_database(engine, supervisor, admitted, caplog):
+def test_sessions_outlive_the_database(sessions, supervisor, admitted, caplog):
     caplog.set_level(logging.INFO, "marketdata.fix")
     ApiKey.objects.update(scopes=[Scope.ISSUERS_READ])
     with connection.cursor() as cursor:
@@ -111,9 +106,9 @@ def test_sessions_outlive_the_database(engine, supervisor, admitted, caplog):
         finally:
             cursor = connection.cursor()
             cursor.execute("ALTER TABLE away RENAME TO accounts_apikey")
-    assert engine.ended == []
+    assert sessions.ended == []
     supervisor.attempt()
-    [(comp_id, text)] = engine.ended
+    [(comp_id, text)] = sessions.ended
     assert comp_id == "PARTNER001"
     assert "lacks the scope marketdata:read" in text
     said = [r.message for r in caplog.records if "supervised" in r.message]

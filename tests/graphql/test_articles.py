@@ -32,7 +32,8 @@ def see(ask: Ask, article: Article, after: str | None = None):
 @pytest.mark.parametrize("name", ["stranger", "partner"])
 def test_an_article_appears_at_its_time(name: str, world: World, request):
     ask = request.getfixturevalue(name)
-    cover = Document.objects.store("cover.png", b"\x89PNG\r\n\x1a\n")
+    cover = Document.objects.unsaved("cover.png", b"\x89PNG\r\n\x1a\n")
+    cover.save()
     at = timezone.now() + timedelta(seconds=0.4)
     soon = world.draft
     soon.published_at, soon.cover_image = at, cover

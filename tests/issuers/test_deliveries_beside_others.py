@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from issuers.legacy.delivery import Rehearsal
+from issuers.legacy.delivery import DryRun, begin_job, deliver_next
 from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder
 from issuers.register import ledger
 from issuers.register.ledger import Entry
@@ -107,11 +107,11 @@ def test_a_step_costs_the_same_whatever_comes_before_and_after_it():
     def costs(count):
         """Characters of each step's statements; bytes of the rows that it touches."""
         ids = [uuid.UUID(int=number) for number in range(count)]
-        job = DeliveryJob.begin(MINT, ids, STAFF)
+        job = begin_job(MINT, ids, STAFF)
         steps = []
         while job.remaining:
             with CaptureQueriesContext(connection) as captured:
-                assert job.step() == 200
+                assert deliver_next(job) == 200
             steps.append((len(captured), sum(len(q["sql"]) for q in captured)))
         assert job.refused == count
         assert len(list(job.refusals())) == count
@@ -153,12 +153,12 @@ def test_between_two_steps_a_dry_run_holds_nothing(issuer):
     token = new_token(issuer, "ONE")
     endow(token, 250)
     ids = new_lines(token, 400)
-    rehearsal = Rehearsal(TREASURY)
-    assert [o.is_delivered for o in rehearsal.deliver(ids[:200])] == [True] * 200
+    dry_run = DryRun(TREASURY)
+    assert [o.is_delivered for o in dry_run.deliver(ids[:200])] == [True] * 200
     [entry] = impatient(lambda: endow(token, 7))
     assert entry.number == 2
     # What others have entered meanwhile is not seen.
-    outcomes = rehearsal.deliver(ids[200:])
+    outcomes = dry_run.deliver(ids[200:])
     assert [o.is_delivered for o in outcomes] == [True] * 50 + [False] * 150
     assert "has 0 units of ONE, and 1 are to leave" in outcomes[-1].refusal
 

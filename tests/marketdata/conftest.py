@@ -53,7 +53,7 @@ def started() -> Iterator[Callable[..., Feed]]:
 @pytest.fixture
 def never(monkeypatch: pytest.MonkeyPatch) -> float:
     """How many seconds pass between two looks: what comes before comes without one."""
-    monkeypatch.setattr("marketdata.feed.LOOK_SECONDS", 100_000.0)
+    monkeypatch.setattr("marketdata.books.feed.LOOK_SECONDS", 100_000.0)
     return 100_000.0
 
 

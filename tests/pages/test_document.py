@@ -14,7 +14,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def picture():
-    return Document.objects.store("logo.png", PNG)
+    document = Document.objects.unsaved("logo.png", PNG)
+    document.save()
+    return document
 
 
 @pytest.fixture

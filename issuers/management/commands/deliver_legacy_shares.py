@@ -2,11 +2,11 @@ from django.core.management.base import CommandError
 
 from accounts.management.people import active_staff
 from accounts.management.progress import counting
-from issuers.legacy.delivery import Rehearsal
+from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
 from partnerapi.core.commands import CommandWithExamples
-from partnerapi.core.lock_waits import HeldByOthersError
+from partnerapi.core.lock_waits import LockTimeout
 
 
 class Command(CommandWithExamples):
@@ -52,7 +52,7 @@ examples:
         ids = list(pending.order_by("pk").values_list("pk", flat=True))
         if not ids:
             return f"{issuer} has no PENDING legacy shares; nothing was written."
-        run = self.rehearse if dry_run else self.deliver
+        run = self.try_out if dry_run else self.deliver
         with counting() as progress:
             task = progress.add_task("Delivering", total=len(ids))
             job, refusals = run(
@@ -63,27 +63,27 @@ examples:
         done = f"{len(ids)} lines of {issuer}: {job.summary()}"
         return f"{done} (dry run: nothing was written)" if dry_run else f"{done}."
 
-    def deliver(self, ids, source, actor, follow):
-        job = DeliveryJob.begin(source, ids, actor)
+    def deliver(self, ids, source, actor, advance):
+        job = delivery.begin_job(source, ids, actor)
         try:
             while job.remaining:
-                follow(job.step())
-        except HeldByOthersError as error:
+                advance(delivery.deliver_next(job))
+        except LockTimeout as error:
             raise CommandError(
                 f"{error} Of {len(ids)} lines {job.summary()}, until then. Run this "
                 "again for the rest."
             ) from None
         return job, job.refusals()
 
-    def rehearse(self, ids, source, actor, follow):
+    def try_out(self, ids, source, actor, advance):
         job = DeliveryJob(source=source, line_count=len(ids), created_by=actor)
-        rehearsal = Rehearsal(source)
+        dry_run = delivery.DryRun(source)
         refusals = {}
         try:
-            for _, lines in job.steps_of(ids):
-                refusals |= job.count(rehearsal.deliver(lines))
-                follow(len(lines))
-        except HeldByOthersError as error:
+            for _, lines in delivery.steps_of(ids):
+                refusals |= delivery.count_outcomes(job, dry_run.deliver(lines))
+                advance(len(lines))
+        except LockTimeout as error:
             raise CommandError(
                 f"{error} Nothing was written; run this again."
             ) from None

@@ -10,8 +10,8 @@ from issuers.imports.ocf.reading import WrongPackageError, read_package
 from issuers.imports.ocf.summary import summary
 from issuers.imports.ocf.writing import Imported, import_package
 from issuers.register.errors import LedgerError
+from partnerapi.core import lock_waits
 from partnerapi.core.commands import CommandWithExamples
-from partnerapi.core.lock_waits import HeldByOthersError, giving_up_on_others
 
 
 class Command(CommandWithExamples):
@@ -43,7 +43,7 @@ examples:
 
     def handle(self, *, package, dry_run, **options):
         try:
-            with giving_up_on_others():
+            with lock_waits.named():
                 imported = self.imported(package, dry_run)
         except OSError as error:
             raise CommandError(
@@ -68,7 +68,7 @@ examples:
                 f"Somebody else wrote at the same time: {str(error).splitlines()[0]}. "
                 "Nothing was changed; run this again."
             ) from None
-        except HeldByOthersError as error:
+        except lock_waits.LockTimeout as error:
             raise CommandError(
                 f"{error} Nothing was changed; run this again."
             ) from None

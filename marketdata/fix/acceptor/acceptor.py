@@ -1,4 +1,4 @@
-"""The FIX acceptor: feed, engine, gate and supervision as one thing to start and end.
+"""The FIX acceptor: feed, sessions, engine, front and supervision, as one thing.
 
 It imports quickfix, which a web worker must never do.
 """
@@ -6,10 +6,14 @@ It imports quickfix, which a web worker must never do.
 import socket
 import ssl
 
+from django.conf import settings
+
 from marketdata.books.feed import Feed
+from marketdata.fix.acceptor.conflation import Pace
 from marketdata.fix.acceptor.listener import Front
 from marketdata.fix.acceptor.logon import Admissions
 from marketdata.fix.acceptor.quickfix.engine import Engine
+from marketdata.fix.acceptor.sessions import Sessions
 from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.fix.protocol.rules import GOING_DOWN
 from marketdata.models.sessions import pool
@@ -22,9 +26,11 @@ class Acceptor:
         admissions = Admissions()
         engine_port = free_port()
         self.feed = Feed()
-        self.engine = Engine(self.feed, admissions, pool(), engine_port)
+        self.pace = Pace(self.feed, settings.FIX_CONFLATION_MS / 1000)
+        sessions = Sessions(self.feed, self.pace, admissions, pool())
+        self.engine = Engine(sessions, engine_port)
         self.front = Front(admissions, engine_port, context)
-        self.supervisor = Supervisor(admissions, self.engine)
+        self.supervisor = Supervisor(admissions, sessions)
 
     def start(self) -> None:
         """Take the port, make the books, then serve who has connected meanwhile.
@@ -35,6 +41,7 @@ class Acceptor:
         """
         self.front.listen()
         self.feed.start()
+        self.pace.start()
         self.engine.start()
         self.supervisor.start()
         self.front.start()
@@ -44,7 +51,7 @@ class Acceptor:
         """Whether all of its threads still run."""
         return (
             self.feed.is_alive
-            and self.engine.is_alive
+            and self.pace.thread.is_alive()
             and self.supervisor.thread.is_alive()
             and self.front.thread.is_alive()
         )
@@ -54,6 +61,7 @@ class Acceptor:
         # Nobody comes back before the end.
         self.front.close()
         self.engine.stop(GOING_DOWN)
+        self.pace.stop()
         self.front.stop()
         self.supervisor.stop()
         self.feed.stop()

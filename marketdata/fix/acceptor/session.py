@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Event, Lock, Thread
 from time import monotonic
+from typing import Protocol
 
-import quickfix as fix
 from django.conf import settings
 from django.utils import timezone
 
 from marketdata.books.feed import Feed, LiveBook
 from marketdata.fix.acceptor.conflation import Pace
 from marketdata.fix.acceptor.logon import Admission
-from marketdata.fix.acceptor.quickfix.journal import masked
 from marketdata.fix.acceptor.requests import (
     END,
     Directory,
@@ -49,6 +48,7 @@ from marketdata.fix.protocol.rules import (
     TOO_MANY_TRADES,
     WINDOW_BYTES,
 )
+from marketdata.fix.protocol.wire import masked
 from partnerapi.core.buckets import Bucket
 
 logger = logging.getLogger(__name__)
@@ -57,6 +57,14 @@ SEEN = 1_000
 CONNECTION_LOST = "the connection was lost"
 ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
 """SecurityListRequestType(559)."""
+
+
+class EngineSession(Protocol):
+    """The session as the FIX engine runs it."""
+
+    def send(self, message_type: str, body: str) -> object: ...
+    def log_out(self, text: str) -> object: ...
+    def allow_logons(self) -> object: ...
 
 
 @dataclass(slots=True)
@@ -81,13 +89,13 @@ class LiveSession:
         admission: Admission,
         feed: Feed,
         pace: Pace,
-        wire: fix.Session,
+        engine_session: EngineSession,
     ) -> None:
         self.admission = admission
         self.comp_id = admission.comp_id
         self.feed = feed
         self.pace = pace
-        self.wire = wire
+        self.engine_session = engine_session
         self.allowance = Bucket(MESSAGES_BURST, settings.FIX_MESSAGES_PER_SECOND)
         self.since: datetime = timezone.now()
         self.heard_at: datetime = self.since
@@ -108,7 +116,6 @@ class LiveSession:
         self.is_probe_lost = False
         # Where sending stopped last; it goes on from there, so that all get their turn.
         self.turn = 0
-        self.messages: dict[str, fix.Message] = {}
         self.thread = Thread(target=self.run, name=f"FIX {self.comp_id}", daemon=True)
 
     # Called while the engine handles a message: these may not wait.
@@ -237,7 +244,7 @@ class LiveSession:
             if self.ending:
                 return
             self.ending = text
-            self.wire.logout(text)
+            self.engine_session.log_out(text)
         logger.warning("%s is logged out: %s", self.comp_id, text)
         self.wake.set()
 
@@ -246,7 +253,7 @@ class LiveSession:
         with self.end_lock:
             self.ending = self.ending or self.parting
             # Logging a session out disables it for whoever comes next, too.
-            self.wire.logon()
+            self.engine_session.allow_logons()
         self.wake.set()
         with self.lock:
             ended = [one for several in self.subscriptions.values() for one in several]
@@ -340,15 +347,11 @@ class LiveSession:
         subscription.close()
 
     def send(self, outgoing: Outgoing) -> None:
-        tag, _, rest = outgoing.body.partition("=")
-        message = self.messages.get(outgoing.type)
-        if message is None:
-            message = self.messages[outgoing.type] = fix.Message()
-            message.getHeader().setField(35, outgoing.type)
-        # To the engine the body is one field: it neither parses nor sorts it.
-        message.setField(int(tag), rest.removesuffix(SOH))
         self.messages_sent += 1
-        self.admission.numbering.send(lambda: self.wire.send(message), self.pace.turn)
+        self.admission.numbering.send(
+            lambda: self.engine_session.send(outgoing.type, outgoing.body),
+            self.pace.turn,
+        )
         self.sent += outgoing.size
         if self.is_probe_due:
             self.demand_heartbeat()

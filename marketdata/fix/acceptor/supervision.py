@@ -2,10 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Mapping
 from datetime import datetime
 from time import monotonic
-from typing import Protocol
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import Error, connection
@@ -21,6 +19,7 @@ from marketdata.fix.acceptor.logon import (
     SWITCHED_OFF,
     Admissions,
 )
+from marketdata.fix.acceptor.sessions import Sessions, Status
 from marketdata.models import FixSession
 from partnerapi.core.outages import Outage
 
@@ -42,32 +41,12 @@ WHERE kept.comp_id = now.comp_id
 """
 
 
-class Status(Protocol):
-    """How a session fares; `messages_sent` counts since the engine's start."""
-
-    @property
-    def connected_since(self) -> datetime | None: ...
-    @property
-    def last_heartbeat_at(self) -> datetime | None: ...
-    @property
-    def messages_sent(self) -> int: ...
-    @property
-    def last_logout_reason(self) -> str: ...
-
-
-class Sessions(Protocol):
-    """The engine, as far as it is supervised."""
-
-    def end(self, comp_id: str, text: str) -> object: ...
-    def status(self) -> Mapping[str, Status]: ...
-
-
 class Supervisor:
     """Ends sessions that may no longer be, and writes down how all fare; a thread."""
 
-    def __init__(self, admissions: Admissions, engine: Sessions) -> None:
+    def __init__(self, admissions: Admissions, sessions: Sessions) -> None:
         self.admissions = admissions
-        self.engine = engine
+        self.sessions = sessions
         self.written: dict[str, Status] = {}
         self.write_at = 0.0
         self.outage = Outage(
@@ -110,7 +89,7 @@ class Supervisor:
         connection.close_if_unusable_or_obsolete()
         try:
             for comp_id, text in still_live(self.admissions, timezone.now()).items():
-                self.engine.end(comp_id, text)
+                self.sessions.end(comp_id, text)
             if monotonic() >= self.write_at:
                 self.write()
                 self.write_at = monotonic() + WRITE_SECONDS
@@ -122,7 +101,7 @@ class Supervisor:
 
     def write(self) -> None:
         """Write how sessions fare, those that changed, in one statement."""
-        found = dict(self.engine.status())
+        found = self.sessions.status()
         changed = {
             comp_id: status
             for comp_id, status in found.items()

@@ -1,17 +1,17 @@
 """What our messages say, as text from the field after the header to the trailer.
 
 Layouts and their tags are those of `layouts`. A body without its first field, which
-names the request, is the same for every session.
+names the request, is the same for every session. Prices are euro cents, quantities
+units. Standard library only.
 """
 
-import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from marketdata.books.livebook import TradeRow
-from marketdata.books.orderbook import DELETE, Ladder, Update
 from marketdata.fix.protocol.rules import INSTRUMENTS_IN_A_MESSAGE, READ_ONLY
+from marketdata.fix.protocol.wire import plain
 
 CURRENCY = "15=EUR\x01"
 BIDS, ASKS, TRADES = "0", "1", "2"
@@ -19,6 +19,14 @@ BIDS, ASKS, TRADES = "0", "1", "2"
 
 FOUND, UNSUPPORTED, NONE_FOUND = "0", "1", "2"
 """SecurityRequestResult(560)."""
+
+
+Level = tuple[int, int]
+"""Price, quantity."""
+Update = tuple[int, int, int, int]
+"""MDUpdateAction(279), MDEntryType(269), price, quantity; 0 where it is a deletion."""
+Trade = tuple[int, int, int, datetime]
+"""Number, price, quantity, instant."""
 
 
 class Instrument(Protocol):
@@ -32,14 +40,6 @@ def price(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
 
 
-def plain(text: str) -> str:
-    """Printable ASCII; letters lose their accents, anything else becomes "?"."""
-    bare = (
-        c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
-    )
-    return "".join(c if " " <= c <= "~" else "?" for c in bare)
-
-
 def identity(instrument: Instrument) -> str:
     """Symbol(55), SecurityID(48) and SecurityIDSource(22)."""
     if instrument.isin:
@@ -47,8 +47,10 @@ def identity(instrument: Instrument) -> str:
     return f"55={instrument.symbol}\x0148={instrument.token_id}\x0122=8\x01"
 
 
-def snapshot(identity: str, ladder: Ladder, entry_types: Collection[str]) -> str:
-    """Of W, what follows MDReqID(262)."""
+def snapshot(
+    identity: str, ladder: Iterable[Iterable[Level]], entry_types: Collection[str]
+) -> str:
+    """Of W, what follows MDReqID(262); a ladder is bids, then asks, best first."""
     entries = [
         f"269={side}\x01270={price(cents)}\x01{CURRENCY}271={quantity}\x01290={rank}\x01"
         for side, levels in zip((BIDS, ASKS), ladder, strict=True)
@@ -61,23 +63,22 @@ def snapshot(identity: str, ladder: Ladder, entry_types: Collection[str]) -> str
 def level_entries(symbol: str, updates: Iterable[Update]) -> list[str]:
     """Of X, what became of levels."""
     return [
-        f"279=2\x01269={side}\x0155={symbol}\x01"
-        f"270={cents // 100}.{cents % 100:02d}\x01"
-        if action == DELETE
-        else f"279={action}\x01269={side}\x0155={symbol}\x01"
+        f"279={action}\x01269={side}\x0155={symbol}\x01"
         f"270={cents // 100}.{cents % 100:02d}\x0115=EUR\x01271={quantity}\x01"
+        if quantity
+        else f"279={action}\x01269={side}\x0155={symbol}\x01"
+        f"270={cents // 100}.{cents % 100:02d}\x01"
         for action, side, cents, quantity in updates
     ]
 
 
-def trade_entries(symbol: str, trades: Iterable[TradeRow]) -> list[str]:
+def trade_entries(symbol: str, trades: Iterable[Trade]) -> list[str]:
     """Of X, trades; their instants in UTC."""
     return [
-        f"279=0\x01269=2\x01278={trade.number}\x0155={symbol}\x01"
-        f"270={price(trade.price)}\x01{CURRENCY}271={trade.quantity}\x01"
-        f"272={trade.at:%Y%m%d}\x01273={trade.at:%H:%M:%S}"
-        f".{trade.at.microsecond // 1000:03d}\x01"
-        for trade in trades
+        f"279=0\x01269=2\x01278={number}\x0155={symbol}\x01"
+        f"270={price(cents)}\x01{CURRENCY}271={quantity}\x01"
+        f"272={at:%Y%m%d}\x01273={at:%H:%M:%S}.{at.microsecond // 1000:03d}\x01"
+        for number, cents, quantity, at in trades
     ]
 
 

@@ -5,6 +5,7 @@ data (RawData(96) and its like), which may hold SOH, are not understood.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
@@ -14,6 +15,9 @@ HEAD = re.compile(rb"8=FIX\.4\.4\x019=([0-9]{1,7})\x01")
 TRAILER_LENGTH = len(b"10=000\x01")
 LONGEST_BODY = 1_000_000
 SECRETS = re.compile(r"(?<![^\x01])(554|925|96)=[^\x01]*")
+SECRET_START = re.compile("((?:554|925|96)=|service-apikey_)|[0-9A-Za-z]{20}")
+"""Password(554), NewPassword(925), RawData(96), and a key wherever it was put: by its
+beginning, or, where that was damaged on the way, by its long secret."""
 GROUPS: dict[tuple[str, int], frozenset[int]] = {
     ("V", 267): frozenset({269}),
     ("V", 146): frozenset({55, 48, 22}),
@@ -112,6 +116,25 @@ def readable(raw: bytes) -> str:
     """For people and logs: | for SOH, and nothing of what is secret."""
     text = raw.decode(errors="replace")
     return SECRETS.sub(r"\1=***", text).replace(SOH, "|")
+
+
+def masked(text: str) -> str:
+    """A message up to the first field that is a secret, in one line, | for SOH.
+
+    The rest is dropped: in a garbled message nobody knows where a field ends.
+    """
+    found = SECRET_START.search(text)
+    if found:
+        text = f"{text[: found.start()]}{found[1] or ''}***"
+    return plain(text.replace("\x01", "|"))
+
+
+def plain(text: str) -> str:
+    """Printable ASCII; letters lose their accents, anything else becomes "?"."""
+    bare = (
+        c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
+    )
+    return "".join(c if " " <= c <= "~" else "?" for c in bare)
 
 
 def utc_timestamp(at: datetime) -> str:

@@ -27,7 +27,7 @@ WARM_ANSWERS = 50
 STAGES = {
     "read_body": "read the body",
     "identify": "check the key",
-    "prepare": "document, variables, price",
+    "prepare": "document, variables, cost",
     "charge": "draw on the budget (Redis)",
     "execute": "execute",
     "respond": "write JSON",

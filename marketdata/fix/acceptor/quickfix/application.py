@@ -3,21 +3,20 @@
 import functools
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import quickfix as fix
 
-from marketdata.fix.acceptor.quickfix.journal import masked
+from marketdata.fix.acceptor.quickfix.engine_session import QuickFixSession
 from marketdata.fix.acceptor.requests import MarketDataRequest, Named, is_request_id
+from marketdata.fix.acceptor.session import LiveSession
+from marketdata.fix.acceptor.sessions import Sessions
 from marketdata.fix.protocol.rules import (
     INTERNAL_ERROR,
     LOGON_REFUSED,
     LONGEST_REFERENCE,
 )
-
-if TYPE_CHECKING:
-    from marketdata.fix.acceptor.quickfix.engine import Engine
-    from marketdata.fix.acceptor.session import LiveSession
+from marketdata.fix.protocol.wire import masked
 
 logger = logging.getLogger(__name__)
 
@@ -56,8 +55,8 @@ def guarded(callback: Callable[..., None]) -> Callable[..., None]:
         except BaseException:
             comp_id = comp_id_of(arguments[-1])
             logger.exception("%s failed for %s", callback.__name__, comp_id)
-            if application.engine.live.get(comp_id):
-                application.engine.end(comp_id, INTERNAL_ERROR)
+            if application.sessions.live.get(comp_id):
+                application.sessions.end(comp_id, INTERNAL_ERROR)
             elif callback.__name__ == "fromAdmin":
                 raise fix.RejectLogon(INTERNAL_ERROR) from None
 
@@ -77,9 +76,9 @@ def text(message: fix.FieldMap, tag: int) -> str:
 class FeedApplication(fix.Application):
     """Of one acceptor. Nothing here waits for the database: no thread is ours."""
 
-    def __init__(self, engine: "Engine") -> None:
+    def __init__(self, sessions: Sessions) -> None:
         super().__init__()
-        self.engine = engine
+        self.sessions = sessions
 
     @guarded
     def onCreate(self, session_id: fix.SessionID) -> None:  # noqa: N802
@@ -87,18 +86,18 @@ class FeedApplication(fix.Application):
 
     @guarded
     def onLogon(self, session_id: fix.SessionID) -> None:  # noqa: N802
-        self.engine.begin(comp_id_of(session_id))
+        self.sessions.begin(comp_id_of(session_id), QuickFixSession(session_id))
 
     @guarded
     def onLogout(self, session_id: fix.SessionID) -> None:  # noqa: N802
-        self.engine.gone(comp_id_of(session_id))
+        self.sessions.on_disconnect(comp_id_of(session_id))
 
     @guarded
     def toAdmin(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
         message_type = message.getHeader().getField(35)
         if message_type not in ("3", "4"):
             return
-        session = self.engine.live.get(comp_id_of(session_id))
+        session = self.sessions.live.get(comp_id_of(session_id))
         if session is None:
             return
         if message_type == "4":
@@ -115,13 +114,13 @@ class FeedApplication(fix.Application):
     def fromAdmin(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
         comp_id = comp_id_of(session_id)
         message_type = message.getHeader().getField(35)
-        session = self.engine.live.get(comp_id)
+        session = self.sessions.live.get(comp_id)
         if message_type == "A":
             if session and session.may_reset(text(message, 141), text(message, 108)):
                 session.counts()
                 return
-            if session or not self.engine.admit(comp_id, text(message, 554)):
-                raise fix.RejectLogon(self.engine.farewell or LOGON_REFUSED)
+            if session or not self.sessions.admit(comp_id, text(message, 554)):
+                raise fix.RejectLogon(self.sessions.logout_reason or LOGON_REFUSED)
             return
         if session is None or session.ending:
             return
@@ -140,7 +139,7 @@ class FeedApplication(fix.Application):
 
     @guarded
     def fromApp(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
-        session = self.engine.live.get(comp_id_of(session_id))
+        session = self.sessions.live.get(comp_id_of(session_id))
         if session is None or session.ending:
             return
         session.hears()
@@ -186,7 +185,7 @@ def market_data_request(message: fix.Message) -> MarketDataRequest:
     )
 
 
-def ask_for_instruments(session: "LiveSession", message: fix.Message) -> None:
+def ask_for_instruments(session: LiveSession, message: fix.Message) -> None:
     session.asks_for_instruments(
         request_id(message, 320), message.getField(559), named(message)
     )

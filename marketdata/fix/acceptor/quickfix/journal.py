@@ -4,17 +4,13 @@ Secrets are nowhere in it.
 """
 
 import logging
-import re
 
 import quickfix as fix
 
-from marketdata.fix.protocol.messages import plain
+from marketdata.fix.protocol.wire import masked
 
 logger = logging.getLogger(__name__)
 
-SECRET = re.compile("((?:554|925|96)=|service-apikey_)|[0-9A-Za-z]{20}")
-"""Password(554), NewPassword(925), RawData(96), and a key wherever it was put: by its
-beginning, or, where that was damaged on the way, by its long secret."""
 ROUTINE = (
     "Created session",
     "Accepted connection from",
@@ -28,17 +24,6 @@ ROUTINE = (
     "Disconnecting",
 )
 """How events begin that every session has; we tell ourselves who comes and goes."""
-
-
-def masked(text: str) -> str:
-    """A message up to the first field that is a secret, in one line, | for SOH.
-
-    The rest is dropped: in a garbled message nobody knows where a field ends.
-    """
-    found = SECRET.search(text)
-    if found:
-        text = f"{text[: found.start()]}{found[1] or ''}***"
-    return plain(text.replace("\x01", "|"))
 
 
 class Journal(fix.Log):

@@ -1,0 +1,137 @@
+"""The sessions that are logged on, and what is known of each CompID of the pool."""
+
+import logging
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from threading import Lock
+from typing import NamedTuple
+
+from marketdata.books.feed import Feed
+from marketdata.fix.acceptor.conflation import Pace
+from marketdata.fix.acceptor.logon import Admission, Admissions
+from marketdata.fix.acceptor.session import EngineSession, LiveSession
+
+logger = logging.getLogger(__name__)
+
+BEGIN_SECONDS, LEAVE_SECONDS = 0.2, 5.0
+"""How long admitted Logons, then all Logouts, may take when the acceptor stops."""
+
+
+class Status(NamedTuple):
+    """How a CompID fares; instants are None where nobody is logged on.
+
+    `messages_sent` counts from the acceptor's start.
+    """
+
+    connected_since: datetime | None
+    last_heartbeat_at: datetime | None
+    messages_sent: int
+    last_logout_reason: str
+
+
+class Sessions:
+    """Admits, begins and ends the sessions of a pool of CompIDs.
+
+    A CompID has one session at a time.
+    """
+
+    def __init__(
+        self, feed: Feed, pace: Pace, admissions: Admissions, comp_ids: Sequence[str]
+    ) -> None:
+        self.feed = feed
+        self.pace = pace
+        self.admissions = admissions
+        self.comp_ids = comp_ids
+        self.live: dict[str, LiveSession] = {}
+        self.admitted: dict[str, Admission] = {}
+        # Those whose thread may not have ended yet.
+        self.left: dict[str, LiveSession] = {}
+        self.sent_before: dict[str, int] = dict.fromkeys(comp_ids, 0)
+        self.reasons: dict[str, str] = dict.fromkeys(comp_ids, "")
+        self.lock = Lock()
+        # Why all sessions end, also those that begin meanwhile.
+        self.logout_reason = ""
+
+    # QuickFIX's threads call these three, by way of the application.
+
+    def admit(self, comp_id: str, ticket: str) -> bool:
+        """Whether a Logon with this ticket may pass."""
+        if self.logout_reason:
+            return False
+        before = self.left.get(comp_id)
+        if before:
+            # What it was about to send must not reach who comes after it.
+            before.thread.join(LEAVE_SECONDS)
+            if before.thread.is_alive():
+                return False
+            self.left.pop(comp_id, None)
+        admission = self.admissions.redeem(ticket, comp_id)
+        if admission is None:
+            return False
+        self.admitted[comp_id] = admission
+        return True
+
+    def begin(self, comp_id: str, engine_session: EngineSession) -> None:
+        """Serve a session that has logged on, or that has logged on once more."""
+        live = self.live.get(comp_id)
+        if live:
+            # A Logon within the session, which starts its numbers anew.
+            live.admission.numbering.go_on()
+            # It will not ask for what it had missed until then.
+            live.misses_messages()
+            return
+        admission = self.admitted.pop(comp_id)
+        session = LiveSession(admission, self.feed, self.pace, engine_session)
+        with self.lock:
+            self.live[comp_id] = session
+        logger.info("%s is logged on", comp_id)
+        session.start()
+        if self.logout_reason:
+            session.end(self.logout_reason)
+
+    def on_disconnect(self, comp_id: str) -> None:
+        """The connection has ended; the CompID is free again."""
+        with self.lock:
+            session = self.live.pop(comp_id, None)
+            if session is None:
+                return
+            session.gone()
+            self.left[comp_id] = session
+            self.sent_before[comp_id] += session.messages_sent
+            self.reasons[comp_id] = session.ending
+        logger.info("%s is gone: %s", comp_id, self.reasons[comp_id])
+
+    def end(self, comp_id: str, text: str) -> None:
+        """Log a session out with a reason; none where nobody is logged on."""
+        session = self.live.get(comp_id)
+        if session:
+            session.end(text)
+
+    def end_all(self, text: str) -> None:
+        """Log all sessions out with a reason, and admit no further one."""
+        self.logout_reason = text
+        # A Logon that was admitted before is about to begin a session, which is told
+        # why it ends, too.
+        deadline = time.monotonic() + BEGIN_SECONDS
+        while self.admitted and time.monotonic() < deadline:
+            time.sleep(0.005)
+        for comp_id in list(self.live):
+            self.end(comp_id, text)
+        deadline = time.monotonic() + LEAVE_SECONDS
+        while self.live and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    def status(self) -> dict[str, Status]:
+        """How each CompID of the pool fares."""
+        with self.lock:
+            return {comp_id: self.status_of(comp_id) for comp_id in self.comp_ids}
+
+    def status_of(self, comp_id: str) -> Status:
+        session = self.live.get(comp_id)
+        return Status(
+            session.since if session else None,
+            session.heard_at if session else None,
+            self.sent_before[comp_id] + (session.messages_sent if session else 0),
+            self.reasons[comp_id],
+        )

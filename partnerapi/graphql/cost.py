@@ -1,0 +1,301 @@
+"""What an operation costs, in points, by the costs that its fields declare.
+
+A request is charged its cost, and refused above PARTNER_API_MAX_COST.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import graphene
+from django.conf import settings
+from graphene.types.definitions import GrapheneObjectType
+from graphene.utils.str_converters import to_camel_case
+from graphql import (
+    GraphQLField,
+    GraphQLSchema,
+    IntValueNode,
+    ListValueNode,
+    NullValueNode,
+    ValueNode,
+    VariableNode,
+    get_named_type,
+    is_composite_type,
+    is_list_type,
+    is_wrapping_type,
+)
+
+from partnerapi.core.errors import MaxCostExceeded
+from partnerapi.graphql.introspection import INTROSPECTION, Introspection
+from partnerapi.graphql.pages import NESTED_PAGE_SIZE, ROOT_PAGE_SIZE
+from partnerapi.graphql.selections import SelectedField, Selection
+
+INTROSPECTION_COST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one field costs: its items, each its points and what is selected below it.
+
+    An object costs 1 point besides its fields, which is the cost where none is
+    declared; scalars and lists of scalars cost nothing. A list of objects declares how
+    many items it counts as, and costs at least 1 point.
+
+    points: of an item, without what is selected below it.
+    items: how many items a list counts as, where no argument tells it.
+    length: the argument, a list, that is as long as the answer.
+    page: whether `first` and `last` tell how many items there are.
+    times: the argument, a number, that multiplies what is selected below an item;
+        without it and without a default, `most`.
+    most: what counts where `times` is above it.
+    """
+
+    points: int = 1
+    items: int | None = None
+    length: str | None = None
+    page: bool = False
+    times: str | None = None
+    most: int = 0
+
+    @property
+    def counts_items(self) -> bool:
+        return self.page or self.items is not None or self.length is not None
+
+
+class Field(graphene.Field):
+    """A field that declares its cost."""
+
+    def __init__(self, *arguments: Any, cost: Cost, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.cost = cost
+
+
+OBJECT = Cost()
+
+
+def set_costs(schema: GraphQLSchema) -> None:
+    """Keep each field's cost as `cost` in its extensions; a free field has none.
+
+    Raises:
+        TypeError: a list of objects, a connection or a mutation declares no cost, or
+            a cost names arguments that its field does not have.
+    """
+    for type_ in schema.type_map.values():
+        if not isinstance(type_, GrapheneObjectType):
+            continue
+        declared = {
+            field.name or to_camel_case(name): getattr(field, "cost", None)
+            for name, field in type_.graphene_type._meta.fields.items()
+        }
+        is_mutation = type_ is schema.mutation_type
+        for name, field in type_.fields.items():
+            cost = declared[name]
+            if wrong := error_of(cost, field, is_mutation):
+                raise TypeError(f"{type_.name}.{name} {wrong}.")
+            if cost is None and is_composite_type(get_named_type(field.type)):
+                cost = OBJECT
+            if cost is not None:
+                field.extensions["cost"] = cost
+
+
+def error_of(cost: Cost | None, field: GraphQLField, is_mutation: bool) -> str | None:
+    """What is wrong with the cost that a field declares, or does not declare."""
+    named = get_named_type(field.type)
+    if is_connection(named):
+        if cost is None or not cost.page:
+            return "answers a connection: it needs connection_field(…)"
+    elif (
+        is_composite_type(named)
+        and holds_list(field.type)
+        and (cost is None or not cost.counts_items)
+    ):
+        return (
+            "lists objects: say how many they count as, Field(…, "
+            "cost=Cost(items=100)), or which argument is as long, cost=Cost(length=…)"
+        )
+    if cost is None:
+        mutation = "is a mutation: it needs Field(…, cost=Cost(points=10))"
+        return mutation if is_mutation else None
+    if cost.times and cost.most < 1:
+        return f"costs `{cost.times}` times as much: say up to how many, most=…"
+    wanted = {cost.length, cost.times, *(("first", "last") if cost.page else ())}
+    if missing := wanted - field.args.keys() - {None}:
+        return f"costs by an argument that it does not have: {', '.join(missing)}"
+    return None
+
+
+def is_connection(type_: Any) -> bool:
+    graphene_type = getattr(type_, "graphene_type", object)
+    return issubclass(graphene_type, graphene.relay.Connection)
+
+
+def holds_list(type_: Any) -> bool:
+    while is_wrapping_type(type_):
+        if is_list_type(type_):
+            return True
+        type_ = type_.of_type
+    return False
+
+
+Variables = Mapping[str, Any]
+Points = int | Callable[[Variables], int]
+"""A number of points, or what gives it for an operation's variables."""
+
+
+class OperationCost:
+    """Counts what an operation costs, as a function of its variables.
+
+    Of an interface's types the costliest counts.
+    """
+
+    def __init__(self) -> None:
+        self.counted: dict[int, tuple[Points, int]] = {}
+        self.introspection = Introspection()
+
+    def points(self, selection: Selection) -> Points:
+        """The points of a root selection.
+
+        Raises:
+            MaxCostExceeded: too costly with any variables.
+        """
+        points, least = self.of_selection(selection)
+        if least > settings.PARTNER_API_MAX_COST:
+            raise too_costly(least)
+        return points
+
+    def of_selection(self, selection: Selection) -> tuple[Points, int]:
+        """The points of the fields on the costliest type, and the least they can be."""
+        known = self.counted.get(id(selection))
+        if known is None:
+            by_type = [
+                add([self.of_field(field) for field in selection.fields(type_.name)])
+                for type_ in selection.types
+            ]
+            known = self.counted[id(selection)] = costliest(by_type)
+        return known
+
+    def of_field(self, field: SelectedField) -> tuple[Points, int]:
+        if field.name in INTROSPECTION:
+            self.introspection.add(field)
+            return INTROSPECTION_COST, INTROSPECTION_COST
+        cost: Cost | None = field.definition.extensions.get("cost")
+        if cost is None:
+            return 0, 0
+        below: tuple[Points, int] = (0, 0)
+        if field.selection is not None:
+            below = self.of_selection(field.selection)
+        if cost.times:
+            below = times(multiplier(field, cost.times, cost.most), below)
+        item = add([(cost.points, cost.points), below])
+        if not cost.counts_items:
+            return item
+        return times(number_of_items(field, cost), item) if item[1] else (1, 1)
+
+
+def add(costs: list[tuple[Points, int]]) -> tuple[Points, int]:
+    constant = sum(points for points, _ in costs if isinstance(points, int))
+    functions = [points for points, _ in costs if not isinstance(points, int)]
+    least = sum(minimum for _, minimum in costs)
+    if not functions:
+        return constant, least
+    return lambda variables: constant + sum(f(variables) for f in functions), least
+
+
+def costliest(costs: list[tuple[Points, int]]) -> tuple[Points, int]:
+    if len(costs) == 1:
+        return costs[0]
+    constant = max(points if isinstance(points, int) else 0 for points, _ in costs)
+    functions = [points for points, _ in costs if not isinstance(points, int)]
+    least = max(minimum for _, minimum in costs)
+    if not functions:
+        return constant, least
+    return lambda variables: max(constant, *(f(variables) for f in functions)), least
+
+
+def times(count: Points, cost: tuple[Points, int]) -> tuple[Points, int]:
+    each, least = cost
+    if isinstance(count, int):
+        if isinstance(each, int):
+            return count * each, count * least
+        return lambda variables: count * each(variables), count * least
+    if isinstance(each, int):
+        return lambda variables: count(variables) * each, least
+    return lambda variables: count(variables) * each(variables), least
+
+
+def number_of_items(field: SelectedField, cost: Cost) -> Points:
+    if cost.page:
+        return page_size(field)
+    if cost.length is not None:
+        return length(field, cost.length)
+    assert cost.items is not None
+    return cost.items
+
+
+def page_size(field: SelectedField) -> Points:
+    """Rows that a connection reads; sizes that will be refused count as the nearest."""
+    assert field.selection is not None
+    is_root = field.parent is field.selection.source.schema.query_type
+    default = ROOT_PAGE_SIZE if is_root else NESTED_PAGE_SIZE
+    maximum = settings.PARTNER_API_MAX_PAGE_SIZE
+    given = [argument_of(field, name) for name in ("first", "last")]
+    sizes = [size for size in given if size is not None]
+    if not any(isinstance(size, VariableNode) for size in sizes):
+        numbers = [read(size, {}) for size in sizes]
+        return clamp(numbers, default, maximum)
+    return lambda variables: clamp(
+        [read(size, variables) for size in sizes], default, maximum
+    )
+
+
+def clamp(sizes: list[int | None], default: int, maximum: int) -> int:
+    size = next((size for size in sizes if size is not None), default)
+    return min(max(size, 1), maximum)
+
+
+def length(field: SelectedField, argument: str) -> Points:
+    """Items of the list that an argument holds, at least 1."""
+    default = field.definition.args[argument].default_value
+    usual = len(default) if isinstance(default, list) else 0
+    given = argument_of(field, argument)
+    if given is None:
+        return max(1, usual)
+    if isinstance(given, VariableNode):
+        return lambda variables: max(1, len(read(given, variables) or ()))
+    return max(1, len(given.values)) if isinstance(given, ListValueNode) else 1
+
+
+def multiplier(field: SelectedField, argument: str, most: int) -> Points:
+    """A number from 1 to `most`; what will be refused counts as the nearest."""
+    default = field.definition.args[argument].default_value
+    # Without a default, the resolver decides: it may take the most.
+    usual: int = default if isinstance(default, int) else most
+    given = argument_of(field, argument)
+    if isinstance(given, VariableNode):
+        return lambda variables: clamp([read(given, variables)], usual, most)
+    return clamp([None if given is None else read(given, {})], usual, most)
+
+
+def argument_of(field: SelectedField, name: str) -> ValueNode | None:
+    return next(
+        (a.value for a in field.nodes[0].arguments if a.name.value == name), None
+    )
+
+
+def read(value: ValueNode, variables: Variables) -> Any:
+    if isinstance(value, VariableNode):
+        return variables.get(value.name.value)
+    if isinstance(value, NullValueNode):
+        return None
+    assert isinstance(value, IntValueNode)
+    return int(value.value)
+
+
+def too_costly(points: int) -> MaxCostExceeded:
+    maximum = settings.PARTNER_API_MAX_COST
+    return MaxCostExceeded(
+        f"The request costs {points} points; at most {maximum} are allowed. Ask for "
+        "smaller pages, or fewer connections inside connections.",
+        cost=points,
+        maximum=maximum,
+    )
