@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from django.db import models, transaction
+from django.db import connection, models
 from django.db.models import Q
 
 from accounts.models import Partner
@@ -19,21 +19,23 @@ class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
         return self.filter(expires_at__lte=at)
 
     def prune(self, advance: Callable[[int], object] = lambda done: None) -> int:
-        """Delete these records in batches, each committed; return how many.
+        """Delete the expired records in batches, each committed; return how many.
 
         A key that is being claimed anew stays, and nobody waits for anybody.
         `advance` is told the size of each batch.
         """
         deleted = 0
         while True:
-            with transaction.atomic():
-                free = self.select_for_update(skip_locked=True)
-                batch = list(free.values_list("pk", flat=True)[:PRUNED_AT_ONCE])
-                if not batch:
-                    return deleted
-                self.model.objects.filter(pk__in=batch).delete()
-            deleted += len(batch)
-            advance(len(batch))
+            with connection.cursor() as cursor:
+                cursor.execute(PRUNE, [PRUNED_AT_ONCE])
+                [(batch,)] = cursor.fetchall()
+            if not batch:
+                return deleted
+            deleted += batch
+            advance(batch)
+
+
+PRUNE = "SELECT partnerapi_prune_idempotency_records(%s)"
 
 
 class IdempotencyRecord(models.Model):
@@ -44,7 +46,7 @@ class IdempotencyRecord(models.Model):
     """
 
     partner = models.ForeignKey(
-        Partner, models.CASCADE, related_name="+", db_index=False
+        Partner, models.PROTECT, related_name="+", db_index=False
     )
     key = models.UUIDField()
     fingerprint = models.BinaryField(max_length=32)

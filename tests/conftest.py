@@ -7,12 +7,7 @@ import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
 
-from tests.owner import (
-    become_application,
-    become_owner,
-    credentials,
-    owner_connection,
-)
+from tests.owner import as_owner, become_application, become_owner, credentials
 from tests.system import free_port, remove_servers, system
 
 pytest_plugins = ["tests.characters"]
@@ -22,7 +17,7 @@ flush = TransactionTestCase._fixture_teardown
 
 def flush_as_owner(case: TransactionTestCase) -> None:
     # The tables' owner may do what nobody else can: empty the register.
-    with owner_connection():
+    with as_owner():
         flush(case)
 
 
@@ -48,6 +43,8 @@ def django_db_setup(
 ) -> Iterator[None]:
     with django_db_blocker.unblock():
         become_application(application)
+    # Settings are read; what tests start serves requests.
+    os.environ.pop("DATABASE_OWNER_URL", None)
     yield
     with django_db_blocker.unblock():
         become_owner()

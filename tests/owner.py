@@ -5,12 +5,11 @@ tampers where a test asks whether that is found.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Iterator
 
 from django.core.management import call_command
 from django.db import connection, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
-from psycopg import sql
 
 from accounts.models import User
 from partnerapi.core.owner import NAMED, OWNER
@@ -26,9 +25,8 @@ def become_application(application: dict[str, str]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(ALLOW_TAMPERING)
     if OWNER in connections.settings:
-        call_command(
-            "grant_application_role", application["USER"], "--apply", verbosity=0
-        )
+        role = application["USER"]
+        call_command("grant_application_role", role, "--apply", stdout=io.StringIO())
     connection.close()
     connection.settings_dict |= application
 
@@ -44,34 +42,36 @@ def credentials(alias: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def owner_connection() -> Iterator[BaseDatabaseWrapper]:
-    """A connection of the owner, which no trigger holds; tests may not use others."""
-    closed_to_tests = connections[OWNER] if OWNER in connections.settings else None
-    own = (closed_to_tests or connection).copy()
-    if closed_to_tests:
-        connections[OWNER] = own
+def as_owner() -> Iterator[None]:
+    """Let this thread's connection be one of the owner, which no trigger holds.
+
+    What is not committed yet it does not see.
+    """
+    usual = connections["default"]
+    named = OWNER if OWNER in connections.settings else "default"
+    own = connections["default"] = connections[named].copy("default")
     try:
         with own.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
-        yield own
+        yield
     finally:
         own.close()
-        if closed_to_tests:
-            connections[OWNER] = closed_to_tests
+        connections["default"] = usual
 
 
-def tamper(*statements: str, parameters: Sequence[object] = ()) -> None:
-    """Run statements as the owner, past the triggers, in the test's transaction."""
+def tamper(*statements: str) -> int:
+    """Run statements as the owner, past the triggers, in the test's transaction.
+
+    Returns how many rows the last of them has changed.
+    """
     with connection.cursor() as cursor:
         # Checks that wait for the end of the transaction would hold the tables.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
         for statement in statements:
-            bound = sql.SQL(statement.replace("%s", "{}")) if parameters else statement
-            if parameters:
-                values = [sql.Literal(value) for value in parameters]
-                bound = bound.format(*values).as_string(cursor.connection)
-            cursor.execute("SELECT tests.tamper(%s)", [bound])
+            cursor.execute("SELECT tests.tamper(%s)", [statement])
+        [(rows,)] = cursor.fetchall()
+    return rows
 
 
 def superuser(email: str, password: str | None = None, **fields: object) -> User:
@@ -85,11 +85,15 @@ def superuser(email: str, password: str | None = None, **fields: object) -> User
 # In the databases of tests only.
 ALLOW_TAMPERING = """
     CREATE SCHEMA IF NOT EXISTS tests;
-    CREATE OR REPLACE FUNCTION tests.tamper(statement text) RETURNS void
+    CREATE OR REPLACE FUNCTION tests.tamper(statement text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET session_replication_role = replica SET search_path = public AS $$
+    DECLARE
+        rows bigint;
     BEGIN
         EXECUTE statement;
+        GET DIAGNOSTICS rows = ROW_COUNT;
+        RETURN rows;
     END $$;
     GRANT USAGE ON SCHEMA tests TO PUBLIC;
 """

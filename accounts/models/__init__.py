@@ -7,7 +7,14 @@ from accounts.models.accounts import (
     allowed_statuses,
 )
 from accounts.models.partners import ApiKey, Partner
-from accounts.models.users import Country, LEIIsValid, User, UserHolder, validate_lei
+from accounts.models.users import (
+    Country,
+    LEIIsValid,
+    User,
+    UserHolder,
+    UserHolderName,
+    validate_lei,
+)
 
 __all__ = [
     "Account",
@@ -21,6 +28,7 @@ __all__ = [
     "Right",
     "User",
     "UserHolder",
+    "UserHolderName",
     "allowed_statuses",
     "validate_lei",
 ]

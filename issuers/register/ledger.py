@@ -50,9 +50,9 @@ def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
         return []
     with transaction.atomic():
         writer = Writer((entry.token_id for entry in entries), actor)
-        now = writer.load(entries)
+        writer.load(entries)
         check_reversals(writer, entries)
-        at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
+        at = {key: book.now for key, book in writer.books.items()}
         recorded = [writer.enter(entry, at[entry.token_id]) for entry in entries]
         writer.open()
         writer.flush()
@@ -95,11 +95,10 @@ def enter_each(
     writer: Writer, entries: Sequence[Entry]
 ) -> list[Recorded | LedgerError]:
     results: list[Recorded | LedgerError] = []
-    now = writer.load(entries)
-    at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
+    writer.load(entries)
     for entry in entries:
         try:
-            results.append(writer.enter(entry, at[entry.token_id]))
+            results.append(writer.enter(entry, writer.books[entry.token_id].now))
         except LedgerError as error:
             results.append(error)
     return results
@@ -138,11 +137,9 @@ def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerErr
     results: list[Recorded | LedgerError] = []
     with transaction.atomic():
         writer = Writer((price.token_id for price in prices), actor)
-        now = writer.load([])
-        at = {key: max(now, b.last_at or now) for key, b in writer.books.items()}
         for price in prices:
             try:
-                results.append(writer.price(price, at[price.token_id]))
+                results.append(writer.price(price, writer.books[price.token_id].now))
             except LedgerError as error:
                 results.append(error)
                 if price.source == TokenPrice.Source.TRADE:
@@ -190,9 +187,9 @@ def write_history(
         while batch := list(islice(remaining, HISTORY_BATCH)):
             check_known(writer, batch)
             entries = [event for event in batch if isinstance(event, Entry)]
-            now = writer.load(entries)
+            writer.load(entries)
             for event in batch:
-                at = check_time(writer.books[event.token_id], event, now)
+                at = check_time(writer.books[event.token_id], event)
                 if isinstance(event, Entry):
                     writer.enter(event, at)
                 else:
@@ -212,8 +209,8 @@ def check_known(writer: Writer, events: Iterable[Entry | Price]) -> None:
             )
 
 
-def check_time(book: Book, event: Entry | Price, now: datetime) -> datetime:
-    at = event.at
+def check_time(book: Book, event: Entry | Price) -> datetime:
+    at, now = event.at, book.clock
     if at is None or at > now:
         raise TimeRefused(f"An event of {book.symbol} has the time {at}; now is {now}.")
     if book.last_at is not None and at < book.last_at:

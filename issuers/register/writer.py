@@ -18,6 +18,7 @@ from issuers.register.errors import (
     AccountNotAllowed,
     AmountNotPositive,
     AuthorizedUnitsExceeded,
+    ClockSetBack,
     InsufficientBalance,
     PriceNegative,
     SupplyOverflow,
@@ -27,7 +28,6 @@ from issuers.register.errors import (
 from issuers.register.models import (
     LedgerAccount,
     LedgerTransaction,
-    TokenLedgerHead,
 )
 
 Kind = LedgerTransaction.Kind
@@ -103,7 +103,19 @@ class Book:
     price_cents: int | None
     is_open: bool
     last_at: datetime | None
+    clock: datetime
     balances: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def now(self) -> datetime:
+        """The time that was taken under the lock.
+
+        Raises:
+            ClockSetBack: it is before that of the last entry or price.
+        """
+        if self.last_at is not None and self.clock < self.last_at:
+            raise ClockSetBack(self.symbol, self.last_at, self.clock)
+        return self.clock
 
     def check_supply(self, supply: int) -> None:
         if supply > MAX_UNITS:
@@ -127,7 +139,6 @@ class Writer:
         # Kind, issuer and name of each account that was met.
         self.accounts: dict[int, tuple[str, UUID | None, str]] = {}
         self.transactions: list[Sequence[Any]] = []
-        self.postings: list[Sequence[Any]] = []
         self.prices: list[Sequence[Any]] = []
 
     def hold(self, token_ids: Iterable[UUID]) -> None:
@@ -135,8 +146,8 @@ class Writer:
         if new := set(token_ids) - self.books.keys():
             self.books |= {book.token_id: book for book in lock_books(new)}
 
-    def load(self, entries: Iterable[Entry]) -> datetime:
-        """Learn how the entries' accounts stand; the time, read under the locks."""
+    def load(self, entries: Iterable[Entry]) -> None:
+        """Learn how the entries' accounts stand."""
         pairs = {
             (entry.token_id, account)
             for entry in entries
@@ -148,11 +159,10 @@ class Writer:
         with connection.cursor() as cursor:
             cursor.execute(STANDING, [tokens, accounts])
             rows = cursor.fetchall()
-        for _, token_id, account, kind, issuer_id, name, balance in rows:
+        for token_id, account, kind, issuer_id, name, balance in rows:
             if kind is not None:
                 self.books[token_id].balances[account] = int(balance)
                 self.accounts[account] = (kind, issuer_id, name)
-        return rows[0][0]
 
     def enter(self, entry: Entry, at: datetime) -> Recorded:
         """Check an entry against the books, and have it written by `flush`.
@@ -172,7 +182,7 @@ class Writer:
             name = self.accounts[source][2]
             raise InsufficientBalance(name, book.symbol, book.balances[source], amount)
         book.seq += 1
-        for leg, account, delta in ((1, source, -amount), (2, target, amount)):
+        for account, delta in ((source, -amount), (target, amount)):
             if account is None:
                 continue
             before = book.balances[account]
@@ -180,7 +190,6 @@ class Writer:
             if self.accounts[account][0] == HOLDER:
                 book.held += delta
                 book.holders += (after > 0) - (before > 0)
-            self.postings.append((book.token_id, book.seq, leg, account, delta, after))
         book.supply, book.last_at = supply, at
         self.transactions.append(
             (
@@ -229,7 +238,6 @@ class Writer:
     def flush(self) -> None:
         for table, columns, rows in (
             ("issuers_ledgertransaction", TRANSACTION_COLUMNS, self.transactions),
-            ("issuers_ledgerposting", POSTING_COLUMNS, self.postings),
             ("issuers_tokenprice", PRICE_COLUMNS, self.prices),
         ):
             if rows:
@@ -239,7 +247,6 @@ class Writer:
     def discard(self) -> None:
         """Have nothing written of what was entered; the books go on from there."""
         self.transactions.clear()
-        self.postings.clear()
         self.prices.clear()
 
     def open(self) -> None:
@@ -250,7 +257,8 @@ class Writer:
             if not book.is_open and (book.seq or book.last_price)
         ]
         if closed:
-            TokenLedgerHead.objects.filter(token__in=closed).update(is_open=True)
+            with connection.cursor() as cursor:
+                cursor.execute(OPEN, [closed])
 
 
 def lock_books(token_ids: Iterable[UUID]) -> list[Book]:
@@ -294,30 +302,20 @@ TRANSACTION_COLUMNS = (
 )
 
 
-POSTING_COLUMNS = "token_id, seq, leg, account_id, delta, balance_after"
-
-
 PRICE_COLUMNS = "token_id, number, price_cents, source, effective_at, recorded_by"
 
 
-LOCK = """
-    SELECT h.token_id, t.symbol, t.issuer_id, t.created_at, t.authorized_units,
-        h.last_seq, h.last_price, h.supply, h.held, h.holder_count, h.price_cents,
-        h.is_open, greatest(h.last_effective_at, h.last_price_at)
-    FROM issuers_tokenledgerhead h JOIN issuers_token t ON t.id = h.token_id
-    WHERE h.token_id = ANY (%s) ORDER BY h.token_id FOR UPDATE OF h
-"""
+LOCK = "SELECT * FROM register_hold(%s)"
+OPEN = "SELECT register_open(%s)"
 
 
-# One row at least, for the clock; later than LOCK's, which may have waited. Each
-# account is looked up: where statistics are older than a large import, the planner
+# Each account is looked up: where statistics are older than a large import, the planner
 # would compare each with all.
 STANDING = """
-    SELECT clock.now, w.token_id, w.account_id, a.kind, a.issuer_id,
+    SELECT w.token_id, w.account_id, a.kind, a.issuer_id,
         coalesce(holder.name, 'the treasury of ' || issuer.trading_name, ''),
         coalesce(b.balance, 0)
-    FROM (SELECT clock_timestamp() AS now) clock
-    LEFT JOIN unnest(%s::uuid[], %s::bigint[]) AS w (token_id, account_id) ON TRUE
+    FROM unnest(%s::uuid[], %s::bigint[]) AS w (token_id, account_id)
     LEFT JOIN LATERAL (
         SELECT * FROM issuers_ledgeraccount WHERE id = w.account_id LIMIT 1
     ) a ON TRUE

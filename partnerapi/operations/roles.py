@@ -77,14 +77,15 @@ APPLICATION: Mapping[str, str] = {
     "marketdata_orderbookhead": READ,
     "marketdata_trade": READ,
     "partnerapi_idempotencyrecord": KEEP,
-    "register_lines": READ,
+    "register_entry_lines": READ,
+    "register_price_lines": READ,
 }
 """The application's rights on every table and view."""
 
 CALLED_BY_APPLICATION = (
     "accounts_lock(uuid)",
     "marketdata_lock_book(uuid)",
-    "marketdata_prune(uuid, timestamptz)",
+    "marketdata_prune(uuid, bigint, bigint, bigint)",
     "marketdata_record(uuid, bigint, smallint[], bigint[], bigint[], boolean[],"
     " bigint[], bigint[], boolean)",
     "partnerapi_prune_idempotency_records(integer)",

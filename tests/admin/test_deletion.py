@@ -17,6 +17,7 @@ from issuers.register import ledger
 from marketdata.models import FixSession
 from tests.characters import START, World
 from tests.issuers.register import people
+from tests.owner import superuser
 
 ANA = Actor("ana@example.com", is_staff=True)
 
@@ -29,7 +30,7 @@ def person(**fields: Any) -> User:
 
 @pytest.fixture
 def staff(db: None) -> Client:
-    user = User.objects.create_superuser(
+    user = superuser(
         "ana@example.com", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )  # fmt: skip
     client = Client()

@@ -10,11 +10,12 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from tests.characters import World
 from tests.issuers.register import people
+from tests.owner import superuser
 
 
 @pytest.fixture
 def staff(db):
-    user = User.objects.create_superuser(
+    user = superuser(
         "ana@example.com", "a long password", type="INDIVIDUAL", first_name="Ana",
         last_name="Lund",
     )  # fmt: skip

@@ -17,8 +17,8 @@ from marketdata.books.pruning import Covered, covered, prune
 from marketdata.management.commands import prune_book_log as command
 from marketdata.models import BookChange, BookSnapshot, Trade
 from partnerapi.operations.tasks import prune_book_log
-from tests.issuers.register import unguarded_register
 from tests.marketdata.markets import bid, traded
+from tests.owner import tamper
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,9 +42,8 @@ def write(token: Token, changes: int) -> None:
 def age(hours: float) -> None:
     """Let all that was written be so old."""
     earlier = timezone.now() - timedelta(hours=hours)
-    with unguarded_register(), connection.cursor() as cursor:
-        for table in ("bookchange", "trade", "booksnapshot"):
-            cursor.execute(f"UPDATE marketdata_{table} SET at = %s", [earlier])
+    for table in ("bookchange", "trade", "booksnapshot"):
+        tamper(f"UPDATE marketdata_{table} SET at = '{earlier}'")
 
 
 def kept(model: type, token: Token) -> list[int]:

@@ -34,7 +34,7 @@ from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify
 from marketdata.models import FixSession
 from partnerapi.sandbox.data.chance import OPENING
-from tests.issuers.register import unguarded_register
+from tests.owner import tamper
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 
@@ -226,8 +226,7 @@ def test_accounts_stand_where_a_lawful_history_has_left_them(seeded):
 
 def test_an_older_sandbox_is_given_its_accounts(seeded):
     before = fingerprint()
-    AccountStatusChange.objects.all().delete()
-    Account.objects.all().delete()
+    tamper("DELETE FROM accounts_accountstatuschange", "DELETE FROM accounts_account")
     User.objects.filter(is_staff=True).delete()
     assert seed() == seeded | {"keys": {}}
     assert fingerprint() == before
@@ -235,23 +234,19 @@ def test_an_older_sandbox_is_given_its_accounts(seeded):
 
 def test_an_older_sandbox_is_given_its_registers(seeded):
     before = fingerprint()
-    with unguarded_register(), connection.cursor() as cursor:
-        legacy = "ALTER TABLE issuers_legacyshareholder {} TRIGGER USER"
-        cursor.execute(legacy.format("DISABLE"))
-        LegacyShareholder.objects.update(
-            status="PENDING", token=None, delivered_at=None, delivered_by=None,
-            ledger_seq=None,
-        )  # fmt: skip
-        cursor.execute(
-            "DELETE FROM issuers_ledgertransaction; DELETE FROM issuers_ledgerposting;"
-            "DELETE FROM issuers_tokenprice; DELETE FROM issuers_holderbalance;"
-            "DELETE FROM issuers_ledgeraccount;"
-            "UPDATE issuers_tokenledgerhead SET last_seq = 0, last_price = 0,"
-            " last_effective_at = NULL, last_price_at = NULL, supply = 0, held = 0,"
-            " holder_count = 0, price_cents = NULL, fingerprint = 0, is_open = FALSE"
-        )
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute(legacy.format("ENABLE"))
+    tamper(
+        "UPDATE issuers_legacyshareholder SET status = 'PENDING', token_id = NULL,"
+        " delivered_at = NULL, delivered_by = NULL, ledger_seq = NULL",
+        "DELETE FROM issuers_ledgertransaction",
+        "DELETE FROM issuers_ledgerposting",
+        "DELETE FROM issuers_tokenprice",
+        "DELETE FROM issuers_holderbalance",
+        "DELETE FROM issuers_ledgeraccount",
+        "UPDATE issuers_tokenledgerhead SET last_seq = 0, last_price = 0,"
+        " last_effective_at = NULL, last_price_at = NULL, supply = 0, held = 0,"
+        " holder_count = 0, price_cents = NULL, entry_digest = DEFAULT,"
+        " price_digest = DEFAULT, is_open = FALSE",
+    )
     assert seed() == seeded | {"keys": {}}
     assert fingerprint() == before
     assert [finding.rule for finding in verify() if finding.breaches] == []
@@ -300,11 +295,10 @@ def test_partners_for_load_are_added_up_to_a_number(seeded, settings):
 
 def test_is_the_same_in_every_sandbox(seeded):
     before = fingerprint()
-    with unguarded_register(), connection.cursor() as cursor:
-        cursor.execute(
-            "TRUNCATE accounts_user, accounts_partner, issuers_document,"
-            " issuers_ledgerposting, issuers_holderbalance CASCADE"
-        )
+    tamper(
+        "TRUNCATE accounts_user, accounts_partner, issuers_document,"
+        " issuers_ledgerposting, issuers_holderbalance CASCADE"
+    )
     again = seed()
     assert fingerprint() == before
     assert again["keys"] != seeded["keys"]

@@ -19,6 +19,7 @@ from issuers.register.ledger import Entry
 from issuers.register.models import LedgerAccount, LedgerTransaction, TokenLedgerHead
 from issuers.register.verification import verify
 from tests.issuers.register import empty_token, new_issuer
+from tests.owner import superuser
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STAFF = "ana@example.com"
@@ -28,7 +29,7 @@ DELIVERED = LegacyShareholder.Status.DELIVERED
 
 @pytest.fixture
 def staff():
-    return User.objects.create_superuser(
+    return superuser(
         STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )
 

@@ -16,6 +16,7 @@ from issuers.management.import_file import importing
 from issuers.models import Issuer, Token
 from issuers.register.captable import capitalization_tables
 from tests.issuers.register import empty_token, new_issuer, people
+from tests.owner import superuser
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STAFF = "ana@example.com"
@@ -156,7 +157,7 @@ def refused(*arguments, **options):
 
 
 def test_an_import_says_what_is_held(issuer, tmp_path):
-    User.objects.create_superuser(
+    superuser(
         STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )
     import_lines(issuer, "L-1")

@@ -12,7 +12,8 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
 from tests.characters import World
-from tests.issuers.register import people, unguarded_register
+from tests.issuers.register import people
+from tests.owner import tamper
 
 STAFF = "ana@example.com"
 
@@ -275,12 +276,7 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
 def test_tampering_by_the_owner_of_the_tables_is_found(
     register, tampering, rule, capsys
 ):
-    with unguarded_register(), connection.cursor() as cursor:
-        if not tampering.startswith("ALTER"):
-            cursor.execute(tampering)
-    with connection.cursor() as cursor:
-        if tampering.startswith("ALTER"):
-            cursor.execute(tampering)
+    tamper(tampering)
     output = io.StringIO()
     with pytest.raises(CommandError, match="rules are broken, marked above"):
         call_command("verify_register", stdout=output)
