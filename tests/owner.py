@@ -48,8 +48,9 @@ def as_owner() -> Iterator[None]:
     What is not committed yet it does not see.
     """
     usual = connections["default"]
-    named = OWNER if OWNER in connections.settings else "default"
-    own = connections["default"] = connections[named].copy("default")
+    own = connections["default"] = usual.copy()
+    if OWNER in connections.settings:
+        own.settings_dict |= credentials(OWNER)
     try:
         with own.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
@@ -59,17 +60,17 @@ def as_owner() -> Iterator[None]:
         connections["default"] = usual
 
 
-def tamper(*statements: str) -> int:
+def tamper(*statements: str, guarded: bool = False) -> int:
     """Run statements as the owner, past the triggers, in the test's transaction.
 
-    Returns how many rows the last of them has changed.
+    `guarded`: not past the triggers. Returns how many rows the last one has changed.
     """
     with connection.cursor() as cursor:
         # Checks that wait for the end of the transaction would hold the tables.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
         for statement in statements:
-            cursor.execute("SELECT tests.tamper(%s)", [statement])
+            cursor.execute("SELECT tests.tamper(%s, %s)", [statement, guarded])
         [(rows,)] = cursor.fetchall()
     return rows
 
@@ -85,12 +86,15 @@ def superuser(email: str, password: str | None = None, **fields: object) -> User
 # In the databases of tests only.
 ALLOW_TAMPERING = """
     CREATE SCHEMA IF NOT EXISTS tests;
-    CREATE OR REPLACE FUNCTION tests.tamper(statement text) RETURNS bigint
-    LANGUAGE plpgsql SECURITY DEFINER
+    CREATE OR REPLACE FUNCTION tests.tamper(statement text, guarded boolean)
+    RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
     SET session_replication_role = replica SET search_path = public AS $$
     DECLARE
         rows bigint;
     BEGIN
+        IF guarded THEN
+            SET LOCAL session_replication_role = origin;
+        END IF;
         EXECUTE statement;
         GET DIAGNOSTICS rows = ROW_COUNT;
         RETURN rows;

@@ -503,11 +503,11 @@ OLD_NOTE += (
 NO_DIGEST = bytes(32)
 
 
-def digest(name):
+def digest(name, help_text):
     return migrations.AddField(
         "tokenledgerhead",
         name,
-        models.BinaryField(db_default=NO_DIGEST, max_length=32),
+        models.BinaryField(db_default=NO_DIGEST, max_length=32, help_text=help_text),
     )
 
 
@@ -518,13 +518,21 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        digest("entry_digest"),
-        digest("price_digest"),
+        digest("entry_digest", "End of the SHA-256 chain of all entries."),
+        digest("price_digest", "End of the SHA-256 chain of all prices."),
         migrations.AddField(
-            "tokenledgerhead", "hold_at", models.DateTimeField(null=True)
+            "tokenledgerhead",
+            "hold_transaction",
+            models.BigIntegerField(
+                null=True, help_text="The database transaction that held it last."
+            ),
         ),
         migrations.AddField(
-            "tokenledgerhead", "hold_transaction", models.BigIntegerField(null=True)
+            "tokenledgerhead",
+            "hold_at",
+            models.DateTimeField(
+                null=True, help_text="The time that it took under the lock."
+            ),
         ),
         migrations.RunSQL(
             LINES, "DROP VIEW register_price_lines; DROP VIEW register_entry_lines"

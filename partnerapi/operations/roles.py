@@ -47,7 +47,7 @@ APPLICATION: Mapping[str, str] = {
     # for the right even where there are none.
     "django_admin_log": "SELECT, INSERT, DELETE",
     "django_content_type": READ,
-    "django_migrations": NOTHING,
+    "django_migrations": READ,
     # Signing out deletes a session.
     "django_session": ALL,
     "issuers_article": ALL,
