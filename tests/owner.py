@@ -77,7 +77,7 @@ def tamper(*statements: str, guarded: bool = False) -> int:
 
 def superuser(email: str, password: str | None = None, **fields: object) -> User:
     """Staff that may do everything, as the owner's command makes them."""
-    user = User.objects.create_user(email, password, is_staff=True, **fields)
+    user = User.objects.create_user(email, password, **{"is_staff": True} | fields)
     tamper(f"UPDATE accounts_user SET is_superuser = TRUE WHERE id = '{user.pk}'")
     user.refresh_from_db()
     return user

@@ -7,7 +7,7 @@ the same instant gives the same table for ever.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -16,9 +16,9 @@ import psycopg
 from django.conf import settings
 from django.db import OperationalError
 
-from issuers.register.captable_columns import Holders, TokenSummary
+from issuers.register.captable_columns import Holder, Holders, TokenSummary
 from issuers.register.captable_reading import read_holders
-from partnerapi.core.database import fetch
+from partnerapi.core.database import array_text, fetch
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.core.numbers import MAX_UINT64
 
@@ -69,7 +69,7 @@ def capitalization_tables(
         elif count:
             places.append(place)
     for place, found in read_holders(places, summaries):
-        holders[place] = found
+        holders[place] = replace(found, date=date)
     return [
         CapitalizationTable(date, tokens, held)
         for tokens, held in zip(summaries, holders, strict=True)
@@ -118,4 +118,27 @@ NOTE = """
         noted_held::text, noted_supply::text, noted_holders, noted_seq,
         noted_last_seq, noted_last_holders
     FROM register_note(%s::uuid[], %s::timestamptz)
+"""
+
+
+def holder_names(holders: Sequence[Holder]) -> list[str]:
+    """What each holder was called at the instant of its table, as its profile says.
+
+    Before the first change that was kept it is the present name.
+    """
+    names: dict[tuple[str, str], str] = {}
+    for date in {holder.date for holder in holders}:
+        users = [holder.user_id for holder in holders if holder.date == date]
+        found = fetch(NAMES, [date, array_text(users)], tuple)
+        names |= {(date, user_id): name for user_id, name in found}
+    return [names[holder.date, holder.user_id] for holder in holders]
+
+
+NAMES = """
+    SELECT h.user_id::text, coalesce((
+        SELECT n.name FROM accounts_userholdername n
+        WHERE n.holder_id = h.id AND n.replaced_at > %s::timestamptz
+        ORDER BY n.replaced_at, n.id LIMIT 1
+    ), h.name)
+    FROM accounts_userholder h WHERE h.user_id = ANY (%s::uuid[])
 """

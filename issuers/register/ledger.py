@@ -183,6 +183,8 @@ def write_history(
             if book.is_open or book.seq or book.last_price:
                 raise TokenNotEmpty(book.symbol)
             book.last_at = book.created_at
+        with connection.cursor() as cursor:
+            cursor.execute(OPENED_AT_THE_END)
         remaining = iter(events)
         while batch := list(islice(remaining, HISTORY_BATCH)):
             check_known(writer, batch)
@@ -199,6 +201,11 @@ def write_history(
             follow(len(batch))
         writer.open()
     return written
+
+
+# The database lets nobody commit a history without opening its ledger; whatever the
+# transaction around this one has chosen, that is asked at its end.
+OPENED_AT_THE_END = "SET CONSTRAINTS register_keep_open DEFERRED"
 
 
 def check_known(writer: Writer, events: Iterable[Entry | Price]) -> None:

@@ -35,9 +35,7 @@ class Guarded:
         self.path.write_text("".join(f"{digest} {guard}\n" for guard, digest in found))
 
 
-def differences(
-    listed: Mapping[str, str], found: Mapping[str, str]
-) -> Iterator[str]:
+def differences(listed: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
     """A sentence for each guard that is missing, is another, or is one too many."""
     for guard in sorted({*listed, *found}):
         if guard not in found:

@@ -104,9 +104,7 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
 """What readers do not see: these columns, or, without any, the whole table."""
 
 
-def statements(
-    connection: BaseDatabaseWrapper, role: Role, name: str
-) -> Iterator[str]:
+def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterator[str]:
     """The SQL that gives `name` the rights of a role, and takes all others from it.
 
     Raises:
@@ -116,7 +114,7 @@ def statements(
         cursor.execute(ABOUT, {"name": name})
         [(database, owner, exists, is_superuser, is_owner)] = cursor.fetchall()
         cursor.execute(TABLES)
-        tables = {table: columns for table, columns in cursor.fetchall()}
+        tables = dict(cursor.fetchall())
     if not exists:
         raise RoleRefused(
             f"There is no role {name}; an administrator of the server makes it: "
@@ -170,7 +168,8 @@ def quoted(name: str) -> str:
 
 
 ABOUT = """
-    SELECT current_database(), r.rolname, n.oid IS NOT NULL, coalesce(n.rolsuper, FALSE),
+    SELECT current_database(), r.rolname, n.oid IS NOT NULL,
+        coalesce(n.rolsuper, FALSE),
         coalesce(pg_has_role(n.oid, r.oid, 'MEMBER'), FALSE)
     FROM pg_class c
     JOIN pg_roles r ON r.oid = c.relowner

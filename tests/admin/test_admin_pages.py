@@ -1,6 +1,5 @@
 import io
 from datetime import timedelta
-from functools import partial
 from uuid import UUID
 
 import pytest
@@ -75,13 +74,14 @@ def answered(partner, number):
     )
 
 
-def signed_in(make=partial(User.objects.create_user, is_staff=True)):
+def signed_in(make=User.objects.create_user):
     user = make(
         "staff@example.com",
         PASSWORD,
         type=User.Type.INDIVIDUAL,
         first_name="Sam",
         last_name="Staff",
+        is_staff=True,
     )
     client = Client()
     client.force_login(user)

@@ -4,7 +4,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry

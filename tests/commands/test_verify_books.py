@@ -9,21 +9,20 @@ from time import monotonic
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
-from django.utils import timezone
 
 from issuers.models import Token
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import Change
-from marketdata.books.pruning import covered, prune
+from marketdata.books.guards import GUARDED
 from marketdata.books.verification import verify as books_verified
 from marketdata.management.commands.verify_books import Command
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Side
 from tests.issuers.register import new_issuer
-from tests.marketdata.markets import ask, bid, traded
+from tests.marketdata.markets import ask, bid, prune_at_once, traded
 from tests.owner import as_owner, tamper
 
 pytestmark = pytest.mark.django_db(transaction=True)
-RULES = 9
+RULES = 10
 
 
 def verify(*symbols: str) -> list[str]:
@@ -66,15 +65,16 @@ def test_sound_books_are_read_from_their_beginning_and_after_pruning():
         "snapshots are the books rebuilt from the log": 3,
         "levels are those of the books rebuilt from the log": 78,
         "the feed's books are the books rebuilt from the log": 2,
+        "the guards are those of the migrations": len(GUARDED.listed()),
     }
     assert verify() == [
         *(f"{rule}: {figure:,}, ok" for rule, figure in figures.items()),
         f"All {RULES} rules hold.",
     ]
-    assert prune(covered(timezone.now())) == 1 + 2000 + 200
+    assert prune_at_once(ids) == 1 + 2000
     lines = verify("acme")
     assert lines[1].endswith(": 1,000, ok")
-    assert lines[2].endswith(": 100, ok")
+    assert lines[2].endswith(": 300, ok")
     assert lines[4].endswith(": 1,100, ok")
     assert lines[6].endswith(": 2, ok")
     assert lines[-1] == f"All {RULES} rules hold."
@@ -176,9 +176,7 @@ def test_whoever_gets_past_the_guards_is_found():
 def test_a_level_without_a_log_is_found():
     acme = traded("ACME")
     with as_owner():
-        BookLevel.objects.create(
-            token=acme, side=Side.BID, price_cents=990, quantity=5
-        )
+        BookLevel.objects.create(token=acme, side=Side.BID, price_cents=990, quantity=5)
     assert "  ACME: bid 990 has 5 units, by the log 0 at change 0" in verify()
 
 
@@ -194,7 +192,7 @@ def test_a_market_that_is_opened_meanwhile_is_sound():
     rules = books_verified(tokens, feed)
     assert [breach for rule in rules for breach in rule.breaches] == []
     # Of ACME a feed has a book.
-    [*_, rule] = books_verified(tokens, feed | {acme.pk: None})
+    [*_, rule, _] = books_verified(tokens, feed | {acme.pk: None})
     assert rule.breaches == ["ACME: the feed has no book of it"]
 
 
@@ -231,7 +229,7 @@ def test_books_that_are_being_written_and_pruned_are_sound():
             seed += 1
             write(tokens[seed % 2], 100, seed)
             if seed % 20 == 0:
-                prune(covered(timezone.now()))
+                prune_at_once([token.pk for token in tokens])
         connection.close()
 
     writer = threading.Thread(target=keep_writing)

@@ -7,6 +7,7 @@ from accounts.models import User
 from issuers.models import Issuer, Token
 from issuers.register import ledger
 
+
 def new_issuer() -> Issuer:
     name = f"i{uuid.uuid4().hex}"
     owner = User.objects.create(

@@ -14,8 +14,8 @@ from marketdata.books import log
 from marketdata.books.log import Deal, Message, Recorded, record
 from marketdata.books.orderbook import Change, ImpossibleChange, OrderBook
 from marketdata.models import BookChange, BookLevel, Trade
-from tests.owner import as_owner
 from tests.marketdata.markets import bid, book_of, changes_of, head_of, traded
+from tests.owner import as_owner
 from tests.waiting import until_waiting_for_a_lock
 
 pytestmark = pytest.mark.django_db(transaction=True)
