@@ -23,6 +23,8 @@ from partnerapi.sandbox.run.processes import Processes, RunError, take_lock
 from partnerapi.sandbox.run.servers import ADMINISTRATOR, OWNER, supply
 
 PREFIX = "partnerapi-tests-"
+READER = "partnerapi_reader"
+"""A role that tests give the rights of readers and backups."""
 SETTINGS = {
     "PARTNER_API_SANDBOX": "true",
     "PARTNER_API_HTTPS": "false",
@@ -85,6 +87,7 @@ def let_owner_test(url: str) -> None:
     administrator = administrator.replace(f"//{OWNER}@", f"//{ADMINISTRATOR}@")
     with psycopg.connect(administrator, autocommit=True) as session:
         session.execute(f"ALTER ROLE {OWNER} CREATEDB")
+        session.execute(f"CREATE ROLE {READER}")
         session.execute(f"GRANT SET ON PARAMETER session_replication_role TO {OWNER}")
 
 

@@ -14,10 +14,7 @@ LAST = 20
 class TokenAdmin(ProtectedAdmin):
     """Units and prices are recorded by commands, which ask for who and why."""
 
-    protection = (
-        "A token that has a ledger, legacy shareholders or an order book can not be "
-        "deleted."
-    )
+    protection = "A token stays: capitalization tables of the past list it."
 
     list_display = [
         "symbol", "name", "issuer", "isin", "market_type", "visibility", "supply",

@@ -11,9 +11,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from issuers.models import Token
+from marketdata.books.guards import GUARDED
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import Change
-from marketdata.books.guards import GUARDED
 from marketdata.books.verification import verify as books_verified
 from marketdata.management.commands.verify_books import Command
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Side
@@ -71,7 +71,7 @@ def test_sound_books_are_read_from_their_beginning_and_after_pruning():
         *(f"{rule}: {figure:,}, ok" for rule, figure in figures.items()),
         f"All {RULES} rules hold.",
     ]
-    assert prune_at_once(ids) == 1 + 2000
+    assert prune_at_once([acme.pk, nova.pk]) == 1 + 2000
     lines = verify("acme")
     assert lines[1].endswith(": 1,000, ok")
     assert lines[2].endswith(": 300, ok")
