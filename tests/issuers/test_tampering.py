@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,8 @@ from accounts.models import Account, Actor, User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Token
 from issuers.register import ledger
-from issuers.register.ledger import Entry, Kind
+from issuers.register.errors import ClockSetBack
+from issuers.register.ledger import Entry, Kind, Price
 from issuers.register.models import (
     HolderBalance,
     LedgerPosting,
@@ -21,7 +22,7 @@ from issuers.register.models import (
     TokenLedgerHead,
 )
 from issuers.register.verification import verify
-from tests.characters import World
+from tests.characters import Ask, World
 from tests.issuers.register import people
 from tests.owner import tamper
 
@@ -404,3 +405,93 @@ def test_chains_are_what_anybody_computes_from_the_lines(register: Register):
         "token": str(register.token),
     }
     assert [json.loads(line)["from"] for line in entries[:2]] == [None, "treasury"]
+
+
+# Clocks.
+
+
+def set_back(token_id: Any, by: timedelta) -> None:
+    """As if the database's clock had been set back since the last entry."""
+    tamper(
+        "UPDATE issuers_tokenledgerhead SET last_effective_at = clock_timestamp()"
+        f" + interval '{by.total_seconds()} s' WHERE token_id = '{token_id}'"
+    )
+
+
+def test_a_clock_that_was_set_back_a_little_is_waited_for(register: Register):
+    set_back(register.token, timedelta(milliseconds=300))
+    head = TokenLedgerHead.objects.get(token=register.token)
+    entry = Entry(register.token, Kind.TRANSFER, 10, register.a, register.b)
+    [recorded] = ledger.record([entry], "me")
+    assert recorded.effective_at >= head.last_effective_at
+
+
+def test_a_clock_that_was_set_back_far_is_told_in_one_sentence(
+    register: Register, caplog: pytest.LogCaptureFixture
+):
+    set_back(register.token, timedelta(hours=1))
+    before = register.state()
+    entry = Entry(register.token, Kind.TRANSFER, 10, register.a, register.b)
+    with pytest.raises(ClockSetBack) as refused:
+        ledger.record([entry], "me")
+    head = TokenLedgerHead.objects.get(token=register.token)
+    assert f"was written to at {head.last_effective_at}: have" in str(refused.value)
+    assert str(refused.value).startswith("The database's clock says 2")
+    [result] = ledger.record_each([entry], "me")
+    assert isinstance(result, ClockSetBack)
+    # A trade stands; its price is left out, and staff are told.
+    [result] = ledger.set_prices([Price(register.token, 13, "TRADE")], "feed")
+    assert isinstance(result, ClockSetBack)
+    [told] = [r for r in caplog.records if r.name == "issuers.register.ledger"]
+    assert "The trade itself stands" in told.getMessage()
+    assert register.state() == before
+
+
+# Names.
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_table_of_the_past_names_its_holders_as_they_were(
+    register: Register, partner: Ask
+):
+    [first, _] = register.users
+    holder = UserHolder.objects.get(user=first)
+    before = timezone.now()
+    UserHolder.objects.filter(pk=holder.pk).update(name="Second")
+    between = timezone.now()
+    with transaction.atomic():
+        UserHolder.objects.filter(pk=holder.pk).update(name="Third")
+        UserHolder.objects.filter(pk=holder.pk).update(name="Fourth")
+    query = """query ($date: Time) { issuer(slug: "lumen")
+        { capitalizationTable(date: $date)
+          { holders { userID holderName userHolder { name } } } } }"""
+
+    def named(date: Any) -> tuple[str, str]:
+        answer = partner(query, {"date": date and date.isoformat()})
+        rows = answer.data["issuer"]["capitalizationTable"]["holders"]
+        [row] = [row for row in rows if row["userID"] == f"User|{first.pk}"]
+        return row["holderName"], row["userHolder"]["name"]
+
+    assert named(before) == (holder.name, "Fourth")
+    assert named(between) == ("Second", "Fourth")
+    assert named(None) == ("Fourth", "Fourth")
+
+
+def test_a_partner_keeps_the_head_of_a_ledger(
+    register: Register, partner: Ask, observer: Ask, world: World
+):
+    query = """{ node(id: "Token|%s") { ... on Token { ledgerHead
+        { sequence digest priceNumber priceDigest at } } } }"""
+    head = TokenLedgerHead.objects.get(token=register.token)
+    found = partner(query % register.token).data["node"]["ledgerHead"]
+    assert datetime.fromisoformat(found.pop("at")) == head.last_price_at
+    assert found == {
+        "sequence": 3,
+        "digest": head.entry_digest.hex(),
+        "priceNumber": 1,
+        "priceDigest": head.price_digest.hex(),
+    }
+    empty = partner(query % world.private_token.pk).data["node"]["ledgerHead"]
+    assert (empty["sequence"], empty["digest"]) == (0, "00" * 32)
+    assert datetime.fromisoformat(empty["at"]) == world.private_token.created_at
+    assert observer(query % register.token).code == "FORBIDDEN"
