@@ -20,7 +20,7 @@ class Scope(TextChoices):
 
 
 class Unauthenticated(PartnerAPIError):
-    """A field needs a key and none was sent."""
+    """A field needs a key, and the request has none."""
 
     code = "UNAUTHENTICATED"
 
@@ -33,9 +33,9 @@ class Forbidden(PartnerAPIError):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A partner integration account as one of its keys presents it.
+    """A partner's integration account, with the scopes of one of its keys.
 
-    `granted_issuers` holds issuer ids as text; None means every issuer.
+    `granted_issuers` are issuers' ids as text; None means every issuer.
     """
 
     partner_id: str
@@ -55,7 +55,7 @@ def requires(scope: Scope) -> Callable[..., Any]:
     """Let a batch resolver run only for a caller whose key has the scope.
 
     Raises:
-        Unauthenticated: nobody is asking.
+        Unauthenticated: the request has no key.
         Forbidden: the key lacks the scope; `requiredScope` names it.
     """
 

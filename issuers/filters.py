@@ -17,14 +17,14 @@ class IssuerFilter(django_filters.FilterSet):
         fields = ["search", "country", "industry_code"]
 
     def starting_with(self, issuers, name, value):
-        """By prefix, case ignored: the index that orders the list finds it."""
-        # The database lowers both, for Python knows letters that a database may not.
+        """Compare prefixes, case ignored; the index that orders the list finds them."""
+        # The database lowers both: Python knows letters that a database may not know.
         return issuers.alias(lower_name=Collate(Lower("trading_name"), "C")).filter(
             lower_name__startswith=Lower(Value(value))
         )
 
     def in_country(self, issuers, name, value):
-        """By code, case ignored: codes are stored in capitals."""
+        """Compare codes, case ignored; they are stored in capitals."""
         return issuers.filter(country_id=value.upper())
 
     def in_industry(self, issuers, name, value):

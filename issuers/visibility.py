@@ -1,4 +1,4 @@
-"""Which users a caller may see: those whom some other field shows it."""
+"""Which users a caller may see: those that some other field shows."""
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
@@ -11,7 +11,7 @@ from issuers.register.models import HolderBalance
 
 
 def users_visible_to(caller: Caller | None) -> models.QuerySet[User]:
-    """Owners, shareholders, own clients, and whoever has been in a register."""
+    """Owners, shareholders, the caller's clients, and past and present holders."""
     if caller is None:
         return User.objects.none()
     balances = HolderBalance.objects.visible_to(caller)
@@ -26,5 +26,5 @@ def users_visible_to(caller: Caller | None) -> models.QuerySet[User]:
 
 
 def holders_visible_to(caller: Caller | None) -> models.QuerySet[UserHolder]:
-    """The holder profiles of the users whom the caller may see."""
+    """The holder profiles of the users that the caller may see."""
     return UserHolder.objects.filter(user__in=users_visible_to(caller))

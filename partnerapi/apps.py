@@ -1,3 +1,5 @@
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -7,4 +9,5 @@ class PartnerAPIConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self):
-        pass
+        # What it registers, `manage.py check` runs.
+        import_module("partnerapi.operations.checks")

@@ -1,4 +1,4 @@
-"""What the gateway keeps: the answers of mutations, for their repetitions."""
+"""What the gateway stores: the answers of mutations, for their repetitions."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from accounts.models import Partner
 RETENTION = timedelta(hours=24)
 PRUNED_AT_ONCE = 1000
 NAME_LENGTH = 200
-"""How much of an operation's name is kept, for people; a name has no limit."""
+"""Characters of an operation's name that are stored, for people."""
 
 
 class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
@@ -21,8 +21,8 @@ class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
     def prune(self, advance: Callable[[int], object] = lambda done: None) -> int:
         """Delete the expired records in batches, each committed; return how many.
 
-        A key that is being claimed anew stays, and nobody waits for anybody.
-        `advance` is told the size of each batch.
+        A record that another transaction holds, because a request claims its key
+        again, stays: no transaction waits. `advance` gets the size of each batch.
         """
         deleted = 0
         while True:
@@ -39,10 +39,9 @@ PRUNE = "SELECT partnerapi_prune_idempotency_records(%s)"
 
 
 class IdempotencyRecord(models.Model):
-    """A mutation's key with the answer that was given, kept for 24 hours.
+    """The Idempotency-Key of a mutation and its answer, stored for 24 hours.
 
-    Claim, effect and answer are written in one transaction: a record that anybody
-    else sees is complete.
+    One transaction writes claim, effect and answer: others see only complete records.
     """
 
     partner = models.ForeignKey(

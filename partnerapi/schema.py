@@ -1,4 +1,4 @@
-"""The sum of the apps' schemas, and the two fields that reach every type."""
+"""The sum of the apps' schemas, and the two fields that find objects of any type."""
 
 from collections import defaultdict
 
@@ -22,7 +22,7 @@ NODES = accounts.schema.accounts.NODES | issuers.schema.queries.NODES
 
 
 def read_nodes(ids, info):
-    """Objects of any type by their ids, in order; one statement per type."""
+    """Objects of any type by their ids, in order; one statement for each type."""
     parsed = [parse_id(id) for id in ids]
     keys = defaultdict(list)
     for node in parsed:

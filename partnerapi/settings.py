@@ -56,7 +56,6 @@ VARIABLES = {
     "PARTNER_API_MAX_FRAGMENTS": Variable("int", 50, "50", "fragment spreads in a document"),
     "PARTNER_API_MAX_DIRECTIVES": Variable("int", 10, "10", "directives on one node of a document"),
     "PARTNER_API_MAX_TOKENS": Variable("positive", 2_000, "2000", "tokens in a document"),
-    "PARTNER_API_MAX_MUTATIONS": Variable("positive", 1, "1", "root mutation fields in an operation"),
     "PARTNER_API_MAX_HOLDERS": Variable("positive", 50_000, "50000", "holders that one capitalization table may list"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
     "FIX_HOST": Variable("str", "127.0.0.1", "0.0.0.0", "address on which the FIX acceptor listens"),
@@ -205,7 +204,6 @@ PARTNER_API_MAX_ALIASES: int = values["PARTNER_API_MAX_ALIASES"]
 PARTNER_API_MAX_FRAGMENTS: int = values["PARTNER_API_MAX_FRAGMENTS"]
 PARTNER_API_MAX_DIRECTIVES: int = values["PARTNER_API_MAX_DIRECTIVES"]
 PARTNER_API_MAX_TOKENS: int = values["PARTNER_API_MAX_TOKENS"]
-PARTNER_API_MAX_MUTATIONS: int = values["PARTNER_API_MAX_MUTATIONS"]
 PARTNER_API_MAX_HOLDERS: int = values["PARTNER_API_MAX_HOLDERS"]
 PARTNER_API_MAX_SECONDS: int = values["PARTNER_API_MAX_SECONDS"]
 
@@ -344,6 +342,13 @@ LOGGING = {
     "formatters": {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"refusals": {"()": "partnerapi.core.sparing_log.RefusalFilter"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["refusals"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": values["LOG_LEVEL"]},
 }

@@ -90,6 +90,10 @@ class World:
 
 @pytest.fixture
 def world(db: None) -> World:
+    return new_world()
+
+
+def new_world() -> World:
     france = Country.objects.get(code="FR")
     owner = User.objects.create(
         type=User.Type.COMPANY,

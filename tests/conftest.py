@@ -1,16 +1,28 @@
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.test import TransactionTestCase
 
 from tests.owner import as_owner, become_application, become_owner, credentials
 from tests.system import free_port, remove_servers, system
+from tests.waiting import PATIENCE_SECONDS
 
 pytest_plugins = ["tests.characters"]
+
+# How long an example takes tells of the machine.
+hypothesis.settings.register_profile(
+    "any machine",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("any machine")
 
 flush = TransactionTestCase._fixture_teardown
 
@@ -58,6 +70,20 @@ def test_data() -> Path:
     if not directory.is_dir():
         pytest.skip(f"no data in {directory}: set PARTNER_API_TEST_DATA to where it is")
     return directory
+
+
+@pytest.fixture
+def patient_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New connections, as threads make them, wait for a lock as long as it takes.
+
+    The two seconds of production are too few for many who want one row of a busy
+    machine.
+    """
+    options = connection.settings_dict["OPTIONS"]
+    patient = f"lock_timeout={PATIENCE_SECONDS * 1000:.0f}"
+    text = re.sub(r"lock_timeout=\d+", patient, options["options"])
+    assert patient in text
+    monkeypatch.setitem(options, "options", text)
 
 
 @pytest.fixture

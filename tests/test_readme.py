@@ -1,6 +1,5 @@
-"""The README's tables against the code, and its commands against a running system."""
+"""The README against the tree, and its commands against a running system."""
 
-import html
 import json
 import os
 import re
@@ -10,19 +9,15 @@ import tomllib
 
 import pytest
 from django.conf import settings
-from django.core.management import get_commands
+from django.urls import resolve
 
-from partnerapi.settings import VARIABLES
-from partnerapi.site import reference
+from partnerapi.site import docs
 
 README = (settings.BASE_DIR / "README.md").read_text()
-OWN = ("partnerapi", "accounts", "issuers", "marketdata")
 
 
-def rows(heading: str) -> list[list[str]]:
-    section = README.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    lines = [line for line in section.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+def house() -> str:
+    return README.split("\n## The house\n", 1)[1].split("\n## ", 1)[0]
 
 
 def commands() -> list[str]:
@@ -30,34 +25,36 @@ def commands() -> list[str]:
     return [block.replace("\\\n", " ").strip() for block in blocks]
 
 
-def shown(default: object) -> str:
-    if isinstance(default, bool):
-        default = str(default).lower()
-    elif isinstance(default, list):
-        default = ",".join(default)
-    return f"`{default}`" if default != "" else ""
+def test_is_short():
+    assert len(README.splitlines()) < 200
 
 
-def test_lists_every_setting_as_it_is():
-    assert rows("Settings") == [
-        [f"`{name}`", variable.kind, shown(variable.default), variable.meaning]
-        for name, variable in VARIABLES.items()
-    ]
+def test_every_link_leads_to_a_file():
+    linked = re.findall(r"\]\(([^)]+)\)", README)
+    assert len(linked) > 5
+    assert [path for path in linked if not (settings.BASE_DIR / path).is_file()] == []
 
 
-def test_lists_every_error_as_the_reference_does():
-    def plain(meaning: str) -> str:
-        return html.unescape(re.sub("</?code>", "`", " ".join(meaning.split())))
-
-    assert rows("Errors") == [
-        [f"`{e.code}`", ", ".join(map(str, e.statuses)), plain(e.meaning)]
-        for e in reference.errors()
-    ]
+def test_names_every_document():
+    for path in docs.DIRECTORY.iterdir():
+        assert f"]({path.relative_to(settings.BASE_DIR)})" in README
 
 
-def test_lists_every_command_of_ours():
-    ours = {name for name, app in get_commands().items() if app in OWN}
-    assert {row[0].strip("`") for row in rows("Commands")} == ours
+def test_every_page_that_it_names_is_served():
+    for address in re.findall(r"<http://localhost:8080/([^>]*)>", README):
+        assert resolve(f"/{address}")
+
+
+def test_every_room_is_there():
+    rooms = re.findall(r"^\| `([^`]+)` \|", house(), re.MULTILINE)
+    assert len(rooms) > 10
+    assert [room for room in rooms if not any(settings.BASE_DIR.glob(room))] == []
+
+
+def test_every_room_stands_in_the_house():
+    found = (settings.BASE_DIR / "partnerapi").glob("*/__init__.py")
+    rooms = {path.parent.name for path in found} - {"management", "migrations"}
+    assert [room for room in rooms if f"`partnerapi/{room}`" not in house()] == []
 
 
 def test_sets_up_and_tests_with_extras_that_exist():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from partnerapi.settings import VARIABLES
 from tests.system import bare_environment
 
 
@@ -84,6 +85,11 @@ def test_reads_secrets_from_files(tmp_path: Path):
         check=True,
     )
     assert done.stdout == "y" * 50 + "\n"
+
+
+def test_every_variable_is_read():
+    written = (settings.BASE_DIR / "partnerapi" / "settings.py").read_text()
+    assert [name for name in VARIABLES if f'values["{name}"]' not in written] == []
 
 
 def test_names_the_remedy_where_there_is_no_database(tmp_path: Path):

@@ -185,6 +185,7 @@ def loaded(program: str) -> set[str]:
 @pytest.mark.parametrize(
     "module",
     [
+        "issuers.legacy.import_csv",
         "issuers.register.ledger",
         "issuers.register.captable",
         "marketdata.books.log",

@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from django.db import connection
 
-PATIENCE_SECONDS = 120.0
-"""The limit of a wait: ten times what a busy machine takes, and no measure of speed."""
+from tests.servers import PATIENCE_SECONDS
+
 PROGRAM_SECONDS = 1_800.0
-"""The same for a program that starts servers or fetches packages."""
+"""PATIENCE_SECONDS for a program that starts servers or fetches packages."""
 
 Found = TypeVar("Found")
 

@@ -15,8 +15,6 @@ from accounts.models import (
 )
 from partnerapi.core.backoffice import PrefixSearchAdmin, ReadOnly
 
-Status = Account.Status
-
 
 class AccountSearchAdmin(PrefixSearchAdmin):
     """Finds rows by an account's id, or by how the client's email or name begins."""
@@ -101,22 +99,22 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
 
     @admin.action(description="Activate pending accounts", permissions=["change"])
     def activate(self, request, queryset):
-        self.move(request, queryset, Status.PENDING, Status.ACTIVE)
+        self.move(request, queryset, Account.Status.PENDING, Account.Status.ACTIVE)
 
     @admin.action(description="Reject pending accounts", permissions=["change"])
     def reject(self, request, queryset):
-        self.move(request, queryset, Status.PENDING, Status.REJECTED)
+        self.move(request, queryset, Account.Status.PENDING, Account.Status.REJECTED)
 
     @admin.action(description="Suspend active accounts", permissions=["change"])
     def suspend(self, request, queryset):
-        self.move(request, queryset, Status.ACTIVE, Status.SUSPENDED)
+        self.move(request, queryset, Account.Status.ACTIVE, Account.Status.SUSPENDED)
 
     @admin.action(description="Reactivate suspended accounts", permissions=["change"])
     def reactivate(self, request, queryset):
-        self.move(request, queryset, Status.SUSPENDED, Status.ACTIVE)
+        self.move(request, queryset, Account.Status.SUSPENDED, Account.Status.ACTIVE)
 
     def move(self, request, queryset, source, target):
-        """Move the accounts that have the status `source`, each on its own."""
+        """Move the accounts of the status `source`, each in its own transaction."""
         actor = Actor(request.user.email, is_staff=True)
         reason = request.POST.get("reason", "").strip() or None
         at = timezone.now()
@@ -126,7 +124,7 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
                 try:
                     previous = account.change_status(target, actor, reason, at)
                 except InvalidStatusTransition:
-                    # Somebody else has moved it since it was read.
+                    # Somebody else has moved it since the query above.
                     continue
                 if previous != target:
                     self.log_change(request, account, f"{previous} → {target}.")

@@ -40,7 +40,7 @@ class ApiKeyForm(forms.ModelForm):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):
-    """Keys are made by issue_api_key, which shows the token; no page could again."""
+    """The command issue_api_key makes keys: only it shows the token, and only once."""
 
     form = ApiKeyForm
     list_display = [

@@ -26,7 +26,7 @@ class CountryAdmin(ReadOnlyAdmin):
 
 
 class UserAddForm(auth_forms.AdminUserCreationForm):
-    """With a password for staff; without one for a holder, who does not sign in."""
+    """Staff get a password; a holder, who does not sign in, gets none."""
 
     class Meta:
         model = User
@@ -122,7 +122,7 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
 
 
 def may_touch(request, user):
-    """Staff who can sign in are edited by superusers only, else by their password."""
+    """Only superusers edit staff; others could set a password and sign in as them."""
     return request.user.is_superuser or user is None or not user.is_staff
 
 

@@ -1,17 +1,27 @@
-"""Whom an operator names on the command line."""
+"""The people that an operator names on the command line."""
 
 from uuid import UUID
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from accounts.models import User
 
 
+def add_staff(parser: CommandParser) -> None:
+    """The option --staff, which `active_staff` reads."""
+    parser.add_argument(
+        "--staff",
+        metavar="EMAIL",
+        required=True,
+        help="the member of staff who does it",
+    )
+
+
 def active_staff(option: str, email: str) -> User:
-    """The member of staff of this address, who may sign in.
+    """The member of staff with this address, who may sign in.
 
     Raises:
-        CommandError: there is none; `option` is where the address was given.
+        CommandError: there is none; the message names `option`.
     """
     try:
         return User.objects.get(email=email.lower(), is_staff=True, is_active=True)

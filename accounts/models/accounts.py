@@ -32,7 +32,7 @@ class AccountStatus(models.TextChoices):
 
 
 class Right(models.TextChoices):
-    """Who may make a move: staff alone, staff of whom a second person approves."""
+    """Who may make a move: the partner, staff, or staff with a second person."""
 
     PARTNER = "PARTNER", "Partner"
     STAFF = "STAFF", "Staff"
@@ -50,14 +50,14 @@ TRANSITIONS: dict[tuple[AccountStatus, AccountStatus], set[Right]] = {
         Right.STAFF_APPROVED,
     },
 }
-"""Every move there is, and who may make it. CLOSED and REJECTED are final."""
+"""Every move that exists, and who may make it. CLOSED and REJECTED are final."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Who changes an account: a partner by its login, or staff by e-mail address.
 
-    A member of staff whose change a second one has approved names both.
+    `approved_by` is the second member of staff, where one has approved the change.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Actor:
 
 
 def allowed_statuses(status: str, rights: set[Right]) -> list[AccountStatus]:
-    """Where somebody with these rights may move an account from this status."""
+    """The statuses to which these rights may move an account from this one."""
     return [
         target
         for (source, target), required in TRANSITIONS.items()
@@ -161,11 +161,11 @@ class Account(models.Model):
     def change_status(
         self, status: str, actor: Actor, reason: str | None, at: datetime
     ) -> AccountStatus:
-        """Move the account and note it; return the status it had.
+        """Move the account and record the move; return the status before.
 
-        The move is judged by the status that the row has once it is locked, so of two
-        that race the later one sees what the earlier one did. The same status again
-        succeeds and writes nothing.
+        The status of the locked row decides, so of two moves that race the later one
+        sees what the earlier one did. The same status again succeeds and writes
+        nothing.
 
         Raises:
             InvalidStatusTransition: no such move, or not for this actor.

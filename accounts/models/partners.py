@@ -1,4 +1,4 @@
-"""Who calls: integration accounts and their API keys."""
+"""Integration accounts and their API keys."""
 
 import hashlib
 import hmac
@@ -20,7 +20,7 @@ from accounts.access import Scope, Unauthenticated
 
 
 class Partner(models.Model):
-    """An integration account: whom API keys, grants and budgets belong to."""
+    """An integration account, which has API keys, grants and a budget."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     login = models.CharField(
@@ -86,7 +86,7 @@ TOKEN = re.compile(
 
 
 def checksum(random_part: str) -> str:
-    """CRC32 in six base62 characters: refuses a typo before the database is asked."""
+    """CRC32 in six base62 characters: it refuses a typo without the database."""
     rest, digits = zlib.crc32(random_part.encode()), ""
     for _ in range(CHECKSUM_LENGTH):
         rest, digit = divmod(rest, 62)
@@ -131,10 +131,10 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return key, f"service-apikey_{partner.login}_{secret}"
 
     def authenticate(self, token: str, at: datetime) -> "ApiKey":
-        """The live key behind a token, its partner loaded and its use noted.
+        """The live key behind a token, with its partner; records the time of its use.
 
-        The token is split at its last underscore. An unknown login and a wrong
-        secret take the same one statement, so neither can be told by time.
+        The last underscore ends the login. An unknown login and a wrong secret take the
+        same one statement, so time tells neither.
 
         Raises:
             Unauthenticated: malformed, unknown, wrong, revoked or expired; one text.

@@ -1,4 +1,4 @@
-"""Who holds: countries, users, and the profiles under which they hold."""
+"""Countries, users, and the profiles under which users hold tokens."""
 
 import re
 
@@ -19,7 +19,7 @@ from stdnum import lei as stdnum_lei
 
 class CountryQuerySet(models.QuerySet):
     def load_iso_3166(self):
-        """Write ISO 3166-1 as pycountry knows it, and XK (Kosovo), which banks use."""
+        """Write pycountry's ISO 3166-1, and XK (Kosovo), which banks use."""
         kosovo = Country(code="XK", alpha3="XKX", name="Kosovo")
         countries = [
             Country(

@@ -19,19 +19,19 @@ from partnerapi.graphql.relay import (
 )
 from partnerapi.graphql.resolvers import checked, needs
 from partnerapi.graphql.scalars import Time
-from partnerapi.graphql.statements import Key, List
+from partnerapi.graphql.statements import OrderedList, OrderKey
 
-ACCOUNTS = List(
+ACCOUNTS = OrderedList(
     "accounts",
     "Account",
     models.Account,
-    (Key("accounts_account.created_at", "timestamptz"),),
+    (OrderKey("accounts_account.created_at", "timestamptz"),),
 )
-STATUS_HISTORY = List(
+STATUS_HISTORY = OrderedList(
     "statusHistory",
     "AccountStatusChange",
     models.AccountStatusChange,
-    (Key("accounts_accountstatuschange.number", "bigint"),),
+    (OrderKey("accounts_accountstatuschange.number", "bigint"),),
     parent="account_id",
 )
 REASON_LENGTH = 500
@@ -192,7 +192,7 @@ class UpdateAccountStatusPayload(graphene.ObjectType):
 
 
 class Change:
-    """What a change has come to; the account is read as far as it is selected."""
+    """The result of updateAccountStatus; the account is read only where selected."""
 
     def __init__(self, account, previous_status):
         self.account_id = str(account.id)
@@ -201,7 +201,7 @@ class Change:
 
 
 def check_update(context, input):
-    """Refuse what could never be carried out, before the idempotency key is claimed."""
+    """Refuse what can never succeed before the idempotency key is claimed."""
     check_scope(context.caller, Scope.ACCOUNTS_WRITE)
     reason = input.get("reason")
     if reason and len(reason) > REASON_LENGTH:

@@ -1,4 +1,4 @@
-"""Who is asking, and what the caller's budget holds."""
+"""The caller, and the caller's budget."""
 
 import graphene
 

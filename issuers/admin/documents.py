@@ -4,9 +4,7 @@ from django import forms
 from django.contrib import admin
 from django.utils.html import format_html
 
-from issuers.models import (
-    Document,
-)
+from issuers.models import Document
 
 
 class DocumentForm(forms.ModelForm):
@@ -18,7 +16,7 @@ class DocumentForm(forms.ModelForm):
 
     def clean_file(self):
         file = self.cleaned_data["file"]
-        # Refuses before an oversized file is read into memory.
+        # Refuse an oversized file before reading it into memory.
         if file.size > Document.MAX_BYTES:
             raise forms.ValidationError(
                 f"{file.name} has {file.size} bytes; "

@@ -3,10 +3,7 @@
 from django.contrib import admin
 from django.db.models.functions import Collate, Lower
 
-from issuers.models import (
-    Issuer,
-    IssuerGrant,
-)
+from issuers.models import Issuer, IssuerGrant
 from partnerapi.core.backoffice import SECURE_ADDRESSES, ProtectedAdmin
 
 

@@ -14,7 +14,7 @@ from partnerapi.core.backoffice import PrefixSearchAdmin, ProtectedAdmin, confir
 from partnerapi.core.lock_waits import LockTimeout
 
 MOST_LINES = 500
-"""More fields than Django reads of a form, and more work than a request should be."""
+"""Django reads no more fields of a form, and a request should do no more work."""
 
 
 class LegacyShareholderForm(forms.ModelForm):
@@ -72,7 +72,7 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
 
     @admin.action(description="Mark DELIVERED", permissions=["change"])
     def mark_delivered(self, request, queryset):
-        """Show what will happen; once it is confirmed, deliver the lines shown."""
+        """Ask first; when staff confirm, deliver the selected lines."""
         if (count := queryset.count()) > MOST_LINES:
             reason = (
                 f"{count:,} lines are selected; at most {MOST_LINES} are delivered "

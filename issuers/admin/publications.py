@@ -3,10 +3,7 @@
 from django.contrib import admin
 from django.utils import timezone
 
-from issuers.models import (
-    Article,
-    IssuerFinancialData,
-)
+from issuers.models import Article, IssuerFinancialData
 from partnerapi.core.backoffice import SECURE_ADDRESSES
 
 

@@ -12,7 +12,7 @@ LAST = 20
 
 @admin.register(Token)
 class TokenAdmin(ProtectedAdmin):
-    """Units and prices are recorded by commands, which ask for who and why."""
+    """Commands record units and prices, because they ask who does it and why."""
 
     protection = "A token stays: capitalization tables of the past list it."
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from django.db import transaction
 
 from issuers.models import IndustryClassificationBenchmark
-from partnerapi.core.csv_tables import Problem, Row, Table, WrongFileError, read_table
+from partnerapi.core.csv_tables import CsvRow, CsvTable, read_table
+from partnerapi.core.problems import Problem, WrongFileError
 from partnerapi.core.uuids import derived_uuid7
 
 PACKAGED_FILE = Path(__file__).parent.parent / "data" / "icb.csv"
-# The current edition's start. A subsector has one id in every installation.
+# The start of the current edition: a subsector has the same id in every installation.
 EDITION = datetime(2021, 3, 22, tzinfo=UTC)
 
 LEVELS = {"industry": 2, "supersector": 4, "sector": 6, "subsector": 8}
@@ -30,17 +31,17 @@ class ClassificationChanges:
 
 
 def import_classification(content: bytes, *, dry_run: bool) -> ClassificationChanges:
-    """Make the stored classification say what the file says, in one transaction.
+    """Make the stored classification equal to the file, in one transaction.
 
-    A stored subsector that the file lacks stays: issuers may stand in it.
+    A stored subsector that the file lacks stays: issuers may have it.
 
     Raises:
-        WrongFileError: naming every line, field and rule; nothing was changed.
+        WrongFileError: it names every line, field and rule; nothing was changed.
     """
     table = read_table(content, required=FIELDS)
     problems = [*table.problems, *wrong_values(table), *contradictions(table)]
     if problems:
-        raise WrongFileError(sorted(problems, key=lambda problem: problem.line))
+        raise WrongFileError(problems)
 
     with transaction.atomic():
         stored = {
@@ -74,7 +75,7 @@ def new_entry(values: dict[str, str]) -> IndustryClassificationBenchmark:
     return IndustryClassificationBenchmark(id=id, **values)
 
 
-def wrong_values(table: Table) -> list[Problem]:
+def wrong_values(table: CsvTable) -> list[Problem]:
     return [
         Problem(row.line, field, rule)
         for row in table.rows
@@ -104,10 +105,10 @@ def broken_rules(values: dict[str, str]) -> list[tuple[str, str]]:
     return broken
 
 
-def contradictions(table: Table) -> list[Problem]:
-    """Subsector codes that occur twice, and codes that are named in two ways."""
+def contradictions(table: CsvTable) -> list[Problem]:
+    """Subsector codes that occur twice, and codes that have two names."""
     problems = []
-    first: dict[str, Row] = {}
+    first: dict[str, CsvRow] = {}
     for row in table.rows:
         code = row.values["subsector_code"]
         if code in first:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -18,7 +18,9 @@ from issuers.models import (
     Token,
     validate_isin,
 )
-from partnerapi.core.csv_tables import Problem, Row, WrongFileError, read_table
+from partnerapi.core.csv_tables import CsvRow, read_table
+from partnerapi.core.problems import Problem, WrongFileError
+from partnerapi.core.progress import Begin
 
 REQUIRED = ("name", "isin", "symbol", "country", "city")
 OPTIONAL = ("website", "sector", "industry")
@@ -46,7 +48,7 @@ class TakenSymbol:
 
 
 @dataclass(slots=True)
-class CompanyChanges:
+class IssuerChanges:
     created: int = 0
     updated: int = 0
     unchanged: int = 0
@@ -55,7 +57,7 @@ class CompanyChanges:
 
 
 class UniqueNames:
-    """Hands out names; a taken one gets a number from 2 on."""
+    """Gives out unique names; a name that is taken gets a number from 2 on."""
 
     def __init__(self, taken: Iterable[str], separator: str) -> None:
         self.taken = set(taken)
@@ -63,7 +65,7 @@ class UniqueNames:
         self.next_number: dict[str, int] = {}
 
     def claim(self, name: str, longest: int | None = None) -> str:
-        """`name`, or with a number; shortened so that both fit into `longest`."""
+        """`name`, with a number where it is taken; at most `longest` characters."""
         unique = name = shortened(name, longest)
         numbers = count(self.next_number.get(name, 2))
         while unique in self.taken:
@@ -77,43 +79,39 @@ class UniqueNames:
 
 
 def shortened(name: str, longest: int | None) -> str:
-    # A symbol, which has no `longest`, is what the file says to the last hyphen.
+    # A symbol has no `longest` and keeps even a last hyphen of the file's.
     return name if longest is None else name[:longest].rstrip("-")
 
 
-def import_companies(
-    content: bytes,
-    *,
-    dry_run: bool,
-    follow: Callable[[Sequence[list[Row]]], Iterable[list[Row]]],
-) -> CompanyChanges:
-    """Make an issuer, its owner and its token of each row, or bring them up to date.
+def import_issuers(content: bytes, begin: Begin, *, dry_run: bool) -> IssuerChanges:
+    """Create or update an issuer, its owner and its token for each row.
 
-    A company is known by its ISIN. Its slug stays once given, and so does a symbol
-    that got a number. `follow` is given the batches and yields them as they are done.
+    The ISIN says which company a row is of. A slug never changes, nor does a symbol
+    that got a number. `begin` is told how many rows there are to import.
 
     Raises:
-        WrongFileError: naming every line, field and rule; nothing was changed.
+        WrongFileError: it names every line, field and rule; nothing was changed.
     """
     table = read_table(content, REQUIRED, OPTIONAL)
     problems = table.problems + wrong_values(table.rows)
     if problems:
-        raise WrongFileError(sorted(problems, key=lambda problem: problem.line))
+        raise WrongFileError(problems)
 
-    changes = CompanyChanges(ignored_columns=table.ignored_columns)
-    batches = [table.rows[i : i + BATCH] for i in range(0, len(table.rows), BATCH)]
+    advance = begin("Importing", len(table.rows))
     with transaction.atomic():
-        register = Register()
-        for batch in follow(batches):
-            register.write(batch, changes)
-        if register.problems:
-            raise WrongFileError(register.problems)
+        importer = IssuerImporter(IssuerChanges(ignored_columns=table.ignored_columns))
+        for first in range(0, len(table.rows), BATCH):
+            batch = table.rows[first : first + BATCH]
+            importer.write(batch)
+            advance(len(batch))
+        if importer.problems:
+            raise WrongFileError(importer.problems)
         transaction.set_rollback(dry_run)
-    return changes
+    return importer.changes
 
 
-def wrong_values(rows: list[Row]) -> list[Problem]:
-    """Also brings codes to capitals, in which their standards write them."""
+def wrong_values(rows: list[CsvRow]) -> list[Problem]:
+    """The problems of the rows; writes their codes in capitals, as the standards do."""
     countries = set(Country.objects.values_list("code", flat=True))
     first_lines: dict[str, int] = {}
     problems = []
@@ -161,10 +159,11 @@ def broken_rules(values: dict[str, str], countries: set[str]) -> list[tuple[str,
     return broken
 
 
-class Register:
-    """What is stored already, and the names that are taken in it."""
+class IssuerImporter:
+    """Writes batches of rows; it knows the names that are taken, and counts changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, changes: IssuerChanges) -> None:
+        self.changes = changes
         self.slugs = UniqueNames(Issuer.objects.values_list("slug", flat=True), "-")
         self.symbols = UniqueNames(Token.objects.values_list("symbol", flat=True), ".")
         self.subsectors = {
@@ -173,8 +172,8 @@ class Register:
         }
         self.problems: list[Problem] = []
 
-    def write(self, batch: list[Row], changes: CompanyChanges) -> None:
-        """Write a batch in as many statements as any other; none after a problem."""
+    def write(self, batch: list[CsvRow]) -> None:
+        """Write a batch in a constant number of statements; in none after a problem."""
         isins = [row.values["isin"] for row in batch]
         stored = Token.objects.select_related("issuer__owner").in_bulk(
             isins, field_name="isin"
@@ -183,8 +182,8 @@ class Register:
         for row in batch:
             token = stored.get(row.values["isin"])
             if token is None:
-                new.append(self.new_token(row, changes))
-            elif self.bring_up_to_date(token, row, changes):
+                new.append(self.new_token(row))
+            elif self.update(token, row):
                 changed.append(token)
         if self.problems:
             return
@@ -198,11 +197,11 @@ class Register:
         User.objects.bulk_update(owners, ["company_name", "country", "city"])
         Issuer.objects.bulk_update(issuers, ISSUER_FIELDS)
         Token.objects.bulk_update(changed, ["name", "symbol"])
-        changes.created += len(new)
-        changes.updated += len(changed)
-        changes.unchanged += len(batch) - len(new) - len(changed)
+        self.changes.created += len(new)
+        self.changes.updated += len(changed)
+        self.changes.unchanged += len(batch) - len(new) - len(changed)
 
-    def new_token(self, row: Row, changes: CompanyChanges) -> Token:
+    def new_token(self, row: CsvRow) -> Token:
         values = row.values
         owner = User(
             type=User.Type.COMPANY,
@@ -225,14 +224,14 @@ class Register:
             issuer=issuer,
             name=values["name"],
             isin=values["isin"],
-            symbol=self.claim_symbol(row, changes),
+            symbol=self.claim_symbol(row),
         )
 
-    def bring_up_to_date(self, token: Token, row: Row, changes: CompanyChanges) -> bool:
-        """Whether anything differed; what the file leaves empty stays as stored."""
+    def update(self, token: Token, row: CsvRow) -> bool:
+        """Whether anything differed; an empty value of the file changes nothing."""
         values, issuer, owner = row.values, token.issuer, token.issuer.owner
         before = state_of(token)
-        # An owner whom staff have renamed or replaced is theirs to keep.
+        # Where staff have renamed or replaced the owner, theirs stays.
         if owner.company_name == issuer.trading_name:
             owner.company_name = values["name"]
             owner.country_id, owner.city = values["country"], values["city"]
@@ -245,14 +244,14 @@ class Register:
         if issuer.industry_classification_benchmark_id is None:
             issuer.industry_classification_benchmark = self.subsector(values)
         if not re.fullmatch(re.escape(values["symbol"]) + r"(\.\d+)?", token.symbol):
-            token.symbol = self.claim_symbol(row, changes)
+            token.symbol = self.claim_symbol(row)
         return state_of(token) != before
 
-    def claim_symbol(self, row: Row, changes: CompanyChanges) -> str:
+    def claim_symbol(self, row: CsvRow) -> str:
         asked = row.values["symbol"]
         given = self.symbols.claim(asked)
         if given != asked:
-            changes.taken_symbols.append(
+            self.changes.taken_symbols.append(
                 TakenSymbol(row.line, row.values["isin"], asked, given)
             )
         if len(given) > MAX_LENGTHS["symbol"]:
@@ -264,7 +263,7 @@ class Register:
     def subsector(
         self, values: dict[str, str]
     ) -> IndustryClassificationBenchmark | None:
-        # Other classifications share a few names; anything less would be a guess.
+        # Other classifications share a few names; a part of a name would be a guess.
         return self.subsectors.get(values.get("industry", ""))
 
 

@@ -1,4 +1,4 @@
-"""Legacy shares become tokens: once, all of a line or none of it.
+"""Delivers legacy shares as tokens: each line once, and whole.
 
 The entry's trigger marks the line DELIVERED.
 """
@@ -24,7 +24,7 @@ NO_TOKEN = "The line names no token of its issuer; choose one first."
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a line: delivered, skipped, or refused for a reason."""
+    """The result of a line: delivered, skipped, or refused for a reason."""
 
     shareholder_id: UUID
     is_delivered: bool = False
@@ -33,9 +33,9 @@ class Outcome:
 
 
 def deliver(ids: Sequence[UUID], source: str, actor: str) -> list[Outcome]:
-    """Deliver each line that can be; in one transaction, one outcome for each.
+    """Deliver each line that the rules allow, in one transaction; an outcome for each.
 
-    Rows are locked in the order of their keys, then the ledgers in that of theirs.
+    It locks lines in the order of their keys, then ledgers in the order of theirs.
     """
     with transaction.atomic():
         rows = {row.pk: row for row in locked(ids)}

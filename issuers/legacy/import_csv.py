@@ -1,4 +1,4 @@
-"""Imports capitalization tables from before the platform."""
+"""Imports capitalization tables from before the platform, as legacy shareholders."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -16,7 +16,8 @@ from issuers.legacy.models import (
     LegacyShareholderChange,
 )
 from issuers.models import Issuer, Token
-from partnerapi.core.csv_tables import Problem, Row, WrongFileError, read_table
+from partnerapi.core.csv_tables import CsvRow, read_table
+from partnerapi.core.problems import Problem, WrongFileError
 from partnerapi.core.times import from_rfc3339
 
 REQUIRED = ("reference", "token_symbol", "number_of_shares", "price_cents")
@@ -28,7 +29,7 @@ BATCH = 2_000
 
 
 @dataclass(slots=True)
-class Changes:
+class LegacyChanges:
     created: int = 0
     updated: int = 0
     unchanged: int = 0
@@ -38,7 +39,7 @@ class Changes:
 
 @dataclass(slots=True)
 class Known:
-    """What lines refer to, read once for all of them."""
+    """Users and tokens that the lines refer to; read once for all lines."""
 
     by_email: dict[str | None, Any]
     by_lei: dict[str | None, Any]
@@ -47,8 +48,8 @@ class Known:
 
 def import_legacy_shareholders(
     issuer: Issuer, file_name: str, content: bytes, actor: str, *, dry_run: bool
-) -> Changes:
-    """Write what a file says of an issuer's lines, all of it or nothing.
+) -> LegacyChanges:
+    """Write an issuer's lines as a file has them, all or none.
 
     Raises:
         WrongFileError: every problem of the file, by line, field and rule.
@@ -61,8 +62,8 @@ def import_legacy_shareholders(
         if LegacyImport.objects.filter(
             issuer=issuer, checksum_sha256=checksum
         ).exists():
-            return Changes(was_imported=True)
-        changes = Changes(ignored_columns=table.ignored_columns)
+            return LegacyChanges(was_imported=True)
+        changes = LegacyChanges(ignored_columns=table.ignored_columns)
         batch = LegacyImport.objects.create(
             issuer=issuer,
             file_name=file_name[:255],
@@ -72,14 +73,14 @@ def import_legacy_shareholders(
         problems += write(lines, batch, changes)
         problems += table.problems
         if problems:
-            raise WrongFileError(sorted(problems, key=lambda problem: problem.line))
+            raise WrongFileError(problems)
         transaction.set_rollback(dry_run)
     return changes
 
 
 def await_other_imports(issuer: Issuer) -> None:
-    """Let the later of two imports of an issuer see what the earlier one wrote."""
-    # Not by the issuer's row: to the end of an import, nobody could change that.
+    """Wait for other imports of the issuer, to see what they wrote."""
+    # Not the issuer's row: until the import ends, nobody could change that.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
@@ -88,9 +89,9 @@ def await_other_imports(issuer: Issuer) -> None:
 
 
 def read_lines(
-    rows: list[Row], issuer: Issuer
+    rows: list[CsvRow], issuer: Issuer
 ) -> tuple[list[tuple[int, dict[str, Any]]], list[Problem]]:
-    """The lines that can be read, each with its number, and what is wrong."""
+    """The lines without problems, each with its number; and the problems."""
     emails = {row.values.get("holder_email", "").lower() for row in rows} - {""}
     leis = {row.values.get("holder_lei", "").upper() for row in rows} - {""}
     known = Known(
@@ -114,7 +115,7 @@ def read_lines(
     return lines, problems
 
 
-def read_line(row: Row, known: Known, wrong: list[Problem]) -> dict[str, Any]:
+def read_line(row: CsvRow, known: Known, wrong: list[Problem]) -> dict[str, Any]:
     values = row.values
 
     def refuse(name: str, rule: str) -> None:
@@ -125,7 +126,7 @@ def read_line(row: Row, known: Known, wrong: list[Problem]) -> dict[str, Any]:
         if not text.isascii() or not text.isdecimal():
             refuse(name, f"{text!r} is not a whole number without signs or separators")
             return None
-        # So many digits are neither read nor repeated.
+        # Longer numbers are neither converted nor repeated in the message.
         if len(text) > MAX_DIGITS or not least <= int(text) <= MAX_INT:
             refuse(name, f"{text[:MAX_DIGITS]} is not from {least} to {MAX_INT}")
             return None
@@ -178,13 +179,13 @@ def read_holder(values: dict[str, str], known: Known, refuse: Any) -> Any:
 
 
 def write(
-    lines: list[tuple[int, dict[str, Any]]], batch: LegacyImport, changes: Changes
+    lines: list[tuple[int, dict[str, Any]]], batch: LegacyImport, changes: LegacyChanges
 ) -> list[Problem]:
-    """Create and update lines; what can not be changed is a problem."""
+    """Create and update lines; a problem for each DELIVERED one that differs."""
     references = [line["reference"] for _, line in lines]
     stored = {
         row.reference: row
-        # In the order of keys, as a delivery locks them.
+        # A delivery locks lines in the same order.
         for row in LegacyShareholder.objects.filter(
             issuer=batch.issuer, reference__in=references
         )
@@ -202,7 +203,7 @@ def write(
             )
             continue
         before = {
-            name: plain(getattr(row, name))
+            name: json_value(getattr(row, name))
             for name in COMPARED
             if name in line and getattr(row, name) != line[name]
         }
@@ -234,7 +235,7 @@ def write(
     return problems
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return value if isinstance(value, int) else str(value)

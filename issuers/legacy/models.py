@@ -1,4 +1,4 @@
-"""Legacy shareholders: lines from before the platform, until they are tokens."""
+"""Legacy shareholders: the lines of capitalization tables from before the platform."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ MAX_INT = 2**31 - 1
 
 
 class LegacyImport(models.Model):
-    """A file of legacy shareholders that was imported; the same file once."""
+    """An imported file of legacy shareholders; an issuer gets the same file once."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     issuer = models.ForeignKey(
@@ -43,7 +43,7 @@ class LegacyImport(models.Model):
 
 class LegacyShareholderQuerySet(models.QuerySet):
     def visible_to(self, caller: Caller | None):
-        """With the scope: the rows of issuers that the caller has a grant for."""
+        """Lines of issuers for which the caller has a grant; none without the scope."""
         if caller is None or Scope.SHAREHOLDERS_READ not in caller.scopes:
             return self.none()
         if caller.granted_issuers is None:
@@ -229,7 +229,7 @@ class DeliveryJob(models.Model):
 
 
 class DeliveryStep(models.Model):
-    """Lines that are delivered together. A row each: a step costs what is in it."""
+    """Lines that are delivered together; as a row, a step costs only its own lines."""
 
     job = models.ForeignKey(
         DeliveryJob, models.CASCADE, related_name="steps", db_index=False

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.core.management.base import CommandError
-from django.db import OperationalError, transaction
+from django.db import transaction
 
-from accounts.management.people import active_staff, user_named
+from accounts.management.people import active_staff, add_staff, user_named
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.errors import LedgerError
 from issuers.register.models import REASON_LENGTH
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core import lock_waits
+from partnerapi.core.commands import DryRunCommand
 
 TREASURY = "treasury"
 # A comma parts thousands, or 12,50 would be 1250.
 WHOLE = re.compile(r"[0-9]+|[0-9]{1,3}([_,][0-9]{3})+")
-DRY = " (dry run: nothing was written)"
 
 
 def reason_text(text: str) -> str:
@@ -35,18 +35,13 @@ def whole(text: str) -> int:
     return int(text.replace("_", "").replace(",", ""))
 
 
-class RegisterCommand(CommandWithExamples):
-    """Names a token, who does it and why, and may be tried with --dry-run."""
+class RegisterCommand(DryRunCommand):
+    """Names a token, who does it and why."""
 
     def add_arguments(self, parser):
         parser.add_argument("symbol", type=str.upper, help="the token's symbol")
         self.add_own_arguments(parser)
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who does it"
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="check everything, write nothing"
-        )
+        add_staff(parser)
 
     def add_own_arguments(self, parser):
         """Further arguments, between the symbol and --staff."""
@@ -81,22 +76,19 @@ def account_named(text: str, token: Token) -> int:
 
 @contextmanager
 def writing(dry_run: bool) -> Iterator[None]:
-    """One transaction, undone in a dry run; what the ledger refuses ends the command.
+    """One transaction, undone in a dry run; the ledger's refusal ends the command.
 
     Raises:
         CommandError
     """
     try:
-        with transaction.atomic():
+        with lock_waits.named(), transaction.atomic():
             yield
             transaction.set_rollback(dry_run)
     except LedgerError as error:
         raise CommandError(f"{error} Nothing was written.") from None
-    except OperationalError as error:
-        raise CommandError(
-            f"The register did not come free: {str(error).splitlines()[0]}. Nothing "
-            "was written; run this again."
-        ) from None
+    except lock_waits.LockTimeout as error:
+        raise CommandError(f"{error} Nothing was written; run this again.") from None
 
 
 def record_one(

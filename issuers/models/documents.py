@@ -1,4 +1,4 @@
-"""Files kept with their bytes."""
+"""Documents: files that are stored with their bytes."""
 
 import hashlib
 
@@ -11,7 +11,7 @@ from django.db.models.functions import Length, Now
 
 
 def sniff_content_type(content: bytes) -> str | None:
-    """The media type that the bytes show; None for what is not stored here."""
+    """The media type that the bytes show; None if documents of it are not stored."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):
@@ -25,7 +25,7 @@ def sniff_content_type(content: bytes) -> str | None:
 
 class DocumentQuerySet(models.QuerySet):
     def unsaved(self, name: str, content: bytes) -> "Document":
-        """A file under the type that its bytes show, not stored yet.
+        """A document with the media type that its bytes show, not stored yet.
 
         Raises:
             ValidationError: not a PNG, JPEG, WebP or PDF, or over the size limit.

@@ -1,4 +1,4 @@
-"""Issuers, and who may see what is private of them."""
+"""Issuers, and the grants of partners to see their private data."""
 
 import uuid_utils.compat as uuid
 from django.core.validators import RegexValidator

@@ -80,7 +80,7 @@ class IssuerFinancialData(models.Model):
 
 class ArticleQuerySet(models.QuerySet):
     def published(self):
-        """All whose time has come, by the database's clock; drafts have none."""
+        """Articles whose time has come by the database's clock; drafts have none."""
         return self.filter(published_at__lte=Now())
 
 
@@ -142,7 +142,7 @@ class Article(models.Model):
 
 
 def public_documents() -> models.QuerySet[Document]:
-    """What anybody may fetch: logos, and covers of published articles."""
+    """The documents that anybody may fetch: logos, and covers of published articles."""
     covers = Article.objects.published().filter(cover_image=OuterRef("pk"))
     logos = Issuer.objects.filter(company_logo=OuterRef("pk"))
     return Document.objects.filter(Q(Exists(logos)) | Q(Exists(covers)))

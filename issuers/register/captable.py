@@ -1,9 +1,9 @@
 """Capitalization tables of many issuers at one instant, in two statements.
 
-The first fixes the instant: it waits for writers in flight and notes, for each token,
-where its ledger stood and what a unit cost. Everything else is read as of the noted
-entry, by number, and what has a number never changes: so there is no torn table, and
-the same instant gives the same table for ever.
+The first fixes the instant: it waits for writers in flight and finds, for each token,
+the last entry of its ledger and the price of a unit. The second reads everything as of
+that entry, by number, and what has a number never changes. So no table is torn, and the
+same instant gives the same table for ever.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class CapitalizationTableTooLarge(PartnerAPIError):
 class CapitalizationTable:
     """An issuer's table at `date`, an instant as PostgreSQL's text in UTC.
 
-    `holders` is None unless it was asked for; where they are too many, it is the
+    `holders` is None where nobody asked for them; where they are too many, it is the
     error that says so.
     """
 
@@ -52,12 +52,12 @@ def capitalization_tables(
 ) -> list[CapitalizationTable]:
     """One table for each issuer, in order, all at the same instant.
 
-    `at` None means now; an instant to come is answered as now.
+    `at` None means now, and so does an instant in the future.
 
     Raises:
         RequestTimeout: a writer holds one of the ledgers for too long.
     """
-    date, summaries = note(issuer_ids, at)
+    date, summaries = tokens_as_of(issuer_ids, at)
     if not with_holders:
         return [CapitalizationTable(date, tokens) for tokens in summaries]
     holders: list[Any] = [Holders([], []) for _ in issuer_ids]
@@ -76,12 +76,12 @@ def capitalization_tables(
     ]
 
 
-def note(
+def tokens_as_of(
     issuer_ids: Sequence[str], at: datetime | None
 ) -> tuple[str, list[list[TokenSummary]]]:
-    """The instant, and each issuer's tokens as they stood then, by creation."""
+    """The instant, and each issuer's tokens as of it, in the order of creation."""
     try:
-        rows = fetch(NOTE, [issuer_ids, at], tuple)
+        rows = fetch(AS_OF, [issuer_ids, at], tuple)
     except OperationalError as error:
         if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
             raise RequestTimeout(
@@ -113,7 +113,7 @@ def too_much(name: str) -> CapitalizationTableTooLarge:
     )
 
 
-NOTE = """
+AS_OF = """
     SELECT noted_at::text, issuer_place, noted_token::text, noted_price,
         noted_held::text, noted_supply::text, noted_holders, noted_seq,
         noted_last_seq, noted_last_holders

@@ -1,7 +1,7 @@
-"""What a capitalization table says of tokens and of holders, these as columns.
+"""The tokens of a capitalization table, and its holders as columns.
 
 A register may have a million holders, and a million objects take longer to make than
-to read: so a holder's row, and each column, is made when it is looked at.
+to read. So a holder's row, and each column, is made when somebody reads it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class TokenSummary:
-    """A token as it stood: units held by holders, all units, and the noted entry.
+    """A token as of entry `seq`: the units that holders held, and all units.
 
-    `seq` is the entry; `last_seq` and `last_holder_count` are how the ledger itself
-    stood when it was noted.
+    `last_seq` and `last_holder_count` are the ledger's own at the time of reading.
     """
 
     token_id: str
@@ -39,7 +38,7 @@ class TokenSummary:
 
 
 class TokenBalance(NamedTuple):
-    """Units of a token that somebody holds; price and value in euro cents."""
+    """A holder's units of a token; price and value in euro cents."""
 
     token_id: str
     balance: int
@@ -120,7 +119,7 @@ class Holders:
         return rows
 
     def summed(self, columns: Iterable[Iterable[int]]) -> list[int]:
-        """One number for each holder, from those that each holding has of its own."""
+        """The sum, for each holder, of the holdings' columns."""
         sums = [0] * len(self.user_ids)
         for holding, column in zip(self.holdings, columns, strict=True):
             for place, number in zip(holding.places, column, strict=True):

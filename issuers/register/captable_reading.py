@@ -1,4 +1,4 @@
-"""Reads who held the tokens of capitalization tables, as of their noted entries."""
+"""Reads who held the tokens of capitalization tables, as of an entry of each."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -12,7 +12,7 @@ from issuers.register.captable_columns import Holders, Holding, TokenSummary
 from partnerapi.core.database import fetch
 
 MANY = 50_000
-"""Of more holders, the balances are joined and sorted in memory."""
+"""With more holders, PostgreSQL joins and sorts the balances in memory."""
 LOOK_UP, SORT = 32, 8
 """What it costs to look up an account's balance, and to read and sort a posting."""
 
@@ -20,34 +20,34 @@ LOOK_UP, SORT = 32, 8
 def read_holders(
     places: Sequence[int], summaries: Sequence[Sequence[TokenSummary]]
 ) -> Iterator[tuple[int, Holders]]:
-    """For each of the places in `summaries` its holders, in one statement."""
-    noted = [
+    """The holders at each of the places in `summaries`; one statement."""
+    as_of = [
         (place, number, token)
         for place in places
         for number, token in enumerate(summaries[place])
         if token.holder_count
     ]
-    if not noted:
+    if not as_of:
         return
-    tokens = [token for *_, token in noted]
+    tokens = [token for *_, token in as_of]
     ways = [cheapest_way(token) for token in tokens]
     many = sum(token.holder_count for token in tokens) > MANY
-    if len(noted) == 1:
+    if len(as_of) == 1:
         [token], [way] = tokens, ways
         balances = WAYS[way].format(accounts=ACCOUNTS[many])
         statement = ONE.format(balances=balances, order=ORDERS[token.price > 0])
         arguments: list[Any] = [token.token_id, token.seq]
     else:
         # A holder's value is a sum where some issuer has more than one token.
-        value = VALUES[len(noted) > len(places)]
+        value = VALUES[len(as_of) > len(places)]
         branches = [
             BRANCH.format(way=way, balances=WAYS[way]) for way in sorted(set(ways))
         ]
         balances = "UNION ALL".join(branches).format(accounts=ACCOUNTS[many])
         statement = SEVERAL.format(balances=balances, value=value)
         arguments = [
-            [place for place, *_ in noted],
-            [number for _, number, _ in noted],
+            [place for place, *_ in as_of],
+            [number for _, number, _ in as_of],
             [token.token_id for token in tokens],
             [token.seq for token in tokens],
             [token.price for token in tokens],
@@ -59,7 +59,7 @@ def read_holders(
             rows = fetch(statement, arguments, tuple)
     else:
         rows = fetch(statement, arguments, tuple)
-    if len(noted) == 1:
+    if len(as_of) == 1:
         yield places[0], one_token(tokens[0], *rows[0])
         return
     for place, group in groupby(rows, itemgetter(0)):
@@ -67,7 +67,7 @@ def read_holders(
 
 
 class Way(StrEnum):
-    """From where balances as of an entry are read."""
+    """Where balances as of an entry are read from."""
 
     PRESENT = "PRESENT"
     EVERY_POSTING = "EVERY_POSTING"
@@ -75,7 +75,7 @@ class Way(StrEnum):
 
 
 def cheapest_way(token: TokenSummary) -> Way:
-    """Costs are counted in postings that an index-only scan passes over."""
+    """Counts costs in postings that an index-only scan passes over."""
     accounts = max(token.holder_count, token.last_holder_count)
     changed = min(2 * (token.last_seq - token.seq), accounts)
     costs = {
@@ -87,7 +87,7 @@ def cheapest_way(token: TokenSummary) -> Way:
 
 
 def one_token(token: TokenSummary, balances: str, users: str) -> Holders:
-    """The holders of one token, of columns as text, by value."""
+    """The holders of one token by value; the columns come as text."""
     texts, user_ids = balances.split(","), users.split(",")
     if token.price:
         sort_ties(texts, user_ids)
@@ -96,7 +96,7 @@ def one_token(token: TokenSummary, balances: str, users: str) -> Holders:
 
 
 def sort_ties(sorted_column: Sequence[str], column: list[str]) -> None:
-    """Sort the second column where the first, which is sorted already, is equal."""
+    """Sort the second column within equal values of the first, which is sorted."""
     start = 0
     for _, group in groupby(sorted_column):
         end = start + len(list(group))
@@ -108,7 +108,7 @@ def sort_ties(sorted_column: Sequence[str], column: list[str]) -> None:
 def several_tokens(
     tokens: Sequence[TokenSummary], rows: Iterable[tuple[int, int, str, str]]
 ) -> Holders:
-    """The holders of rows that come holder by holder, each with a token's number."""
+    """The holders, from rows that come holder by holder, each with a token's number."""
     user_ids: list[str] = []
     columns: list[tuple[list[int], list[int]]] = [([], []) for _ in tokens]
     for _, number, user_id, balance in rows:
@@ -127,8 +127,8 @@ def several_tokens(
     )
 
 
-# On the disk it would take twice as long. Balances come in the order of their
-# accounts, and merge. Workers would each read all of them.
+# On the disk it would take twice as long. Balances come in the order of their accounts,
+# so a merge suffices. Parallel workers would each read all of them.
 IN_MEMORY = """
     SELECT set_config('work_mem', '256MB', TRUE), set_config('jit', 'off', TRUE),
         set_config('enable_hashjoin', 'off', TRUE),

@@ -1,4 +1,4 @@
-"""Why the ledger refuses an entry. Staff and operators meet these, partners never."""
+"""Why the ledger refuses an entry. Staff and operators read these, partners never."""
 
 from datetime import datetime
 
@@ -25,13 +25,13 @@ class AmountNotPositive(LedgerError):
 
 
 class AccountNotAllowed(LedgerError):
-    """This kind of entry does not go from, or to, such an account."""
+    """This kind of entry does not go from, or to, this kind of account."""
 
     code = "ACCOUNT_NOT_ALLOWED"
 
 
 class InsufficientBalance(LedgerError):
-    """An account has fewer units than are to leave it; `missing` says by how much."""
+    """An account has fewer units than the entry takes; `missing` is the difference."""
 
     code = "INSUFFICIENT_BALANCE"
 
@@ -97,7 +97,7 @@ class NotReversible(LedgerError):
 
 
 class TokenNotEmpty(LedgerError):
-    """A history is imported into a token that has entries, prices, or is open."""
+    """A history goes only into a token without entries and prices, never opened."""
 
     code = "TOKEN_NOT_EMPTY"
 

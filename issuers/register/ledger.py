@@ -1,14 +1,14 @@
 """Writes the register; nothing else does.
 
 A writer locks the heads of its tokens, in the order of their ids, and reads the clock
-only then: times never run backwards, and whoever reads the register at an instant
-waits for the writers that may still enter something before it. How accounts stand is
-known under the lock, so a batch of any length is checked here, entry by entry, and
-written in a constant number of statements. The database checks it again.
+only then. So times never run backwards, and a reader of an instant waits for the
+writers that may still enter something before it. Under the lock the writer knows all
+balances: it checks a batch of any length here, entry by entry, and writes it in a
+constant number of statements. The database checks it again.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice
 from uuid import UUID
@@ -29,7 +29,16 @@ from issuers.register.models import (
     LedgerTransaction,
     TokenPrice,
 )
-from issuers.register.writer import TREASURY, Book, Entry, Kind, Price, Recorded, Writer
+from issuers.register.writer import (
+    TREASURY,
+    Entry,
+    Kind,
+    LockedLedger,
+    Price,
+    Recorded,
+    Writer,
+)
+from partnerapi.core.progress import Advance
 
 logger = logging.getLogger(__name__)
 
@@ -39,11 +48,11 @@ HISTORY_BATCH = 5_000
 def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
     """Enter a batch in its order, all of it or nothing, at the present instant.
 
-    `actor` is who does it: a login or an e-mail address. Entries of one token have
-    one time. A transaction around this one holds the tokens' ledgers until it ends.
+    `actor` is who does it: a login or an e-mail address. Entries of one token have one
+    time. An enclosing transaction keeps the tokens' ledgers locked until it ends.
 
     Raises:
-        LedgerError: the rule that the first refused entry breaks.
+        LedgerError: a rule that an entry breaks; the first one.
     """
     entries = list(entries)
     if not entries:
@@ -52,7 +61,7 @@ def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
         writer = Writer((entry.token_id for entry in entries), actor)
         writer.load(entries)
         check_reversals(writer, entries)
-        at = {key: book.now for key, book in writer.books.items()}
+        at = {key: locked.now for key, locked in writer.ledgers.items()}
         recorded = [writer.enter(entry, at[entry.token_id]) for entry in entries]
         writer.open()
         writer.flush()
@@ -60,7 +69,7 @@ def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
 
 
 def record_each(entries: Sequence[Entry], actor: str) -> list[Recorded | LedgerError]:
-    """Enter those of a batch that the rules allow; for each what came of it."""
+    """Enter those of a batch that the rules allow; the result, or refusal, of each."""
     if not entries:
         return []
     with transaction.atomic():
@@ -85,7 +94,7 @@ class DryRun:
     def record_each(self, entries: Sequence[Entry]) -> list[Recorded | LedgerError]:
         """What would come of each."""
         with transaction.atomic():
-            self.writer.hold(entry.token_id for entry in entries)
+            self.writer.lock(entry.token_id for entry in entries)
             results = enter_each(self.writer, entries)
         self.writer.discard()
         return results
@@ -98,7 +107,7 @@ def enter_each(
     writer.load(entries)
     for entry in entries:
         try:
-            results.append(writer.enter(entry, writer.books[entry.token_id].now))
+            results.append(writer.enter(entry, writer.ledgers[entry.token_id].now))
         except LedgerError as error:
             results.append(error)
     return results
@@ -107,8 +116,8 @@ def enter_each(
 def set_price(token_id: UUID, price_cents: int, source: str, actor: str) -> Recorded:
     """Let a unit cost this many euro cents from the present instant on.
 
-    Nothing is rolled back where the price is refused: a transaction around this one
-    goes on, but holds the token's ledger until it ends.
+    A refusal rolls nothing back: an enclosing transaction can go on, but keeps the
+    token's ledger locked until it ends.
 
     Raises:
         LedgerError: a negative price, or one at which the supply is worth too much.
@@ -120,13 +129,13 @@ def set_price(token_id: UUID, price_cents: int, source: str, actor: str) -> Reco
 
 
 def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerError]:
-    """Record each price that the rules allow; for each, in order, what came of it.
+    """Record each price that the rules allow; the result, or refusal, of each in order.
 
     Prices of one token have one time, the present instant, and the last one holds. A
-    refused price is returned, not raised, so that what it comes from (trades) is
-    recorded all the same. One call writes any number of prices, of any tokens, in as
-    many statements as one; who calls it twice in a transaction may meet a deadlock
-    with another writer, unless the tokens come in the order of their ids.
+    refusal is returned, not raised, so that the trade behind the price is recorded all
+    the same. One call writes any number of prices, of any tokens, in as many statements
+    as one price. Two calls in one transaction may meet a deadlock with another writer,
+    unless the tokens come in the order of their ids.
 
     Raises:
         UnknownToken: one of the tokens does not exist; nothing is recorded then.
@@ -139,11 +148,11 @@ def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerErr
         writer = Writer((price.token_id for price in prices), actor)
         for price in prices:
             try:
-                results.append(writer.price(price, writer.books[price.token_id].now))
+                results.append(writer.price(price, writer.ledgers[price.token_id].now))
             except LedgerError as error:
                 results.append(error)
                 if price.source == TokenPrice.Source.TRADE:
-                    # Nobody waits for the answer to a trade as for one's own input.
+                    # No person sees the refusal of a trade's price; the log tells it.
                     logger.error(UNPRICED, error)
         writer.open()
         writer.flush()
@@ -161,28 +170,27 @@ def write_history(
     token_ids: Iterable[UUID],
     events: Iterable[Entry | Price],
     actor: str,
-    follow: Callable[[int], object] = lambda done: None,
+    advance: Advance = lambda done: None,
 ) -> int:
-    """Write what happened before a token came here; how many events there were.
+    """Write what happened before tokens came here; how many events there were.
 
-    The tokens must be empty: no entry, no price, never opened. `events` are theirs
-    alone, each with its time `at`: not before the token's creation nor before the
-    event ahead of it of the same token, and not in the future. They are read
-    once, in batches, so they may be a generator; accounts come from
-    `holder_accounts` and `treasury`. All is one transaction, after which the tokens
-    are open and their times the clock's. `follow` is told how many events each
-    batch had.
+    The tokens must be empty: no entry, no price, never opened. Each of the `events` is
+    of one of them and has a time `at`: not before the token's creation, not before its
+    last event, not in the future. They are read once, in batches, so they may be a
+    generator; accounts come from `holder_accounts` and `treasury`. All is one
+    transaction, after which the tokens are open and the clock gives their times.
+    `advance` is told how many events each batch had.
 
     Raises:
-        LedgerError: what the first refused event breaks; nothing is written then.
+        LedgerError: a rule that an event breaks; nothing is written then.
     """
     written = 0
     with transaction.atomic():
         writer = Writer(token_ids, actor)
-        for book in writer.books.values():
-            if book.is_open or book.seq or book.last_price:
-                raise TokenNotEmpty(book.symbol)
-            book.last_at = book.created_at
+        for locked in writer.ledgers.values():
+            if locked.is_open or locked.seq or locked.last_price:
+                raise TokenNotEmpty(locked.symbol)
+            locked.last_at = locked.created_at
         with connection.cursor() as cursor:
             cursor.execute(OPENED_AT_THE_END)
         remaining = iter(events)
@@ -191,14 +199,14 @@ def write_history(
             entries = [event for event in batch if isinstance(event, Entry)]
             writer.load(entries)
             for event in batch:
-                at = check_time(writer.books[event.token_id], event)
+                at = check_time(writer.ledgers[event.token_id], event)
                 if isinstance(event, Entry):
                     writer.enter(event, at)
                 else:
                     writer.price(event, at)
             writer.flush()
             written += len(batch)
-            follow(len(batch))
+            advance(len(batch))
         writer.open()
     return written
 
@@ -210,30 +218,33 @@ OPENED_AT_THE_END = "SET CONSTRAINTS register_keep_open DEFERRED"
 
 def check_known(writer: Writer, events: Iterable[Entry | Price]) -> None:
     for event in events:
-        if event.token_id not in writer.books:
+        if event.token_id not in writer.ledgers:
             raise UnknownToken(
-                f"The history holds token {event.token_id}, which it was not to be of."
+                f"An event is of token {event.token_id}, which the history does not "
+                "name."
             )
 
 
-def check_time(book: Book, event: Entry | Price) -> datetime:
-    at, now = event.at, book.clock
+def check_time(locked: LockedLedger, event: Entry | Price) -> datetime:
+    at, now = event.at, locked.clock
     if at is None or at > now:
-        raise TimeRefused(f"An event of {book.symbol} has the time {at}; now is {now}.")
-    if book.last_at is not None and at < book.last_at:
         raise TimeRefused(
-            f"An event of {book.symbol} at {at} comes after one, or the token's "
-            f"creation, at {book.last_at}; sort them by time."
+            f"An event of {locked.symbol} has the time {at}; now is {now}."
+        )
+    if locked.last_at is not None and at < locked.last_at:
+        raise TimeRefused(
+            f"An event of {locked.symbol} at {at} comes after one, or the token's "
+            f"creation, at {locked.last_at}; sort them by time."
         )
     return at
 
 
 def check_reversals(writer: Writer, entries: Iterable[Entry]) -> None:
-    """Let a reversal only undo, whole and once, an entry that is none itself."""
+    """Let a reversal undo an entry whole and once; a reversal is not undone."""
     for entry in entries:
         if entry.kind != Kind.REVERSAL:
             continue
-        symbol = writer.books[entry.token_id].symbol
+        symbol = writer.ledgers[entry.token_id].symbol
         undone = LedgerTransaction.objects.filter(
             token=entry.token_id, seq=entry.reverses or 0
         ).first()
@@ -268,7 +279,7 @@ def reversal_of(undone: LedgerTransaction, reason: str) -> Entry:
 
 
 def treasury(issuer: Issuer) -> int:
-    """The ledger account of the issuer's treasury; made when it is first asked for."""
+    """The ledger account of the issuer's treasury; the first call opens it."""
     account, _ = LedgerAccount.objects.get_or_create(
         issuer=issuer, defaults={"kind": TREASURY}
     )
@@ -276,7 +287,7 @@ def treasury(issuer: Issuer) -> int:
 
 
 def holder_accounts(user_ids: Iterable[UUID]) -> dict[UUID, int]:
-    """The ledger accounts of users, by the user; made, with profiles, where missing."""
+    """The ledger accounts of users, by user; opens missing ones, with profiles."""
     wanted = sorted(set(user_ids))
     found = dict(
         LedgerAccount.objects.filter(user__in=wanted).values_list("user_id", "id")
@@ -300,7 +311,7 @@ def holder_accounts(user_ids: Iterable[UUID]) -> dict[UUID, int]:
     return found
 
 
-# Locked, or a profile that is given to another user meanwhile would keep the old one.
+# The lock keeps a profile from going to another user while its account is opened.
 OPEN_ACCOUNTS = """
     INSERT INTO issuers_ledgeraccount (kind, holder_id, user_id)
     SELECT 'HOLDER', id, user_id FROM accounts_userholder

@@ -1,9 +1,9 @@
 """The register: who holds how many units of a token, and what a unit costs.
 
-Transactions and prices are written by `ledger`, and are for ever: triggers, made in the
-migrations, refuse to change or remove them, and demand that they are numbered without
-gaps in the order of their times. From a transaction the triggers write its postings,
-the holders' balances and the token's head; nobody else may.
+Only `ledger` writes transactions and prices, and they are for ever: triggers, made in
+the migrations, refuse to change or remove them, and demand that they are numbered
+without gaps in the order of their times. From a transaction the triggers write its
+postings, the holders' balances and the token's head; nobody else may.
 """
 
 from django.db import models
@@ -108,11 +108,11 @@ class LedgerAccount(models.Model):
 
 
 class TokenLedgerHead(models.Model):
-    """Where a token's ledger stands; its row's lock is the right to write.
+    """The state of a token's ledger; the lock of its row is the right to write.
 
     Every token has one from its first moment. `held` and `holder_count` leave the
-    treasury out. Until `is_open`, a history with times of its own may be imported,
-    whose entries and prices may come in turns that are not those of their times.
+    treasury out. Before `is_open`, a history with times of its own may be imported, and
+    its entries and prices need not come in the order of their times.
     """
 
     token = models.OneToOneField(
@@ -173,7 +173,7 @@ class TokenLedgerHead(models.Model):
 
 
 class LedgerTransaction(models.Model):
-    """Units that were made, moved or destroyed, and how the token stood afterwards."""
+    """A movement of units: made, moved or destroyed; and the token's state after it."""
 
     class Kind(models.TextChoices):
         MINT = "MINT", "Mint"
@@ -305,7 +305,7 @@ class LedgerPosting(models.Model):
 
 class HolderBalanceQuerySet(models.QuerySet):
     def visible_to(self, caller: Caller | None):
-        """With the scope: balances of tokens whose issuer it has a grant for."""
+        """Balances of granted issuers' tokens; none without the scope."""
         if caller is None or Scope.CAPTABLE_READ not in caller.scopes:
             return self.none()
         if caller.granted_issuers is None:

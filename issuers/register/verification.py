@@ -1,7 +1,7 @@
-"""What must be true of the register, each as one SQL statement.
+"""What must be true of the register, each rule as one SQL statement.
 
-A statement gives a figure, how many things it compared or the number that it found,
-and how many breaches.
+A statement gives a figure (how many things it compared, or the number that it found)
+and how many breaches there are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ class Finding:
 
 
 def verify() -> Iterator[Finding]:
-    """Check every invariant, all of them in one statement: so they see one state.
+    """Check every invariant; in one statement, so that all see one state.
 
     Then the guards, each difference from their list in a sentence.
     """

@@ -1,6 +1,6 @@
-"""The books that a writer of the register holds: locked heads, checked entries.
+"""Locks tokens' ledgers, checks entries and prices against them, and writes them.
 
-Only `ledger` uses a Writer; what it enters here is written by `flush`, in a constant
+Only `ledger` uses a Writer. Its `flush` writes any number of entries in a constant
 number of statements.
 """
 
@@ -51,10 +51,10 @@ ALLOWED: dict[str, tuple[set[str | None], set[str | None]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Units to be made, moved or destroyed.
+    """A movement of units: it makes, moves or destroys them.
 
     `source` and `target` are ids of ledger accounts; None where units are made or
-    destroyed. `at` is for `write_history` only.
+    destroyed. Only `write_history` takes an `at`.
     """
 
     token_id: UUID
@@ -70,7 +70,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A price to be recorded, in euro cents; `at` is for `write_history` only."""
+    """The price of a unit, euro cents; only `write_history` takes an `at`."""
 
     token_id: UUID
     price_cents: int
@@ -79,7 +79,7 @@ class Price:
 
 
 class Recorded(NamedTuple):
-    """Where an entry or a price came to stand: its number and the time it has."""
+    """An entry or a price that was recorded: its number in the ledger, and its time."""
 
     token_id: UUID
     number: int
@@ -87,8 +87,8 @@ class Recorded(NamedTuple):
 
 
 @dataclass(slots=True)
-class Book:
-    """A token as its writer sees it under the lock; follows each entry."""
+class LockedLedger:
+    """A token's ledger under the writer's lock, as the entries so far leave it."""
 
     token_id: UUID
     symbol: str
@@ -130,77 +130,79 @@ class Book:
 
 
 class Writer:
-    """The tokens whose heads this transaction has locked, and what it is to write."""
+    """The ledgers that this transaction has locked, and the rows that it will write."""
 
     def __init__(self, token_ids: Iterable[UUID], actor: str) -> None:
-        self.books: dict[UUID, Book] = {}
-        self.hold(token_ids)
+        self.ledgers: dict[UUID, LockedLedger] = {}
+        self.lock(token_ids)
         self.actor = actor
-        # Kind, issuer and name of each account that was met.
+        # Kind, issuer and name, by account.
         self.accounts: dict[int, tuple[str, UUID | None, str]] = {}
         self.transactions: list[Sequence[Any]] = []
         self.prices: list[Sequence[Any]] = []
 
-    def hold(self, token_ids: Iterable[UUID]) -> None:
-        """Lock the heads of those tokens that are not among the books yet."""
-        if new := set(token_ids) - self.books.keys():
-            self.books |= {book.token_id: book for book in lock_books(new)}
+    def lock(self, token_ids: Iterable[UUID]) -> None:
+        """Lock those ledgers that are not locked yet."""
+        if new := set(token_ids) - self.ledgers.keys():
+            self.ledgers |= {ledger.token_id: ledger for ledger in lock_ledgers(new)}
 
     def load(self, entries: Iterable[Entry]) -> None:
-        """Learn how the entries' accounts stand."""
+        """Read the balances of the entries' accounts."""
         pairs = {
             (entry.token_id, account)
             for entry in entries
             for account in (entry.source, entry.target)
             if account is not None
-            and account not in self.books[entry.token_id].balances
+            and account not in self.ledgers[entry.token_id].balances
         }
         tokens, accounts = [t for t, _ in pairs], [a for _, a in pairs]
         with connection.cursor() as cursor:
-            cursor.execute(STANDING, [tokens, accounts])
+            cursor.execute(ACCOUNT_STATES, [tokens, accounts])
             rows = cursor.fetchall()
         for token_id, account, kind, issuer_id, name, balance in rows:
             if kind is not None:
-                self.books[token_id].balances[account] = int(balance)
+                self.ledgers[token_id].balances[account] = int(balance)
                 self.accounts[account] = (kind, issuer_id, name)
 
     def enter(self, entry: Entry, at: datetime) -> Recorded:
-        """Check an entry against the books, and have it written by `flush`.
+        """Check an entry against the ledger; `flush` will write it.
 
         Raises:
             LedgerError: the rule that it breaks.
         """
-        book = self.books[entry.token_id]
+        ledger = self.ledgers[entry.token_id]
         amount, source, target = entry.amount, entry.source, entry.target
         if amount <= 0:
-            raise AmountNotPositive(book.symbol, amount)
-        self.check_accounts(entry, book)
-        supply = book.supply + (source is None) * amount - (target is None) * amount
+            raise AmountNotPositive(ledger.symbol, amount)
+        self.check_accounts(entry, ledger)
+        supply = ledger.supply + (source is None) * amount - (target is None) * amount
         if source is None:
-            book.check_supply(supply)
-        elif book.balances[source] < amount:
+            ledger.check_supply(supply)
+        elif ledger.balances[source] < amount:
             name = self.accounts[source][2]
-            raise InsufficientBalance(name, book.symbol, book.balances[source], amount)
-        book.seq += 1
+            raise InsufficientBalance(
+                name, ledger.symbol, ledger.balances[source], amount
+            )
+        ledger.seq += 1
         for account, delta in ((source, -amount), (target, amount)):
             if account is None:
                 continue
-            before = book.balances[account]
-            after = book.balances[account] = before + delta
+            before = ledger.balances[account]
+            after = ledger.balances[account] = before + delta
             if self.accounts[account][0] == HOLDER:
-                book.held += delta
-                book.holders += (after > 0) - (before > 0)
-        book.supply, book.last_at = supply, at
+                ledger.held += delta
+                ledger.holders += (after > 0) - (before > 0)
+        ledger.supply, ledger.last_at = supply, at
         self.transactions.append(
             (
-                book.token_id, book.seq, entry.kind, source, target, amount, at,
-                supply, book.held, book.holders, self.actor, entry.reason,
+                ledger.token_id, ledger.seq, entry.kind, source, target, amount, at,
+                supply, ledger.held, ledger.holders, self.actor, entry.reason,
                 entry.legacy_shareholder_id, entry.reverses,
             )
         )  # fmt: skip
-        return Recorded(book.token_id, book.seq, at)
+        return Recorded(ledger.token_id, ledger.seq, at)
 
-    def check_accounts(self, entry: Entry, book: Book) -> None:
+    def check_accounts(self, entry: Entry, ledger: LockedLedger) -> None:
         for account, kinds, way in zip(
             (entry.source, entry.target), ALLOWED[entry.kind], ("from", "to"),
             strict=True,
@@ -212,28 +214,30 @@ class Writer:
             )
             if kind not in kinds:
                 raise AccountNotAllowed(
-                    f"{entry.kind} of {book.symbol} can not go {way} {name}: it goes "
+                    f"{entry.kind} of {ledger.symbol} can not go {way} {name}: it goes "
                     f"{way} {' or '.join(PLACES[k] for k in PLACES if k in kinds)}."
                 )
-            if issuer_id is not None and issuer_id != book.issuer_id:
-                raise AccountNotAllowed(f"{name} is not the treasury of {book.symbol}.")
+            if issuer_id is not None and issuer_id != ledger.issuer_id:
+                raise AccountNotAllowed(
+                    f"{name} is not the treasury of {ledger.symbol}."
+                )
         if entry.source == entry.target:
             raise AccountNotAllowed(
-                f"{entry.kind} of {book.symbol}: name two different accounts."
+                f"{entry.kind} of {ledger.symbol}: name two different accounts."
             )
 
     def price(self, price: Price, at: datetime) -> Recorded:
-        book, cents = self.books[price.token_id], price.price_cents
+        ledger, cents = self.ledgers[price.token_id], price.price_cents
         if cents < 0:
-            raise PriceNegative(book.symbol, cents)
-        # A unit, too, has to be worth a number that fits.
-        book.check_value(max(book.supply, 1), cents)
-        book.last_price += 1
-        book.price_cents, book.last_at = cents, at
+            raise PriceNegative(ledger.symbol, cents)
+        # Without supply, a single unit must be worth a number that fits.
+        ledger.check_value(max(ledger.supply, 1), cents)
+        ledger.last_price += 1
+        ledger.price_cents, ledger.last_at = cents, at
         self.prices.append(
-            (book.token_id, book.last_price, cents, price.source, at, self.actor)
+            (ledger.token_id, ledger.last_price, cents, price.source, at, self.actor)
         )
-        return Recorded(book.token_id, book.last_price, at)
+        return Recorded(ledger.token_id, ledger.last_price, at)
 
     def flush(self) -> None:
         for table, columns, rows in (
@@ -245,24 +249,24 @@ class Writer:
                 rows.clear()
 
     def discard(self) -> None:
-        """Have nothing written of what was entered; the books go on from there."""
+        """Forget the rows to write; the ledgers keep the effect of the entries."""
         self.transactions.clear()
         self.prices.clear()
 
     def open(self) -> None:
-        """From now on the times of ledgers with entries or prices are the clock's."""
+        """Give ledgers with entries or prices the clock's time from now on."""
         closed = [
-            book.token_id
-            for book in self.books.values()
-            if not book.is_open and (book.seq or book.last_price)
+            ledger.token_id
+            for ledger in self.ledgers.values()
+            if not ledger.is_open and (ledger.seq or ledger.last_price)
         ]
         if closed:
             with connection.cursor() as cursor:
                 cursor.execute(OPEN, [closed])
 
 
-def lock_books(token_ids: Iterable[UUID]) -> list[Book]:
-    """Lock the heads of tokens, in the order of their ids.
+def lock_ledgers(token_ids: Iterable[UUID]) -> list[LockedLedger]:
+    """Lock the ledgers of tokens, in the order of their ids.
 
     Raises:
         UnknownToken: one of them does not exist.
@@ -270,17 +274,17 @@ def lock_books(token_ids: Iterable[UUID]) -> list[Book]:
     wanted = sorted(token_ids)
     with connection.cursor() as cursor:
         cursor.execute(LOCK, [wanted])
-        books = [book_of(row) for row in cursor]
-    if len(books) < len(wanted):
-        missing = set(wanted) - {book.token_id for book in books}
+        ledgers = [ledger_of(row) for row in cursor]
+    if len(ledgers) < len(wanted):
+        missing = set(wanted) - {ledger.token_id for ledger in ledgers}
         raise UnknownToken(f"There is no token {', '.join(map(str, missing))}.")
-    return books
+    return ledgers
 
 
-def book_of(row: Sequence[Any]) -> Book:
+def ledger_of(row: Sequence[Any]) -> LockedLedger:
     # PostgreSQL's numeric arrives as Decimal.
     values: Any = (int(v) if isinstance(v, Decimal) else v for v in row)
-    return Book(*values)
+    return LockedLedger(*values)
 
 
 def copy(table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -309,9 +313,9 @@ LOCK = "SELECT * FROM register_hold(%s)"
 OPEN = "SELECT register_open(%s)"
 
 
-# Each account is looked up: where statistics are older than a large import, the planner
-# would compare each with all.
-STANDING = """
+# LATERAL looks each account up: where statistics are older than a large import, the
+# planner would compare each account with all.
+ACCOUNT_STATES = """
     SELECT w.token_id, w.account_id, a.kind, a.issuer_id,
         coalesce(holder.name, 'the treasury of ' || issuer.trading_name, ''),
         coalesce(b.balance, 0)

@@ -26,7 +26,7 @@ def read_capitalization_tables(issuer_ids, date, info):
 
 
 def read_tokens(rows, info):
-    # The grant for the table, which a private token is part of, has been checked.
+    # The table's grant, which covers private tokens, has been checked.
     tokens = TokenModel.objects.all()
     return read_rows("Token", info, tokens, [row.token_id for row in rows])
 
@@ -36,7 +36,7 @@ def token_ids(rows, info):
 
 
 class OfToken:
-    # What a balance and a summary share: which token they are of.
+    # Balances and summaries have these fields.
     token_id = graphene.ID(
         name="tokenID",
         required=True,
@@ -115,7 +115,7 @@ class CapitalizationTableHolder(graphene.ObjectType):
         return holder_names(holders)
 
     def resolve_total_value(holders, info):
-        # Of a list by value: where the first fits, all do.
+        # The list is by value: where the first fits, all do.
         return within_uint64([h.total_value for h in holders], "totalValue")
 
 

@@ -6,13 +6,13 @@ from partnerapi.graphql.relay import (
     ModelType,
     Node,
 )
-from partnerapi.graphql.statements import Key, List
+from partnerapi.graphql.statements import OrderedList, OrderKey
 
-CLASSIFICATION = List(
+CLASSIFICATION = OrderedList(
     "classification",
     "IndustryClassificationBenchmark",
     models.IndustryClassificationBenchmark,
-    (Key("issuers_industryclassificationbenchmark.subsector_code", "text"),),
+    (OrderKey("issuers_industryclassificationbenchmark.subsector_code", "text"),),
     unique=True,
 )
 

@@ -32,13 +32,13 @@ from partnerapi.graphql.relay import (
 )
 from partnerapi.graphql.resolvers import column, needs
 from partnerapi.graphql.scalars import Time
-from partnerapi.graphql.statements import Key, List
+from partnerapi.graphql.statements import OrderedList, OrderKey
 
-ISSUERS = List(
+ISSUERS = OrderedList(
     "issuers",
     "Issuer",
     models.Issuer,
-    (Key('lower(issuers_issuer.trading_name) COLLATE "C"', "text"),),
+    (OrderKey('lower(issuers_issuer.trading_name) COLLATE "C"', "text"),),
 )
 
 

@@ -13,13 +13,13 @@ from partnerapi.graphql.relay import (
 )
 from partnerapi.graphql.resolvers import column, needs
 from partnerapi.graphql.scalars import Time
-from partnerapi.graphql.statements import Key, List
+from partnerapi.graphql.statements import OrderedList, OrderKey
 
-LEGACY_SHAREHOLDERS = List(
+LEGACY_SHAREHOLDERS = OrderedList(
     "legacyShareholders",
     "IssuerLegacyShareholder",
     LegacyShareholder,
-    (Key("issuers_legacyshareholder.created_at", "timestamptz"),),
+    (OrderKey("issuers_legacyshareholder.created_at", "timestamptz"),),
     parent="issuer_id",
 )
 

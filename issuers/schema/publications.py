@@ -12,26 +12,26 @@ from partnerapi.graphql.relay import (
 )
 from partnerapi.graphql.resolvers import column, needs
 from partnerapi.graphql.scalars import Time, Uint64
-from partnerapi.graphql.statements import Key, List
+from partnerapi.graphql.statements import OrderedList, OrderKey
 
-ARTICLES = List(
+ARTICLES = OrderedList(
     "articles",
     "Article",
     models.Article,
-    (Key("issuers_article.published_at", "timestamptz"),),
+    (OrderKey("issuers_article.published_at", "timestamptz"),),
     descending=True,
     parent="issuer_id",
 )
 
 
-FINANCIAL_DATA = List(
+FINANCIAL_DATA = OrderedList(
     "financialData",
     "IssuerFinancialData",
     models.IssuerFinancialData,
     # Backwards, YEAR comes before FIRST_SEMESTER.
     (
-        Key("issuers_issuerfinancialdata.year", "bigint"),
-        Key("issuers_issuerfinancialdata.period_type", "text"),
+        OrderKey("issuers_issuerfinancialdata.year", "bigint"),
+        OrderKey("issuers_issuerfinancialdata.period_type", "text"),
     ),
     descending=True,
     unique=True,

@@ -1,4 +1,4 @@
-"""Rows that objects of several types refer to."""
+"""Reads rows that objects of several types refer to."""
 
 from accounts.models import User as UserModel
 from issuers import models

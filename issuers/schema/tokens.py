@@ -17,13 +17,13 @@ from partnerapi.graphql.relay import (
 )
 from partnerapi.graphql.resolvers import needs
 from partnerapi.graphql.scalars import Time, Uint64
-from partnerapi.graphql.statements import Key, List
+from partnerapi.graphql.statements import OrderedList, OrderKey
 
-TOKENS = List(
+TOKENS = OrderedList(
     "tokens",
     "Token",
     models.Token,
-    (Key("issuers_token.created_at", "timestamptz"),),
+    (OrderKey("issuers_token.created_at", "timestamptz"),),
     parent="issuer_id",
 )
 

@@ -1,9 +1,9 @@
 """Keeps order books current from their logs, for any number of tokens.
 
 The tables are the truth. Every second all heads are compared with the books; in
-between notifications say which logs have grown. Either way what follows a book's last
-number is read, and whole messages are applied. A book that the log no longer leads on
-from is made anew from the newest snapshot and what follows it.
+between notifications say which logs have grown. Either way the changes after a book's
+last number are read, and whole messages are applied. Where the log does not continue a
+book, the book is made anew from the newest snapshot and the changes after it.
 """
 
 import logging
@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
-from marketdata.books.listen import Listener
+from marketdata.books.listen import GrowthListener
 from marketdata.books.livebook import BrokenLog, LiveBook, PrunedLog
 from marketdata.books.reading import Broken, advance, make_books, read_heads
 from partnerapi.core.outages import Outage
@@ -29,25 +29,25 @@ ROUND_SECONDS = 0.005
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 2.0
 """Between attempts to reach PostgreSQL."""
 
-Heard = Callable[[Collection[LiveBook]], None]
+OnChange = Callable[[Collection[LiveBook]], None]
 
 
 class Feed:
     """The books of some tokens, or of every token on the secondary market (None).
 
-    `books` is replaced, never changed, when tokens come or go: who walks over it walks
-    over one state of it.
+    `books` is replaced, never changed, when tokens come or go: an iteration sees one
+    state of it.
     """
 
     def __init__(self, token_ids: Iterable[UUID] | None = None) -> None:
         self.token_ids = None if token_ids is None else list(token_ids)
         self.books: dict[UUID, LiveBook] = {}
-        self.listeners: list[Heard] = []
-        # What listeners were not told yet, and what is still to be made anew: both
-        # outlast an outage that comes between.
+        self.subscribers: list[OnChange] = []
+        # Books of which subscribers were not told yet, and books that must be made
+        # anew: both sets outlast an outage.
         self.changed: set[LiveBook] = set()
         self.broken: Broken = {}
-        # Why a book could not be made; said once.
+        # Why a book could not be made; logged once.
         self.unsound: dict[UUID, str] = {}
         self.look_at = 0.0
         self.outage = Outage(
@@ -57,16 +57,16 @@ class Feed:
         )
         self.pause = FIRST_PAUSE_SECONDS
         self.stopping = Event()
-        self.listener = Listener(self.stopping)
+        self.growth = GrowthListener(self.stopping)
         self.thread = Thread(target=self.run, name="order books", daemon=True)
 
-    def listen(self, heard: Heard) -> None:
+    def subscribe(self, on_change: OnChange) -> None:
         """Have the feed's thread call this with the books that changed, each round.
 
-        Those count, too, whose token was renamed, hidden or withdrawn. What it raises
-        ends the feed.
+        A book counts as changed, too, when its token was renamed, hidden or withdrawn.
+        An exception of the call ends the feed.
         """
-        self.listeners.append(heard)
+        self.subscribers.append(on_change)
 
     def start(self) -> None:
         """Make all books, then follow the log in a thread.
@@ -75,7 +75,7 @@ class Feed:
             OperationalError: PostgreSQL does not answer.
         """
         self.look()
-        # Whoever listens finds these in `books`.
+        # Subscribers find these in `books`.
         self.changed = set()
         self.thread.start()
 
@@ -92,21 +92,21 @@ class Feed:
     def run(self) -> None:
         try:
             while not self.stopping.is_set():
-                grown = self.listener.wait(self.look_at - monotonic())
+                grown = self.growth.wait(self.look_at - monotonic())
                 began = monotonic()
                 self.attempt(grown)
                 changed, self.changed = self.changed, set()
                 if changed:
-                    for heard in self.listeners:
-                        heard(changed)
+                    for on_change in self.subscribers:
+                        on_change(changed)
                 self.stopping.wait(began + ROUND_SECONDS - monotonic())
         finally:
-            self.listener.close()
+            self.growth.close()
             connection.close()
 
     def attempt(self, grown: Iterable[UUID]) -> None:
         """Make a round; where PostgreSQL does not answer, pause for a while."""
-        # A connection that has ended meanwhile is replaced without a word.
+        # A connection that has ended meanwhile is replaced, and not logged.
         connection.close_if_unusable_or_obsolete()
         try:
             if monotonic() >= self.look_at:
@@ -158,10 +158,10 @@ class Feed:
         self.close([one for one in self.books if one not in listed])
 
     def rebuild(self) -> None:
-        """Make the books anew that their logs do not lead on from.
+        """Make the books anew that their logs do not continue.
 
-        Where the log has gone another way another LiveBook takes the place: so numbers
-        of one are always of one history.
+        Where a log has taken another course, another LiveBook takes the place: so the
+        numbers of one are always of one history.
         """
         if not self.broken:
             return
@@ -202,7 +202,7 @@ class Feed:
             self.changed.update(closed.values())
 
     def make(self, token_ids: Iterable[UUID]) -> dict[UUID, LiveBook]:
-        """Books from their newest snapshots and what follows; those that can be made.
+        """The books that can be made from their newest snapshots and the changes after.
 
         The others are tried again with each look.
         """

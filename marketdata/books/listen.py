@@ -1,4 +1,4 @@
-"""Waits for news of the order books' logs; where Redis is away, as long without it."""
+"""Waits until Redis tells that logs of order books have grown."""
 
 import contextlib
 import logging
@@ -21,13 +21,13 @@ logger = logging.getLogger(__name__)
 CONNECT_SECONDS = 0.1
 RETRY_SECONDS = 2.0
 SLICE_SECONDS = 0.2
-"""How long the end may have to wait while Redis is listened to."""
+"""How late a wait may notice that it is to end."""
 HEALTH_SECONDS = 5
 MOST_AT_ONCE = 1_000
 
 
-class Listener:
-    """For one thread. What is published while Redis is away is not received."""
+class GrowthListener:
+    """For one thread. Messages that are published while Redis is away are lost."""
 
     def __init__(self, stopping: Event) -> None:
         self.stopping = stopping
@@ -35,7 +35,7 @@ class Listener:
             settings.REDIS_URL,
             socket_connect_timeout=CONNECT_SECONDS,
             socket_timeout=CONNECT_SECONDS,
-            # We come again ourselves, and look at the table meanwhile.
+            # The next wait connects again; meanwhile the feed looks at the tables.
             retry=Retry(NoBackoff(), 0),
             health_check_interval=HEALTH_SECONDS,
         )
@@ -51,7 +51,8 @@ class Listener:
     def wait(self, seconds: float) -> set[UUID]:
         """The tokens whose logs have grown, within so many seconds or until the end.
 
-        Returns as soon as it has received one, with all that were published before.
+        It returns as soon as one has come, with all that were published before; where
+        Redis is away, when the seconds are over.
         """
         deadline = monotonic() + seconds
         try:
@@ -83,7 +84,7 @@ class Listener:
                 timeout=max(0.0, min(left, SLICE_SECONDS))
             )
             if message is not None:
-                # What is no token's id is not for us.
+                # Another publisher's message is no token's id.
                 with contextlib.suppress(ValueError):
                     grown.add(UUID(message["data"].decode()))
             elif grown or monotonic() >= deadline:

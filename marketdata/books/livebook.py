@@ -1,4 +1,4 @@
-"""One token's book as a feed keeps it: the feed's thread writes, any number look."""
+"""One token's book as a feed keeps it: the feed's thread writes, any thread reads."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -19,15 +19,15 @@ ChangeRow = tuple[int, int, int, int, bool, int]
 
 
 class BrokenLog(ValueError):
-    """The log does not lead on from where a book stands; the message says where."""
+    """The log does not continue a book; the message says where."""
 
 
 class PrunedLog(BrokenLog):
-    """What follows the book was deleted before it was read."""
+    """The changes after the book's last were deleted before they were read."""
 
 
 class TradeRow(NamedTuple):
-    """Units that changed hands; price in euro cents."""
+    """A trade; price in euro cents, quantity in units."""
 
     number: int
     price: int
@@ -35,8 +35,8 @@ class TradeRow(NamedTuple):
     at: datetime
 
 
-class Numbered(NamedTuple):
-    """A ladder, and the last change that it holds."""
+class NumberedLadder(NamedTuple):
+    """A ladder, and the number of the last change that it holds."""
 
     sequence: int
     ladder: Ladder
@@ -46,9 +46,9 @@ class LiveBook:
     """A book that stands at change `sequence`, made at `at`; trades to `last_trade`.
 
     Only a feed writes it. All its numbers are of one history; `rebuilt` counts how
-    often the log had been pruned before it was read. `live` is False once the feed
-    follows it no more: its token is gone, or its log has a hole or has gone another
-    way (another LiveBook then takes the place).
+    often the log had been pruned before it was read. `live` is False once the feed no
+    longer follows it: its token is gone, or its log has a hole or has taken another
+    course (another LiveBook then takes the place).
     """
 
     symbol: str
@@ -70,18 +70,18 @@ class LiveBook:
         return f"<LiveBook {self.symbol} at {self.sequence}>"
 
     def ladder(self, depth: int) -> Ladder:
-        """The `depth` best levels of each side, 0: all; one for all who look."""
+        """The `depth` best levels of each side, 0: all; made once for all readers."""
         return self.numbered_ladder(depth).ladder
 
-    def numbered_ladder(self, depth: int) -> Numbered:
-        """The same with the number to which `since` leads on from it."""
+    def numbered_ladder(self, depth: int) -> NumberedLadder:
+        """The same with the number from which `since` continues it."""
         found = self.ladders.get(depth)
         if found is None:
             with self.lock:
-                # Whoever had the lock before may have made it, or changed the book.
+                # The last holder of the lock may have made it, or changed the book.
                 found = self.ladders.get(depth)
                 if found is None:
-                    found = Numbered(self.sequence, self.book.ladder(depth))
+                    found = NumberedLadder(self.sequence, self.book.ladder(depth))
                     self.ladders[depth] = found
         return found
 
@@ -89,7 +89,7 @@ class LiveBook:
         """Each message after a change, in order: its last number, and its changes.
 
         None where they are no longer kept, or no message ended at that number: then
-        only a whole ladder leads on.
+        only a whole ladder continues it.
         """
         with self.lock:
             if not self.journal_begin <= sequence <= self.sequence:
@@ -117,10 +117,10 @@ class LiveBook:
         with self.lock:
             return self.last_trade - len(self.trades)
 
-    # What follows is for the feed's thread.
+    # Only the feed's thread calls these.
 
     def describe(self, *facts: str | bool | None) -> bool:
-        """Take symbol, ISIN, name, issuer, is_public; whether one of them is new."""
+        """Set symbol, ISIN, name, issuer, is_public; whether one of them is new."""
         if facts == self.facts:
             return False
         self.facts = facts
@@ -134,10 +134,11 @@ class LiveBook:
         self.book = OrderBook(levels)
         self.sequence = sequence
         self.at = at
-        self.ladders: dict[int, Numbered] = {}
+        self.ladders: dict[int, NumberedLadder] = {}
         self.journal: deque[tuple[int, list[Change]]] = deque()
         self.journal_begin = sequence
-        # The last row that was read, and what it began: a page may end in a message.
+        # The last row that was read, and the message that it is part of: a page of
+        # rows may end within a message.
         self.read = sequence
         self.last_row: ChangeRow | None = None
         self.pending: list[Change] = []
@@ -161,7 +162,7 @@ class LiveBook:
         The rows begin with the last one read before, where the log still has it.
 
         Raises:
-            BrokenLog: they do not lead on from it.
+            BrokenLog: they do not continue it.
             ImpossibleChange, CrossedBook: the book can not make a message.
         """
         if rows[0][0] == self.read:
@@ -192,7 +193,7 @@ class LiveBook:
                 self.journal_begin, _ = self.journal.popleft()
 
     def extend_trades(self, trades: Sequence[TradeRow]) -> None:
-        """Note trades.
+        """Append trades.
 
         Raises:
             PrunedLog: they do not follow the last one.

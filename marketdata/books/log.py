@@ -1,11 +1,11 @@
 """Writes the logs of the order books; nothing else does.
 
-The database keeps the numbers: a token's head says where its log stands, and whoever
-moves it on holds it until the end of the transaction, so that numbers have no gaps and
-are seen in their order. A writer keeps the books it writes on, each with the number it
-stands at, and checks every message there. One statement then writes, if the log still
-stands where the writer's book does; if another writer was first, the head is locked
-and the book read anew, so that each writer gets through at the second attempt.
+The database keeps the numbers: a token's head has the last number of its log. A writer
+that moves the head locks it until the end of the transaction, so numbers have no gaps
+and are seen in their order. A writer remembers the books that it writes, each with its
+number, and checks every message there. One statement then writes, if the log still
+ends at the number of the writer's book. If another writer was first, the head is locked
+and the book is read anew, so each writer succeeds at the second attempt.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ class MarketClosed(Exception):
 
 
 class Deal(NamedTuple):
-    """Units that changed hands, at a price in euro cents."""
+    """A trade of so many units, at a price in euro cents."""
 
     price: int
     quantity: int
@@ -67,7 +67,7 @@ class Recorded(NamedTuple):
     at: datetime
 
 
-class Standing(NamedTuple):
+class BookState(NamedTuple):
     """A token's book at the change `sequence`; at `due` the next snapshot is due."""
 
     book: OrderBook
@@ -80,7 +80,7 @@ class Kept:
     """What this process remembers of a token, for one thread at a time."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    standing: Standing | None = None
+    state: BookState | None = None
     is_contended: bool = False
 
 
@@ -92,8 +92,8 @@ def record(token_id: UUID, messages: Sequence[Message], actor: str) -> Recorded:
     and the last of them the token's price, which `actor` is said to have recorded; a
     price that the register refuses is logged there and the trades stand.
 
-    A transaction around this one holds the log until it ends; who writes several logs
-    in one takes them in the order of the tokens' ids.
+    A transaction around this one locks the log until it ends; one that writes several
+    logs takes them in the order of the tokens' ids.
 
     Raises:
         MarketClosed: there is no such token, or it is not on the secondary market.
@@ -134,7 +134,7 @@ class Rows:
         self.deal_quantities = [quantity for _, quantity in deals]
 
     def check(self) -> None:
-        """Refuse numbers that no order has; OrderBook sees to the rest."""
+        """Refuse numbers that no order has; OrderBook checks the rest."""
         for name, numbers, least in (
             ("change's price", self.prices, 1),
             ("change's quantity", self.quantities, 0),
@@ -150,60 +150,60 @@ def write(
     token_id: UUID, messages: Sequence[Message], rows: Rows, actor: str
 ) -> Recorded:
     if not connection.get_autocommit():
-        # What a transaction around this one may yet take back is remembered by nobody.
+        # The transaction around this one may be rolled back: nothing is remembered.
         _, recorded = write_locked(token_id, messages, rows, actor)
         return recorded
     connection.close_if_unusable_or_obsolete()
     connection.close_if_health_check_failed()
-    # If that takes a new connection, it is before a book is believed.
+    # A new connection forgets all books: it is made before one is trusted.
     connection.ensure_connection()
     mine = kept_of(token_id)
     with mine.lock:
-        standing, mine.standing = mine.standing, None
+        state, mine.state = mine.state, None
         written = None
-        if standing is not None and not mine.is_contended:
-            # Of a book that is not the newest, an error says nothing.
+        if state is not None and not mine.is_contended:
+            # An error means nothing where the book is not the newest.
             with contextlib.suppress(ImpossibleChange, CrossedBook):
-                written = append(token_id, standing, messages, rows, actor)
+                written = append(token_id, state, messages, rows, actor)
         if written is None:
             written = write_locked(token_id, messages, rows, actor)
             found = written[1].sequence - len(rows.prices)
-            # While others write, too, it would only come too late again.
-            mine.is_contended = standing is not None and standing.sequence != found
-        mine.standing, recorded = written
+            # While others write, too, the first attempt would fail again.
+            mine.is_contended = state is not None and state.sequence != found
+        mine.state, recorded = written
     return recorded
 
 
 def write_locked(
     token_id: UUID, messages: Sequence[Message], rows: Rows, actor: str
-) -> tuple[Standing, Recorded]:
+) -> tuple[BookState, Recorded]:
     with transaction.atomic():
-        standing = lock_book(token_id)
-        written = append(token_id, standing, messages, rows, actor)
-        assert written is not None, "nobody moves a locked head on"
+        state = lock_book(token_id)
+        written = append(token_id, state, messages, rows, actor)
+        assert written is not None, "a locked head does not move"
     return written
 
 
 def append(
     token_id: UUID,
-    standing: Standing,
+    state: BookState,
     messages: Sequence[Message],
     rows: Rows,
     actor: str,
-) -> tuple[Standing, Recorded] | None:
-    """Apply messages to a book and write them; None if the log stands elsewhere.
+) -> tuple[BookState, Recorded] | None:
+    """Apply messages to a book and write them; None if the log ends elsewhere.
 
-    Unless something is returned, the book is of no more use.
+    Unless something is returned, the book must not be used again.
 
     Raises:
         ImpossibleChange, CrossedBook: what the first wrong message breaks.
     """
     rows.check()
-    book = standing.book
+    book = state.book
     for changes, _ in messages:
         book.apply(changes)
-    sequence = standing.sequence + len(rows.prices)
-    due = standing.due
+    sequence = state.sequence + len(rows.prices)
+    due = state.due
     is_due = sequence >= due
     if is_due:
         due = next_snapshot(sequence, book.ladder())
@@ -212,7 +212,7 @@ def append(
         rows.deal_prices, rows.deal_quantities,
     )  # fmt: skip
     texts = [array_text(column) for column in columns]
-    parameters = (token_id, standing.sequence, *texts, is_due)
+    parameters = (token_id, state.sequence, *texts, is_due)
     if rows.deal_prices:
         with transaction.atomic():
             recorded = execute(parameters)
@@ -224,13 +224,13 @@ def append(
         recorded = execute(parameters)
     if recorded is None:
         return None
-    return Standing(book, sequence, due), recorded
+    return BookState(book, sequence, due), recorded
 
 
 def next_snapshot(sequence: int, ladder: Ladder) -> int:
-    """Where one is due after one at this change, of this book.
+    """The change at which the next snapshot is due, after one at `sequence`.
 
-    All snapshots of a deep book together are no larger than its log is long.
+    So all snapshots of a deep book together are no larger than its log.
     """
     return sequence + max(SNAPSHOT_EVERY, len(ladder.bids) + len(ladder.asks))
 
@@ -242,7 +242,7 @@ def execute(parameters: Sequence[Any]) -> Recorded | None:
     return None if row is None else Recorded(*row)
 
 
-def lock_book(token_id: UUID) -> Standing:
+def lock_book(token_id: UUID) -> BookState:
     """Read a token's book with its head locked until the end of the transaction.
 
     Raises:
@@ -255,7 +255,7 @@ def lock_book(token_id: UUID) -> Standing:
         raise closed(token_id)
     sequence, snapshot, *levels = row
     book = OrderBook(zip(*(column or () for column in levels), strict=True))
-    return Standing(book, sequence, next_snapshot(snapshot, book.ladder()))
+    return BookState(book, sequence, next_snapshot(snapshot, book.ladder()))
 
 
 def closed(token_id: UUID) -> MarketClosed:
@@ -273,10 +273,10 @@ kept_lock = threading.Lock()
 
 
 def forget(**connected: object) -> None:
-    """Keep no book beyond the connections to PostgreSQL.
+    """Forget all books when a connection to PostgreSQL is made.
 
-    One that was restored, or has taken over from another, may have lost changes: the
-    numbers that it gives again are then those of another book.
+    A database that was restored, or that has taken over from another, may have lost
+    changes, and may give their numbers to other ones.
     """
     with kept_lock:
         kept.clear()

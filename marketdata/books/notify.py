@@ -1,7 +1,7 @@
-"""Tells followers of the logs, by way of Redis, that one of them has grown.
+"""Notifies feeds, by way of Redis, that a log of an order book has grown.
 
-Only a hint: the tables are the truth, and followers look at them without it, too. So
-nobody waits for Redis here, and a writer never fails for want of it.
+A notification is only a hint: the tables are the truth, and feeds look at them without
+it, too. So a writer does not wait for Redis, and does not fail without it.
 """
 
 import logging
@@ -21,8 +21,8 @@ outage = Outage(
 
 
 def channel() -> str:
-    """Where the growth of a log is published; the message is the token's id."""
-    return f"marketdata:bell:{database()}"
+    """The channel of the growth of logs; a message is the token's id."""
+    return f"marketdata:growth:{database()}"
 
 
 def notify(token_id: UUID) -> None:

@@ -7,7 +7,6 @@ whatever tick the caller uses (the log's are euro cents and units).
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-from zlib import crc32
 
 BID, ASK = 0, 1
 """The sides, as in MDEntryType (FIX tag 269)."""
@@ -75,15 +74,16 @@ class OrderBook:
     def __repr__(self) -> str:
         return f"<OrderBook {self.ladder()}>"
 
-    def apply(
-        self, changes: Iterable[tuple[int, int, int]], *, may_cross: bool = False
-    ) -> None:
-        """Makes the changes (side, price, quantity afterwards) of one whole message.
+    def apply(self, changes: Iterable[tuple[int, int, int]]) -> None:
+        """Make the changes (side, price, quantity afterwards) of one whole message.
 
-        Between two of them the book may be crossed, and after them where `may_cross`:
-        another venue's book is what that venue says. Raises ImpossibleChange (unknown
-        side; price or quantity not an integer; quantity negative, or 0 where there is
-        no level) or CrossedBook; the book is then as it was before the message.
+        Between two of them the book may be crossed. Where an error is raised, the book
+        is as it was before the message.
+
+        Raises:
+            ImpossibleChange: an unknown side; a price or quantity that is no integer;
+                a quantity below 0, or of 0 where there is no level.
+            CrossedBook: after the message.
         """
         message = tuple(changes)
         bids, bid_prices = self._bids, self._bid_prices
@@ -124,12 +124,7 @@ class OrderBook:
                         f"{_shown(side, price, quantity)}: there is no level at this "
                         "price to remove."
                     )
-            if (
-                bid_prices
-                and ask_prices
-                and bid_prices[-1] >= ask_prices[0]
-                and not may_cross
-            ):
+            if bid_prices and ask_prices and bid_prices[-1] >= ask_prices[0]:
                 raise CrossedBook(
                     f"After the message the best bid {bid_prices[-1]} is not below the "
                     f"best ask {ask_prices[0]}."
@@ -152,7 +147,7 @@ class OrderBook:
         self._ask_prices[:] = sorted(self._asks)
 
     def quantity(self, side: int, price: int) -> int:
-        """What rests at a price; 0: there is no such level."""
+        """The quantity of a level; 0: there is no such level."""
         return (self._asks if side else self._bids).get(price, 0)
 
     def best(self, side: int) -> Level | None:
@@ -173,36 +168,15 @@ class OrderBook:
             tuple(Level(price, self._asks[price]) for price in ask_prices),
         )
 
-    def truncate(self, depth: int) -> None:
-        """Drops what lies below the `depth` best levels of each side, 1 or more.
-
-        A venue that publishes only so many levels does not say when one falls out.
-        """
-        for price in self._bid_prices[:-depth]:
-            del self._bids[price]
-        for price in self._ask_prices[depth:]:
-            del self._asks[price]
-        del self._bid_prices[:-depth], self._ask_prices[depth:]
-
-    def checksum(self, depth: int = 10) -> int:
-        """CRC-32 of the best levels, as Kraken documents it for its book channel.
-
-        Asks from low to high, then bids from high to low; of each level the digits of
-        price and quantity without the point and leading zeros, which are those of the
-        integers where the tick is the last decimal of the venue's texts.
-        """
-        bids, asks = self.ladder(depth)
-        return crc32("".join(f"{p}{q}" for p, q in asks + bids).encode())
-
 
 def _shown(side: object, price: object, quantity: object) -> str:
     return f"Change of side {side!r}, price {price!r}, quantity {quantity!r}"
 
 
 def difference(before: Ladder, after: Ladder) -> list[Update]:
-    """What turns the one ladder into the other: deletions, then the rest best first.
+    """The updates that turn one ladder into the other: deletions, then best first.
 
-    Whoever makes the updates in this order never holds more levels than a ladder's.
+    A client that makes them in this order never holds more levels than a ladder has.
     """
     deleted, rest = [], []
     for side in (BID, ASK):

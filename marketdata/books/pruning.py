@@ -1,8 +1,8 @@
-"""Removes from the logs of order books what their snapshots stand for.
+"""Deletes old changes and trades of order books whose result a snapshot holds.
 
-Of each log the newest two snapshots are kept, all changes that are younger than is
-asked for, and the snapshot from which what is kept leads on. Trades are kept for ever.
-The database refuses to remove what is younger than KEPT.
+Of each log these are kept: the newest two snapshots, all changes younger than asked
+for, and the snapshot that the remaining changes continue. Trades are kept for ever. The
+database refuses to remove what is younger than KEEP.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,16 +12,16 @@ from uuid import UUID
 
 from django.db import connection
 
-KEPT = timedelta(hours=24)
+KEEP = timedelta(hours=24)
 ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
-    """What a snapshot of a token stands for.
+class PrunableLog:
+    """The part of a token's log that a snapshot covers.
 
-    A log has no gaps: so what is there of it are the changes from `first_change` to
-    `sequence`.
+    A log has no gaps: so the part has the changes from `first_change` to `sequence`,
+    and the older `snapshots`.
     """
 
     token_id: UUID
@@ -39,25 +39,25 @@ class Covered:
         return self.snapshots + self.changes
 
 
-def covered(before: datetime) -> list[Covered]:
-    """What may go of each log, by the tokens' symbols, and is older than `before`."""
+def prunable_logs(before: datetime) -> list[PrunableLog]:
+    """What may be deleted and is older than `before`, by the tokens' symbols."""
     with connection.cursor() as cursor:
         cursor.execute(COVERED, [before])
-        found = [Covered(*row) for row in cursor.fetchall()]
+        found = [PrunableLog(*row) for row in cursor.fetchall()]
     return [log for log in found if log.rows]
 
 
 def prune(
-    logs: Iterable[Covered], advance: Callable[[int], object] = lambda done: None
+    logs: Iterable[PrunableLog], advance: Callable[[int], object] = lambda done: None
 ) -> int:
-    """Delete what is covered, in steps that are each committed; return how many rows.
+    """Delete these parts, in steps that are each committed; return how many rows.
 
-    It may run at any time, beside writers and beside itself: whoever comes second finds
-    less to delete. `advance` is told how many rows each step deleted.
+    It may run at any time, beside writers and beside itself: a second run finds less to
+    delete. `advance` is told how many rows each step deleted.
     """
     deleted = 0
     for log in logs:
-        # First the snapshots: a log has to lead on from its oldest one.
+        # First the snapshots: a log must continue its oldest one.
         done = delete(log.token_id, log.sequence, first=1, last=0)
         advance(done)
         deleted += done

@@ -22,7 +22,7 @@ RECENT_TRADES = 100
 """Read when a book is made."""
 
 Broken = dict[LiveBook, ValueError]
-"""Books that their logs do not lead on from, and why."""
+"""Books that their logs do not continue, and why."""
 
 
 def read_heads(token_ids: list[UUID] | None) -> list[tuple[Any, ...]]:
@@ -34,11 +34,11 @@ def read_heads(token_ids: list[UUID] | None) -> list[tuple[Any, ...]]:
 
 
 def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
-    """The books of tokens from their newest snapshots and what follows those."""
+    """The books of tokens from their newest snapshots and the changes after those."""
     made: dict[UUID, LiveBook] = {}
     broken: Broken = {}
     ends: dict[LiveBook, int] = {}
-    # All statements see one state: nobody prunes the log between them.
+    # All statements see one state: no pruning comes between them.
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -88,9 +88,9 @@ def as_trade(number: int, price: int, quantity: int, at: int) -> TradeRow:
 
 
 def advance(books: Iterable[LiveBook], moved: set[LiveBook], broken: Broken) -> None:
-    """Read on in the logs to their ends; note which books moved, and which can not.
+    """Read the logs to their ends; add books to those that moved or that are broken.
 
-    One statement for all books, and more only for more than a page of one of them.
+    One statement for all books; further ones where a book has more than a page.
     """
     behind = list(books)
     while behind:
@@ -143,8 +143,8 @@ NEWEST = f"""
     ) s ON TRUE
     WHERE h.token_id = ANY (%s::uuid[])
 """
-# Changes from the last row that was read: a log that was restored, and has gone on in
-# another way, would else lead on from any book.
+# Changes from the last row that was read: else a log that was restored, and then took
+# another course, would seem to continue any book.
 FOLLOWING = f"""
     SELECT w.place, l.is_trade, l.sequence, l.side, l.price_cents, l.quantity,
         l.ends_message, {MICROSECONDS.format("l")}

@@ -1,4 +1,4 @@
-"""What must be true of the order books' logs, and of what is derived from them.
+"""Verifies the order books' logs, and the tables that are derived from them.
 
 Each book is rebuilt, message by message, from where its log begins: from nothing, or
 from the oldest snapshot where the changes before it were pruned.
@@ -13,7 +13,7 @@ from django.db import connection, transaction
 
 from issuers.models import Token
 from marketdata.books.guards import GUARDED
-from marketdata.books.livebook import Numbered
+from marketdata.books.livebook import NumberedLadder
 from marketdata.books.orderbook import (
     ASK,
     BID,
@@ -63,7 +63,7 @@ class Rules:
 
 def verify(
     tokens: Collection[Token],
-    feed: Mapping[UUID, Numbered | None],
+    feed: Mapping[UUID, NumberedLadder | None],
     advance: Callable[[int], object] = lambda done: None,
 ) -> list[Rule]:
     """Check the logs of these tokens, each as it stands at one instant.
@@ -88,12 +88,12 @@ class Verification:
     """Of one token, in a transaction that sees one instant."""
 
     def __init__(
-        self, token: Token, rules: Rules, feed: Mapping[UUID, Numbered | None]
+        self, token: Token, rules: Rules, feed: Mapping[UUID, NumberedLadder | None]
     ) -> None:
         self.token = token
         self.rules = rules
-        self.followed = feed.get(token.pk)
-        self.lacks_feed = token.pk in feed and self.followed is None
+        self.feed_book = feed.get(token.pk)
+        self.lacks_feed = token.pk in feed and self.feed_book is None
         self.sequence = 0
         self.at: datetime | None = None
         # None: not known before the next snapshot.
@@ -204,11 +204,11 @@ class Verification:
         if self.snapshot and self.snapshot.sequence == self.sequence:
             self.compare_snapshot(self.snapshot)
             self.pass_snapshot()
-        if self.followed and self.followed.sequence == self.sequence and self.book:
+        if self.feed_book and self.feed_book.sequence == self.sequence and self.book:
             self.rules.feed.figure += 1
-            if self.followed.ladder != self.book.ladder():
+            if self.feed_book.ladder != self.book.ladder():
                 self.breach(self.rules.feed, f"not so at change {self.sequence:,}")
-            self.followed = None
+            self.feed_book = None
 
     def pass_snapshot(self) -> None:
         assert self.snapshot is not None
@@ -254,10 +254,10 @@ class Verification:
             )
         if self.at is not None and (head.last_at is None or head.last_at < self.at):
             self.breach(self.rules.times, "the head's is before the last change's")
-        if self.followed and self.followed.sequence > self.sequence:
+        if self.feed_book and self.feed_book.sequence > self.sequence:
             self.breach(
                 self.rules.feed,
-                f"it stands at change {self.followed.sequence:,}, the log at "
+                f"it stands at change {self.feed_book.sequence:,}, the log at "
                 f"{self.sequence:,}",
             )
 

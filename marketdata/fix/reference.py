@@ -1,4 +1,4 @@
-"""What the page of the FIX feed tells, from the rules that its engine obeys."""
+"""The content of the FIX feed's page, from the rules that the acceptor obeys."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -205,7 +205,7 @@ def conversation() -> list[Step]:
 
 
 def engine_settings() -> str:
-    """What a QuickFIX initiator needs; others name the same things."""
+    """The settings of a QuickFIX initiator; other engines have the same."""
     return f"""[DEFAULT]
 ConnectionType=initiator
 StartTime=00:00:00

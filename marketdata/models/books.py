@@ -20,7 +20,7 @@ class Side(models.IntegerChoices):
 
 
 class OrderBookHead(models.Model):
-    """Where a token's log stands; whoever moves it on is the log's writer.
+    """The last numbers of a token's log; a writer locks them while it appends.
 
     A token has one from the moment it comes to the secondary market.
     """

@@ -1,4 +1,4 @@
-"""FIX sessions: which CompID belongs to whom, and how its connection fares."""
+"""FIX sessions: the partner of each CompID, and the state of its connection."""
 
 from django.conf import settings
 from django.db import models, transaction
@@ -11,7 +11,7 @@ USUAL_SESSIONS, MOST_SESSIONS = 2, 5
 
 
 def pool() -> list[str]:
-    """The CompIDs that the acceptor takes Logons of, bound to somebody or not."""
+    """The CompIDs whose Logons the acceptor takes, bound to a partner or not."""
     return [f"PARTNER{number:03d}" for number in range(1, settings.FIX_SESSIONS + 1)]
 
 
@@ -42,7 +42,7 @@ class FixSessionQuerySet(models.QuerySet["FixSession"]):
                     break
                 if comp_id in taken:
                     continue
-                # Somebody else may be binding it at this moment: then the next one.
+                # Another transaction may be binding it: then the next one.
                 session, created = self.get_or_create(
                     comp_id=comp_id, defaults={"partner": partner}
                 )
@@ -60,7 +60,7 @@ class FixSession(models.Model):
     """A CompID of the acceptor's pool, bound to an integration account.
 
     The acceptor knows every CompID of its pool from its start; binding one needs no
-    restart. What it tells of the connection is for people to look at.
+    restart. The columns about the connection are for people to look at.
     """
 
     comp_id = models.CharField(

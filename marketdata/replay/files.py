@@ -1,8 +1,8 @@
-"""Tapes: files of book changes and trades in euro cents, CSV or JSON lines.
+"""Files of book changes and trades in euro cents: CSV or JSON lines.
 
 A row is one change, trade or reset; rows of the same message happen at once and stand
 together. CSV has a header, a JSON line is an object with the same names; either may be
-gzip-compressed. Further columns are passed over.
+gzip-compressed. Further columns are ignored.
 
     time         RFC 3339, with a zone: 2026-03-02T09:00:00.250Z; never goes back
     message      whole number; goes up with every message, gaps are allowed
@@ -44,8 +44,8 @@ from marketdata.books.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
-from partnerapi.core.csv_tables import Problem, WrongFileError
 from partnerapi.core.gzip_lines import BrokenFile, lines
+from partnerapi.core.problems import Problem, WrongFileError
 
 CHANGE, TRADE, RESET = "change", "trade", "reset"
 SIDES = {"bid": BID, "ask": ASK}
@@ -56,15 +56,15 @@ MOST_PROBLEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A message: its changes are made at once."""
+    """A message: its changes happen at once."""
 
     at: datetime
     changes: list[Change]
     deals: list[Deal]
 
 
-class Entry(NamedTuple):
-    """A row as it was meant; `side` of a change only, no numbers in a reset."""
+class Row(NamedTuple):
+    """A row that was read; only a change has a `side`, a reset has no numbers."""
 
     line: int
     at: datetime
@@ -76,20 +76,20 @@ class Entry(NamedTuple):
 
 
 def begins_with_reset(file: BinaryIO) -> bool:
-    first = next(entries(file, []), None)
+    first = next(read_rows(file, []), None)
     return first is not None and first.kind == RESET
 
 
 def events(file: BinaryIO, book: OrderBook) -> Iterator[Event]:
-    """The messages of a tape, each of them made on the book before it is given.
+    """The messages of a file; each is applied to the book before it is yielded.
 
-    After the first problem none is given, but the rows after it are still looked at.
+    After the first problem none is yielded, but the rows after it are still checked.
 
     Raises:
-        WrongFileError: at the end, with every problem; 100 at most are looked for.
+        WrongFileError: at the end, with all problems, 100 at most.
     """
     problems: list[Problem] = []
-    for number, rows in groupby(entries(file, problems), attrgetter("message")):
+    for number, rows in groupby(read_rows(file, problems), attrgetter("message")):
         together = list(rows)
         if problems:
             continue
@@ -105,7 +105,7 @@ def events(file: BinaryIO, book: OrderBook) -> Iterator[Event]:
         raise WrongFileError(problems)
 
 
-def event_of(rows: list[Entry], book: OrderBook) -> Event:
+def event_of(rows: list[Row], book: OrderBook) -> Event:
     event = Event(rows[0].at, [], [])
     for row in rows:
         if row.kind == CHANGE:
@@ -118,7 +118,7 @@ def event_of(rows: list[Entry], book: OrderBook) -> Event:
 
 
 def removals(book: OrderBook) -> list[Change]:
-    """What empties a book."""
+    """The changes that empty a book."""
     bids, asks = book.ladder()
     return [
         Change(side, level.price, 0)
@@ -127,27 +127,27 @@ def removals(book: OrderBook) -> list[Change]:
     ]
 
 
-def entries(file: BinaryIO, problems: list[Problem]) -> Iterator[Entry]:
-    """The good rows in their order; what is wrong with the others goes to `problems`.
+def read_rows(file: BinaryIO, problems: list[Problem]) -> Iterator[Row]:
+    """The good rows in their order; the problems of the others go to `problems`.
 
     Ends after 100 problems.
     """
     last, found = None, False
     for line, values in records(file, problems):
         found = True
-        row = Row(line, values, problems)
-        entry = row.entry()
-        if entry is not None and row.follows(entry, last):
-            yield entry
-            last = entry
+        reader = RowReader(line, values, problems)
+        row = reader.row()
+        if row is not None and reader.follows(row, last):
+            yield row
+            last = row
         if len(problems) >= MOST_PROBLEMS:
             return
     if not found and not problems:
         problems.append(Problem(1, "", "the file has no rows"))
 
 
-class Row:
-    """One row's values, and where to tell what is wrong with them."""
+class RowReader:
+    """Reads one row's values, and adds what is wrong with them to `problems`."""
 
     def __init__(
         self, line: int, values: dict[str, str], problems: list[Problem]
@@ -157,7 +157,7 @@ class Row:
     def wrong(self, field: str, rule: str) -> None:
         self.problems.append(Problem(self.line, field, rule))
 
-    def entry(self) -> Entry | None:
+    def row(self) -> Row | None:
         before = len(self.problems)
         at, message, kind = self.time(), self.whole("message", 0), self.values["kind"]
         side = price = quantity = 0
@@ -178,28 +178,28 @@ class Row:
             quantity = self.whole("quantity", 0 if kind == CHANGE else 1)
         if at is None or len(self.problems) > before:
             return None
-        return Entry(self.line, at, message, kind, side, price, quantity)
+        return Row(self.line, at, message, kind, side, price, quantity)
 
-    def follows(self, entry: Entry, last: Entry | None) -> bool:
+    def follows(self, row: Row, last: Row | None) -> bool:
         if last is None:
             return True
         before = len(self.problems)
-        if entry.message < last.message:
+        if row.message < last.message:
             self.wrong(
                 "message",
-                f"{entry.message} stands after {last.message}; number messages upwards "
+                f"{row.message} stands after {last.message}; number messages upwards "
                 "and keep the rows of each together",
             )
-        if entry.at < last.at:
+        if row.at < last.at:
             self.wrong(
                 "time",
-                f"{entry.at.isoformat()} is before the row above, "
+                f"{row.at.isoformat()} is before the row above, "
                 f"{last.at.isoformat()}; sort the rows by time",
             )
-        if entry.kind == RESET and entry.message == last.message:
+        if row.kind == RESET and row.message == last.message:
             self.wrong(
                 "kind",
-                f"a reset stands within message {entry.message}; make it that "
+                f"a reset stands within message {row.message}; make it that "
                 "message's first row",
             )
         return len(self.problems) == before

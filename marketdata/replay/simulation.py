@@ -1,8 +1,8 @@
-"""An invented market: what may happen to a book next, so that it looks like a real one.
+"""Invents events of an order book, so that it moves as a real one does.
 
-Pure: events follow from the book as it is, a home price and the dice. Prices are euro
-cents, quantities units. The book's fair price wanders and is drawn home; orders come
-to where few rest, leave where many do, and now and then one trades with the best.
+Pure: an event depends on the book, a home price and random numbers. Prices are euro
+cents, quantities units. The fair price wanders and returns towards the home price;
+orders come where few rest, leave where many do, and now and then one trades.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ many. Trades may leave fewer for a while, and so may the end of prices, at 0."""
 NARROW, WIDE = 2, 4
 """Ticks between the best prices: no wish for less; a wish for less."""
 ORDER_CENTS = 150_000
-"""What an ordinary order is worth."""
+"""The value of an ordinary order."""
 TICKS = ((2_000, 1), (5_000, 2), (10_000, 5), (20_000, 10), (50_000, 20))
 """Below a price, the step of prices; above all of them it is HIGHEST_TICK."""
 HIGHEST_TICK = 50
@@ -41,9 +41,9 @@ def tick_of(price: int) -> int:
 
 
 class Simulation:
-    """What happens to one book; `home` is the price that it is drawn to.
+    """Invents the events of one book; its price returns towards `home`.
 
-    A book that is not empty is taken as it is: its middle is fair.
+    The middle of a book that is not empty is its fair price at first.
     """
 
     def __init__(self, book: OrderBook, home: int, chance: Random) -> None:

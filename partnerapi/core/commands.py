@@ -1,11 +1,89 @@
-from argparse import RawDescriptionHelpFormatter
+"""What management commands share."""
 
-from django.core.management.base import BaseCommand
+from argparse import RawDescriptionHelpFormatter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
+from django.db import IntegrityError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from partnerapi.core import lock_waits
+from partnerapi.core.problems import WrongFileError
+from partnerapi.core.progress import Advance, Begin
+
+DRY_RUN = " (dry run: nothing was written)"
+"""How the answer of a dry run ends."""
 
 
 class CommandWithExamples(BaseCommand):
-    """Its `help` is shown line by line as it is written: a sentence, then examples."""
+    """Shows its `help` line by line as it is written: a sentence, then examples."""
 
     def create_parser(self, *args, **kwargs):
         kwargs["formatter_class"] = RawDescriptionHelpFormatter
         return super().create_parser(*args, **kwargs)
+
+
+class DryRunCommand(CommandWithExamples):
+    """Has the option --dry-run, which `handle` gets as `dry_run`."""
+
+    def create_parser(self, *args, **kwargs):
+        parser = super().create_parser(*args, **kwargs)
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="check everything and say what would change, write nothing",
+        )
+        return parser
+
+
+@contextmanager
+def counting() -> Iterator[Begin]:
+    """A bar for each piece of work, on standard error where that is a terminal."""
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    ) as progress:
+
+        def begin(work: str, total: int) -> Advance:
+            task = progress.add_task(work, total=total)
+            return lambda done: progress.advance(task, done)
+
+        yield begin
+
+
+@contextmanager
+def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
+    """End the command where the operator's file, or somebody else, is in the way.
+
+    Raises:
+        CommandError: after every problem of the file has been written to stderr.
+    """
+    try:
+        with lock_waits.named():
+            yield
+    except OSError as error:
+        raise CommandError(
+            f"{file} can not be read: {error.strerror or error}."
+        ) from None
+    except WrongFileError as error:
+        for problem in error.problems:
+            stderr.write(str(problem) if problem.file else f"{file.name}, {problem}")
+        count = len(error.problems)
+        raise CommandError(
+            f"{file.name} has {count} {'problem' if count == 1 else 'problems'}, "
+            "listed above. Nothing was changed; correct the file and run this again."
+        ) from None
+    except IntegrityError as error:
+        raise CommandError(
+            f"Somebody else wrote at the same time: {str(error).splitlines()[0]}. "
+            "Nothing was changed; run this again."
+        ) from None
+    except lock_waits.LockTimeout as error:
+        raise CommandError(f"{error} Nothing was changed; run this again.") from None

@@ -1,4 +1,4 @@
-"""CSV files with named columns; each problem is told by line, field and rule."""
+"""CSV files with named columns."""
 
 import csv
 import io
@@ -6,30 +6,11 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong in a file; `line` counts from 1, the header included."""
-
-    line: int
-    field: str
-    rule: str
-
-    def __str__(self) -> str:
-        where = f"line {self.line}" + (f", {self.field}" if self.field else "")
-        return f"{where}: {self.rule}"
-
-
-class WrongFileError(Exception):
-    """The file can not be imported; `problems` holds every reason that was found."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = problems
+from partnerapi.core.problems import Problem, WrongFileError
 
 
 @dataclass(slots=True)
-class Row:
+class CsvRow:
     """A record by column; `line` is where it starts."""
 
     line: int
@@ -37,19 +18,19 @@ class Row:
 
 
 @dataclass(slots=True)
-class Table:
-    rows: list[Row]
+class CsvTable:
+    rows: list[CsvRow]
     problems: list[Problem]
     ignored_columns: list[str]
 
 
 def read_table(
     content: bytes, required: tuple[str, ...], optional: tuple[str, ...] = ()
-) -> Table:
+) -> CsvTable:
     """Read UTF-8 (with or without a byte order mark), comma-separated, header first.
 
-    Blank lines are passed over and white space around and within values is made
-    single spaces. Records that can not be read stand in the table's problems.
+    Blank lines are left out. White space around a value goes; within it, it becomes a
+    single space. Records that can not be read stand in the table's problems.
 
     Raises:
         WrongFileError: not UTF-8, no header, a required column missing or named twice.
@@ -78,7 +59,7 @@ def read_table(
     if problems:
         raise WrongFileError(problems)
 
-    table = Table([], [], [name for name in header if name and name not in known])
+    table = CsvTable([], [], [name for name in header if name and name not in known])
     for line, fields, broken in records:
         if not broken and len(fields) != len(header):
             broken = f"{len(fields)} fields, the header has {len(header)}"
@@ -87,7 +68,7 @@ def read_table(
             continue
         values = dict(zip(header, (" ".join(f.split()) for f in fields), strict=True))
         table.problems += control_characters(line, values)
-        table.rows.append(Row(line, values))
+        table.rows.append(CsvRow(line, values))
     if not table.rows and not table.problems:
         raise WrongFileError([Problem(header_line, "", "no rows below the header")])
     return table
@@ -103,9 +84,9 @@ def decode(content: bytes) -> str:
 
 
 def read_records(text: str) -> Iterator[tuple[int, list[str], str]]:
-    """Each record with the line it starts on and, when unreadable, why.
+    """Each record with the line it starts on and, when it can not be read, why.
 
-    Nothing follows an unreadable record: where the next one starts is unknown.
+    Such a record is the last: where the next one starts is unknown.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     while True:

@@ -9,12 +9,12 @@ RANDOM_BITS = (1 << 80) - 1 & ~(0xF << 76 | 0b11 << 62)
 
 
 def derived_uuid7(at: datetime, name: str) -> UUID:
-    """The id whose time is `at` and whose random part comes from `name`."""
+    """The id with the time `at`; its random part is a digest of `name`."""
     digest = hashlib.blake2b(name.encode(), digest_size=10).digest()
     return uuid7_of(at, int.from_bytes(digest))
 
 
 def uuid7_of(at: datetime, bits: int) -> UUID:
-    """The id whose time is `at`, with the lowest 80 of `bits` where there is room."""
+    """The id with the time `at`; its random part is the lowest 80 of `bits`."""
     milliseconds = int(at.astimezone(UTC).timestamp() * 1000)
     return UUID(int=milliseconds << 80 | bits & RANDOM_BITS | VERSION_AND_VARIANT)

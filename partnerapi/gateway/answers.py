@@ -1,4 +1,4 @@
-"""Error entries as partners see them (api reference, errors)."""
+"""The entries of `errors`, as partners see them (`/docs/errors`)."""
 
 import logging
 from typing import Any
@@ -19,9 +19,9 @@ MASKED = "Something went wrong on our side. Quote the requestId if you report it
 
 
 def error_entries(errors: list[GraphQLError], request_id: str) -> list[dict[str, Any]]:
-    """The first twenty errors, and one entry that counts the others.
+    """The first twenty errors, and one entry with the number of the others.
 
-    A check that ended early could not count them: its own last entry says so.
+    A check that ended early has not counted the others: its own last entry says so.
     """
     if errors and isinstance(errors[-1], CheckEnded):
         return [error_entry(error, request_id) for error in errors]
@@ -42,7 +42,7 @@ def error_entry(error: GraphQLError, request_id: str) -> dict[str, Any]:
     elif error.extensions:
         extensions = dict(error.extensions)
     elif cause is None or isinstance(cause, GraphQLError):
-        # graphql-core's own: an argument whose variable does not fit.
+        # An error of graphql-core: the variable of an argument does not fit.
         extensions = {"code": BadUserInput.code}
     else:
         logger.error("request %s failed at %s", request_id, error.path, exc_info=cause)

@@ -17,7 +17,9 @@ CACHED_KEYS = 10_000
 
 # Callers with the time at which their keys were read.
 cache: TLRUCache[str, tuple[float, Caller]] = TLRUCache(
-    CACHED_KEYS, ttu=lambda token, kept, now: kept[0] + CACHE_SECONDS
+    CACHED_KEYS,
+    ttu=lambda token, kept, now: kept[0] + CACHE_SECONDS,
+    timer=lambda: monotonic(),
 )
 lock = Lock()
 

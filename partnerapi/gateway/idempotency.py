@@ -1,7 +1,7 @@
-"""Mutations that happen exactly once (api reference, idempotency).
+"""Mutations that happen exactly once for their Idempotency-Key.
 
-One transaction holds the claim of a key, the effect and the stored answer: whatever
-crashes, and whenever, leaves either all of them or none.
+One transaction holds the claim of a key, the effect and the stored answer: a crash, at
+any time, leaves either all of them or none.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from psycopg.errors import LockNotAvailable
 from accounts.access import Caller
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.gateway.refusals import Refusal
-from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.models import NAME_LENGTH, RETENTION, IdempotencyRecord
 
 
@@ -50,16 +50,19 @@ class ConcurrentRequest(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A mutation's answer: its bytes, until when they are kept, whether they were."""
+class StoredAnswer:
+    """The answer of a mutation, its bytes, and until when it is stored.
+
+    `replayed`: an earlier request with the same key got it first.
+    """
 
     body: bytes
     expires_at: datetime
     replayed: bool
 
 
-class NotKept(Exception):
-    """An internal error, or no time left: nothing happened and nothing is stored."""
+class NotStored(Exception):
+    """The mutation failed inside or ran out of time: nothing happened or is stored."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__()
@@ -89,8 +92,8 @@ def parse_key(header: str | None) -> UUID:
     return key
 
 
-def fingerprint(prepared: Prepared) -> bytes:
-    """SHA-256 of what is asked; white space and the order of members do not count."""
+def fingerprint(prepared: PreparedRequest) -> bytes:
+    """SHA-256 of a request; white space and the order of members do not count."""
     operation = prepared.operation
     name = operation.node.name.value if operation.node.name else ""
     variables = orjson.dumps(prepared.inputs, option=orjson.OPT_SORT_KEYS)
@@ -101,22 +104,22 @@ def fingerprint(prepared: Prepared) -> bytes:
 def once(
     caller: Caller,
     key: UUID,
-    prepared: Prepared,
+    prepared: PreparedRequest,
     run: Callable[[], ExecutionResult],
     write: Callable[[ExecutionResult], bytes],
-) -> Kept:
-    """Run a mutation, or give the answer that its key has got already.
+) -> StoredAnswer:
+    """Run a mutation, or return the answer that its key has already.
 
-    `run` executes it; a business error rolls its effect back and is the answer that
-    is kept. `write` makes the answer's bytes.
+    `run` executes the mutation. A business error rolls its effect back, and is the
+    answer that is stored. `write` makes the answer's bytes.
 
     Raises:
-        KeyParameterMismatch: the key is another request's.
+        KeyParameterMismatch: another request used the key.
         ConcurrentRequest: the first request did not end while this one waited.
-        NotKept: an internal error or TIMEOUT; the same key may be tried again.
+        NotStored: an internal error or TIMEOUT; the same key may be tried again.
     """
     asked = fingerprint(prepared)
-    # Most repetitions come later: they are answered without a transaction or a lock.
+    # Most repetitions come late: they need no transaction and no lock.
     known = recorded(caller, key)
     if known:
         return replay(known, asked)
@@ -131,7 +134,7 @@ def once(
             result = run_in_savepoint(run)
             body = write(result)
             if may_be_tried_again(result):
-                raise NotKept(body)
+                raise NotStored(body)
             expires_at = timezone.now() + RETENTION
             IdempotencyRecord.objects.filter(pk=claimed).update(
                 body=body, expires_at=expires_at
@@ -143,17 +146,17 @@ def once(
                 headers={"Retry-After": "1"},
             ) from error
         raise
-    return Kept(body, expires_at, replayed=False)
+    return StoredAnswer(body, expires_at, replayed=False)
 
 
 class ClockTimestamp(Func):
-    """The database's time now, in a transaction, too."""
+    """The database's time at this moment, not at the start of the transaction."""
 
     template, output_field = "clock_timestamp()", DateTimeField()
 
 
-# A key whose record has expired is new. Where another transaction holds the key, the
-# statement waits for its end, at most lock_timeout.
+# A key whose record has expired counts as new. If another transaction holds the key,
+# the statement waits for its end, at most lock_timeout.
 CLAIM = """
 INSERT INTO partnerapi_idempotencyrecord AS record
     (partner_id, key, fingerprint, operation_name, created_at)
@@ -166,8 +169,10 @@ RETURNING id
 """
 
 
-def claim(caller: Caller, key: UUID, prepared: Prepared, asked: bytes) -> int | None:
-    """Take the key for this transaction; None where an answer is recorded."""
+def claim(
+    caller: Caller, key: UUID, prepared: PreparedRequest, asked: bytes
+) -> int | None:
+    """Take the key for this transaction; None: it has an answer already."""
     node = prepared.operation.node
     values: dict[str, Any] = {
         "partner": caller.partner_id,
@@ -182,23 +187,23 @@ def claim(caller: Caller, key: UUID, prepared: Prepared, asked: bytes) -> int | 
 
 
 def recorded(caller: Caller, key: UUID) -> IdempotencyRecord | None:
-    """The answer that is kept for a key; None where there is none, or not any more."""
+    """The record of a key whose answer is still stored, or None."""
     records = IdempotencyRecord.objects.filter(partner_id=caller.partner_id, key=key)
     return records.filter(expires_at__gt=ClockTimestamp()).first()
 
 
-def replay(record: IdempotencyRecord, asked: bytes) -> Kept:
+def replay(record: IdempotencyRecord, asked: bytes) -> StoredAnswer:
     if bytes(record.fingerprint) != asked:
         raise KeyParameterMismatch(
             "This Idempotency-Key was used for another request; use a new key."
         )
     assert record.body is not None
     assert record.expires_at is not None
-    return Kept(bytes(record.body), record.expires_at, replayed=True)
+    return StoredAnswer(bytes(record.body), record.expires_at, replayed=True)
 
 
 def run_in_savepoint(run: Callable[[], ExecutionResult]) -> ExecutionResult:
-    """Run it; with any error nothing has happened, and no field says otherwise."""
+    """Run a mutation; with an error nothing has happened, and its fields are null."""
     with transaction.atomic():
         result = run()
         if result.errors:
@@ -216,7 +221,7 @@ def may_be_tried_again(result: ExecutionResult) -> bool:
 
 
 def completed(caller: Caller, key: str, at: datetime) -> Any:
-    """The record of a key that was answered and is still kept, or None."""
+    """The record of a key whose answer is stored at that time, or None."""
     try:
         parsed = parse_key(key)
     except KeyInvalid:

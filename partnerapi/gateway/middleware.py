@@ -1,4 +1,4 @@
-"""Puts the API ahead of everything that only the staff's pages need."""
+"""Answers the API before the middleware that only pages and the back office need."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What the headers and the body of a request say, or why they are refused."""
+"""Reads the headers and the body of a request, or refuses them."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ GRAPHQL_RESPONSE = "application/graphql-response+json"
 
 @dataclass(frozen=True, slots=True)
 class GraphQLRequest:
-    """The body of a request: text, raw variables, name of the operation."""
+    """The body of a request; `variables` are as they were sent."""
 
     query: str
     variables: dict[str, Any]
@@ -55,10 +55,10 @@ def check_content_type(request: HttpRequest) -> None:
 
 
 def negotiate(request: HttpRequest) -> str | None:
-    """The answer's media type: JSON wherever `Accept` admits it, at any weight.
+    """The answer's media type: JSON if `Accept` admits it, at any weight.
 
-    Only a client that excludes JSON gets application/graphql-response+json; None: it
-    admits neither.
+    Only a client that excludes JSON gets application/graphql-response+json. None: the
+    client admits neither.
     """
     header = request.META.get("HTTP_ACCEPT", "").strip()
     if not header or admits(header, JSON):
@@ -76,7 +76,7 @@ def check_accept(media_type: str | None) -> None:
 def admits(header: str, media_type: str) -> bool:
     """Whether an Accept header gives a type a weight above 0 (RFC 9110, 12.5.1).
 
-    The most specific range that matches decides.
+    The most specific range that matches the type decides.
     """
     kind = media_type.partition("/")[0]
     ranges = {"*/*": 1, f"{kind}/*": 2, media_type: 3}
@@ -99,8 +99,8 @@ def read_body(request: HttpRequest) -> GraphQLRequest:
     """Read and check the JSON object; null members count as absent.
 
     Raises:
-        PayloadTooLarge: over the limit, chunked bodies included.
-        BadRequest: not JSON, not an object, or a member of the wrong type.
+        PayloadTooLarge: the body, chunked or not, has too many bytes.
+        BadRequest: the body is not JSON, no object, or a member has a wrong type.
     """
     try:
         body = orjson.loads(read_bytes(request))
@@ -131,7 +131,7 @@ def read_bytes(request: HttpRequest) -> bytes:
         if length > maximum:
             raise PayloadTooLarge(f"The body has more than {maximum} bytes.")
         if environ.get("wsgi.input_terminated") and not length:
-            # A chunked body has no length, and Django would read nothing of it.
+            # A chunked body has no length: Django would read nothing of it.
             body: bytes = environ["wsgi.input"].read(maximum + 1)
         else:
             body = request.body
@@ -148,7 +148,7 @@ SAFE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def request_id_of(request: HttpRequest) -> str:
-    """The client's own request id where it is short and safe to log, else a new one."""
+    """The client's own request id, if it is short and safe to log, or a new one."""
     own: str = request.META.get("HTTP_X_REQUEST_ID", "")
     return own if SAFE_ID.fullmatch(own) else str(uuid_utils.uuid7())
 

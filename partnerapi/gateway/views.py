@@ -19,7 +19,7 @@ from partnerapi.core.errors import INTERNAL_SERVER_ERROR
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.authentication import authenticate
-from partnerapi.gateway.idempotency import NotKept, once, parse_key
+from partnerapi.gateway.idempotency import NotStored, once, parse_key
 from partnerapi.gateway.refusals import BadRequest, InvalidKey, Refusal, Throttled
 from partnerapi.gateway.requests import (
     GRAPHQL_RESPONSE,
@@ -33,7 +33,7 @@ from partnerapi.gateway.requests import (
     request_id_of,
 )
 from partnerapi.gateway.throttling import Budget, take
-from partnerapi.graphql.documents import Prepared, Refused, prepare
+from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.resolvers import passes_checks
 
@@ -46,7 +46,7 @@ REFUSED_COST = 10
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What resolvers know of the request."""
+    """What resolvers know of a request."""
 
     caller: Caller | None
     budget: Budget
@@ -101,7 +101,7 @@ def answer(
     body = read_body(request)
     caller = identify(request)
     errors: list[GraphQLError] = []
-    prepared: Prepared | None = None
+    prepared: PreparedRequest | None = None
     try:
         prepared = prepare(schema, body.query, body.operation_name, body.variables)
     except Refused as refused:
@@ -133,21 +133,21 @@ def answer(
     if not passes_checks(prepared, context):
         return respond(write(run()), media_type or JSON, 200, headers)
     try:
-        kept = once(caller, key, prepared, run, write)
-    except NotKept as failed:
+        stored = once(caller, key, prepared, run, write)
+    except NotStored as failed:
         return respond(failed.body, media_type or JSON, 200, headers)
-    headers["Idempotency-Key-Expires"] = to_rfc3339(kept.expires_at)
-    if kept.replayed:
+    headers["Idempotency-Key-Expires"] = to_rfc3339(stored.expires_at)
+    if stored.replayed:
         headers["Idempotent-Replayed"] = "true"
-    return respond(kept.body, media_type or JSON, 200, headers)
+    return respond(stored.body, media_type or JSON, 200, headers)
 
 
 def check_mutation(request: HttpRequest, caller: Caller | None) -> tuple[Caller, UUID]:
-    """Who mutates, and under which idempotency key.
+    """The caller of a mutation and its Idempotency-Key.
 
     Raises:
-        InvalidKey: a mutation without an API key.
-        KeyRequired, KeyInvalid: the header Idempotency-Key.
+        InvalidKey: the mutation came without an API key.
+        KeyRequired, KeyInvalid: Idempotency-Key is missing or wrong.
     """
     if caller is None:
         raise InvalidKey(
@@ -168,8 +168,8 @@ def identify(request: HttpRequest) -> Caller | None:
     """The caller whose key is in the headers; None without a key.
 
     Raises:
-        InvalidKey: the key is refused, at the expense of the address's budget.
-        Throttled: that budget, too, is spent.
+        InvalidKey: the key is refused; the address pays REFUSED_COST.
+        Throttled: the address can not pay.
     """
     token = request.META.get("HTTP_X_TOKEN_AUTH")
     if token is None:
@@ -186,10 +186,10 @@ def identify(request: HttpRequest) -> Caller | None:
 
 
 def charge(request: HttpRequest, caller: Caller | None, cost: int) -> Budget:
-    """Take the cost from the caller's budget, or from the address's.
+    """Take the cost, in points, from the caller's budget, or from the address's.
 
     Raises:
-        Throttled: the budget holds less; nothing is taken.
+        Throttled: the budget holds less; it stays as it is.
     """
     if caller:
         name, limit = f"partner:{caller.partner_id}", caller.budget_points
@@ -228,6 +228,7 @@ def budget_headers(budget: Budget) -> dict[str, str]:
 
 
 def cost_members(cost: int, budget: Budget) -> dict[str, int]:
+    """`extensions.cost`, by the names that partners know."""
     return {
         "price": cost,
         "limit": budget.limit,
@@ -237,7 +238,7 @@ def cost_members(cost: int, budget: Budget) -> dict[str, int]:
 
 
 def to_json(result: dict[str, Any]) -> bytes:
-    """The body of an answer: `data` always where it is given, the rest if not empty."""
+    """The body of an answer: `data` as it is, other members unless they are empty."""
     return orjson.dumps({k: v for k, v in result.items() if v or k == "data"})
 
 

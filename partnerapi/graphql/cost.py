@@ -84,12 +84,13 @@ def set_costs(schema: GraphQLSchema) -> None:
         if not isinstance(type_, GrapheneObjectType):
             continue
         declared = {
-            field.name or to_camel_case(name): getattr(field, "cost", None)
+            field.name or to_camel_case(name): field.cost
             for name, field in type_.graphene_type._meta.fields.items()
+            if hasattr(field, "cost")
         }
         is_mutation = type_ is schema.mutation_type
         for name, field in type_.fields.items():
-            cost = declared[name]
+            cost = declared.get(name)
             if wrong := error_of(cost, field, is_mutation):
                 raise TypeError(f"{type_.name}.{name} {wrong}.")
             if cost is None and is_composite_type(get_named_type(field.type)):
@@ -241,10 +242,10 @@ def page_size(field: SelectedField) -> Points:
     given = [argument_of(field, name) for name in ("first", "last")]
     sizes = [size for size in given if size is not None]
     if not any(isinstance(size, VariableNode) for size in sizes):
-        numbers = [read(size, {}) for size in sizes]
+        numbers = [value_of(size, {}) for size in sizes]
         return clamp(numbers, default, maximum)
     return lambda variables: clamp(
-        [read(size, variables) for size in sizes], default, maximum
+        [value_of(size, variables) for size in sizes], default, maximum
     )
 
 
@@ -256,13 +257,18 @@ def clamp(sizes: list[int | None], default: int, maximum: int) -> int:
 def length(field: SelectedField, argument: str) -> Points:
     """Items of the list that an argument holds, at least 1."""
     default = field.definition.args[argument].default_value
-    usual = len(default) if isinstance(default, list) else 0
+    usual = len(default) if isinstance(default, list) else 1
+
+    def count(items: list[Any] | None) -> int:
+        return usual if items is None else max(1, len(items))
+
     given = argument_of(field, argument)
-    if given is None:
-        return max(1, usual)
     if isinstance(given, VariableNode):
-        return lambda variables: max(1, len(read(given, variables) or ()))
-    return max(1, len(given.values)) if isinstance(given, ListValueNode) else 1
+        return lambda variables: count(value_of(given, variables))
+    if isinstance(given, ListValueNode):
+        return max(1, len(given.values))
+    # A literal that is no list is a list of itself.
+    return usual if given is None or isinstance(given, NullValueNode) else 1
 
 
 def multiplier(field: SelectedField, argument: str, most: int) -> Points:
@@ -272,8 +278,8 @@ def multiplier(field: SelectedField, argument: str, most: int) -> Points:
     usual: int = default if isinstance(default, int) else most
     given = argument_of(field, argument)
     if isinstance(given, VariableNode):
-        return lambda variables: clamp([read(given, variables)], usual, most)
-    return clamp([None if given is None else read(given, {})], usual, most)
+        return lambda variables: clamp([value_of(given, variables)], usual, most)
+    return clamp([None if given is None else value_of(given, {})], usual, most)
 
 
 def argument_of(field: SelectedField, name: str) -> ValueNode | None:
@@ -282,7 +288,7 @@ def argument_of(field: SelectedField, name: str) -> ValueNode | None:
     )
 
 
-def read(value: ValueNode, variables: Variables) -> Any:
+def value_of(value: ValueNode, variables: Variables) -> Any:
     if isinstance(value, VariableNode):
         return variables.get(value.name.value)
     if isinstance(value, NullValueNode):

@@ -1,7 +1,7 @@
-"""Opaque cursors: a row's place in a list's order, checked when it comes back.
+"""Opaque cursors: a row's place in the order of its list.
 
-base64url of a version, a CRC32, and `list|id|key|…` as text. A cursor says where a
-row stood, so it stays good when rows around it, or the row itself, are gone.
+A cursor is base64url of a version, a CRC32, and the text `list|id|key|…`. It holds a
+place and not a row: it stays good when rows around it, or its own row, are deleted.
 """
 
 import base64
@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from partnerapi.core.errors import InvalidCursor
 
-KeyType = Literal["uuid", "text", "bigint", "timestamptz"]
+OrderKeyType = Literal["uuid", "text", "bigint", "timestamptz"]
 
 VERSION = b"\x01"
 CHECKSUM_BYTES = 4
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
-FORMS: dict[KeyType, re.Pattern[str]] = {
+FORMS: dict[OrderKeyType, re.Pattern[str]] = {
     "uuid": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     "text": re.compile(r"[^\0]*", re.DOTALL),
     "bigint": re.compile(r"-?[0-9]{1,18}"),
@@ -28,12 +28,12 @@ FORMS: dict[KeyType, re.Pattern[str]] = {
 
 
 def encode_cursors(rows: Sequence[Any]) -> list[str]:
-    """The cursors of rows of one list, from the list and each row's `cursor_key`."""
+    """The cursors of rows of one list; each row brings its `cursor_key`."""
     if not rows:
         return []
     name = f"{rows[0].list_name}|".encode()
     of_name = zlib.crc32(name)
-    # One translation for all: there is no blank in base64.
+    # One translation serves all cursors: base64 holds no blank.
     encoded = b" ".join(
         [
             b2a_base64(
@@ -49,11 +49,13 @@ def encode_cursors(rows: Sequence[Any]) -> list[str]:
     return encoded.translate(URL_SAFE, b"=").decode().split(" ")
 
 
-def decode_cursor(cursor: str, list_name: str, types: Sequence[KeyType]) -> list[str]:
+def decode_cursor(
+    cursor: str, list_name: str, types: Sequence[OrderKeyType]
+) -> list[str]:
     """The id and the order keys in a cursor, as text that PostgreSQL reads.
 
     Raises:
-        InvalidCursor: damaged, of another version, or of another list.
+        InvalidCursor: the cursor is damaged, or of another version or list.
     """
     try:
         content = base64.b64decode(

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
+from cachetools import LRUCache
 from django.conf import settings
 from graphql import (
     DocumentNode,
@@ -23,7 +25,6 @@ from graphql import (
 )
 from graphql.execution.values import get_variable_values
 
-from partnerapi.core.bounded import Cache
 from partnerapi.core.errors import (
     BadUserInput,
     MaxDepthExceeded,
@@ -40,14 +41,15 @@ from partnerapi.graphql.selections import Reach, Selection, Source
 
 MAX_ERRORS = 20
 CACHED_SIZE = 400_000
-"""Characters of all documents that are kept; the largest take 270 bytes each."""
+"""Characters of all documents in the cache; of a costly document each takes 270 bytes
+of memory."""
 CACHED_TEXT_LENGTH = 20_000
 MOST_SIZE = 40_000
-"""The most that is kept of one document with its plans, counted as characters."""
+"""Largest size, in characters, at which a document gets another plan."""
 BARE_SIZE = 100
-"""What a document counts as besides its text."""
+"""Characters that a document counts as, besides its text."""
 FIELD_SIZE = 4
-"""What a field of a plan counts as."""
+"""Characters that a field of a plan counts as."""
 RULES = [
     OverlappingFieldsRule if rule is OverlappingFieldsCanBeMergedRule else rule
     for rule in (*specified_rules, MaxIntrospectionDepthRule)
@@ -55,7 +57,7 @@ RULES = [
 
 
 class Refused(Exception):
-    """A request that is not executed; `errors` say why."""
+    """The request can not be executed; `errors` say why."""
 
     def __init__(self, errors: list[GraphQLError]) -> None:
         super().__init__(errors[0].message)
@@ -63,14 +65,17 @@ class Refused(Exception):
 
 
 class CheckEnded(GraphQLError):
-    """The entry after the last error that is told: how many follow is not known."""
+    """Follows the last error that is answered: nobody counted the others."""
 
     def __init__(self) -> None:
         super().__init__(f"There are more errors; the check ends after {MAX_ERRORS}.")
 
 
 def coded(errors: list[GraphQLError], code: str) -> list[GraphQLError]:
-    """The errors with their code; graphql-core tells by one more that it gave up."""
+    """The errors with their code, at most MAX_ERRORS.
+
+    Where graphql-core gives up, it says so in one error more.
+    """
     if len(errors) > MAX_ERRORS:
         errors = [*errors[:MAX_ERRORS], CheckEnded()]
     for error in errors:
@@ -78,8 +83,8 @@ def coded(errors: list[GraphQLError], code: str) -> list[GraphQLError]:
     return errors
 
 
-class Plan:
-    """One operation's selection and cost, for one setting of its directives."""
+class OperationPlan:
+    """One operation's selection and cost, for one set of values of its directives."""
 
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
@@ -88,7 +93,7 @@ class Plan:
 
 
 class Operation:
-    """An operation of a document; its plans depend on the variables of directives."""
+    """An operation of a document, with a plan for each set of values of directives."""
 
     def __init__(
         self,
@@ -102,7 +107,7 @@ class Operation:
         self.fragments = fragments
         self.node = node
         self.name = node.name.value if node.name else None
-        self.plans: dict[tuple[Any, ...], Plan] = {}
+        self.plans: dict[tuple[Any, ...], OperationPlan] = {}
 
     @cached_property
     def directive_variables(self) -> list[str]:
@@ -110,20 +115,20 @@ class Operation:
 
     @cached_property
     def printed(self) -> str:
-        """The whole document as graphql-core prints it, whatever its white space."""
+        """The whole document as graphql-core prints it: white space is its own."""
         return print_ast(self.ast)
 
     @property
     def is_mutation(self) -> bool:
         return self.node.operation is OperationType.MUTATION
 
-    def plan(self, variables: Mapping[str, Any]) -> Plan:
+    def plan(self, variables: Mapping[str, Any]) -> OperationPlan:
         """A plan for these coerced variables.
 
         Raises:
             MaxCostExceeded: too costly with any variables.
             MaxMutationsExceeded: more than one root field in a mutation.
-            OperationResolutionFailure: the schema has no such operations.
+            OperationResolutionFailure: the schema has no operations of this kind.
             GraphQLError: a directive's argument is null.
         """
         kind = self.node.operation
@@ -134,22 +139,26 @@ class Operation:
         selection = source.select(root, [self.node])  # type: ignore[list-item]
         if self.is_mutation:
             check_mutations(selection)
-        return Plan(selection)
+        return OperationPlan(selection)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A request that may be executed: operation, plan, variables, cost in points."""
+class PreparedRequest:
+    """A request that may be executed, and what it costs.
+
+    `inputs` are the variables as they were sent, `variables` as graphql-core coerced
+    them. `cost` is in points.
+    """
 
     operation: Operation
-    plan: Plan
+    plan: OperationPlan
     inputs: dict[str, Any]
     variables: dict[str, Any]
     cost: int
 
 
 class Document:
-    """A text's operations, or the errors for which it is refused."""
+    """The operations of a text, or its errors."""
 
     def __init__(
         self,
@@ -177,7 +186,8 @@ class Document:
         """The operation of this name, or the only one.
 
         Raises:
-            OperationResolutionFailure: no such operation, or several and no name.
+            OperationResolutionFailure: no operation has the name, or the document has
+                several and the name is missing.
         """
         if name is None and len(self.operations) == 1:
             return self.operations[0]
@@ -197,21 +207,25 @@ class Document:
         )
 
     def keep(self) -> None:
-        """Keep the document for next time, if it is of ordinary length."""
+        """Put the document into the cache, unless its text is long."""
         if len(self.key[1]) <= CACHED_TEXT_LENGTH:
-            documents.keep(self.key, self, self.size)
+            with lock:
+                documents[self.key] = self
 
 
-documents: Cache[Document] = Cache(CACHED_SIZE)
+documents: LRUCache[tuple[GraphQLSchema, str], Document] = LRUCache(
+    CACHED_SIZE, getsizeof=lambda document: document.size
+)
+lock = Lock()
 
 
 def prepare(
     schema: GraphQLSchema, text: str, operation_name: str | None, inputs: dict[str, Any]
-) -> Prepared:
+) -> PreparedRequest:
     """Read a text, choose its operation, coerce its variables, count its cost.
 
     Raises:
-        Refused: with the errors of the first of these that fails.
+        Refused: one of these steps failed; `errors` are those of the step.
     """
     document = read_document(schema, text)
     if document.errors:
@@ -233,7 +247,7 @@ def prepare(
         operation.plans[decisive] = plan
         document.size += plan.size
         document.keep()
-    return Prepared(operation, plan, inputs, variables, cost)
+    return PreparedRequest(operation, plan, inputs, variables, cost)
 
 
 def coerce(
@@ -247,18 +261,19 @@ def coerce(
 
 
 def read_document(schema: GraphQLSchema, text: str) -> Document:
-    """Parse, count, validate, or find what came of it last time."""
-    document = documents.get((schema, text))
+    """The document of a text, from the cache or parsed, counted and validated."""
+    with lock:
+        document = documents.get((schema, text))
     if document is None:
-        document = Document(schema, text, *read(schema, text))
+        document = Document(schema, text, *parse_and_validate(schema, text))
         document.keep()
     return document
 
 
-def read(
+def parse_and_validate(
     schema: GraphQLSchema, text: str
 ) -> tuple[DocumentNode | None, list[GraphQLError]]:
-    """A valid document's tree, or the errors for which it is refused."""
+    """The tree of a valid document, or its errors."""
     try:
         ast = parse_text(text)
         check_counts(ast)

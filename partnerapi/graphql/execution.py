@@ -1,10 +1,10 @@
-"""Runs a planned operation breadth-first (GraphQL specification, chapter 6).
+"""Executes an operation breadth first (GraphQL specification, chapter 6).
 
-Every field of a level is resolved once, for all parents of that level. The level is
-completed column by column and then zipped into objects, so that no Python call is
-made per leaf. Failures are marked where they happen; only an answer that holds
-one is walked again, depth first, to propagate nulls and to collect the errors that a
-depth-first executor would have met, in its order.
+Each field of a level is resolved once, for all parents of the level. The level is
+completed column by column and then zipped into objects: no Python call is made per
+leaf. A failure stands in its column, in the place of a value. Only an answer that holds
+a failure is walked again, depth first: the walk propagates nulls, and collects the
+errors that a depth-first executor would have met, in its order.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from graphql import (
 from graphql.execution.values import get_argument_values
 
 from partnerapi.core.errors import RequestTimeout
-from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.failures import Failure, settle
 from partnerapi.graphql.introspection import INTROSPECTION, Question, introspect
 from partnerapi.graphql.leaves import column_serializer
@@ -33,11 +33,13 @@ from partnerapi.graphql.selections import SelectedField, Selection
 
 
 class Run:
-    """One request's execution: what its steps share."""
+    """The execution of one request: what its steps share."""
 
     __slots__ = ("context", "deadline", "failed", "prepared", "types", "variables")
 
-    def __init__(self, prepared: Prepared, context: Any, deadline: float) -> None:
+    def __init__(
+        self, prepared: PreparedRequest, context: Any, deadline: float
+    ) -> None:
         self.prepared = prepared
         self.variables = prepared.variables
         self.context = context
@@ -51,10 +53,12 @@ class Run:
         return Failure(error)
 
 
-def execute(prepared: Prepared, context: Any, deadline: float) -> ExecutionResult:
-    """Run a prepared request; what fails is in the result's errors.
+def execute(
+    prepared: PreparedRequest, context: Any, deadline: float
+) -> ExecutionResult:
+    """Execute a prepared request; the result holds the errors of what failed.
 
-    `deadline` is a reading of `time.monotonic`, after which fields fail with TIMEOUT.
+    `deadline` is a time of `time.monotonic`; fields after it fail with TIMEOUT.
     """
     run = Run(prepared, context, deadline)
     selection = prepared.plan.selection
@@ -72,7 +76,7 @@ def complete_objects(
         return []
     steps = selection.steps.get(type_name)
     if steps is None:
-        steps = [Step(field) for field in selection.fields(type_name)]
+        steps = [FieldStep(field) for field in selection.fields(type_name)]
         selection.steps[type_name] = steps
     if not steps:
         return [{} for _ in parents]
@@ -85,8 +89,9 @@ def complete_objects(
 def builder(keys: tuple[str, ...]) -> Callable[[list[list[Any]]], list[Any]]:
     """A function from columns to objects with these keys.
 
-    The text `lambda columns: [{'id': v0, 'name': v1} for v0, v1, in zip(*columns)]` is
-    twice as fast as dict(zip(keys, values)). Response keys are GraphQL names.
+    `lambda columns: [{'id': v0, 'name': v1} for v0, v1, in zip(*columns)]`, compiled
+    from text, is twice as fast as dict(zip(keys, values)). The text is safe: response
+    keys are GraphQL names.
     """
     names = "".join(f"v{n}, " for n in range(len(keys)))
     pairs = ", ".join(f"{key!r}: v{n}" for n, key in enumerate(keys))
@@ -97,7 +102,7 @@ def builder(keys: tuple[str, ...]) -> Callable[[list[list[Any]]], list[Any]]:
 
 
 def reader(parents: list[Any]) -> Callable[[str], list[Any]]:
-    """A function from a column's name to the column; rows are transposed once."""
+    """A function from a column's name to the column; it transposes rows once."""
     classes = set(map(type, parents))
     positions = getattr(parents[0], "positions", None) if len(classes) == 1 else None
     if positions is None:
@@ -106,8 +111,8 @@ def reader(parents: list[Any]) -> Callable[[str], list[Any]]:
     return lambda name: columns[positions[name]]  # type: ignore[return-value]
 
 
-class Step:
-    """One field of a selection, ready to run: resolve a column, then complete it."""
+class FieldStep:
+    """One field of a selection: it resolves a column, then completes it."""
 
     __slots__ = ("arguments", "attribute", "batch", "complete", "field", "question")
 
@@ -142,13 +147,13 @@ class Step:
             values = self.batch(parents, info, **arguments)
             if len(values) != len(parents):
                 raise RuntimeError(f"{self.batch} did not answer for each parent")
-        except Exception as error:  # masked and logged by the gateway
+        except Exception as error:  # The gateway masks and logs it.
             return [run.fail(error) for _ in parents]
         if any(issubclass(kind, Exception) for kind in set(map(type, values))):
             return [run.fail(v) if isinstance(v, Exception) else v for v in values]
         return values
 
-    def introspect(self, prepared: Prepared) -> Any:
+    def introspect(self, prepared: PreparedRequest) -> Any:
         assert self.question is not None
         return introspect(
             self.question,
@@ -166,9 +171,10 @@ Completer = Callable[[list[Any], Run], list[Any]]
 
 
 def completer(type_: Any, field: SelectedField) -> Completer:
-    """How a column of this type becomes a column of the response (section 6.4.3).
+    """A function that makes a column of the response (section 6.4.3).
 
-    Null where the type is non-null, and what does not serialise, become failures.
+    Null becomes a failure where the type is non-null; so does a value that can not be
+    serialised.
     """
     nullable = not isinstance(type_, GraphQLNonNull)
     inner = type_ if nullable else type_.of_type
@@ -191,7 +197,7 @@ def complete_leaves(type_: Any, nullable: bool, field: SelectedField) -> Complet
             return None if nullable else run.fail(null_error(field))
         try:
             return type_.serialize(value)
-        except Exception as error:  # masked and logged by the gateway
+        except Exception as error:  # The gateway masks and logs it.
             return run.fail(error)
 
     def complete(values: list[Any], run: Run) -> list[Any]:
@@ -207,7 +213,7 @@ ABSENT = {type(None), Failure}
 def complete_present(
     inner: Completer, nullable: bool, field: SelectedField
 ) -> Completer:
-    """Complete what is neither null nor failed, and put these back in their places."""
+    """Complete the other values of a column; nulls and failures keep their places."""
 
     def complete(values: list[Any], run: Run) -> list[Any]:
         if ABSENT.isdisjoint(map(type, values)):

@@ -1,4 +1,4 @@
-"""Failures: they stand where a value is missing, and end as nulls and errors."""
+"""Failures stand where values are missing; `settle` makes nulls and errors of them."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from partnerapi.graphql.selections import SelectedField, Selection
 
 
 class Failure:
-    """Stands in a column where a value could not be had; `error` says why."""
+    """Stands in a column in the place of a value; `error` says why there is none."""
 
     __slots__ = ("error",)
 
@@ -25,12 +25,11 @@ class Failure:
 
 
 def settle(selection: Selection, data: Any, types: dict[int, str]) -> ExecutionResult:
-    """Turn the failures in a response into nulls and errors (section 6.4.4).
+    """Make nulls and errors of the failures in a response (section 6.4.4).
 
-    Walks depth first, as an executor without batches would have gone: a failure that
-    reaches a non-null field ends its object at once, and with it the errors that
-    fields after it would have added. `types` names the types of objects behind an
-    interface, by identity.
+    The walk is depth first, like an executor without batches: a failure that reaches a
+    non-null field ends its object at once, and the fields after it add no errors.
+    `types` holds the type's name of each object behind an interface, by identity.
     """
     errors: list[GraphQLError] = []
 
@@ -59,7 +58,7 @@ def settle(selection: Selection, data: Any, types: dict[int, str]) -> ExecutionR
                 settle_value(item, type_.of_type, field, path.add_key(n, None))
                 for n, item in enumerate(value)
             ]
-        # What an introspection answers holds no failures.
+        # The answer of an introspection holds no failures.
         if value is None or field.selection is None or field.name in INTROSPECTION:
             return value
         return settle_object(field.selection, value, path)

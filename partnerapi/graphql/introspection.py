@@ -1,10 +1,12 @@
-"""Introspection: counted on the schema first, then answered by graphql-core."""
+"""Introspection: we count what it would answer, then graphql-core answers it."""
 
 from collections.abc import Hashable
 from hashlib import sha256
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
+from cachetools import LRUCache
 from graphql import (
     DocumentNode,
     OperationDefinitionNode,
@@ -15,16 +17,14 @@ from graphql import (
     print_ast,
 )
 
-from partnerapi.core.bounded import Cache
 from partnerapi.core.errors import MaxCostExceeded
 from partnerapi.graphql.selections import Reach, SelectedField, Selection
 
 INTROSPECTION = ("__schema", "__type")
 MAX_FIELDS = 10_000
-"""Some three times what the introspection query of GraphiQL and code generators
-answers."""
+"""The introspection query of GraphiQL and code generators answers a third of it."""
 MAX_RESULTS = 32
-"""Answers that are kept; the largest take 1 MB."""
+"""Answers in the cache; the largest take 1 MB."""
 
 
 class Introspection:
@@ -35,10 +35,12 @@ class Introspection:
         self.counted: dict[tuple[int, int], int] = {}
 
     def add(self, field: SelectedField) -> None:
-        """Count a `__schema` or `__type`; any type may turn out to be asked for.
+        """Count a `__schema` or `__type`.
+
+        A variable may name the type: the one with most fields counts.
 
         Raises:
-            MaxCostExceeded: with those counted before, over MAX_FIELDS.
+            MaxCostExceeded: the operation would answer more than MAX_FIELDS fields.
         """
         selection = field.selection
         assert selection is not None
@@ -54,7 +56,7 @@ class Introspection:
         self.fields = most
 
     def count(self, selection: Selection, parent: Any) -> None:
-        # Fields and arguments come as pairs with their names, made anew each time.
+        # graphql-core makes a new pair of name and value each time: take the value.
         key = id(selection), id(parent[1] if isinstance(parent, tuple) else parent)
         if key in self.counted:
             self.grow(self.counted[key])
@@ -88,7 +90,7 @@ class Introspection:
 
 
 class Question:
-    """What an introspection field asks, however the rest of its document reads."""
+    """What an introspection field asks; the rest of its document does not matter."""
 
     def __init__(self, field: SelectedField) -> None:
         assert field.selection is not None
@@ -102,14 +104,15 @@ class Question:
         self.names = sorted(reach.variables)
 
     def key(self, variables: dict[str, Any]) -> Hashable:
-        """The same key for what is answered the same; short, whatever is asked."""
+        """A short key, the same for all questions that have the same answer."""
         if not self.names:
             return self.schema, self.digest
         used = repr([(n, variables[n]) for n in self.names if n in variables])
         return self.schema, sha256(self.digest + used.encode()).digest()
 
 
-results: Cache[dict[str, Any]] = Cache(MAX_RESULTS)
+results: LRUCache[Hashable, dict[str, Any]] = LRUCache(MAX_RESULTS)
+lock = Lock()
 
 
 def introspect(
@@ -118,15 +121,17 @@ def introspect(
     inputs: dict[str, Any],
     variables: dict[str, Any],
 ) -> Any:
-    """What graphql-core answers to an introspection field, kept for all who ask it.
+    """What graphql-core answers to an introspection field, from the cache if it can be.
 
-    `inputs` are the operation's variables as they were sent, `variables` as coerced.
+    `inputs` are the operation's variables as they were sent, `variables` as
+    graphql-core coerced them.
 
     Raises:
         GraphQLError: an argument is null that must not be.
     """
     key = question.key(variables)
-    data = results.get(key)
+    with lock:
+        data = results.get(key)
     if data is None:
         alone = OperationDefinitionNode(
             operation=operation.operation,
@@ -139,5 +144,6 @@ def introspect(
         if answered.errors:
             raise answered.errors[0]
         data = answered.data or {}
-        results.keep(key, data, size=1)
+        with lock:
+            results[key] = data
     return data[question.field.key]

@@ -1,7 +1,7 @@
 """Serialises whole columns of scalars and enums.
 
-A column whose values already are what JSON carries passes after a check of its types
-and range; any other goes value by value through the type's own `serialize`.
+A column of JSON's own values passes after a check of their types and range. The values
+of any other column go one by one through the type's own `serialize`.
 """
 
 from collections.abc import Callable
@@ -12,17 +12,17 @@ from graphql import GraphQLEnumType, GraphQLLeafType
 from partnerapi.core.numbers import MAX_EXACT_INTEGER, MAX_UINT64
 
 Serialize = Callable[[list[Any]], list[Any] | None]
-"""A column's JSON values, or None when it must go value by value."""
+"""The JSON values of a column; None: its values must go one by one."""
 
 NONE = type(None)
 
 
 def column_serializer(type_: GraphQLLeafType, nullable: bool) -> Serialize:
-    """The serialiser of a column of this type; without `nullable` it refuses None."""
+    """The serialiser of a column of this type; it takes None only if `nullable`."""
     kind: type
     finish: Serialize
     if isinstance(type_, GraphQLEnumType):
-        # Stored values are wire values.
+        # The database holds the values that go over the wire.
         names = {*type_.values, *([None] if nullable else [])}
         return lambda values: values if names.issuperset(values) else None
     match type_.name:

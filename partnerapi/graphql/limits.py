@@ -1,6 +1,6 @@
-"""What a document may hold: counted before validation, which could take long.
+"""What a document may hold at most. It is counted before validation, which may be slow.
 
-Every number is a setting, PARTNER_API_MAX_….
+Most numbers are settings, PARTNER_API_MAX_….
 """
 
 from collections import Counter
@@ -28,10 +28,11 @@ from partnerapi.core.errors import (
 from partnerapi.graphql.selections import Selection
 
 MAX_INTROSPECTIONS = 10
+MAX_MUTATIONS = 1
 
 
 def check_counts(document: DocumentNode) -> None:
-    """Refuse a document that would be dear to validate.
+    """Refuse a document that would take long to validate.
 
     Raises:
         MaxAliasesExceeded, MaxFragmentsExceeded, MaxDepthExceeded,
@@ -65,22 +66,23 @@ def check_counts(document: DocumentNode) -> None:
 
 
 def check_mutations(selection: Selection) -> None:
-    """Refuse a mutation of several root fields: an idempotency key answers for one.
+    """Refuse a mutation of several root fields: an Idempotency-Key stands for one.
 
     Raises:
         MaxMutationsExceeded
     """
     fields = [f for f in selection.fields(selection.type.name) if f.selection]
-    maximum = settings.PARTNER_API_MAX_MUTATIONS
-    if len(fields) > maximum:
+    if len(fields) > MAX_MUTATIONS:
         raise MaxMutationsExceeded(
             f"The operation has {len(fields)} mutations; send each in a request of its "
             "own, with its own Idempotency-Key.",
-            maximum=maximum,
+            maximum=MAX_MUTATIONS,
         )
 
 
 class Counts:
+    """What a document holds, in numbers."""
+
     def __init__(self) -> None:
         self.aliases = 0
         self.spreads = 0
@@ -103,7 +105,7 @@ class Counts:
 
     def count_directives(self, node: Any) -> None:
         self.directives = max(self.directives, len(node.directives))
-        # graphql-core leaves None in a fragment, which can not have any.
+        # A fragment has no variables: graphql-core holds None there.
         for variable in getattr(node, "variable_definitions", None) or ():
             self.directives = max(self.directives, len(variable.directives))
 
@@ -151,10 +153,10 @@ def depth(
     fragments: Mapping[str, FragmentDefinitionNode],
     depths: dict[str, int],
 ) -> int:
-    """Levels of fields, through fragments; introspection fields count nothing.
+    """Levels of fields, through fragments; introspection fields do not count.
 
-    `depths` holds each fragment's depth once it is known. A cycle counts nothing
-    here: validation refuses it.
+    `depths` keeps the depth of each fragment. A cycle does not count: validation
+    refuses it.
     """
     deepest = 0
     for selection in selection_set.selections:

@@ -1,8 +1,8 @@
 """The rule "overlapping fields can be merged", in time that grows with the document.
 
-graphql-core's own rule compares every two fields of one response name, which takes
-100 ms for a small document made for it. Here fields are compared with the first of
-their group (Simon Adameit's algorithm, as in Sangria); what is refused is the same.
+graphql-core's own rule compares every two fields of one response name: a small document
+can make that take 100 ms. This rule compares fields with the first of their group
+(Simon Adameit's algorithm, as in Sangria). Both refuse the same documents.
 """
 
 from collections import deque
@@ -30,11 +30,11 @@ from graphql.utilities.sort_value_node import sort_value_node
 from partnerapi.core.errors import MaxFragmentsExceeded
 
 MAX_COLLECTED_FIELDS = 10_000
-"""Far above what a document of 2,000 tokens collects without multiplying fragments."""
+"""A document of 2,000 tokens stays far below, unless its fragments multiply."""
 
 
 class Field:
-    """A selected field with the type that it is selected on, if that is known."""
+    """A field of a document, and the type that has it, if that is known."""
 
     __slots__ = ("definition", "node", "parent")
 
@@ -63,10 +63,10 @@ class OverlappingFieldsRule(ValidationRule):
     def check(
         self, sets: list[tuple[Any, SelectionSetNode]], *, shapes_only: bool
     ) -> None:
-        """Check selection sets that are merged into one.
+        """Check selection sets that make one.
 
-        `shapes_only`: their objects never are of one type, so that different fields
-        may share a name if their values look alike.
+        `shapes_only`: no object has the types of two of them. Then different fields may
+        share a name, if their values look alike.
         """
         key = shapes_only, frozenset(id(selection_set) for _, selection_set in sets)
         if key in self.checked:
@@ -85,10 +85,10 @@ class OverlappingFieldsRule(ValidationRule):
     def collect(
         self, sets: list[tuple[Any, SelectionSetNode]]
     ) -> dict[str, list[Field]]:
-        """The fields by response name, fragments spread, each spread once.
+        """The fields by response name; each fragment is spread once.
 
         Raises:
-            MaxFragmentsExceeded: too many ways to combine the fragments.
+            MaxFragmentsExceeded: the fragments combine in too many ways.
         """
         found: dict[str, list[Field]] = {}
         spread: set[str] = set()
@@ -171,9 +171,9 @@ class OverlappingFieldsRule(ValidationRule):
 
 
 def by_parent(fields: list[Field]) -> list[list[Field]]:
-    """Groups in which any two fields may belong to one object.
+    """Groups of fields that one object may have.
 
-    Every object type stands for itself, together with all abstract and unknown types.
+    Each object type has a group, to which all abstract and unknown types belong, too.
     """
     objects = dict.fromkeys(id(f.parent) for f in fields if is_object_type(f.parent))
     if len(objects) < 2:

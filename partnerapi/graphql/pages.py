@@ -1,4 +1,4 @@
-"""Rows for the engine: one keyset page for many parents, or rows by their ids."""
+"""Reads rows for resolvers: a keyset page for each of many parents, or rows by ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from partnerapi.core.database import array_text, fetch
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.cursors import decode_cursor
 from partnerapi.graphql.statements import (
-    List,
+    OrderedList,
     Shape,
     count_statement,
     holds_uuids,
@@ -24,14 +24,12 @@ from partnerapi.graphql.statements import (
 )
 
 ROOT_PAGE_SIZE = 100
-
-
 NESTED_PAGE_SIZE = 20
 
 
 @dataclass(slots=True)
 class Page:
-    """What one parent's connection answers."""
+    """The page of one parent."""
 
     rows: list[Any]
     has_next_page: bool
@@ -40,10 +38,10 @@ class Page:
 
 
 class Window(NamedTuple):
-    """The part of a list that a connection's four arguments ask for.
+    """The part of a list that the four arguments of a connection ask for.
 
-    Relay's algorithm cuts at the cursors, takes the first `size` rows in reading
-    direction, and of those the last `keep`.
+    Relay's algorithm cuts the list at the cursors, takes the first `size` rows in the
+    direction of reading, and of those the last `keep`.
     """
 
     backward: bool
@@ -54,22 +52,22 @@ class Window(NamedTuple):
 
 
 def read_pages(
-    of: List,
+    of: OrderedList,
     info: Any,
     rows: models.QuerySet[Any],
     parents: Sequence[str] | None = None,
     **arguments: Any,
 ) -> list[Page]:
-    """One page for each parent's id, in one statement; at the root, one page.
+    """One page for each id in `parents`, in one statement; at the root, one page.
 
-    `rows` contributes its conditions; columns and order are the document's and the
-    list's. `arguments` are the connection's first, last, before and after. The
-    page's flags are true in both directions. The total is counted only when it is
-    selected, in one more statement for all parents.
+    The conditions come from `rows`, the columns from the document, the order from the
+    list. `arguments` are the connection's first, last, before and after. Both flags of
+    a page are exact. Totals are counted only if the document selects them, in one more
+    statement for all parents.
 
     Raises:
-        BadUserInput: `first` or `last` outside 0 to the maximum.
-        InvalidCursor: a damaged cursor, or one of another list.
+        BadUserInput: `first` or `last` is not from 0 to the maximum.
+        InvalidCursor: a cursor is damaged, or of another list.
     """
     selection = info.selection
     window = make_window(of, **arguments)
@@ -114,9 +112,9 @@ def read_rows(
     ids: Sequence[str | None],
     by: str = "id",
 ) -> list[Any]:
-    """For each id, in order, the row whose column `by` holds it, or None.
+    """For each id, in order, the row that holds it in the column `by`, or None.
 
-    One statement over the distinct ids; `by` is a unique column of uuids or text.
+    One statement reads all of them. `by` is a unique column of uuids or text.
     """
     distinct = list({key for key in ids if key is not None})
     try:
@@ -139,7 +137,7 @@ def read_rows(
 
 
 def make_window(
-    of: List,
+    of: OrderedList,
     first: int | None = None,
     last: int | None = None,
     before: str | None = None,
@@ -165,8 +163,8 @@ def make_window(
     )
 
 
-def place_of(cursor: str | None, of: List) -> list[str] | None:
-    """The cursor's keys in the order of the list's comparison: the id comes last."""
+def place_of(cursor: str | None, of: OrderedList) -> list[str] | None:
+    """The cursor's keys in the order in which the list compares: the id comes last."""
     if cursor is None:
         return None
     key, *others = decode_cursor(cursor, of.name, of.key_types)
@@ -174,7 +172,7 @@ def place_of(cursor: str | None, of: List) -> list[str] | None:
 
 
 def split(found: list[Any], window: Window, count: int) -> list[Page]:
-    """Deal the rows, one more than asked for to each parent, to their pages."""
+    """Make the page of each parent; `found` has one row more than a page holds."""
     dealt: list[list[Any]] = [[] for _ in range(count)]
     for row in found:
         dealt[row[0] - 1].append(row)
@@ -203,9 +201,9 @@ PAGE_COLUMNS = ("beyond_after", "beyond_before", "cursor_key")
 def row_class(
     graphql_type: str, list_name: str, before: tuple[str, ...], columns: frozenset[str]
 ) -> type:
-    """A tuple whose items also answer to their columns' names.
+    """A class of tuples whose items are also attributes, by their columns' names.
 
-    Item 0 is the number of the parent, from 1; `before` and the sorted columns follow.
+    Item 0 is the number of the parent, from 1. `before` and the sorted columns follow.
     """
     names = (*before, *sorted(columns))
     getters = {name: property(itemgetter(n)) for n, name in enumerate(names, 1)}
@@ -219,10 +217,10 @@ def row_class(
 
 
 def compile_condition(rows: models.QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
-    """A queryset's conditions as SQL over its own table, and their values.
+    """The conditions of a queryset as SQL over its own table, and their values.
 
     Raises:
-        EmptyResultSet: no row can meet them.
+        EmptyResultSet: no row can fulfil the conditions.
     """
     if not rows.query.where:
         return "TRUE", ()

@@ -23,13 +23,13 @@ class GlobalID(NamedTuple):
 
 
 def parse_id(text: str) -> GlobalID | None:
-    """Split `<TypeName>|<uuid>`; None for anything that is not of this form."""
+    """Split `<TypeName>|<uuid>`; None for a text of another form."""
     match = GLOBAL_ID.fullmatch(text)
     return GlobalID(*match.groups()) if match else None
 
 
 def key_of(text: str | None, type_name: str) -> str | None:
-    """The uuid in an id of this type; None for another type's and for malformed ids."""
+    """The uuid in an id of this type; None: the id is of another type, or malformed."""
     parsed = parse_id(text) if text is not None else None
     return parsed.key if parsed and parsed.type_name == type_name else None
 
@@ -48,12 +48,12 @@ class Node(graphene.Interface):
 
 
 class ModelType(DjangoObjectType):
-    """A type whose parents are rows read by `partnerapi.graphql.pages`."""
+    """A type over a model; its parents are rows that `pages` has read."""
 
     class Meta:
         abstract = True
 
-    # Rows are tuples, not model instances; the schema knows their types already.
+    # Rows are tuples, not instances of models, and name their types themselves.
     is_type_of = None
     resolve_id = Node.resolve_id
 
@@ -61,7 +61,7 @@ class ModelType(DjangoObjectType):
 def extend(type_: type[ModelType], **fields: graphene.Field) -> None:
     """Add fields to a type, as GraphQL's `extend type` does, before a schema is made.
 
-    They tell what a later app knows of an earlier app's type. Each has its resolver.
+    A later app adds what it knows of an earlier app's type. Each field has a resolver.
     """
     type_._meta.fields.update(fields)
 
@@ -69,7 +69,7 @@ def extend(type_: type[ModelType], **fields: graphene.Field) -> None:
 def enumeration(
     choices: type[Choices], name: str, description: str, meanings: dict[Any, str]
 ) -> Any:
-    """An enum over a model's choices, every value with its meaning for partners."""
+    """An enum over a model's choices; each value has its meaning for partners."""
     return graphene.Enum.from_enum(
         choices,
         name=name,
@@ -116,8 +116,8 @@ EDGE = Cost(points=0, items=1)
 class Connection(graphene.relay.Connection):
     """A connection with `nodes` and `totalCount`, its edges and nodes non-null.
 
-    A subclass over the two types whose `nodes` the specification shows with
-    nullable items sets `nullable_nodes = True` in its Meta.
+    The specification shows two connections whose `nodes` have nullable items: their
+    classes set `nullable_nodes = True` in their Meta.
     """
 
     class Meta:
@@ -168,7 +168,7 @@ class Connection(graphene.relay.Connection):
         return pages
 
 
-# An edge is its row: the node and the cursor are two views of it.
+# An edge is a row: node and cursor are two views of it.
 def resolve_edge_node(rows: list[Any], info: Any) -> list[Any]:
     return rows
 

@@ -1,7 +1,7 @@
-"""How the fields of a schema are resolved: by batch resolvers, or by a column.
+"""How the fields of a schema are resolved: by a batch resolver, or from a column.
 
-A batch resolver receives all parents of its field on a level and returns a value, or
-an exception, for each, in order: `def resolve_articles(issuers, info, **page)`.
+A batch resolver gets all parents of its field on a level. It returns a value or an
+exception for each, in order: `def resolve_articles(issuers, info, **page)`.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from graphql.execution.values import get_argument_values
 
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.graphql.cost import set_costs
-from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.scalars import widen_int
 from partnerapi.graphql.selections import Selection
 
@@ -30,8 +30,8 @@ BatchResolver = Callable[..., list[Any]]
 class Info:
     """What a batch resolver knows besides its parents and arguments.
 
-    `context` is the request's; `selection` is what the document selects below the
-    field, from which the columns to read follow.
+    `context` is the request's. `selection` is what the document selects below the
+    field: it tells which columns to read.
     """
 
     __slots__ = ("context", "selection")
@@ -44,21 +44,21 @@ class Info:
 def needs(*columns: str) -> Callable[[BatchResolver], BatchResolver]:
     """Name the columns of its parents that a batch resolver reads, besides the key."""
 
-    def note(resolver: BatchResolver) -> BatchResolver:
+    def decorate(resolver: BatchResolver) -> BatchResolver:
         resolver.columns = columns  # type: ignore[attr-defined]
         return resolver
 
-    return note
+    return decorate
 
 
 def checked(check: Callable[..., None]) -> Callable[[BatchResolver], BatchResolver]:
     """Let a mutation's resolver run only after `check(context, **arguments)`.
 
-    A check that raises a PartnerAPIError refuses the request before any of it
-    counts as tried: before its idempotency key is claimed.
+    The gateway calls the check first, too: a request that raises a PartnerAPIError in
+    it is refused before it claims its Idempotency-Key.
     """
 
-    def guard(resolver: BatchResolver) -> BatchResolver:
+    def decorate(resolver: BatchResolver) -> BatchResolver:
         @wraps(resolver)
         def guarded(parents: list[Any], info: Info, **arguments: Any) -> list[Any]:
             check(info.context, **arguments)
@@ -67,11 +67,11 @@ def checked(check: Callable[..., None]) -> Callable[[BatchResolver], BatchResolv
         guarded.check = check  # type: ignore[attr-defined]
         return guarded
 
-    return guard
+    return decorate
 
 
-def passes_checks(prepared: Prepared, context: Any) -> bool:
-    """Whether the checks of all root fields let the operation run."""
+def passes_checks(prepared: PreparedRequest, context: Any) -> bool:
+    """Whether no check of a root field refuses the operation."""
     selection = prepared.plan.selection
     for field in selection.fields(selection.type.name):
         check = getattr(field.definition.extensions.get("batch"), "check", None)
@@ -88,7 +88,7 @@ def passes_checks(prepared: Prepared, context: Any) -> bool:
 
 
 def column(path: str) -> Callable[..., Any]:
-    """The resolver of a field that is one column of its parents: `owner__lei`."""
+    """The resolver of a field that is a column of its parents, such as `owner__lei`."""
     return partial(attr_resolver, path, None)
 
 
@@ -112,7 +112,7 @@ def bind(schema: GraphQLSchema) -> GraphQLSchema:
         for field in type_.fields.values():
             resolver, field.resolve = field.resolve, None
             if isinstance(resolver, partial):
-                # graphene, too, gives a partial over the name: of its default resolver.
+                # graphene's default resolver is a partial over the name, too.
                 path = resolver.args[0]
                 field.extensions = {"attribute": path, "columns": (path,)}
             else:

@@ -1,4 +1,4 @@
-"""The scalars whose wire form the specification or api reference fixes."""
+"""The scalars Time and Uint64, and an Int that carries amounts in cents."""
 
 import re
 from datetime import datetime
@@ -68,10 +68,10 @@ class Uint64(graphene.Scalar):
 
 
 def serialize_int(value: Any) -> int:
-    """Serialise Int exactly up to ±(2⁵³−1): amounts in cents outgrow 32 bits.
+    """Serialise an Int of up to ±(2⁵³−1): amounts in cents need more than 32 bits.
 
     Raises:
-        ValueError: not an integer, or one that JSON readers would round.
+        ValueError: the value is no integer, or JSON readers would round it.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"Int cannot represent non-integer value: {value!r}")

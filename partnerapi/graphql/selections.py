@@ -1,8 +1,8 @@
 """What a document selects, merged and typed: the tree that is counted and resolved.
 
-A Selection is the set of fields selected below one field, per concrete type, after
-fragments are spread, duplicates merged and @skip/@include decided (GraphQL
-specification, section 6.3.2 and 6.4.3).
+A Selection is the set of fields below one field, for each concrete type. Its fragments
+are spread, its duplicates merged, @skip and @include decided (GraphQL specification,
+sections 6.3.2 and 6.4.3).
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ from graphql.execution.collect_fields import collect_sub_fields
 from partnerapi.core.errors import MaxCostExceeded
 
 MAX_SELECTIONS = 2000
-"""Far above what a document of 2,000 tokens selects without multiplying fragments."""
+"""A document of 2,000 tokens stays far below, unless its fragments multiply."""
 
 META_FIELDS = {
     "__schema": SchemaMetaFieldDef,
@@ -40,7 +40,7 @@ META_FIELDS = {
 
 
 class Source:
-    """What every selection of one operation is read from."""
+    """What all selections of one operation are made from."""
 
     def __init__(
         self,
@@ -54,7 +54,11 @@ class Source:
         self.made: dict[Any, Selection] = {}
 
     def select(self, type_: Any, nodes: list[FieldNode]) -> "Selection":
-        """The selection below these nodes; the same nodes share one selection."""
+        """The selection below these nodes; the same nodes have the same selection.
+
+        Raises:
+            MaxCostExceeded: the operation has more than MAX_SELECTIONS.
+        """
         key = (type_.name, *map(id, nodes))
         selection = self.made.get(key)
         if selection is None:
@@ -67,7 +71,7 @@ class Source:
         return selection
 
     def count_fields(self) -> int:
-        """How many fields have been collected so far, on all types."""
+        """How many fields the selections hold so far, on all types."""
         return sum(
             1 + sum(map(len, selection.fields_by_type.values()))
             for selection in self.made.values()
@@ -75,7 +79,7 @@ class Source:
 
 
 class SelectedField:
-    """One response key of a selection: its field, and what is selected below it."""
+    """One response key of a selection: its field, and the selection below."""
 
     __slots__ = ("definition", "key", "name", "nodes", "parent", "selection")
 
@@ -100,7 +104,7 @@ class SelectedField:
 
 
 class Selection:
-    """The fields selected on a type; for an interface, on each type behind it."""
+    """The fields selected on a type; those of an interface, on each type behind it."""
 
     __slots__ = ("fields_by_type", "nodes", "source", "steps", "type")
 
@@ -109,7 +113,7 @@ class Selection:
         self.type = type_
         self.nodes = nodes
         self.fields_by_type: dict[str, list[SelectedField]] = {}
-        # What the executor makes of the fields, by type.
+        # The executor keeps its steps here, by type.
         self.steps: dict[str, Any] = {}
 
     @property
@@ -160,7 +164,7 @@ class Selection:
 
 
 class Reach(Visitor):
-    """The fragments and variables that some nodes use, in fragments, too."""
+    """The fragments and variables that some nodes use, themselves or by fragments."""
 
     def __init__(
         self, fragments: dict[str, FragmentDefinitionNode], nodes: Iterable[Node]

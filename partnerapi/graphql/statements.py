@@ -1,7 +1,7 @@
-"""The SQL of pages: what a list is, and its statements, composed once per shape.
+"""The SQL of pages: lists and their statements, composed once for each shape.
 
-The one place that writes it. A statement serves all parents of a level, reads only
-the columns that the document needs, and gives ids and times as text.
+Nothing else writes this SQL. A statement serves all parents of a level, reads only the
+columns that the document needs, and gives ids and times as text.
 """
 
 from collections.abc import Iterable
@@ -12,48 +12,48 @@ from typing import Any, NamedTuple
 from django.db import models
 from psycopg import sql
 
-from partnerapi.graphql.cursors import KeyType
+from partnerapi.graphql.cursors import OrderKeyType
 
 
-class Key(NamedTuple):
-    """An order key: an SQL expression over the list's own table, never null.
+class OrderKey(NamedTuple):
+    """An SQL expression that orders rows: over the list's own table, never null.
 
     A nullable column takes two keys: `(x IS NULL)::integer` and `coalesce(x, …)`.
-    At most one key of a list is text, and it is the last.
+    At most one key of a list is text: the last.
     """
 
     expression: str
-    type: KeyType
+    type: OrderKeyType
 
 
 @dataclass(frozen=True, eq=False)
-class List:
+class OrderedList:
     """What a connection lists: rows, their GraphQL type, their order.
 
-    `name` binds cursors to the list. Rows are ordered by `keys`, then by id, all in
-    one direction, so that a single row comparison finds where a page begins. Where
-    no two rows of a list share their keys, `unique` says so, and an index without
-    the id is enough.
-    `parent` is the column that holds the parent's id; None: the list is at the root.
+    name: binds cursors to the list.
+    keys, descending: rows are ordered by the keys, then by id, all in one direction:
+        one comparison of rows finds where a page begins.
+    unique: no two rows of a list have the same keys; an index without the id serves.
+    parent: the column that holds the parent's id; None: the list is at the root.
     """
 
     name: str
     graphql_type: str
     model: type[models.Model]
-    keys: tuple[Key, ...]
+    keys: tuple[OrderKey, ...]
     descending: bool = False
     unique: bool = False
     parent: str | None = None
 
     @property
-    def key_types(self) -> list[KeyType]:
+    def key_types(self) -> list[OrderKeyType]:
         return ["uuid", *(key.type for key in self.keys)]
 
 
 class Shape(NamedTuple):
-    """Everything that the text of a page's statement depends on."""
+    """All that decides the text of a page's statement."""
 
-    of: List
+    of: OrderedList
     columns: frozenset[str]
     condition: str
     backward: bool
@@ -62,7 +62,7 @@ class Shape(NamedTuple):
 
 
 def concrete_field(model: type[models.Model], name: str) -> Any:
-    """A field that is a column, by its name or, for a foreign key, its column's."""
+    """The field of a column, by its name; a foreign key also by its column's name."""
     return model._meta.get_field(name)
 
 
@@ -76,7 +76,7 @@ def primary_key(model: type[models.Model]) -> Any:
 
 
 class Columns:
-    """Columns of a model as SQL; a path such as `owner__lei` joins what it passes."""
+    """Columns of a model as SQL; a path such as `owner__lei` joins the tables on it."""
 
     def __init__(self, model: type[models.Model]) -> None:
         self.table = sql.Identifier(model._meta.db_table)
@@ -100,7 +100,7 @@ class Columns:
         field = concrete_field(model, name)
         column = sql.SQL("{}.{}").format(table, sql.Identifier(field.column))
         stored = getattr(field, "target_field", field)
-        # Answers carry their text; Python's values would cost more than the query.
+        # Answers carry text: to make Python's values would cost more than the query.
         if isinstance(stored, models.UUIDField | models.DateTimeField):
             return sql.SQL("{}::text").format(column)
         return column
@@ -112,16 +112,16 @@ class Columns:
         )
 
     def source(self) -> sql.Composable:
-        """The table and the joins of all expressions so far."""
+        """The table with the joins of all expressions so far."""
         return sql.SQL("{}{}").format(self.table, sql.SQL("").join(self.joins.values()))
 
 
 @lru_cache(maxsize=2000)
 def page_statement(shape: Shape) -> str:
-    """Per parent: whether rows lie beyond each cursor, and the page with one row more.
+    """For each parent: whether rows lie beyond each cursor, and a page and one row.
 
-    A parent without rows keeps one line of nulls. Parameters: the parents' ids; for
-    each cursor given, conditions and cursor; then conditions, cursors, limit.
+    A parent without rows has one line of nulls. Parameters: the parents' ids; for each
+    cursor that is given, conditions and cursor; then conditions, cursors, limit.
     """
     of = shape.of
     columns = Columns(of.model)
@@ -157,8 +157,8 @@ def page_statement(shape: Shape) -> str:
             [sql.SQL("{} " + direction).format(key) for key, _ in placed]
         )
 
-    # A join, or it would be asked again for each row of the page; in order, or a
-    # planner that expects many rows might read the whole table to meet the first.
+    # In a join, or PostgreSQL would ask again for each row of the page. In order, or a
+    # planner that expects many rows might read the whole table to find the first.
     beyond = [
         sql.SQL(
             " LEFT JOIN LATERAL (SELECT TRUE FROM {} WHERE {} AND {} ORDER BY {}"
@@ -196,8 +196,8 @@ def page_statement(shape: Shape) -> str:
 
 
 @lru_cache(maxsize=2000)
-def count_statement(of: List, condition: str) -> str:
-    """Per parent, in order: how many rows its list has."""
+def count_statement(of: OrderedList, condition: str) -> str:
+    """For each parent, in order: how many rows its list has."""
     return (
         sql.SQL(
             "SELECT p.n, counted.* FROM {} CROSS JOIN LATERAL"
@@ -230,13 +230,13 @@ def rows_statement(model: Any, paths: frozenset[str], by: str, condition: str) -
     )
 
 
-def parents_of(of: List) -> sql.Composable:
+def parents_of(of: OrderedList) -> sql.Composable:
     if of.parent is None:
         return sql.SQL("(VALUES (1)) AS p(n)")
     return sql.SQL("unnest(%s::uuid[]) WITH ORDINALITY AS p(key, n)")
 
 
-def list_condition(of: List, condition: str) -> sql.Composable:
+def list_condition(of: OrderedList, condition: str) -> sql.Composable:
     if of.parent is None:
         return sql.SQL("({})").format(sql.SQL(condition))
     return sql.SQL("{}.{} = p.key AND ({})").format(

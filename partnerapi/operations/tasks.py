@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from marketdata.books.pruning import KEPT, covered, prune
+from marketdata.books.pruning import KEEP, prunable_logs, prune
 from partnerapi.celery import app
 from partnerapi.models import IdempotencyRecord
 
@@ -14,4 +14,4 @@ def prune_idempotency_records() -> None:
 
 @app.task
 def prune_book_log() -> None:
-    prune(covered(timezone.now() - KEPT))
+    prune(prunable_logs(timezone.now() - KEEP))

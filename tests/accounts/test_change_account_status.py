@@ -93,8 +93,8 @@ def test_does_not_close_without_one(account: Account, before: list[str]):
     with pytest.raises(CommandError) as refusal:
         change(account.pk, "CLOSED")
     assert str(refusal.value) == (
-        f"The account is {before[-1]}; that it becomes CLOSED a second member of staff "
-        "approves: add --approved-by EMAIL. Nothing was written."
+        f"The account is {before[-1]}; a second member of staff must approve CLOSED: "
+        "add --approved-by EMAIL. Nothing was written."
     )
     account.refresh_from_db()
     assert account.status == before[-1]

@@ -234,7 +234,7 @@ def latency(
         for book in books:
             seen.setdefault(book.token_id, []).append((book.sequence, now))
 
-    feed.listen(heard)
+    feed.subscribe(heard)
     feed.start()
     start, used = perf_counter(), process_time()
     here, there = multiprocessing.Pipe()

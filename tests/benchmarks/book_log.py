@@ -86,7 +86,7 @@ def write_in_process(
 
 
 def traded(symbol: str) -> UUID:
-    from tests.marketdata.markets import traded
+    from tests.marketdata.books.markets import traded
 
     return traded(symbol).pk
 

@@ -22,7 +22,7 @@ def main() -> int:
     objects = parser.parse_args().objects
     with throw_away_installation():
         from accounts.models import User
-        from tests.graphql.hidden import (
+        from tests.api.hidden import (
             ask_for_hidden,
             ask_with_the_right_key,
             callers,

@@ -121,7 +121,7 @@ def write(database: str, symbols: list[str], seconds: float, out: "Queue") -> No
     from issuers.models import Token
     from marketdata.books.log import Message, record
     from marketdata.books.orderbook import Change
-    from tests.fix.market import OPENING
+    from tests.marketdata.fix.market import OPENING
 
     chance = random.Random(1)
     ids = dict(Token.objects.values_list("symbol", "pk"))
@@ -196,7 +196,7 @@ class Result(NamedTuple):
 
 def judge(readings: list[list[tuple[float, bytes]]], commits: Commits) -> Result:
     from issuers.models import Token
-    from tests.fix.market import book_rows
+    from tests.marketdata.fix.market import book_rows
 
     slots = exactly_one = wrong_books = number = 0
     latencies: list[float] = []
@@ -226,8 +226,8 @@ def judge(readings: list[list[tuple[float, bytes]]], commits: Commits) -> Result
 def measure(sessions: int, books: int, seconds: float) -> tuple[Result, float, Table]:
     from django.conf import settings
 
-    from tests.fix.acceptor import running_acceptor
-    from tests.fix.market import new_member, new_token
+    from tests.marketdata.fix.acceptor_process import running_acceptor
+    from tests.marketdata.fix.market import new_member, new_token
 
     symbols = [f"TKN{number:02d}" for number in range(books)]
     for symbol in symbols:

@@ -109,7 +109,7 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
 
     from marketdata.books.feed import Feed, LiveBook
     from marketdata.fix.acceptor.quickfix.settings import STOCK_DICTIONARY, session_id
-    from tests.fix.engines import Bench
+    from tests.marketdata.fix.engines import Bench
 
     rows = rows_of_a_log(number * rounds)
     book = LiveBook(uuid4(), "LUM", "FR0000120271", "Lumen", str(uuid4()), True)
@@ -132,7 +132,7 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
     ready.wait(30)
     time.sleep(1)
     session = bench.sessions.live[comp_id]
-    subscription = session.subscriptions["all"][0]
+    subscription = session.subscriptions.by_request["all"][0]
     dictionary = fix.DataDictionary(str(STOCK_DICTIONARY))
     wire = session_id(comp_id)
     results = []
@@ -142,8 +142,8 @@ def measure(rounds: int, number: int) -> list[tuple[Speed, Speed]]:
         watch = Watch()
         for end in range(at + LOT, at + number + 1, LOT):
             book.extend(rows[end - LOT : end])
-            for heard in feed.listeners:
-                heard([book])
+            for on_change in feed.subscribers:
+                on_change([book])
             # A feed reads on while sessions are sent to, but not without bounds.
             while subscription.shown.sequence < end - 2 * LOT:
                 time.sleep(0.0005)

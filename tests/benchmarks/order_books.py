@@ -20,6 +20,8 @@ Message = Sequence[tuple[int, int, int]]
 
 BEST_BID = 10_000
 SMALLEST_RATE = 500_000
+MOST_ASSIGNMENTS = 18
+"""What the smallest rate is in changes that are assigned alone, on any machine."""
 
 
 class SortedWhenLookedAt:
@@ -98,6 +100,11 @@ def main() -> int:
     )
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--busy",
+        action="store_true",
+        help=f"the machine is: a change may take {MOST_ASSIGNMENTS} assignments",
+    )
     asked = parser.parse_args()
     makes = {
         "OrderBook": OrderBook,
@@ -107,7 +114,7 @@ def main() -> int:
     shown = Table(
         "levels", "book", "changes/s", "times OrderBook", title="median of CPU time"
     )
-    slowest = float("inf")
+    slowest, dearest = float("inf"), 0.0
     for levels in (100, 200, 400):
         history = messages(levels, asked.messages)
         changes = sum(map(len, history))
@@ -117,13 +124,16 @@ def main() -> int:
                 taken[name].append(seconds(make, levels, history))
         own = statistics.median(taken["OrderBook"])
         slowest = min(slowest, changes / own)
+        dearest = max(dearest, own / statistics.median(taken["assignments alone"]))
         for name, values in taken.items():
             median = statistics.median(values)
             shown.add_row(
                 str(levels), name, f"{changes / median:,.0f}", f"{own / median:.2f}"
             )
     Console().print(shown)
-    return 0 if slowest >= SMALLEST_RATE else 1
+    if asked.busy:
+        return int(dearest > MOST_ASSIGNMENTS)
+    return int(slowest < SMALLEST_RATE)
 
 
 if __name__ == "__main__":

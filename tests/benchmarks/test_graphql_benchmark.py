@@ -116,7 +116,7 @@ def test_load_counts_the_answers_of_its_connections(port):
     # Each connection has one more under way at the end.
     assert 0 <= Handler.answered - loaded.total <= 2
     assert 0 < len(loaded.latencies) < loaded.total
-    assert 0.2 <= loaded.seconds < 1
+    assert loaded.seconds >= 0.2
 
 
 def test_load_refuses_an_answer_that_differs_in_a_byte(port):

@@ -11,12 +11,12 @@ from django.utils import timezone
 from graphql import ExecutionResult
 
 from accounts.access import Caller
-from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.wsgi import application
 
 # The view needs the models, which are ready only now.
 from partnerapi.gateway import views  # isort: skip
-from partnerapi.gateway.idempotency import Kept  # isort: skip
+from partnerapi.gateway.idempotency import StoredAnswer  # isort: skip
 
 __all__ = ["application"]
 
@@ -24,13 +24,13 @@ __all__ = ["application"]
 def at_once(
     caller: Caller,
     key: UUID,
-    prepared: Prepared,
+    prepared: PreparedRequest,
     run: Callable[[], ExecutionResult],
     write: Callable[[ExecutionResult], bytes],
-) -> Kept:
+) -> StoredAnswer:
     with transaction.atomic():
         body = write(run())
-    return Kept(body, timezone.now(), replayed=False)
+    return StoredAnswer(body, timezone.now(), replayed=False)
 
 
 views.once = at_once  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ from tests.chaos.book_logs import prune
 
 SNAPSHOT_EVERY = 5
 """Changes; in earnest more, so that these histories would have none."""
-REACH_SECONDS = 15.0
+REACH_SECONDS = 150.0
 NARROW = 6
 """Prices of a side, for books of which every level is often seen at the top."""
 
@@ -139,7 +139,7 @@ def follow(pipe: Pipe) -> None:
             known, kept_to, _ = kept.get(token_id, (None, 0, None))
             return known is book and kept_to >= sequence
 
-    feed.listen(keep)
+    feed.subscribe(keep)
     feed.start()
     keep(feed.books.values())
     while True:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from tests.chaos.installation import close_connection
 
-REST_SECONDS = 15.0
+REST_SECONDS = 150.0
 
 
 class End(NamedTuple):
@@ -37,7 +37,7 @@ def open_books(count: int) -> list[UUID]:
 
 def prune(token_ids: list[UUID]) -> None:
     """Delete what is covered, however young it is."""
-    from tests.marketdata.markets import prune_at_once
+    from tests.marketdata.books.markets import prune_at_once
 
     prune_at_once(token_ids)
     close_connection()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-SECONDS = 240
+from tests.waiting import PROGRAM_SECONDS
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def run() -> Callable[..., dict[str, Any]]:
             capture_output=True,
             text=True,
             check=False,
-            timeout=SECONDS,
+            timeout=PROGRAM_SECONDS,
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
         report: dict[str, Any] = json.loads(ended.stdout)

@@ -11,12 +11,12 @@ from django.utils import timezone
 from graphql import ExecutionResult
 
 from accounts.access import Caller
-from partnerapi.graphql.documents import Prepared
+from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.wsgi import application
 
 # The view needs the models, which are ready only now.
 from partnerapi.gateway import views  # isort: skip
-from partnerapi.gateway.idempotency import Kept, fingerprint  # isort: skip
+from partnerapi.gateway.idempotency import StoredAnswer, fingerprint  # isort: skip
 from partnerapi.models import RETENTION, IdempotencyRecord  # isort: skip
 
 __all__ = ["application"]
@@ -25,14 +25,14 @@ __all__ = ["application"]
 def check_then_act(
     caller: Caller,
     key: UUID,
-    prepared: Prepared,
+    prepared: PreparedRequest,
     run: Callable[[], ExecutionResult],
     write: Callable[[ExecutionResult], bytes],
-) -> Kept:
+) -> StoredAnswer:
     records = IdempotencyRecord.objects.filter(partner_id=caller.partner_id, key=key)
     known = records.first()
     if known and known.body and known.expires_at:
-        return Kept(bytes(known.body), known.expires_at, replayed=True)
+        return StoredAnswer(bytes(known.body), known.expires_at, replayed=True)
     body = write(run())
     now = timezone.now()
     record = IdempotencyRecord(
@@ -44,7 +44,7 @@ def check_then_act(
         expires_at=now + RETENTION,
     )
     IdempotencyRecord.objects.bulk_create([record], ignore_conflicts=True)
-    return Kept(body, now + RETENTION, replayed=False)
+    return StoredAnswer(body, now + RETENTION, replayed=False)
 
 
 views.once = check_then_act  # type: ignore[attr-defined]

@@ -244,7 +244,7 @@ def symbols_of(token_ids: list[UUID]) -> dict[str, UUID]:
 
 
 def new_seats(count: int) -> list[Seat]:
-    from tests.fix.market import new_member
+    from tests.marketdata.fix.market import new_member
 
     members = [new_member(number) for number in range(1, count + 1)]
     close_connection()

@@ -30,7 +30,7 @@ from rich.table import Table
 from marketdata.fix.client.initiator import Initiator
 from marketdata.fix.protocol.wire import encode
 from tests.chaos import mutations
-from tests.chaos.fix_acceptors import AcceptorProcess
+from tests.chaos.fix_acceptors import PROMISED_SECONDS, AcceptorProcess
 from tests.chaos.fix_attackers import LOGON, kinds, read
 from tests.chaos.fix_histories import new_seats
 from tests.chaos.fix_player import Seat
@@ -215,7 +215,7 @@ class Neighbourhood:
 
 
 def live(logs: Path) -> Report:
-    from tests.fix.market import new_token
+    from tests.marketdata.fix.market import new_token
 
     tokens = [new_token(f"TKN{number}") for number in range(BOOKS)]
     ids = {token.symbol: token.pk for token in tokens}
@@ -245,7 +245,7 @@ def live(logs: Path) -> Report:
             step()
         witnesses.end()
         witnesses = None
-        acceptor.stop()
+        acceptor.stop(PROMISED_SECONDS)
         report = place.report
         report.load = os.getloadavg()[0]
         report.tracebacks = acceptor.tracebacks()[:3]

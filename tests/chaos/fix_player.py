@@ -29,10 +29,10 @@ STEPS = 10
 LONGEST_STEP_SECONDS = 0.7
 DEPTHS = (0, 0, 1, 2, 3, 5, 10, 50)
 ENTRY_TYPES = ("01", "012", "012", "2", "0", "12")
-RETURN_SECONDS = 30.0
-REACH_SECONDS = 20.0
+RETURN_SECONDS = 300.0
+REACH_SECONDS = 200.0
 QUIET_SECONDS = 0.25
-LATEST_SECONDS = 5.0
+LATEST_SECONDS = 20.0
 """How late the acceptor may hear of a trade: more than a second without Redis."""
 GOING_DOWN = "The acceptor is going down"
 

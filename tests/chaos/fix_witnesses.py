@@ -106,7 +106,12 @@ class Witness(Reader):
 
 
 def witness(
-    pipe: Pipe, port: int, target: str, seats: list[Seat], symbols: tuple[str, ...]
+    pipe: Pipe,
+    port: int,
+    target: str,
+    seats: list[Seat],
+    symbols: tuple[str, ...],
+    heartbeat: int,
 ) -> None:
     """Be witnesses, one with nothing but Heartbeats; to be run in a process.
 
@@ -117,7 +122,7 @@ def witness(
     def run(seat: Seat, symbols: tuple[str, ...]) -> None:
         reader = Witness(
             host="127.0.0.1", port=port, sender=seat.comp_id, target=target,
-            key=seat.key, heartbeat=HEARTBEAT,
+            key=seat.key, heartbeat=heartbeat,
         )  # fmt: skip
         try:
             reader.watch(notes, symbols)
@@ -152,7 +157,7 @@ def move(pipe: Pipe, ids: dict[str, UUID]) -> None:
     from marketdata.books.log import Message as BookMessage
     from marketdata.books.log import record
     from marketdata.books.orderbook import Change
-    from tests.fix.market import OPENING
+    from tests.marketdata.fix.market import OPENING
 
     dice = random.Random(3)
     committed: dict[str, float] = {}
@@ -238,10 +243,15 @@ class Witnesses:
     """Sessions at one port, and the books that they follow."""
 
     def __init__(
-        self, port: int, target: str, seats: list[Seat], ids: dict[str, UUID]
+        self,
+        port: int,
+        target: str,
+        seats: list[Seat],
+        ids: dict[str, UUID],
+        heartbeat: int = HEARTBEAT,
     ) -> None:
         self.mover = Helper(move, ids)
-        self.sessions = Helper(witness, port, target, seats, tuple(ids))
+        self.sessions = Helper(witness, port, target, seats, tuple(ids), heartbeat)
 
     def look(self) -> Calm:
         """How it was since the last look."""

@@ -35,7 +35,7 @@ from tests.installation import BUDGETS, UNLIMITED
 from tests.servers import PREFIX, SETTINGS, remove_leftovers
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 60
+START_SECONDS = 600
 
 
 class Database:

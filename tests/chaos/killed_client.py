@@ -3,7 +3,8 @@
 Run it with `python -m tests.chaos.killed_client`. In each round a process claims a key
 as the web server does, and is killed while its transaction is idle or busy; meanwhile
 a request with the same key waits at the real web server. It ends with exit code 1 when
-more than one round in a hundred takes longer than a second.
+more than one round in a hundred takes longer than a second, or with --busy so long that
+the holder may have let go by itself.
 """
 
 import argparse
@@ -29,8 +30,10 @@ from tests.chaos.installation import Web, breakable_installation
 ROUNDS = 100
 LONGEST_SECONDS = 1.0
 KEYS_OF_AN_ACCOUNT = 10
-HELD_SECONDS = 30
-START_SECONDS = 30
+BUSY_SECONDS = 30.0
+"""Half of what an idle transaction may take, which ends by itself then."""
+HELD_SECONDS = 600
+START_SECONDS = 120
 
 
 @dataclass
@@ -40,10 +43,11 @@ class Report:
     idle: list[float]
     busy: list[float]
     findings: Findings
+    longest: float
 
     @property
     def late(self) -> int:
-        return sum(taken > LONGEST_SECONDS for taken in [*self.idle, *self.busy])
+        return sum(taken > self.longest for taken in [*self.idle, *self.busy])
 
     @property
     def passed(self) -> bool:
@@ -88,6 +92,9 @@ async def wait_behind(port: int, key: Key, login: str, busy: bool) -> float:
     holder.kill()
     killed_at = time.monotonic()
     answer = await waiting
+    while answer.status == 409:
+        # A busy machine did not notice within the time that a request waits.
+        answer = await connection.ask(key.request)
     taken = time.monotonic() - killed_at
     holder.join()
     connection.close()
@@ -113,7 +120,7 @@ def wait_until_blocked(busy: bool) -> None:
             time.sleep(0.01)
 
 
-def measure(rounds: int, workers: int) -> Report:
+def measure(rounds: int, workers: int, longest: float) -> Report:
     with breakable_installation() as (processes, _):
         from accounts.models import Partner
         from tests.chaos.installation import close_connection
@@ -131,7 +138,8 @@ def measure(rounds: int, workers: int) -> Report:
             taken[busy].append(asyncio.run(wait_behind(web.port, key, login, busy)))
         web.close()
         asked = [[key for key in chain if key.answers] for chain in chains]
-        return Report(taken[False], taken[True], examine(filter(None, asked)))
+        findings = examine(filter(None, asked))
+        return Report(taken[False], taken[True], findings, longest)
 
 
 def main() -> None:
@@ -143,8 +151,12 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how many (100)")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    parser.add_argument(
+        "--busy", action="store_true", help="the machine is: judge no second"
+    )
     options = parser.parse_args()
-    report = measure(options.rounds, workers=2)
+    longest = BUSY_SECONDS if options.busy else LONGEST_SECONDS
+    report = measure(options.rounds, 2, longest)
     if options.json:
         sys.stdout.write(json.dumps(asdict(report)) + "\n")
     else:
@@ -153,7 +165,7 @@ def main() -> None:
                 f"{name}: {len(taken)} rounds, median {statistics.median(taken):.2f} s,"
                 f" longest {max(taken):.2f} s"
             )
-        Console().print(f"{report.late} of {options.rounds} took longer than 1 s")
+        Console().print(f"{report.late} of {options.rounds} took over {longest:.0f} s")
     if not report.passed:
         sys.exit(f"not as promised: {report.late} late, {report.findings.broken}")
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 import partnerapi.models
 from accounts.models import Partner
 from partnerapi.models import IdempotencyRecord
+from tests.waiting import PATIENCE_SECONDS
 
 
 def record(partner: Partner, hours_left: float) -> IdempotencyRecord:
@@ -50,7 +51,7 @@ def claiming(record: IdempotencyRecord) -> Iterator[None]:
                 body=None, expires_at=None
             )
             claimed.set()
-            assert ended.wait(timeout=10)
+            assert ended.wait(PATIENCE_SECONDS)
             IdempotencyRecord.objects.filter(pk=record.pk).update(
                 body=b"new", expires_at=timezone.now() + timedelta(hours=24)
             )
@@ -59,7 +60,7 @@ def claiming(record: IdempotencyRecord) -> Iterator[None]:
     thread = threading.Thread(target=request)
     thread.start()
     try:
-        assert claimed.wait(timeout=10)
+        assert claimed.wait(PATIENCE_SECONDS)
         yield
     finally:
         ended.set()

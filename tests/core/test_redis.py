@@ -1,6 +1,8 @@
 """The thread's own connection to Redis, against a real server."""
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from redis.exceptions import RedisError, ResponseError
@@ -33,7 +35,10 @@ def test_a_refused_command_leaves_the_connection_in_order():
     assert own.connection is kept
 
 
-def test_an_answer_that_comes_late_is_nobody_elses():
+def test_an_answer_that_comes_late_is_nobody_elses(settings: Any):
+    cache = settings.CACHES["default"]
+    location = re.sub("(socket_timeout)=[^&]*", r"\1=0.1", cache["LOCATION"])
+    settings.CACHES = {"default": cache | {"LOCATION": location}}
     call("ECHO", "connected")
     with pytest.raises(RedisError):
         call("BLPOP", "a list that stays empty", 1)

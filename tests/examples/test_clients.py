@@ -14,6 +14,7 @@ import pytest
 
 from partnerapi.site.pages import CLIENTS, EXAMPLES_DIRECTORY
 from tests.packages import node, npm_packages, python_packages
+from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS
 
 PROGRAMS = EXAMPLES_DIRECTORY / "clients"
 PYTHON = ("gql[requests]==4.4.0",)
@@ -53,7 +54,7 @@ def run_program(name: str, directory: Path, **environment: str) -> Ended:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PROGRAM_SECONDS,
     )
 
 
@@ -61,7 +62,7 @@ def ask(server: dict, query: str, **variables: str) -> dict:
     headers = {"Content-Type": "application/json", "X-Token-Auth": server["key"]}
     body = json.dumps({"query": query, "variables": variables}).encode()
     request = urllib.request.Request(server["graphql"], body, headers)
-    with urllib.request.urlopen(request, timeout=30) as response:
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
         answer = json.load(response)
     assert set(answer) == {"data"}
     return answer["data"]
@@ -82,7 +83,7 @@ class LosesAnswers(BaseHTTPRequestHandler):
         if key:
             self.keys.append(key)
         request = urllib.request.Request(self.target, body, headers)
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
             answer = response.read()
             replayed = response.headers["Idempotent-Replayed"]
         if lost:

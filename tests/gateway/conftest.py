@@ -2,7 +2,6 @@ import http.client
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,9 @@ from django.conf import settings
 from django.db import connection
 
 from tests.system import free_port
+from tests.waiting import PATIENCE_SECONDS, until
 
 WORKERS = 3
-START_SECONDS = 30
 
 
 @dataclass
@@ -34,7 +33,7 @@ class WebServer:
     def post(self, body: bytes, **headers: str) -> tuple[int, dict]:
         """Send a request on a connection of its own, so that any worker answers it."""
         headers = {"Content-Type": "application/json", "Connection": "close"} | headers
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        client = http.client.HTTPConnection("127.0.0.1", self.port, PATIENCE_SECONDS)
         try:
             client.request("POST", "/graphql", body, headers)
             response = client.getresponse()
@@ -43,13 +42,14 @@ class WebServer:
             client.close()
 
     def answers(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
         try:
             return self.post(b'{"query":"{ __typename }"}')[0] == 200
         except (ConnectionError, TimeoutError):
             return False
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def web_server(
     django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WebServer]:
@@ -70,12 +70,8 @@ def web_server(
         )
     server = WebServer(process, port, log)
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not server.answers():
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        until(server.answers, log.read_text, pause=0.05)
         yield server
     finally:
         process.terminate()
-        process.wait(timeout=START_SECONDS)
+        process.wait(PATIENCE_SECONDS)

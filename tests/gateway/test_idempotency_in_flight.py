@@ -5,8 +5,8 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 import pytest
@@ -17,6 +17,7 @@ from accounts.models import Account, AccountStatusChange, Actor, ApiKey, Partner
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START
 from tests.gateway.conftest import WebServer
+from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
 STAFF = Actor("ana@staff.example", is_staff=True)
 CHANGE = """
@@ -51,7 +52,7 @@ class Client:
         fields = {"accountID": f"Account|{self.account.pk}", "status": "SUSPENDED"}
         body = orjson.dumps({"query": CHANGE, "variables": {"input": fields}})
         began = time.monotonic()
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        client = http.client.HTTPConnection("127.0.0.1", self.port, PATIENCE_SECONDS)
         client.putrequest("POST", "/graphql")
         client.putheader("Content-Type", "application/json")
         client.putheader("Content-Length", str(len(body)))
@@ -113,33 +114,42 @@ def before_each_entry(client: Client) -> Iterator[Callable[[str], None]]:
             cursor.execute("DROP FUNCTION disturb()")
 
 
-def wait_for_sleeper() -> None:
+HOLD = (
+    # It waits as long as it takes, and not as others do for a lock.
+    "PERFORM set_config('lock_timeout', '0', true); PERFORM pg_advisory_xact_lock(1);"
+)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Whoever reaches HOLD waits there until this is left."""
     with connection.cursor() as cursor:
-        deadline = time.monotonic() + 10
-        asleep: Any = None
-        while not asleep:
-            assert time.monotonic() < deadline
-            cursor.execute(
-                "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-                " AND datname = current_database()"
-            )
-            asleep = cursor.rowcount
+        cursor.execute("SELECT pg_advisory_lock(1)")
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(1)")
 
 
 def test_a_key_whose_first_request_runs_on_is_409_after_two_seconds(
     client: Client, before_each_entry: Callable[[str], None]
 ):
-    before_each_entry("PERFORM pg_sleep(3.5);")
+    before_each_entry(HOLD)
     key = str(uuid.uuid4())
     with ThreadPoolExecutor() as threads:
-        running = threads.submit(client.send, key)
-        wait_for_sleeper()
-        early = client.send(key)
+        with held():
+            running = threads.submit(client.send, key)
+            until_waiting_for_a_lock()
+            early = client.send(key)
         first = running.result()
     assert (early.status, early.code) == (409, "IDEMPOTENCY_CONCURRENT_REQUEST")
     assert early.headers["Retry-After"] == "1"
     assert "Idempotent-Replayed" not in early.headers
-    assert 2 <= early.seconds < 2.8
+    # It was answered while the first ran on, by what ends every wait for a lock.
+    assert early.seconds >= 2
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        assert cursor.fetchone() == ("2s",)
     assert first.status == 200
     assert client.rows() == ("SUSPENDED", 3, 1)
     later = client.send(key)
@@ -150,13 +160,15 @@ def test_a_key_whose_first_request_runs_on_is_409_after_two_seconds(
 def test_a_key_whose_first_request_ends_soon_is_waited_for(
     client: Client, before_each_entry: Callable[[str], None]
 ):
-    before_each_entry("PERFORM pg_sleep(1);")
+    before_each_entry(HOLD)
     key = str(uuid.uuid4())
     with ThreadPoolExecutor() as threads:
-        running = threads.submit(client.send, key)
-        wait_for_sleeper()
-        # Four wait at once; the first has a thread of a worker, too.
-        waiting = [threads.submit(client.send, key) for _ in range(4)]
+        with held():
+            running = threads.submit(client.send, key)
+            until_waiting_for_a_lock()
+            # Four at once; the first has a thread of a worker, too.
+            waiting = [threads.submit(client.send, key) for _ in range(4)]
+            until_waiting_for_a_lock(2)
         answers = [running.result(), *(each.result() for each in waiting)]
     assert {answer.status for answer in answers} == {200}
     assert len({answer.content for answer in answers}) == 1
@@ -172,14 +184,14 @@ def test_one_of_those_who_wait_takes_over_when_the_first_fails(
     with connection.cursor() as cursor:
         cursor.execute("CREATE SEQUENCE entries")
     try:
-        before_each_entry(
-            "IF nextval('entries') = 1 THEN PERFORM pg_sleep(1); RAISE 'no'; END IF;"
-        )
+        before_each_entry(f"IF nextval('entries') = 1 THEN {HOLD} RAISE 'no'; END IF;")
         key = str(uuid.uuid4())
         with ThreadPoolExecutor() as threads:
-            running = threads.submit(client.send, key)
-            wait_for_sleeper()
-            waiting = [threads.submit(client.send, key) for _ in range(4)]
+            with held():
+                running = threads.submit(client.send, key)
+                until_waiting_for_a_lock()
+                waiting = [threads.submit(client.send, key) for _ in range(4)]
+                until_waiting_for_a_lock(2)
             answers = [each.result() for each in waiting]
             failed = running.result()
     finally:

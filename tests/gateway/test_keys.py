@@ -125,18 +125,20 @@ def test_a_key_lives_until_it_expires(world: World):
         assert ApiKey.objects.live(key.expires_at + moment).contains(key) is live
 
 
-def test_a_key_that_was_believed_is_asked_again_after_a_second(world: World):
+def test_a_key_that_was_believed_is_asked_again_after_a_second(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    now = 0.0
+    monkeypatch.setattr(authentication, "monotonic", lambda: now)
     key, token = issue(world.partner)
     Ask(token)(VIEWER)
     key.revoke(NOW)
-    revoked_at = time.monotonic()
+    now = 0.999
     with CaptureQueriesContext(connection) as queries:
         assert Ask(token)(VIEWER).status == 200
     assert len(queries) == 0
-
-    while Ask(token)(VIEWER).status == 200:
-        assert time.monotonic() < revoked_at + 1
-        time.sleep(0.02)
+    now = 1.0
+    assert Ask(token)(VIEWER).status == 401
 
 
 def test_a_refused_key_is_not_remembered(world: World):
@@ -251,14 +253,14 @@ def test_every_process_refuses_a_revoked_key_within_a_second(
 
     call_command("revoke_api_key", str(key.id))
     revoked_at = time.monotonic()
-    last_answered = None
-    while time.monotonic() < revoked_at + 2:
+    # What was sent later than a second after is refused, whoever answers it.
+    refused = 0
+    while refused < 60:
         sent_at = time.monotonic()
         status, _ = web_server.post(body, **{"X-Token-Auth": token})
-        if status == 200:
-            last_answered = sent_at - revoked_at
-    assert status == 401
-    assert last_answered is None or last_answered <= 1
+        if sent_at > revoked_at + 1:
+            assert status == 401
+            refused += 1
 
 
 def test_the_server_logs_no_secret(live_key: tuple[ApiKey, str], web_server: WebServer):

@@ -13,6 +13,7 @@ from django.test import Client
 
 from tests.characters import Answer, Ask, World
 from tests.gateway.conftest import WebServer
+from tests.waiting import PATIENCE_SECONDS
 
 JSON = "application/json; charset=utf-8"
 GRAPHQL_RESPONSE = "application/graphql-response+json; charset=utf-8"
@@ -471,7 +472,9 @@ def test_the_other_pages_have_a_request_id_too(client: Client):
 
 def exchange(server: WebServer, *parts: bytes) -> tuple[bytes, bytes]:
     """Send bytes as they are; the head and the body of what comes back."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+    with socket.create_connection(
+        ("127.0.0.1", server.port), PATIENCE_SECONDS
+    ) as client:
         for part in parts:
             client.sendall(part)
         client.shutdown(socket.SHUT_WR)

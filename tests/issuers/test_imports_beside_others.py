@@ -9,16 +9,22 @@ from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from issuers.imports.issuers import import_companies
+from issuers.imports.issuers import import_issuers
 from issuers.legacy.import_csv import import_legacy_shareholders
 from issuers.legacy.models import LegacyImport, LegacyShareholder
-from issuers.management.import_file import importing
 from issuers.models import Issuer, Token
 from issuers.register.captable import capitalization_tables
+from issuers.register.models import TokenLedgerHead
+from partnerapi.core.commands import importing
+from partnerapi.core.progress import untold
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import superuser
+from tests.waiting import until_waiting_for_a_lock
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("patient_locks"),
+]
 STAFF = "ana@example.com"
 HEADER = "reference,holder_email,token_symbol,number_of_shares,price_cents\n"
 COMPANIES = "name,isin,symbol,country,city\nAcme SA,FR0000131104,ACM,FR,{}\n"
@@ -42,7 +48,7 @@ def import_lines(issuer, *references, symbol="ACM"):
 
 def import_city(city):
     rows = COMPANIES.format(city).encode()
-    return import_companies(rows, dry_run=False, follow=lambda batches: batches)
+    return import_issuers(rows, untold, dry_run=False)
 
 
 def elsewhere(work):
@@ -98,7 +104,7 @@ def test_two_imports_of_one_file_at_once_import_it_once(issuer):
     with transaction.atomic():
         import_lines(issuer, "L-1", "L-2")
         thread, answers = elsewhere(lambda: import_lines(issuer, "L-1", "L-2"))
-        thread.join(0.2)
+        until_waiting_for_a_lock()
         assert answers == []
     thread.join()
     [changes] = answers
@@ -111,7 +117,7 @@ def test_two_files_of_one_issuer_at_once_bring_a_line_once(issuer):
     with transaction.atomic():
         import_lines(issuer, "L-1")
         thread, answers = elsewhere(lambda: import_lines(issuer, "L-1", "L-2"))
-        thread.join(0.2)
+        until_waiting_for_a_lock()
         assert answers == []
     thread.join()
     [changes] = answers
@@ -188,6 +194,19 @@ def test_an_import_of_companies_says_what_is_held(tmp_path):
         said = refused("import_issuers", file)
     assert said.startswith("Somebody else holds an issuer, and it did not come free")
     assert Issuer.objects.get().trading_location == "Paris"
+
+
+def test_a_command_that_writes_the_register_says_what_is_held(issuer):
+    User.objects.create_superuser(
+        STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
+    )
+    with transaction.atomic():
+        TokenLedgerHead.objects.select_for_update().get(token__symbol="ACM")
+        said = refused("mint", "ACM", "5", staff=STAFF, reason="Capital increase")
+    assert said == (
+        "Somebody else holds a token's ledger, and it did not come free (canceling "
+        "statement due to lock timeout). Nothing was written; run this again."
+    )
 
 
 def test_a_deadlock_is_told_too(issuer, tmp_path):

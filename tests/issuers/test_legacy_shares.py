@@ -299,7 +299,7 @@ def test_staff_deliver_a_form_of_lines_and_more_by_command(world: World, staff):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_fifty_threads_deliver_one_line_once():
+def test_fifty_threads_deliver_one_line_once(patient_locks):
     issuer = new_issuer()
     [user] = people(1)
     token = empty_token(issuer, "ONCE", "2024-01-01T00:00:00Z")

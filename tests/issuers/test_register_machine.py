@@ -22,6 +22,7 @@ from hypothesis.stateful import (
 )
 
 from tests.installation import throw_away_installation
+from tests.waiting import until_waiting_for_a_lock
 
 TOKENS, PEOPLE = 2, 4
 INTERVAL = timedelta(microseconds=1)
@@ -205,7 +206,7 @@ class Register(RuleBasedStateMachine):
             [recorded] = ledger.record([entry], "machine")
             reader = threading.Thread(target=ask)
             reader.start()
-            reader.join(0.03)
+            until_waiting_for_a_lock()
             assert answers == []
         reader.join()
         assert self.model.move(token, None, to, amount)

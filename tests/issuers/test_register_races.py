@@ -1,9 +1,9 @@
 """Many writers and readers of one register at once."""
 
+import contextlib
 import random
 import threading
 from datetime import datetime
-from time import monotonic
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -18,9 +18,14 @@ from issuers.register.models import HolderBalance, LedgerAccount, TokenLedgerHea
 from issuers.register.verification import verify
 from partnerapi.core.errors import RequestTimeout
 from tests.issuers.register import empty_token, new_issuer, people
+from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
-SECONDS = 4
-pytestmark = pytest.mark.django_db(transaction=True)
+BATCHES = 20
+WRITERS, READS = 4, 10
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("patient_locks"),
+]
 
 
 def in_threads(count, work):
@@ -62,12 +67,11 @@ def register():
 
 def test_crossing_transfers_lose_nothing_and_never_deadlock(register):
     _, tokens, accounts = register
-    stop = monotonic() + SECONDS
     done, refused = [0] * 16, [0] * 16
 
     def cross(number):
         dice = random.Random(number)
-        while monotonic() < stop:
+        for _ in range(BATCHES):
             # Tokens and accounts in any order; some batches move more than there is.
             entries = []
             for _ in range(dice.randrange(1, 5)):
@@ -95,31 +99,31 @@ def test_crossing_transfers_lose_nothing_and_never_deadlock(register):
 
 def test_readers_among_writers_see_whole_tables_that_stay(register):
     issuer, tokens, accounts = register
-    stop = monotonic() + SECONDS
-    answers = []
+    written, answers = [], []
 
     def write(number):
         dice = random.Random(number)
-        while monotonic() < stop:
-            source, target = dice.sample(accounts, 2)
-            try:
+        try:
+            for _ in range(BATCHES):
+                source, target = dice.sample(accounts, 2)
                 # One unit of each token, always together.
-                ledger.record(
-                    [Entry(token, "TRANSFER", 1, source, target) for token in tokens],
-                    "me",
-                )
-            except InsufficientBalance:
-                continue
+                both = [Entry(token, "TRANSFER", 1, source, target) for token in tokens]
+                with contextlib.suppress(InsufficientBalance):
+                    ledger.record(both, "me")
+        finally:
+            written.append(number)
 
-    def read(number):
-        while monotonic() < stop:
+    def read():
+        least = READS
+        while least > 0 or len(written) < WRITERS:
+            least -= 1
             [table] = capitalization_tables([str(issuer.pk)], None, True)
             for holder in table.holders:
                 assert len({b.balance for b in holder.token_balances}) == 1
             assert [token.held for token in table.tokens] == [2000, 2000]
             answers.append(table)
 
-    assert in_threads(7, lambda n: read(n) if n % 2 else write(n)) == []
+    assert in_threads(7, lambda n: write(n) if n < WRITERS else read()) == []
     assert len(answers) > 20
     for table in answers[:: len(answers) // 20]:
         at = datetime.fromisoformat(table.date)
@@ -145,7 +149,8 @@ def test_a_reader_of_now_waits_for_a_writer_and_one_of_the_past_does_not(registe
         then = threading.Thread(target=ask, args=("then", past))
         now.start()
         then.start()
-        then.join(2)
+        then.join(PATIENCE_SECONDS)
+        until_waiting_for_a_lock()
         assert set(answers) == {"then"}
     now.join()
     assert [t.supply for t in answers["then"].tokens] == [2000, 2000]
@@ -184,7 +189,7 @@ def test_a_token_that_is_being_made_is_waited_for():
         token = Token.objects.create(issuer=issuer, name="N", symbol="N")
         reader = threading.Thread(target=ask)
         reader.start()
-        reader.join(0.1)
+        until_waiting_for_a_lock()
         assert answers == []
     reader.join()
     assert [t.token_id for t in answers[0].tokens] == [str(token.pk)]
@@ -218,15 +223,6 @@ def profiled():
     return users
 
 
-def wait_for_somebody_who_waits():
-    stop, waiting = monotonic() + 5, 0
-    with connection.cursor() as cursor:
-        while not waiting:
-            assert monotonic() < stop
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            [[waiting]] = cursor.fetchall()
-
-
 def test_a_profile_given_away_meanwhile_gets_no_account_for_its_old_user():
     old, new = profiled()
     given = threading.Event()
@@ -235,7 +231,7 @@ def test_a_profile_given_away_meanwhile_gets_no_account_for_its_old_user():
         with transaction.atomic():
             UserHolder.objects.filter(user=old).update(user=new)
             given.set()
-            wait_for_somebody_who_waits()
+            until_waiting_for_a_lock()
 
     def open_account():
         given.wait()
@@ -254,7 +250,7 @@ def test_a_profile_whose_account_is_being_opened_is_not_given_away():
         with transaction.atomic():
             ledger.holder_accounts([old.pk])
             opened.set()
-            wait_for_somebody_who_waits()
+            until_waiting_for_a_lock()
 
     def give():
         opened.wait()

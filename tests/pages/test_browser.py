@@ -5,6 +5,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
+
+PATIENCE_MS = PATIENCE_SECONDS * 1000
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
     "--no-sandbox",
@@ -28,7 +31,9 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        launched = playwright.chromium.launch(
+            executable_path=found, args=ARGUMENTS, timeout=PATIENCE_MS
+        )
         yield launched
         launched.close()
 
@@ -37,6 +42,7 @@ def browser():
 def page(browser, running_server):
     """A fresh page that must ask this host only and have nothing to complain about."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(PATIENCE_MS)
     hosts, complaints = set(), []
     page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -114,7 +120,16 @@ def test_dialogs_and_the_documentation_open_under_the_policy(page, running_serve
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize(
-    "path", ["/", "/docs/schema", "/docs/clients", "/docs/fix", "/graphiql"]
+    "path",
+    [
+        "/",
+        "/docs",
+        "/docs/commands",
+        "/docs/schema",
+        "/docs/clients",
+        "/docs/fix",
+        "/graphiql",
+    ],
 )
 def test_nothing_is_wider_than_the_window(page, running_server, path, width):
     page.set_viewport_size({"width": width, "height": 844})

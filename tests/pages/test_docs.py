@@ -7,6 +7,8 @@ import pytest
 from django.core.management import CommandError, call_command, get_commands
 
 from accounts.access import Scope
+from issuers.legacy import import_csv
+from partnerapi.celery import app
 from partnerapi.settings import VARIABLES
 from partnerapi.site import docs, docs_tables, reference
 
@@ -20,6 +22,11 @@ def text(response) -> str:
 
 def main(page: str) -> str:
     return page.split("<main", 1)[1]
+
+
+def rows_of(page: str) -> str:
+    [rows] = re.findall("<tbody>.*?</tbody>", main(page), re.DOTALL)
+    return rows
 
 
 def first_column(page: str) -> set[str]:
@@ -181,3 +188,25 @@ def test_an_unknown_name_is_not_found(client):
     # Not a file outside the directory either, whatever the name says.
     for path in ("/docs/nothing", "/docs/settings.md", "/docs/../README"):
         assert client.get(path).status_code == 404
+
+
+def test_every_task_that_beat_starts_stands_in_production(client):
+    page = text(client.get("/docs/production"))
+    tasks = {
+        entry["task"].rpartition(".")[2] for entry in app.conf.beat_schedule.values()
+    }
+    assert tasks <= first_column(page)
+
+
+def test_every_column_of_legacy_shares_stands_with_the_register(client):
+    page = text(client.get("/docs/register"))
+    columns = {*import_csv.REQUIRED, *import_csv.OPTIONAL}
+    assert columns == set(re.findall(r"<code>(\w+)</code>", rows_of(page)))
+
+
+def test_every_command_that_a_document_names_is_there(client):
+    commands = get_commands()
+    for name in NAMES:
+        written = docs.path_of(name).read_text()
+        for command in re.findall(r"manage\.py (\w+)", written):
+            assert command in commands

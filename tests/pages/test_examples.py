@@ -6,6 +6,7 @@ from graphql import get_operation_ast, get_variable_values, parse, validate
 
 from partnerapi.schema import schema
 from partnerapi.site.pages import examples
+from tests.waiting import PATIENCE_SECONDS
 
 each_example = pytest.mark.parametrize(
     "example", examples(), ids=[example["name"] for example in examples()]
@@ -69,5 +70,5 @@ def ask(server, example):
     request = urllib.request.Request(
         server["graphql"], json.dumps(body).encode(), headers
     )
-    with urllib.request.urlopen(request, timeout=30) as response:
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
         return json.load(response)

@@ -7,6 +7,7 @@ import urllib.request
 import pytest
 
 from partnerapi.site.pages import examples
+from tests.waiting import PATIENCE_SECONDS
 
 
 def text(response):
@@ -98,7 +99,7 @@ def test_curl_lines_answer_when_pasted(running_server):
             words[words.index("-d") + 1].encode(),
             dict(header.split(": ", 1) for header in headers),
         )
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
             answer = json.load(response)
         assert set(answer) == {"data"}
         (connection,) = answer["data"].values()

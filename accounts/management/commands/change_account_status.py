@@ -5,7 +5,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.management.people import active_staff
+from accounts.management.people import active_staff, add_staff
 from accounts.models import (
     Account,
     AccountStatusChange,
@@ -14,7 +14,7 @@ from accounts.models import (
     Right,
     allowed_statuses,
 )
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 LONGEST_REASON = AccountStatusChange._meta.get_field("reason").max_length
 
@@ -27,12 +27,12 @@ def reason_text(text):
     return text.strip()
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = """Change the status of an account, in the name of a member of staff.
 
-PENDING becomes ACTIVE or REJECTED; ACTIVE and SUSPENDED become each other, or CLOSED,
+PENDING becomes ACTIVE or REJECTED. ACTIVE and SUSPENDED become each other, or CLOSED,
 which a second member of staff approves. CLOSED and REJECTED are final. The partner
-reads the reason; the names of staff stay here.
+reads the reason, but no name of staff.
 
 examples:
   manage.py change_account_status 019376a2-5c1e-7b04-9c55-2f0e6f6f1d11 ACTIVE \\
@@ -46,9 +46,7 @@ examples:
         parser.add_argument(
             "status", type=str.upper, choices=Account.Status.values, help="the new one"
         )
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who changes it"
-        )
+        add_staff(parser)
         parser.add_argument(
             "--approved-by", metavar="EMAIL", help="the second person, for CLOSED"
         )
@@ -57,9 +55,6 @@ examples:
             metavar="TEXT",
             type=reason_text,
             help="why, for the history; the partner reads it",
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="check everything, write nothing"
         )
 
     def handle(
@@ -77,10 +72,7 @@ examples:
         if previous == status:
             return f"{named} is {status} already; nothing was written."
         if dry_run:
-            return (
-                f"{named} would go from {previous} to {status} "
-                "(dry run: nothing was written)"
-            )
+            return f"{named} would go from {previous} to {status}{DRY_RUN}"
         return f"{named} went from {previous} to {status}."
 
 
@@ -117,8 +109,8 @@ def refusal(account, status, actor):
     together = allowed_statuses(account.status, {Right.STAFF_APPROVED})
     if status in together and not actor.approved_by:
         return CommandError(
-            f"The account is {account.status}; that it becomes {status} a second "
-            f"member of staff approves: add --approved-by EMAIL. Nothing was written."
+            f"The account is {account.status}; a second member of staff must "
+            f"approve {status}: add --approved-by EMAIL. Nothing was written."
         )
     possible = [*alone, *(f"{one} with --approved-by" for one in together)]
     return CommandError(

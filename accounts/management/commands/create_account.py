@@ -2,12 +2,12 @@ from django.core.management.base import CommandError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from accounts.management.people import active_staff, user_named
+from accounts.management.people import active_staff, add_staff, user_named
 from accounts.models import Account, Actor, Partner
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = """Open an account for a client of a partner; it is PENDING at first.
 
 A user has at most one account with a partner that is neither closed nor rejected.
@@ -21,12 +21,7 @@ examples:
     def add_arguments(self, parser):
         parser.add_argument("login", help="login of the partner's integration account")
         parser.add_argument("user", help="the client's email address, LEI or id")
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who opens it, for history"
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="check everything, write nothing"
-        )
+        add_staff(parser)
 
     def handle(self, *, login, user, staff, dry_run, **options):
         actor = Actor(active_staff("--staff", staff).email, is_staff=True)
@@ -42,10 +37,7 @@ examples:
                 raise
             raise already_open(partner, client) from None
         if dry_run:
-            return (
-                f"An account for {client} at {partner} would be opened "
-                "(dry run: nothing was written)"
-            )
+            return f"An account for {client} at {partner} would be opened{DRY_RUN}"
         return (
             f"Opened Account|{account.pk} for {client} at {partner}; it is "
             f"{account.status}. Next: change_account_status {account.pk} ACTIVE"

@@ -4,10 +4,10 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.models import ApiKey, Partner
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = """Revoke an API key: every process refuses it within a second, for good.
 
 The key is named by its id, or by its partner's login and its last four characters.
@@ -24,9 +24,6 @@ examples:
         parser.add_argument(
             "last_four", nargs="?", help="after a login: the key's last four characters"
         )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="say which key, change nothing"
-        )
 
     def handle(self, *, key, last_four, dry_run, **options):
         api_key = key_by_id(key) if last_four is None else key_of(key, last_four)
@@ -37,7 +34,7 @@ examples:
                 "already. Nothing to do."
             )
         if dry_run:
-            return f"{named} would be revoked (dry run: nothing was written)"
+            return f"{named} would be revoked{DRY_RUN}"
         api_key.revoke(timezone.now())
         return f"{named} is revoked; every process refuses it within one second."
 

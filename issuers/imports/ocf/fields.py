@@ -1,4 +1,4 @@
-"""Which fields of which objects are read; whatever else an object has is counted."""
+"""The fields of objects that the import reads, and a count of the others."""
 
 from collections import Counter
 
@@ -39,7 +39,7 @@ TRANSACTION = {
 
 
 def fields_left(package: Package) -> Counter[str]:
-    """How often which object has a field that is not kept."""
+    """How many objects of which type have a field that is not kept."""
     transactions = [item for item in package.transactions if item.type in READ]
     owned = [package.issuer, *package.stakeholders.values(), *package.classes.values()]
     return Counter(

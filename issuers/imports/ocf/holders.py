@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 from accounts.models import User, UserHolder
-from issuers.imports.ocf.naming import derived, text
-from issuers.imports.ocf.reading import Item, Package, plain
+from issuers.imports.ocf.naming import derived, read_name
+from issuers.imports.ocf.reading import Item, Package, one_line
 from issuers.imports.ocf.replay import Movement, Replay
 from issuers.register import ledger
 
@@ -18,10 +18,10 @@ BATCH = 2_000
 
 
 def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
-    """A stakeholder's name in the register, and the user's columns."""
+    """A stakeholder's name in the register, and the columns of the user."""
     value = item.values.get("name")
     parts = value if isinstance(value, dict) else {"legal_name": value}
-    name = text(item, "name.legal_name", parts.get("legal_name"), package)
+    name = read_name(item, "name.legal_name", parts.get("legal_name"), package)
     kind = item.values.get("stakeholder_type")
     if kind == "INSTITUTION":
         return name, {"type": User.Type.COMPANY, "company_name": name}
@@ -30,8 +30,8 @@ def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
         package.problems.append(item.problem(rule))
     first, _, last = name.rpartition(" ")
     given = [parts.get("first_name"), parts.get("last_name")]
-    if all(isinstance(part, str) and plain(part) for part in given):
-        first, last = (plain(str(part)) for part in given)
+    if all(isinstance(part, str) and one_line(part) for part in given):
+        first, last = (one_line(str(part)) for part in given)
     for part in (first, last):
         if len(part) > MAX_PERSONAL_NAME:
             rule = (
@@ -44,7 +44,7 @@ def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
 
 
 def email_of(item: Item) -> str | None:
-    """An individual's first address; an institution's are those of its people."""
+    """An individual's first address; an institution's addresses are its people's."""
     try:
         address = item.values["contact_info"]["emails"][0]["email_address"]
         validate_email(address)
@@ -55,7 +55,7 @@ def email_of(item: Item) -> str | None:
 
 
 def emails_of(items: Iterable[Item]) -> tuple[dict[str, str], int]:
-    """By stakeholder, the addresses that only one has; how many have another's."""
+    """Addresses that only one stakeholder has, by stakeholder; the number of others."""
     found = {item.id: email for item in items if (email := email_of(item))}
     times = Counter(found.values())
     alone = {id: email for id, email in found.items() if times[email] == 1}
@@ -68,9 +68,9 @@ def new_holders(
     names: dict[str, tuple[str, dict[str, str | None]]],
     issuer_id: UUID,
 ) -> tuple[dict[str, int], list[str]]:
-    """The ledger accounts, by stakeholder, of all who ever held a unit; and remarks.
+    """The ledger accounts of past and present holders, by stakeholder; and remarks.
 
-    An individual whose e-mail address a user has is that user, who stays as stored.
+    An individual with the e-mail address of a user is that user, who stays as stored.
     """
     held = {
         holder

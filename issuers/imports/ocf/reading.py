@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
-from typing import Any, NamedTuple
+from typing import Any
+
+from partnerapi.core.problems import Problem, WrongFileError
 
 MAX_BYTES = 256 * 1024 * 1024
 MAX_FILES = 10_000
@@ -34,24 +36,9 @@ HOMES = {
 TRANSACTIONS = "OCF_TRANSACTIONS_FILE"
 
 
-class PackageProblem(NamedTuple):
-    """What is wrong in a package: in which file, in which object, against what rule."""
-
-    file: str
-    object_id: str
-    rule: str
-
-    def __str__(self) -> str:
-        where = f"{self.file}, {self.object_id}" if self.object_id else self.file
-        return f"{where}: {self.rule}"
-
-
-class WrongPackageError(Exception):
-    """The package can not be imported; `problems` holds every reason found."""
-
-    def __init__(self, problems: list[PackageProblem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = problems
+def problem_in(file: str, id: str, rule: str) -> Problem:
+    """What is wrong with an object of a package's file, or, without an id, with it."""
+    return Problem(0, id, rule, file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +51,8 @@ class Item:
     type: str
     values: dict[str, Any]
 
-    def problem(self, rule: str) -> PackageProblem:
-        return PackageProblem(self.file, self.id, rule)
+    def problem(self, rule: str) -> Problem:
+        return problem_in(self.file, self.id, rule)
 
 
 @dataclass(slots=True)
@@ -75,11 +62,11 @@ class Package:
     classes: dict[str, Item] = field(default_factory=dict)
     transactions: list[Item] = field(default_factory=list)
     others: list[Item] = field(default_factory=list)
-    """Objects of whatever other type."""
+    """Objects of all other types."""
     remarks: list[str] = field(default_factory=list)
-    problems: list[PackageProblem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     checksum: str = ""
-    """SHA-256 of the objects, however they are split into files and written."""
+    """SHA-256 of the objects, however the files divide and write them."""
 
 
 def read_package(path: Path) -> Package:
@@ -87,9 +74,9 @@ def read_package(path: Path) -> Package:
 
     Raises:
         OSError: the folder or the file can not be read.
-        WrongPackageError: no package: too large, no zip, not one readable manifest.
+        WrongFileError: no package: too large, no zip, not one readable manifest.
     """
-    problems: list[PackageProblem] = []
+    problems: list[Problem] = []
     files: dict[str, dict[str, Any]] = {}
     digests: dict[str, str] = {}
     unread: list[str] = []
@@ -97,20 +84,20 @@ def read_package(path: Path) -> Package:
     for name, content in contents:
         if name in digests:
             rule = "stands in the archive twice; make it again"
-            problems.append(PackageProblem(name, "", rule))
+            problems.append(problem_in(name, "", rule))
         digests[name] = hashlib.md5(content, usedforsecurity=False).hexdigest()
         try:
-            files[name] = parse(content)
+            files[name] = parse_ocf_file(content)
         except (ValueError, RecursionError) as error:
             rule = f"is not an OCF file: {error}; export it again"
-            problems.append(PackageProblem(name, "", rule))
+            problems.append(problem_in(name, "", rule))
     manifests = [n for n, file in files.items() if file["file_type"] == MANIFEST]
     if len(manifests) != 1:
         rule = (
             f"{len(manifests)} files have the file_type {MANIFEST} "
             f"({', '.join(manifests) or 'none'}); a package has one, with its issuer"
         )
-        raise WrongPackageError([*problems, PackageProblem(path.name, "", rule)])
+        raise WrongFileError([*problems, problem_in(path.name, "", rule)])
     [name] = manifests
     package = Package(issuer_of(name, files.pop(name), problems), problems=problems)
     check_manifest(package, name, digests, unread)
@@ -124,7 +111,7 @@ def read_package(path: Path) -> Package:
     return package
 
 
-def parse(content: bytes) -> dict[str, Any]:
+def parse_ocf_file(content: bytes) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is no JSON number")
 
@@ -142,7 +129,7 @@ def parse(content: bytes) -> dict[str, Any]:
 
 
 def folder_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Names and contents; of files that are no OCF, the names go to `unread`."""
+    """Names and contents of OCF files; the names of other files go to `unread`."""
     files = {p.relative_to(path).as_posix(): p for p in path.rglob("*") if p.is_file()}
     names = chosen(path, sorted(files), unread)
     left = MAX_BYTES
@@ -155,7 +142,7 @@ def folder_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def zip_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
-    """The same; what is unpacked is counted, not what the archive says of itself."""
+    """The same of a zip; counts unpacked bytes, not those that the archive declares."""
     left = MAX_BYTES
     try:
         with zipfile.ZipFile(path) as archive:
@@ -176,11 +163,11 @@ def zip_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
             f"can not be unpacked: {error}; give a folder, or a zip made without "
             "a password"
         )
-        raise WrongPackageError([PackageProblem(path.name, "", rule)]) from None
+        raise WrongFileError([problem_in(path.name, "", rule)]) from None
 
 
 def chosen(path: Path, names: list[str], unread: list[str]) -> list[str]:
-    """The files to be read; what systems leave behind is not even told of."""
+    """The files to read. Files that systems leave behind are passed over in silence."""
     found: list[str] = []
     for name in names:
         if name.startswith("__MACOSX/") or PurePosixPath(name).name.startswith("."):
@@ -188,27 +175,25 @@ def chosen(path: Path, names: list[str], unread: list[str]) -> list[str]:
         (found if name.lower().endswith(".ocf.json") else unread).append(name)
     if not found:
         rule = "holds no file whose name ends in .ocf.json"
-        raise WrongPackageError([PackageProblem(path.name, "", rule)])
+        raise WrongFileError([problem_in(path.name, "", rule)])
     if len(found) > MAX_FILES:
         rule = f"holds {len(found)} files, at most {MAX_FILES} are read"
-        raise WrongPackageError([PackageProblem(path.name, "", rule)])
+        raise WrongFileError([problem_in(path.name, "", rule)])
     return found
 
 
 def check_size(path: Path, left: int) -> None:
     if left < 0:
         rule = f"has more than {MAX_BYTES} bytes unpacked; that is not read"
-        raise WrongPackageError([PackageProblem(path.name, "", rule)])
+        raise WrongFileError([problem_in(path.name, "", rule)])
 
 
-def issuer_of(
-    name: str, manifest: dict[str, Any], problems: list[PackageProblem]
-) -> Item:
+def issuer_of(name: str, manifest: dict[str, Any], problems: list[Problem]) -> Item:
     values = manifest.get("issuer")
     if not isinstance(values, dict):
         rule = "has no issuer; the manifest names the company whose table this is"
-        raise WrongPackageError([*problems, PackageProblem(name, "", rule)])
-    return Item(name, 0, plain(str(values.get("id"))) or "issuer", "ISSUER", {
+        raise WrongFileError([*problems, problem_in(name, "", rule)])
+    return Item(name, 0, one_line(str(values.get("id"))) or "issuer", "ISSUER", {
         **values, "manifest": manifest,
     })  # fmt: skip
 
@@ -226,16 +211,16 @@ def check_manifest(
             path = entry.get("filepath") if isinstance(entry, dict) else None
             if not isinstance(path, str):
                 rule = f"{section} has an entry without a filepath: {entry!r:.80}"
-                package.problems.append(PackageProblem(name, section, rule))
+                package.problems.append(problem_in(name, section, rule))
                 continue
             file = normpath(str(home / path.replace("\\", "/")))
             named.add(file)
             if file in unread:
                 rule = f"names {path}; let its name, there and here, end in .ocf.json"
-                package.problems.append(PackageProblem(name, section, rule))
+                package.problems.append(problem_in(name, section, rule))
             elif file not in digests:
                 rule = f"names {path}, which the package lacks; add it or drop its name"
-                package.problems.append(PackageProblem(name, section, rule))
+                package.problems.append(problem_in(name, section, rule))
             elif str(entry.get("md5") or digests[file]).lower() != digests[file]:
                 package.remarks.append(f"{file}: another md5 than the manifest says")
     for file in sorted(digests.keys() - named - {name}):
@@ -266,21 +251,21 @@ def read_items(package: Package, files: dict[str, dict[str, Any]]) -> None:
 
 
 def item_of(
-    name: str, index: int, position: int, values: Any, problems: list[PackageProblem]
+    name: str, index: int, position: int, values: Any, problems: list[Problem]
 ) -> Item | None:
     if not isinstance(values, dict):
         rule = "is no JSON object"
-        problems.append(PackageProblem(name, f"item {position}", rule))
+        problems.append(problem_in(name, f"item {position}", rule))
         return None
     id, kind = values.get("id"), values.get("object_type")
     for key, value in (("id", id), ("object_type", kind)):
-        if not isinstance(value, str) or not value or plain(value) != value:
+        if not isinstance(value, str) or not value or one_line(value) != value:
             rule = f"its {key} is {value!r:.80}, which is no plain text"
-            problems.append(PackageProblem(name, f"item {position}", rule))
+            problems.append(problem_in(name, f"item {position}", rule))
             return None
         if len(value) > MAX_ID:
             rule = f"its {key} has {len(value)} characters, at most {MAX_ID} are read"
-            problems.append(PackageProblem(name, f"item {position}", rule))
+            problems.append(problem_in(name, f"item {position}", rule))
             return None
     return Item(name, index, str(id), str(kind), values)
 
@@ -302,7 +287,7 @@ def place(package: Package, item: Item, file_type: str) -> None:
         package.others.append(item)
 
 
-def plain(text: str) -> str:
-    """White space made single spaces; control characters and half pairs left out."""
+def one_line(text: str) -> str:
+    """The text with single spaces, without control characters and half pairs."""
     kept = (c for c in " ".join(text.split()) if unicodedata.category(c)[0] != "C")
     return "".join(kept)

@@ -1,9 +1,9 @@
 """Replays an OCF package into movements of whole units per class; knows no database.
 
-Securities are kept exactly, with their fractions. A holder's balance in the register
-is the whole part of what the holder's securities of a class hold together, so each
-transaction, of whatever kind, is a change of balances: what one holder loses and
-another gains of one class is transferred, the rest is made or destroyed.
+Securities keep their fractions. A holder's balance in the register is the whole part of
+the sum of the holder's securities of a class. So a transaction of any kind is a change
+of balances: units of a class that one holder loses and another gains are transferred,
+the rest is made or destroyed.
 """
 
 from collections import Counter, defaultdict
@@ -21,15 +21,15 @@ from issuers.imports.ocf.steps import (
     ISSUANCE,
     SPLIT,
     Broken,
-    Plan,
-    Step,
+    OcfStep,
+    ReplayPlan,
     number_of,
-    plan,
+    plan_replay,
 )
 
 
 class Movement(NamedTuple):
-    """Units of a class; None where they are made or destroyed."""
+    """A movement of units; made units have no source, destroyed ones no target."""
 
     class_id: str
     source: str | None
@@ -66,9 +66,9 @@ class Replay:
 
 
 def replay(package: Package, now: datetime) -> Replay:
-    """Replay all transactions; what is wrong goes to the package's problems."""
-    made = plan(package, now)
-    state = State(package, made)
+    """Replay all transactions; errors go to the package's problems."""
+    made = plan_replay(package, now)
+    state = ReplayState(package, made)
     for step in made.steps:
         try:
             state.enter(step)
@@ -78,8 +78,10 @@ def replay(package: Package, now: datetime) -> Replay:
     return state.finish()
 
 
-class State:
-    def __init__(self, package: Package, made: Plan) -> None:
+class ReplayState:
+    """The securities and balances after the steps so far."""
+
+    def __init__(self, package: Package, made: ReplayPlan) -> None:
         self.package, self.made = package, made
         self.securities: dict[str, Security] = {}
         self.open: dict[str, dict[str, Security]] = defaultdict(dict)
@@ -92,7 +94,7 @@ class State:
             if count := authorized(item.values.get("initial_shares_authorized")):
                 self.result.authorized[item.id] = count
 
-    def enter(self, step: Step) -> None:
+    def enter(self, step: OcfStep) -> None:
         if self.made.broken.intersection(step.takes):
             self.made.broken.update([*step.gives, step.balance])
         elif step.item.type == ISSUANCE:
@@ -105,8 +107,8 @@ class State:
         else:
             self.take(step)
 
-    def issued(self, step: Step, id: str) -> Security:
-        """The security as its issuance says; the step is what it results from."""
+    def issued(self, step: OcfStep, id: str) -> Security:
+        """The security as its issuance has it; it results from the step."""
         issuance = self.made.issuances.get(id)
         if issuance is None:
             raise Broken(
@@ -121,7 +123,7 @@ class State:
             issuance.class_id, issuance.holder_id, issuance.quantity or Fraction(0)
         )
 
-    def standing(self, id: str) -> Security:
+    def outstanding(self, id: str) -> Security:
         security = self.securities.get(id)
         if security is None:
             raise Broken(f"security {id!r} does not exist yet; correct the dates")
@@ -132,8 +134,8 @@ class State:
             )
         return security
 
-    def take(self, step: Step) -> None:
-        taken = [self.standing(id) for id in step.takes]
+    def take(self, step: OcfStep) -> None:
+        taken = [self.outstanding(id) for id in step.takes]
         held = sum((security.quantity for security in taken), Fraction(0))
         if self.made.broken.intersection(step.gives):
             self.made.broken.update([*step.gives, step.balance])
@@ -155,7 +157,7 @@ class State:
 
     def check(
         self,
-        step: Step,
+        step: OcfStep,
         taken: list[Security],
         opened: list[tuple[str, Security]],
         count: Fraction,
@@ -179,7 +181,7 @@ class State:
             )
 
     def remainder(
-        self, step: Step, taken: Security, left: Fraction
+        self, step: OcfStep, taken: Security, left: Fraction
     ) -> list[tuple[str, Security]]:
         if not step.balance or self.made.broken.intersection([step.balance]):
             if left:
@@ -200,7 +202,7 @@ class State:
             )
         return [(step.balance, rest)]
 
-    def split(self, step: Step) -> None:
+    def split(self, step: OcfStep) -> None:
         opened = [
             (id, Security(s.class_id, s.holder_id, s.quantity * step.ratio))
             for id, s in self.open[step.class_id].items()
@@ -210,7 +212,7 @@ class State:
         self.apply(step, [id for id, _ in opened], opened)
 
     def apply(
-        self, step: Step, closed: Iterable[str], opened: list[tuple[str, Security]]
+        self, step: OcfStep, closed: Iterable[str], opened: list[tuple[str, Security]]
     ) -> None:
         touched: dict[tuple[str, str], int] = {}
 
@@ -233,9 +235,9 @@ class State:
         for class_id, changes in deltas.items():
             self.move(step, class_id, changes)
 
-    def move(self, step: Step, class_id: str, changes: dict[str, int]) -> None:
+    def move(self, step: OcfStep, class_id: str, changes: dict[str, int]) -> None:
         balances = self.result.balances[class_id]
-        # The next one to give is the last.
+        # `pop` takes the last one first.
         losses = [(holder, -delta) for holder, delta in changes.items() if delta < 0]
         losses.reverse()
         for holder, delta in changes.items():
@@ -254,7 +256,7 @@ class State:
 
     def record(
         self,
-        step: Step,
+        step: OcfStep,
         class_id: str,
         source: str | None,
         target: str | None,
@@ -264,7 +266,7 @@ class State:
             Movement(class_id, source, target, amount, step.at, step.reason)
         )
 
-    def price(self, step: Step) -> None:
+    def price(self, step: OcfStep) -> None:
         price = step.item.values.get("share_price")
         if price is None:
             return

@@ -1,4 +1,4 @@
-"""OCF transactions, read and put into an order in which each can happen."""
+"""Reads OCF transactions, and puts them into an order in which each can happen."""
 
 import heapq
 import re
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from issuers.imports.ocf.reading import Item, Package, plain
+from issuers.imports.ocf.reading import Item, Package, one_line
 
 MAX_UNITS = 2**64 - 1
 ISSUANCE, SPLIT = "TX_STOCK_ISSUANCE", "TX_STOCK_CLASS_SPLIT"
@@ -31,7 +31,7 @@ GIVING = {
     "TX_STOCK_REISSUANCE",
     CONSOLIDATION,
 }
-"""Those of them that results in securities."""
+"""Those of them that result in securities."""
 READ = {ISSUANCE, SPLIT, ACCEPTANCE, AUTHORIZED, *TAKEN}
 SAID = ("custom_id", "reason_text", "consideration_text")
 NUMBER = re.compile(r"\+?[0-9]{1,30}(\.[0-9]{1,20})?")
@@ -42,8 +42,8 @@ class Broken(Exception):
 
 
 @dataclass(slots=True)
-class Step:
-    """A transaction that has an effect; which fields it has depends on its type."""
+class OcfStep:
+    """A transaction that has an effect; its type says which fields it has."""
 
     item: Item
     at: datetime
@@ -58,19 +58,19 @@ class Step:
 
     @property
     def reason(self) -> str:
-        """What the ledger says of its entries; as long as it may be."""
+        """The reason of its entries in the ledger, at any length."""
         said = [self.item.values.get(name) for name in SAID]
-        words = [plain(text) for text in said if isinstance(text, str)]
+        words = [one_line(text) for text in said if isinstance(text, str)]
         return ": ".join([f"{self.item.type} {self.item.id}", *filter(None, words)])
 
 
 @dataclass(slots=True)
-class Plan:
-    """What is to be done in its order, and the issuances that come of a step."""
+class ReplayPlan:
+    """The steps in their order, and the issuances that result from steps."""
 
-    steps: list[Step] = field(default_factory=list)
-    issuances: dict[str, Step] = field(default_factory=dict)
-    makers: dict[str, Step] = field(default_factory=dict)
+    steps: list[OcfStep] = field(default_factory=list)
+    issuances: dict[str, OcfStep] = field(default_factory=dict)
+    makers: dict[str, OcfStep] = field(default_factory=dict)
     """By security: the transaction that it results from."""
     broken: set[str] = field(default_factory=set)
     """Securities of objects that are reported; what refers to them is not again."""
@@ -79,9 +79,9 @@ class Plan:
     remarks: Counter[str] = field(default_factory=Counter)
 
 
-def plan(package: Package, now: datetime) -> Plan:
-    """Read and sort the transactions; what is wrong goes to the package's problems."""
-    made = Plan()
+def plan_replay(package: Package, now: datetime) -> ReplayPlan:
+    """Read and sort the transactions; errors go to the package's problems."""
+    made = ReplayPlan()
     steps, accepted = [], []
     for item in package.transactions:
         if item.type not in READ:
@@ -135,7 +135,7 @@ def plan(package: Package, now: datetime) -> Plan:
 
 
 def names(item: Item) -> set[str]:
-    """The ids of securities that a transaction names, as far as they are text."""
+    """The ids of securities that a transaction names, if they are text."""
     found = [item.values.get(k) for k in ("security_id", "balance_security_id",
         "resulting_security_id")]  # fmt: skip
     for key in ("resulting_security_ids", "security_ids"):
@@ -144,9 +144,9 @@ def names(item: Item) -> set[str]:
     return {text for text in found if isinstance(text, str) and text}
 
 
-def read_step(item: Item, package: Package, now: datetime) -> Step:
+def read_step(item: Item, package: Package, now: datetime) -> OcfStep:
     values = item.values
-    step = Step(item, read_time(values.get("date"), now))
+    step = OcfStep(item, read_time(values.get("date"), now))
     if item.type in (SPLIT, AUTHORIZED, ISSUANCE):
         step.class_id = text_of(values, "stock_class_id")
         refer(step.class_id, "stock_class_id", package.classes)
@@ -189,7 +189,7 @@ def refer(id: str, name: str, known: dict[str, Item]) -> None:
 
 
 def read_time(value: Any, now: datetime) -> datetime:
-    """A date is its midnight in UTC."""
+    """The instant of a time, or midnight UTC of a date."""
     try:
         at = datetime.fromisoformat(value)
         at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
@@ -204,7 +204,7 @@ def text_of(values: dict[str, Any], name: str, *, needed: bool = True) -> str:
     value = values.get(name)
     if value in (None, "") and not needed:
         return ""
-    if not isinstance(value, str) or not value or plain(value) != value:
+    if not isinstance(value, str) or not value or one_line(value) != value:
         raise Broken(f"{name} is {value!r:.80}; it has to be an id")
     return value
 
@@ -226,14 +226,14 @@ def number_of(values: dict[str, Any], name: str) -> Fraction:
     return Fraction(text)
 
 
-def in_order(steps: list[Step], made: Plan, package: Package) -> list[Step]:
-    """By time, then as the files have them, but a security before what takes it."""
+def in_order(steps: list[OcfStep], made: ReplayPlan, package: Package) -> list[OcfStep]:
+    """By time, then in the files' order; but a security comes before its takers."""
     ids = {step.item.id: step for step in steps}
-    splits: dict[tuple[str, datetime], Step] = {
+    splits: dict[tuple[str, datetime], OcfStep] = {
         (step.class_id, step.at): step for step in steps if step.item.type == SPLIT
     }
 
-    def before(step: Step) -> list[Step]:
+    def before(step: OcfStep) -> list[OcfStep]:
         needed = []
         for security in step.takes:
             maker = made.makers.get(security) or made.issuances.get(security)
@@ -244,7 +244,7 @@ def in_order(steps: list[Step], made: Plan, package: Package) -> list[Step]:
         if step.item.type != ISSUANCE:
             needed += [ids[id] for id in linked if id in ids]
         if step.item.type == "TX_STOCK_REISSUANCE":
-            # What a split reissues stands for units that it has multiplied already.
+            # The securities that a split reissues hold the multiplied units already.
             issued = made.issuances.get(step.gives[0])
             split = splits.get((issued.class_id, step.at)) if issued else None
             needed += [split] if split else []
@@ -254,11 +254,11 @@ def in_order(steps: list[Step], made: Plan, package: Package) -> list[Step]:
 
 
 def sorted_steps(
-    steps: list[Step], before: Callable[[Step], list[Step]], package: Package
-) -> list[Step]:
+    steps: list[OcfStep], before: Callable[[OcfStep], list[OcfStep]], package: Package
+) -> list[OcfStep]:
     waiting: dict[int, int] = {}
-    followers: dict[int, list[Step]] = {}
-    ready: list[tuple[datetime, int, Step]] = []
+    followers: dict[int, list[OcfStep]] = {}
+    ready: list[tuple[datetime, int, OcfStep]] = []
     for step in steps:
         needed = {id(other): other for other in before(step)}
         waiting[id(step)] = len(needed)
@@ -272,7 +272,7 @@ def sorted_steps(
                 package.problems.append(step.item.problem(rule))
         if not needed:
             heapq.heappush(ready, (step.at, step.item.index, step))
-    done: list[Step] = []
+    done: list[OcfStep] = []
     while ready:
         *_, step = heapq.heappop(ready)
         done.append(step)

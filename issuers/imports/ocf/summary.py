@@ -1,10 +1,10 @@
-"""What an import made of an OCF package, and what of it has no place, as tables."""
+"""Tables of what an import wrote of an OCF package, and of what it left out."""
 
 from collections.abc import Iterator
 
 from rich.table import Table
 
-from issuers.imports.ocf.writing import NEVER_HELD, Imported
+from issuers.imports.ocf.writing import NEVER_HELD, ImportedPackage
 
 WHY = {
     NEVER_HELD: "holders are those who ever held a share",
@@ -36,7 +36,7 @@ UNKNOWN = "an object type that this import does not know"
 FRACTION = "units are indivisible; the whole units are in the ledger"
 
 
-def summary(imported: Imported) -> Iterator[Table]:
+def summary(imported: ImportedPackage) -> Iterator[Table]:
     yield shares(imported)
     yield transactions(imported)
     left = without_place(imported)
@@ -49,7 +49,7 @@ def summary(imported: Imported) -> Iterator[Table]:
         yield remarks
 
 
-def shares(imported: Imported) -> Table:
+def shares(imported: ImportedPackage) -> Table:
     balances = imported.replay.balances
     holders = {h for held in balances.values() for h, units in held.items() if units}
     table = Table(
@@ -69,7 +69,7 @@ def shares(imported: Imported) -> Table:
     return table
 
 
-def transactions(imported: Imported) -> Table:
+def transactions(imported: ImportedPackage) -> Table:
     table = Table("Stock transactions", title="Transactions by kind")
     table.add_column("Count", justify="right")
     for kind, count in sorted(imported.replay.kinds.items()):
@@ -77,7 +77,7 @@ def transactions(imported: Imported) -> Table:
     return table
 
 
-def without_place(imported: Imported) -> Table:
+def without_place(imported: ImportedPackage) -> Table:
     table = Table("What", title="What has no place in the register")
     table.add_column("Count", justify="right")
     table.add_column("Why")

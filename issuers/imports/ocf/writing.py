@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
@@ -13,11 +13,13 @@ from accounts.models import Country, User
 from issuers.imports.issuers import MAX_SLUG_LENGTH, UniqueNames, slug_of
 from issuers.imports.ocf.fields import fields_left
 from issuers.imports.ocf.holders import named, new_holders
-from issuers.imports.ocf.naming import MAX_NAME, derived, text
-from issuers.imports.ocf.reading import Item, Package, WrongPackageError, plain
+from issuers.imports.ocf.naming import MAX_NAME, derived, read_name
+from issuers.imports.ocf.reading import Item, Package, one_line
 from issuers.imports.ocf.replay import Movement, Replay, replay
 from issuers.models import Issuer, Token
 from issuers.register import ledger
+from partnerapi.core.problems import WrongFileError
+from partnerapi.core.progress import Advance, Begin
 
 MAX_SYMBOL, MAX_REASON = 20, 500
 ACTOR = "import_ocf"
@@ -25,7 +27,7 @@ NEVER_HELD = "stakeholders without shares"
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportedPackage:
     issuer: Issuer
     was_imported: bool = False
     replay: Replay = field(default_factory=Replay)
@@ -35,47 +37,47 @@ class Imported:
     prices: int = 0
     remarks: list[str] = field(default_factory=list)
     fields: Counter[str] = field(default_factory=Counter)
-    """How often which object has a field that is not kept."""
+    """How many objects of which type have a field that is not kept."""
 
 
 def import_package(
     package: Package,
     now: datetime,
+    begin: Begin,
     *,
     dry_run: bool,
-    follow: Callable[[int, int], object] = lambda done, total: None,
-) -> Imported:
-    """Write a package's register, all of it or nothing; once.
+) -> ImportedPackage:
+    """Write a package's register once, all of it or nothing.
 
-    `follow` is told how many events were written, and of how many.
+    `begin` is told how many events there are to write.
 
     Raises:
-        WrongPackageError: every problem of the package.
+        WrongFileError: every problem of the package.
         LedgerError: a rule of the register that the package's history breaks.
     """
     replayed = replay(package, now)
     names = {item.id: named(item, package) for item in package.stakeholders.values()}
     for item in package.classes.values():
-        text(item, "name", item.values.get("name"), package)
-    legal_name = text(
+        read_name(item, "name", item.values.get("name"), package)
+    legal_name = read_name(
         package.issuer, "legal_name", package.issuer.values.get("legal_name"), package
     )
     if package.problems:
-        raise WrongPackageError(package.problems)
+        raise WrongFileError(package.problems)
     with transaction.atomic():
         issuer_id = derived(f"issuer {package.issuer.id} {legal_name}")
         stored = Issuer.objects.filter(pk=issuer_id).first()
         owner_id = derived(f"package {package.checksum}")
         if stored and User.objects.filter(pk=owner_id).exists():
-            return Imported(stored, was_imported=True)
+            return ImportedPackage(stored, was_imported=True)
         if stored:
             rule = (
                 f"was imported before, as {stored.slug}, from a package that says "
                 "something else; a register is not rewritten: enter what has happened "
                 "since with mint, transfer and burn"
             )
-            raise WrongPackageError([package.issuer.problem(rule)])
-        made = Imported(
+            raise WrongFileError([package.issuer.problem(rule)])
+        made = ImportedPackage(
             new_issuer(package, issuer_id, owner_id, legal_name), replay=replayed
         )
         if made.issuer.slug != base_slug(package, legal_name):
@@ -86,7 +88,7 @@ def import_package(
         if strangers := len(names) - len(holders):
             replayed.unplaced[NEVER_HELD] = strangers
         made.tokens = new_tokens(package, replayed, made.issuer, now)
-        write_events(made, holders, follow)
+        write_events(made, holders, begin("Writing", len(replayed.events)))
         bound_tokens(made)
         made.fields = fields_left(package)
         made.remarks += package.remarks
@@ -111,8 +113,8 @@ def new_issuer(
     country = Country.objects.filter(code=code).first() if usable else None
     if code and country is None:
         rule = f"country_of_formation {code!r:.40} is not an ISO 3166 alpha-2 code"
-        raise WrongPackageError([package.issuer.problem(rule)])
-    city = plain(str(address.get("city") or ""))[:100]
+        raise WrongFileError([package.issuer.problem(rule)])
+    city = one_line(str(address.get("city") or ""))[:100]
     owner = User(
         id=owner_id, type=User.Type.COMPANY, company_name=legal_name, country=country,
         city=city,
@@ -121,11 +123,11 @@ def new_issuer(
     owner.save(force_insert=True)
     slugs = UniqueNames(Issuer.objects.values_list("slug", flat=True), "-")
     trading_name = values.get("dba")
-    if not isinstance(trading_name, str) or not plain(trading_name):
+    if not isinstance(trading_name, str) or not one_line(trading_name):
         trading_name = legal_name
     return Issuer.objects.create(
         id=issuer_id,
-        trading_name=plain(trading_name)[:MAX_NAME],
+        trading_name=one_line(trading_name)[:MAX_NAME],
         slug=slugs.claim(base_slug(package, legal_name), MAX_SLUG_LENGTH),
         country=country,
         trading_location=city or (country.name if country else "unknown"),
@@ -150,7 +152,7 @@ def new_tokens(
         tokens[item.id] = Token.objects.create(
             id=derived(f"class {issuer.pk} {item.id}"),
             issuer=issuer,
-            name=plain(item.values["name"]),
+            name=one_line(item.values["name"]),
             symbol=symbols.claim(symbol, MAX_SYMBOL),
             visibility=Token.Visibility.PRIVATE,
             created_at=created(item, first.get(item.id), now),
@@ -159,7 +161,7 @@ def new_tokens(
 
 
 def created(item: Item, first: datetime | None, now: datetime) -> datetime:
-    """When the board approved the class, or when it is first heard of."""
+    """When the board approved the class, at the latest its first event."""
     latest = first or now
     try:
         approved = datetime.fromisoformat(item.values.get("board_approval_date") or "")
@@ -169,10 +171,8 @@ def created(item: Item, first: datetime | None, now: datetime) -> datetime:
 
 
 def write_events(
-    made: Imported, holders: dict[str, int], follow: Callable[[int, int], object]
+    made: ImportedPackage, holders: dict[str, int], advance: Advance
 ) -> None:
-    total = len(made.replay.events)
-
     def events() -> Iterator[ledger.Entry | ledger.Price]:
         for event in made.replay.events:
             token = made.tokens[event.class_id].pk
@@ -194,11 +194,11 @@ def write_events(
             )
 
     tokens = [token.pk for token in made.tokens.values()]
-    ledger.write_history(tokens, events(), ACTOR, lambda done: follow(done, total))
+    ledger.write_history(tokens, events(), ACTOR, advance)
 
 
-def bound_tokens(made: Imported) -> None:
-    """Only now: earlier the bound was another, and a history is not judged by it."""
+def bound_tokens(made: ImportedPackage) -> None:
+    """Set the bounds after the history: earlier bounds were others."""
     for class_id, bound in made.replay.authorized.items():
         token = made.tokens[class_id]
         supply = sum(made.replay.balances[class_id].values())

@@ -1,5 +1,4 @@
 from issuers.management.register_command import (
-    DRY,
     TREASURY,
     RegisterCommand,
     account_named,
@@ -12,6 +11,7 @@ from issuers.management.register_command import (
     writing,
 )
 from issuers.register import ledger
+from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
@@ -46,7 +46,9 @@ examples:
 
 def burnt(symbol, count, supply, recorded, dry_run):
     if dry_run:
-        return f"{units(count)} of {symbol} would be destroyed; supply {supply:,}{DRY}"
+        return (
+            f"{units(count)} of {symbol} would be destroyed; supply {supply:,}{DRY_RUN}"
+        )
     return (
         f"Destroyed {units(count)} of {symbol} (entry {recorded.number}); supply "
         f"{supply:,}."

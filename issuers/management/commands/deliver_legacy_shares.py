@@ -1,25 +1,24 @@
 from django.core.management.base import CommandError
 
-from accounts.management.people import active_staff
-from accounts.management.progress import counting
+from accounts.management.people import active_staff, add_staff
 from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting
 from partnerapi.core.lock_waits import LockTimeout
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = """Turn an issuer's PENDING legacy shares into tokens.
 
-From the treasury, or made for it; never from one because the other lacks units. Each
-line is delivered whole, skipped because somebody delivered it meanwhile, or refused
-with the reason. The lines are chosen when this begins and delivered 200 to a
-transaction; ended early, it has delivered what it says, and can be run again.
+The tokens come from the treasury, or are made for it; the other source never fills in.
+Each line is delivered whole, skipped because somebody delivered it meanwhile, or
+refused with the reason. The command chooses the lines when it begins, and delivers 200
+in a transaction. Ended early, it has delivered what it says; run it again.
 
-A dry run judges each line by what those before it would leave, and holds up nobody: a
-token's ledger is read when its first line comes, and what others then write to it, a
-mint to the treasury perhaps, is not seen.
+A dry run judges each line by what those before it would leave, and nobody waits for it.
+It reads a token's ledger at its first line, and does not see what others write later,
+such as a mint to the treasury.
 
 examples:
   manage.py deliver_legacy_shares acme --source TREASURY --staff ana@example.com \\
@@ -35,12 +34,7 @@ examples:
             choices=DeliveryJob.Source.values,
             help="where the tokens come from",
         )
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who delivers"
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="try every line, write nothing"
-        )
+        add_staff(parser)
 
     def handle(self, *, issuer, source, staff, dry_run, **options):
         actor = active_staff("--staff", staff).email
@@ -53,15 +47,12 @@ examples:
         if not ids:
             return f"{issuer} has no PENDING legacy shares; nothing was written."
         run = self.try_out if dry_run else self.deliver
-        with counting() as progress:
-            task = progress.add_task("Delivering", total=len(ids))
-            job, refusals = run(
-                ids, source, actor, lambda done: progress.advance(task, done)
-            )
+        with counting() as begin:
+            job, refusals = run(ids, source, actor, begin("Delivering", len(ids)))
         for line, reason in refusals:
             self.stderr.write(f"{line}: {reason}")
         done = f"{len(ids)} lines of {issuer}: {job.summary()}"
-        return f"{done} (dry run: nothing was written)" if dry_run else f"{done}."
+        return f"{done}{DRY_RUN}" if dry_run else f"{done}."
 
     def deliver(self, ids, source, actor, advance):
         job = delivery.begin_job(source, ids, actor)

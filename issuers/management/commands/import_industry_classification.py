@@ -1,15 +1,14 @@
 from pathlib import Path
 
 from issuers.imports.classification import FIELDS, PACKAGED_FILE, import_classification
-from issuers.management.import_file import importing
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand, importing
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = """Import the 173 subsectors of the Industry Classification Benchmark.
 
-The file is the project's own or another with the same columns. Safe to run again: an
-entry is found by its subsector code. A wrong file changes nothing.
+The file is the project's own or another with the same columns. It is safe to run again:
+the subsector code says which entry a row is of. A wrong file changes nothing.
 
 examples:
   manage.py import_industry_classification
@@ -25,11 +24,6 @@ examples:
             help=f"UTF-8 CSV with the columns {', '.join(FIELDS)}; "
             "left out: the project's own",
         )
-        parser.add_argument(
-            "--dry-run",
-            action="store_true",
-            help="say what would change, change nothing",
-        )
 
     def handle(self, *, file, dry_run, **options):
         with importing(file, self.stderr):
@@ -42,6 +36,5 @@ examples:
             )
         return (
             f"Subsectors: {changes.created} created, {changes.updated} updated, "
-            f"{changes.unchanged} unchanged"
-            + (" (dry run: nothing was written)" if dry_run else "")
+            f"{changes.unchanged} unchanged" + (DRY_RUN if dry_run else "")
         )

@@ -2,20 +2,19 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.management.people import active_staff
+from accounts.management.people import active_staff, add_staff
 from issuers.legacy.import_csv import import_legacy_shareholders
-from issuers.management.import_file import importing
 from issuers.models import Issuer
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand, importing
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = """Import an issuer's capitalization table from before the platform.
 
-A line is known by its reference: the same file again changes nothing, a corrected one
-brings PENDING lines up to date and keeps what they said. A DELIVERED line that differs
-is a problem; a line that a file leaves out stays. All or nothing: when a line is wrong,
-every wrong line is reported and none is written.
+The reference says which line it is. The same file again changes nothing; a corrected
+one updates PENDING lines and keeps what they said. A DELIVERED line that differs is a
+problem; a line that a file leaves out stays. All or nothing: when a line is wrong, the
+command reports every wrong line and writes none.
 
 examples:
   manage.py import_legacy_shareholders acme.csv --issuer acme \\
@@ -32,14 +31,7 @@ examples:
             "created_at (RFC 3339)",
         )
         parser.add_argument("--issuer", metavar="SLUG", required=True)
-        parser.add_argument(
-            "--staff", metavar="EMAIL", required=True, help="who imports"
-        )
-        parser.add_argument(
-            "--dry-run",
-            action="store_true",
-            help="say what would change, change nothing",
-        )
+        add_staff(parser)
 
     def handle(self, *, file, issuer, staff, dry_run, **options):
         actor = active_staff("--staff", staff).email
@@ -58,5 +50,5 @@ examples:
         return (
             f"Legacy shareholders of {issuer}: {changes.created} created, "
             f"{changes.updated} updated, {changes.unchanged} unchanged"
-            + (" (dry run: nothing was written)" if dry_run else "")
+            + (DRY_RUN if dry_run else "")
         )

@@ -3,19 +3,19 @@ from django.core.management.base import CommandError
 
 from accounts.management.people import active_staff
 from issuers.management.register_command import (
-    DRY,
     RegisterCommand,
     add_reason,
     token_named,
     writing,
 )
 from issuers.models import Token
+from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
     help = """Let a token be traded between investors. There is no way back.
 
-Who did it and why stands in the token's history in the admin.
+The token's history in the admin says who did it and why.
 
 examples:
   manage.py open_secondary_market ACME --staff ana@example.com \\
@@ -44,5 +44,5 @@ examples:
                 f"Opened the secondary market: {reason}",
             )
         if dry_run:
-            return f"{symbol} would go to the secondary market{DRY}"
+            return f"{symbol} would go to the secondary market{DRY_RUN}"
         return f"{symbol} is on the secondary market."

@@ -1,7 +1,6 @@
 from django.core.management.base import CommandError
 
 from issuers.management.register_command import (
-    DRY,
     RegisterCommand,
     actor,
     add_reason,
@@ -12,14 +11,15 @@ from issuers.management.register_command import (
 )
 from issuers.register import ledger
 from issuers.register.models import LedgerTransaction
+from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
     help = """Undo an entry of a token's ledger, whole and once, by a further entry.
 
-The units go back to where they came from, which must still be possible: whoever
-received them must have as many. The delivery of a legacy share is undone so, too; its
-line stays DELIVERED, and a new line may replace it.
+The units go back to where they came from; the account that received them must still
+have as many. A delivery of legacy shares is undone so, too: its line stays DELIVERED,
+and a new line may replace it.
 
 examples:
   manage.py reverse_entry ACME 12 --staff ana@example.com --reason "Typed wrongly" \\
@@ -37,14 +37,14 @@ examples:
 
     def handle(self, *, symbol, entry, staff, reason, dry_run, **options):
         who, token = actor(staff), token_named(symbol)
-        undone = LedgerTransaction.objects.filter(token=token, seq=entry).first()
-        if undone is None:
+        mistaken = LedgerTransaction.objects.filter(token=token, seq=entry).first()
+        if mistaken is None:
             raise CommandError(f"{symbol} has no entry {entry}. Nothing was written.")
         with writing(dry_run):
-            [recorded] = ledger.record([ledger.reversal_of(undone, reason)], who)
+            [recorded] = ledger.record([ledger.reversal_of(mistaken, reason)], who)
             token.ledger_head.refresh_from_db()
         supply = f"supply {token.ledger_head.supply:,}"
-        said = f"Entry {entry} of {symbol} ({undone.kind}, {units(undone.amount)})"
+        said = f"Entry {entry} of {symbol} ({mistaken.kind}, {units(mistaken.amount)})"
         if dry_run:
-            return f"{said} would be reversed; {supply}{DRY}"
+            return f"{said} would be reversed; {supply}{DRY_RUN}"
         return f"{said} is reversed by entry {recorded.number}; {supply}."

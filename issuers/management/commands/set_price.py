@@ -1,5 +1,4 @@
 from issuers.management.register_command import (
-    DRY,
     RegisterCommand,
     actor,
     token_named,
@@ -8,6 +7,7 @@ from issuers.management.register_command import (
 )
 from issuers.register import ledger
 from issuers.register.models import TokenPrice
+from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
@@ -36,6 +36,6 @@ examples:
             recorded = ledger.set_price(token.pk, cents, source, who)
         was = "it had none" if before is None else f"it was {before:,}"
         if dry_run:
-            return f"A unit of {symbol} would cost {cents:,} cents; {was}{DRY}"
+            return f"A unit of {symbol} would cost {cents:,} cents; {was}{DRY_RUN}"
         at = recorded.effective_at.isoformat()
         return f"A unit of {symbol} costs {cents:,} cents from {at}; {was}."

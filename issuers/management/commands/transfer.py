@@ -1,7 +1,6 @@
 from django.core.management.base import CommandError
 
 from issuers.management.register_command import (
-    DRY,
     TREASURY,
     RegisterCommand,
     account_named,
@@ -14,6 +13,7 @@ from issuers.management.register_command import (
 )
 from issuers.register import ledger
 from issuers.register.ledger import Kind
+from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
@@ -80,5 +80,5 @@ def kind_of(source, target, forced):
 
 def moved(symbol, count, kind, recorded, dry_run):
     if dry_run:
-        return f"{kind} of {units(count)} of {symbol} is possible{DRY}"
+        return f"{kind} of {units(count)} of {symbol} is possible{DRY_RUN}"
     return f"{kind} of {units(count)} of {symbol}: entry {recorded.number}."

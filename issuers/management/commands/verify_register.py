@@ -7,8 +7,8 @@ from partnerapi.core.commands import CommandWithExamples
 class Command(CommandWithExamples):
     help = """Check everything that must be true of the register, a line for each rule.
 
-Reads all of it, and what guards it, and changes nothing. Exit code 1 where a rule is
-broken: then somebody got past the database's guards.
+It reads the whole register and what guards it, and changes nothing. The exit code is 1
+where a rule is broken: then somebody got past the database's guards.
 
 examples:
   manage.py verify_register

@@ -1,4 +1,4 @@
-"""The FIX acceptor: feed, sessions, engine, front and supervision, as one thing.
+"""The FIX acceptor: feed, conflation, engine, listener and supervisor in one.
 
 It imports quickfix, which a web worker must never do.
 """
@@ -9,8 +9,8 @@ import ssl
 from django.conf import settings
 
 from marketdata.books.feed import Feed
-from marketdata.fix.acceptor.conflation import Pace
-from marketdata.fix.acceptor.listener import Front
+from marketdata.fix.acceptor.conflation import Conflation
+from marketdata.fix.acceptor.listener import Listener
 from marketdata.fix.acceptor.logon import Admissions
 from marketdata.fix.acceptor.quickfix.engine import Engine
 from marketdata.fix.acceptor.sessions import Sessions
@@ -26,49 +26,49 @@ class Acceptor:
         admissions = Admissions()
         engine_port = free_port()
         self.feed = Feed()
-        self.pace = Pace(self.feed, settings.FIX_CONFLATION_MS / 1000)
-        sessions = Sessions(self.feed, self.pace, admissions, pool())
+        self.conflation = Conflation(self.feed, settings.FIX_CONFLATION_MS / 1000)
+        sessions = Sessions(self.feed, self.conflation, admissions, pool())
         self.engine = Engine(sessions, engine_port)
-        self.front = Front(admissions, engine_port, context)
+        self.listener = Listener(admissions, engine_port, context)
         self.supervisor = Supervisor(admissions, sessions)
 
     def start(self) -> None:
-        """Take the port, make the books, then serve who has connected meanwhile.
+        """Take the port, make the books, then serve the connections that wait.
 
         Raises:
-            OSError: the port is not to be had.
+            OSError: the port can not be taken.
             django.db.Error: PostgreSQL does not answer, or is not migrated.
         """
-        self.front.listen()
+        self.listener.listen()
         self.feed.start()
-        self.pace.start()
+        self.conflation.start()
         self.engine.start()
         self.supervisor.start()
-        self.front.start()
+        self.listener.start()
 
     @property
     def is_sound(self) -> bool:
         """Whether all of its threads still run."""
         return (
             self.feed.is_alive
-            and self.pace.thread.is_alive()
+            and self.conflation.thread.is_alive()
             and self.supervisor.thread.is_alive()
-            and self.front.thread.is_alive()
+            and self.listener.thread.is_alive()
         )
 
     def stop(self) -> None:
-        """Log everybody out, let it be read, and end."""
-        # Nobody comes back before the end.
-        self.front.close()
+        """Log all sessions out, let the Logouts be read, and end."""
+        # No client may log on again before the end.
+        self.listener.close()
         self.engine.stop(GOING_DOWN)
-        self.pace.stop()
-        self.front.stop()
+        self.conflation.stop()
+        self.listener.stop()
         self.supervisor.stop()
         self.feed.stop()
 
 
 def free_port() -> int:
-    """A port of this machine's loopback for the engine, which is given one."""
+    """A free port of the loopback; the engine can not choose one itself."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port

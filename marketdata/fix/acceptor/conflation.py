@@ -1,4 +1,4 @@
-"""When the states of books become editions."""
+"""Gathers changes of books, and publishes versions of them at intervals."""
 
 import math
 from collections.abc import Collection
@@ -10,15 +10,15 @@ from marketdata.books.feed import Feed, LiveBook
 from marketdata.fix.acceptor.versions import BookByMessage, WatchedBook, Watcher
 
 STEPS = 3
-"""Moments in an interval at which books may be published: what falls together is sent
-together, and none waits long for its moment."""
+"""Moments in an interval at which books may be published: books of the same moment are
+sent together, and none waits long for its moment."""
 
 
-class Pace:
-    """Publishes what the feed changed: a book at most once in `interval` seconds.
+class Conflation:
+    """Publishes the books that the feed changed, each once in `interval` s at most.
 
-    With an interval of 0 every message of a log is an edition. The moments of a book
-    follow its first change, not the clock: one that changes as often as it may be
+    With an interval of 0 every message of a log is a version. The moments of a book
+    follow its first change, not the clock: a book that changes as often as it may be
     published is published as often, and soon.
     """
 
@@ -28,16 +28,16 @@ class Pace:
         self.rest = STEPS if interval else 0
         self.watched: dict[UUID, WatchedBook] = {}
         self.changed: set[WatchedBook] = set()
-        # Of the session that sends. Threads that send at once would spend more time
-        # on waking each other than on sending.
-        self.turn = Lock()
+        # Held by the session that sends: threads that send at once would spend more
+        # time on waking each other than on sending.
+        self.send_lock = Lock()
         self.has_changes = Event()
         self.stopping = Event()
         self.lock = Lock()
-        self.thread = Thread(target=self.run, name="FIX pace", daemon=True)
+        self.thread = Thread(target=self.run, name="FIX conflation", daemon=True)
 
     def start(self) -> None:
-        self.feed.listen(self.heard)
+        self.feed.subscribe(self.on_change)
         self.thread.start()
 
     def stop(self) -> None:
@@ -63,24 +63,24 @@ class Pace:
                 self.watched.pop(watched.book.token_id)
                 self.changed.discard(watched)
 
-    def heard(self, books: Collection[LiveBook]) -> None:
-        """Called on the feed's thread."""
+    def on_change(self, books: Collection[LiveBook]) -> None:
+        """The feed's thread calls this."""
         with self.lock:
             for book in books:
                 watched = self.watched.get(book.token_id)
-                # A token that came back has another book; the old one may be last
-                # heard of together with it.
+                # A token that came back has another book; the old one may be reported
+                # for the last time together with it.
                 if watched and (book.live or book is watched.book):
                     watched.book = book
                     self.changed.add(watched)
             if self.changed and self.step:
                 self.has_changes.set()
         if not self.step:
-            # A thread more would only wait for this one.
+            # Another thread would only wait for this one.
             self.publish(0)
 
     def run(self) -> None:
-        # The end may be told just before a publication takes the event back.
+        # A publication may clear the event just after `stop` has set it.
         while not self.stopping.is_set():
             self.has_changes.wait()
             if self.stopping.is_set():
@@ -90,7 +90,7 @@ class Pace:
             self.publish(moment)
 
     def publish(self, moment: int) -> None:
-        """Make editions of the changed books that are due, and wake who watches."""
+        """Make versions of the changed books that are due, and wake their watchers."""
         wakes: set[Event] = set()
         with self.lock:
             due = [watched for watched in self.changed if watched.due <= moment]

@@ -1,4 +1,4 @@
-"""Who has failed to log on too often; what is remembered of anybody is bounded."""
+"""Counts failed Logons in bounded memory."""
 
 import threading
 from collections.abc import Iterable
@@ -8,13 +8,13 @@ from cachetools import LRUCache
 from partnerapi.core.buckets import Bucket
 
 REMEMBERED = 10_000
-"""Names of whom failures are counted, and of those that once proved a key."""
+"""Names whose failures are counted, and logins that once proved a key."""
 
 
 class FailedLogons:
-    """Counts failures of a login or an address, and forgets one every few seconds.
+    """Counts failures by login and by address; `per_minute` of them are allowed.
 
-    Its own process's: one acceptor owns its sessions. Thread-safe.
+    Of this process only: one acceptor owns its sessions. Thread-safe.
     """
 
     def __init__(self, per_minute: int) -> None:
@@ -22,7 +22,7 @@ class FailedLogons:
         self.buckets: LRUCache[str, Bucket] = LRUCache(REMEMBERED)
         self.lock = threading.Lock()
 
-    def too_many(self, names: Iterable[str]) -> bool:
+    def is_exhausted(self, names: Iterable[str]) -> bool:
         with self.lock:
             return any(self.bucket(name).level < 1 for name in names)
 
@@ -32,6 +32,6 @@ class FailedLogons:
                 self.buckets.setdefault(name, self.bucket(name)).spend(1)
 
     def bucket(self, name: str) -> Bucket:
-        """What a name may still fail; a full one is not kept."""
+        """How often a name may still fail; a full bucket is not kept."""
         known = self.buckets.get(name)
         return known or Bucket(self.per_minute, self.per_minute / 60)

@@ -1,4 +1,4 @@
-"""The first message of a connection: one whole Logon, or nothing passes."""
+"""The first message of a connection: one whole Logon, else the connection is cut."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ PASSED_ON = (34, 49, 52, 56, 43, 97, 122, 98, 108, 141)
 
 
 class Cut(Exception):
-    """A connection is ended without an answer; the message is for our log."""
+    """A connection ends without an answer; the message is for our log."""
 
 
 class Stream(NamedTuple):
@@ -32,7 +32,7 @@ async def read_logon(reader: asyncio.StreamReader) -> tuple[dict[int, str], byte
     """The first message, which must be a whole Logon, and the bytes that follow it.
 
     Raises:
-        Cut: it is none, or too long, or lacks what even a refusal needs.
+        Cut: it is no Logon, is too long, or lacks a field that even a refusal needs.
     """
     decoder = wire.Decoder()
     message = None
@@ -44,7 +44,7 @@ async def read_logon(reader: asyncio.StreamReader) -> tuple[dict[int, str], byte
         try:
             message = decoder.next()
         except ValueError:
-            # Not a word of it in the log: it may hold a key.
+            # None of its bytes go to the log: they may hold a key.
             raise Cut("its first bytes are no well-formed FIX 4.4 message") from None
         if len(message.raw if message else decoder.buffer) > LOGON_BYTES:
             raise Cut(f"its first message is longer than {LOGON_BYTES} bytes")
@@ -60,13 +60,13 @@ async def read_logon(reader: asyncio.StreamReader) -> tuple[dict[int, str], byte
 
 
 def with_ticket(logon: Mapping[int, str], admission: Admission) -> bytes:
-    """The Logon as the engine sees it: without the key, and nothing that it ignores."""
+    """The Logon as the engine sees it: a ticket, no key, and the fields it reads."""
     kept = [(tag, logon[tag]) for tag in PASSED_ON if logon.get(tag)]
     return wire.encode([(35, "A"), *kept, (554, admission.ticket)])
 
 
 async def refuse(client: Stream, comp_id: str, text: str) -> None:
-    """Say why in a Logout, and let it be read."""
+    """Send a Logout that says why, and wait until it was read."""
     client.writer.write(
         wire.encode(
             [

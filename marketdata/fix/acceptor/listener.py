@@ -1,10 +1,11 @@
-"""What stands before the FIX engine: TLS, and the gate of the first message.
+"""Takes connections for the FIX engine: TLS, then the first message.
 
-A connection reaches the engine only with one whole Logon that was admitted; its key
-is replaced by a ticket.
+A connection reaches the engine only with one whole Logon that was admitted; a ticket
+replaces its key.
 
-What ended a connection of TLS is held by it and, by its traceback, holds it, with
-buffers of 256 KB: tracebacks are dropped, as garbage is looked for seldom here.
+The error that ended a TLS connection is kept by the connection, and its traceback
+keeps the connection, with buffers of 256 KB. Garbage is collected seldom here: so
+tracebacks are dropped at once.
 """
 
 import asyncio
@@ -32,25 +33,25 @@ from marketdata.fix.acceptor.first_message import (
     with_ticket,
 )
 from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, NotForUs
-from marketdata.fix.acceptor.proxy import Passage
+from marketdata.fix.acceptor.proxy import Proxy
 from marketdata.fix.acceptor.sockets import listen, source
-from marketdata.fix.acceptor.sparing_log import SparingLog
+from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
 
 LOGON_SECONDS = 5.0
 """How long a connection may take from its first byte, of TLS too, to a whole Logon."""
 WRITE_BUFFER = 65_536
-AT_THE_GATE = 500
-"""Connections without a Logon; when more come, the one that waits longest is cut."""
+MOST_WITHOUT_LOGON = 500
+"""Open connections that have not logged on; a further one cuts the oldest of them."""
 VERIFIERS, UNVERIFIED = 4, 64
-"""Threads that ask the database, and Logons that may wait for one of them."""
+"""Threads that verify Logons in the database, and Logons that may wait for one."""
 BUSY = "Too many Logons at this moment; log on again in a few seconds."
 NO_DATABASE = "Keys can not be looked up at this moment; log on again in a minute."
 
 
-class Front:
-    """Takes connections, in a thread of its own, and leads partners to the engine.
+class Listener:
+    """Takes connections in a thread of its own, and connects partners to the engine.
 
     The engine listens on `engine_port` of this machine. `context`: TLS; None: plain.
     """
@@ -62,27 +63,29 @@ class Front:
         context: ssl.SSLContext | None = None,
     ) -> None:
         self.admissions = admissions
-        self.passage = Passage(engine_port)
+        self.proxy = Proxy(engine_port)
         self.context = context
         self.connections: Counter[str] = Counter()
-        self.at_the_gate: dict[socket.socket, asyncio.Task[None]] = {}
-        self.served: set[asyncio.Task[None]] = set()
+        self.without_logon: dict[socket.socket, asyncio.Task[None]] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
         self.unverified = 0
-        self.gate, self.refused = SparingLog(logger), SparingLog(logger)
+        self.log = SparingLog(logger)
         self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.run, name="fix-front", daemon=True)
+        self.thread = threading.Thread(
+            target=self.run, name="fix-listener", daemon=True
+        )
 
     def listen(self) -> None:
-        """Take the port, `port` from now on; whoever connects waits for `start`.
+        """Take the port, `port` from now on; connections wait for `start`.
 
         Raises:
-            OSError: the address or the port is not to be had.
+            OSError: the address or the port can not be taken.
         """
-        self.listener = listen(settings.FIX_HOST, settings.FIX_PORT)
-        self.port = self.listener.getsockname()[1]
+        self.socket = listen(settings.FIX_HOST, settings.FIX_PORT)
+        self.port = self.socket.getsockname()[1]
 
     def start(self) -> None:
-        """Serve who connects; `listen` has been called."""
+        """Serve connections; `listen` has been called."""
         self.verifiers = ThreadPoolExecutor(VERIFIERS, "fix-logon")
         self.stopping = asyncio.Event()
         self.accepting = self.loop.create_task(self.accept())
@@ -90,20 +93,20 @@ class Front:
 
     def close(self) -> None:
         """Take no more connections."""
-        self.loop.call_soon_threadsafe(self.close_listener)
+        self.loop.call_soon_threadsafe(self.close_socket)
 
-    def close_listener(self) -> None:
-        if self.listener.fileno() < 0:
+    def close_socket(self) -> None:
+        if self.socket.fileno() < 0:
             return
-        # A connection that has just come would be handed to a task that is cancelled.
-        self.loop.remove_reader(self.listener)
+        # Else a connection that has just come would be handed to a cancelled task.
+        self.loop.remove_reader(self.socket)
         self.accepting.cancel()
-        self.listener.close()
+        self.socket.close()
 
     def stop(self) -> None:
-        """Take no more connections, and end those there are.
+        """Take no more connections, and end the open ones.
 
-        Whom the engine has logged out before has CLOSE_SECONDS to read why.
+        A session that the engine has logged out has CLOSE_SECONDS to read why.
         """
         self.close()
         self.loop.call_soon_threadsafe(self.stopping.set)
@@ -118,24 +121,24 @@ class Front:
         self.loop.close()
 
     async def end_all(self) -> None:
-        if self.served:
-            await asyncio.wait(self.served, timeout=CLOSE_SECONDS)
-        for task in self.served:
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=CLOSE_SECONDS)
+        for task in self.tasks:
             task.cancel("the acceptor stops")
-        await asyncio.gather(*self.served, return_exceptions=True)
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def accept(self) -> None:
         while True:
             try:
-                accepted, peer = await self.loop.sock_accept(self.listener)
+                accepted, peer = await self.loop.sock_accept(self.socket)
             except OSError as error:
                 # No more files may be open: wait for some to be closed.
-                self.gate.warn("No connection can be accepted: %s", error)
+                self.log.warn("No connection can be accepted: %s", error)
                 await asyncio.sleep(0.1)
                 continue
             address = source(peer[0])
             if self.connections[address] >= settings.FIX_CONNECTIONS_PER_ADDRESS:
-                self.gate.warn(
+                self.log.warn(
                     "%s was cut: it holds %d connections already "
                     "(FIX_CONNECTIONS_PER_ADDRESS)",
                     address,
@@ -145,22 +148,24 @@ class Front:
                 continue
             self.connections[address] += 1
             task = self.loop.create_task(self.serve(accepted, address))
-            self.served.add(task)
-            self.at_the_gate[accepted] = task
+            self.tasks.add(task)
+            self.without_logon[accepted] = task
             task.add_done_callback(
                 partial(self.end, accepted=accepted, address=address)
             )
-            if len(self.at_the_gate) > AT_THE_GATE:
-                # Who means it sends a Logon at once: whoever waits longest goes.
-                longest = self.at_the_gate.pop(next(iter(self.at_the_gate)))
-                longest.cancel(f"more than {AT_THE_GATE} connections without a Logon")
+            if len(self.without_logon) > MOST_WITHOUT_LOGON:
+                # A partner sends its Logon at once: the oldest is the least likely one.
+                oldest = self.without_logon.pop(next(iter(self.without_logon)))
+                oldest.cancel(
+                    f"more than {MOST_WITHOUT_LOGON} connections without a Logon"
+                )
 
     def end(
         self, task: asyncio.Task[None], accepted: socket.socket, address: str
     ) -> None:
         accepted.close()
-        self.served.discard(task)
-        self.at_the_gate.pop(accepted, None)
+        self.tasks.discard(task)
+        self.without_logon.pop(accepted, None)
         self.connections[address] -= 1
         if not self.connections[address]:
             del self.connections[address]
@@ -182,7 +187,7 @@ class Front:
             except NotForUs as refusal:
                 raise Cut(str(refusal)) from None
             except LogonRefused as refusal:
-                self.refused.warn(
+                self.log.warn(
                     "Logon of %.40r from %s was refused: %s",
                     logon[49],
                     address,
@@ -190,29 +195,29 @@ class Front:
                 )
                 await refuse(client, logon[49], str(refusal))
                 return
-            self.at_the_gate.pop(accepted, None)
+            self.without_logon.pop(accepted, None)
             logger.info(
                 "%s (%s) logs on from %s", admission.comp_id, admission.login, address
             )
             try:
                 ticket = with_ticket(logon, admission)
-                await self.passage.lead(client, admission, ticket, rest)
+                await self.proxy.relay(client, admission, ticket, rest)
             finally:
-                self.admissions.leave(admission)
+                self.admissions.on_disconnect(admission)
         except Cut as cut:
-            self.gate.warn("%s was cut: %s", address, cut)
+            self.log.warn("%s was cut: %s", address, cut)
         except OSError as error:
-            self.gate.warn("%s is gone: %s", address, error)
+            self.log.warn("%s is gone: %s", address, error)
             error.__traceback__ = None
         except asyncio.CancelledError as end:
-            self.gate.warn("%s was cut: %s", address, *end.args)
+            self.log.warn("%s was cut: %s", address, *end.args)
             raise
         finally:
             if client:
                 await close(client)
 
     async def open(self, accepted: socket.socket) -> Stream:
-        """Its stream, after the handshake where there is TLS."""
+        """The connection's stream, after the TLS handshake if there is one."""
         reader = asyncio.StreamReader(CHUNK, self.loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=self.loop)
         seconds = {
@@ -244,7 +249,7 @@ class Front:
                 self.verifiers, self.verify, logon, address
             )
         except Error as error:
-            self.gate.warn("A Logon could not be judged: %s", error)
+            self.log.warn("A Logon could not be judged: %s", error)
             raise LogonRefused(NO_DATABASE) from None
         finally:
             self.unverified -= 1
@@ -253,12 +258,12 @@ class Front:
         try:
             return self.admissions.admit(logon, address, timezone.now())
         finally:
-            # Logons are rare: none should meet a connection that has died meanwhile.
+            # Logons are rare: the next one must not meet a connection that has died.
             connection.close()
 
 
 async def close(client: Stream) -> None:
-    """End a connection; what is written has CLOSE_SECONDS to leave."""
+    """End a connection; bytes that were written have CLOSE_SECONDS to be sent."""
     client.writer.close()
     try:
         async with asyncio.timeout(CLOSE_SECONDS):

@@ -1,7 +1,7 @@
-"""Who may log on: a Logon against the rules of engagement, the keys and the CompIDs.
+"""Admits Logons: by the rules of engagement, the API keys and the CompIDs.
 
-It is judged before the FIX engine sees it. What the engine is given instead of the
-key is a ticket, good for one use within seconds, so that no secret reaches it.
+A Logon is judged before the FIX engine sees it. The engine gets a ticket instead of the
+key, good for one use within seconds, so that no secret reaches it.
 """
 
 import re
@@ -53,18 +53,18 @@ TIMESTAMP = re.compile(r"(\d{8}-\d\d:\d\d:\d\d)(?:\.(?:\d{3}|\d{6}|\d{9}))?", re
 
 
 class LogonRefused(Exception):
-    """A Logon that may not pass; the message says which rule and what to do."""
+    """A Logon that is not admitted; the message says which rule and what to do."""
 
 
 class CredentialsRefused(LogonRefused):
-    """Whatever is wrong about the key and whose the CompID is; one text for all."""
+    """The key is not live, or the CompID is another partner's; one text for all."""
 
     def __init__(self) -> None:
         super().__init__(CREDENTIALS_REFUSED)
 
 
 class NotForUs(LogonRefused):
-    """A session that nobody can have here gets no answer (FIX 4.4, test case 1S c).
+    """A Logon for a session that is not ours: no answer (FIX 4.4, test case 1S c).
 
     TargetCompID(56) is not ours, or SenderCompID(49) not of the form we give out.
     """
@@ -72,7 +72,7 @@ class NotForUs(LogonRefused):
 
 @dataclass(slots=True, eq=False)
 class Admission:
-    """A Logon that may pass, and on whose behalf.
+    """An admitted Logon, and the caller on whose behalf it acts.
 
     `caller` follows the database for as long as the session lives. `heartbeat` is
     HeartBtInt(108), which may not change within a session. `numbering` is the
@@ -92,7 +92,7 @@ class Admission:
 
 
 def check_rules(logon: Mapping[int, str], now: datetime) -> None:
-    """Refuse a Logon that breaks a rule which needs no secret to be known.
+    """Refuse a Logon that breaks a rule which can be checked without a secret.
 
     Raises:
         NotForUs, LogonRefused
@@ -160,8 +160,8 @@ def token_of(logon: Mapping[int, str]) -> str:
 def verify(logon: Mapping[int, str], now: datetime) -> Admission:
     """Admit a Logon by its key and CompID; three statements.
 
-    The CompID is looked up only for who has proved a key: nobody else can tell one
-    that exists from one that does not, neither by text nor by time.
+    The CompID is looked up only after the key has been proved: without a key, nobody
+    can tell a CompID that exists from one that does not, neither by text nor by time.
 
     Raises:
         CredentialsRefused, LogonRefused
@@ -190,7 +190,7 @@ def verify(logon: Mapping[int, str], now: datetime) -> Admission:
 
 
 class Admissions:
-    """Hands what was admitted over to the engine, and knows who is logged on by it.
+    """Hands admitted Logons over to the engine, and knows which of them are live.
 
     Thread-safe; nothing here waits for the database except `admit`.
     """
@@ -213,10 +213,10 @@ class Admissions:
         check_rules(logon, now)
         login = token_of(logon).removeprefix(PREFIX).rpartition("_")[0]
         counted = [f"address {address}"]
-        # Strangers who fail under a partner's login must not lock the partner out.
+        # Strangers who fail with a partner's login must not lock the partner out.
         if (login, address) not in self.proven:
             counted.append(f"login {login[:LOGIN_LENGTH]}")
-        if self.failed.too_many(counted):
+        if self.failed.is_exhausted(counted):
             raise LogonRefused(TOO_MANY_FAILURES)
         try:
             admission = verify(logon, now)
@@ -231,9 +231,9 @@ class Admissions:
         return admission
 
     def redeem(self, ticket: str, comp_id: str) -> Admission | None:
-        """What a ticket stands for, once; None: unknown, used, late, another CompID's.
+        """The Admission of a ticket, once; None: unknown, used, late, another CompID's.
 
-        Called by the engine while it handles the Logon.
+        The engine calls this while it handles the Logon.
         """
         with self.lock:
             self.drop_expired()
@@ -243,15 +243,15 @@ class Admissions:
             self.live[comp_id] = admission
         return admission
 
-    def leave(self, admission: Admission) -> None:
-        """Its connection has ended; a later one of the same CompID is not meant."""
+    def on_disconnect(self, admission: Admission) -> None:
+        """Its connection has ended; a later one of the same CompID stays."""
         with self.lock:
             self.waiting.pop(admission.ticket, None)
             if self.live.get(admission.comp_id) is admission:
                 del self.live[admission.comp_id]
 
-    def admitted(self) -> list[Admission]:
-        """Those in whose name a session lives now."""
+    def live_admissions(self) -> list[Admission]:
+        """The admissions of the sessions that are live now."""
         with self.lock:
             return list(self.live.values())
 

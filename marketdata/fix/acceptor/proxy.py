@@ -1,4 +1,4 @@
-"""The way of an admitted connection to the FIX engine, and of its bytes."""
+"""Connects admitted partners to the FIX engine, and relays the bytes of both."""
 
 import asyncio
 import contextlib
@@ -9,63 +9,66 @@ from marketdata.fix.acceptor.first_message import CHUNK, CLOSE_SECONDS, Cut, Str
 from marketdata.fix.acceptor.logon import Admission
 from marketdata.fix.acceptor.sequence_reset import LOGON, STEP_SECONDS, Numbering
 from partnerapi.core.buckets import Bucket
+from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 0.2
-"""Between the end of one connection to the engine and the beginning of the next."""
+"""From the end of one connection to the engine to the beginning of the next."""
 GATHER_SECONDS = 0.02
-"""How long what follows may gather behind what was passed on to a client."""
+"""How long the engine's bytes are gathered before the next write to a client."""
 STALL_SECONDS = 10.0
 """How long a client may leave more unread than its write buffer holds."""
 ANSWER_SECONDS = 10.0
 """How long the engine may take to answer a Logon; tickets are good for as long."""
 AGAIN_SECONDS = 1.0
-"""How long a Logon is shown to the engine again that closes without a word."""
+"""How long a Logon is repeated to an engine that closes without an answer."""
 LONGEST_MESSAGE, TRAILER = 65_536, b"\x0110="
-"""Bytes; the engine would keep as many as there are until it sees the trailer."""
+"""Bytes; the engine would buffer any number of them until the trailer comes."""
 INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
-"""Bytes that a client may send at once, and a second; more waits in its sockets."""
+"""Bytes that a client may send at once, and a second; more wait in its sockets."""
 
 
-class Passage:
-    """Leads clients to the engine, which listens on `engine_port` of this machine.
+class Proxy:
+    """Relays clients to the engine, which listens on `engine_port` of this machine.
 
-    From its Logon on a client's bytes pass both ways, and are not looked at.
+    After the Logon, bytes pass both ways and are not parsed.
     """
 
     def __init__(self, engine_port: int) -> None:
         self.engine_port = engine_port
         self.engine_closed_at = 0.0
+        self.log = SparingLog(logger)
 
-    async def lead(
+    async def relay(
         self, client: Stream, admission: Admission, logon: bytes, rest: bytes
     ) -> None:
-        """Pass on the Logon, then what either side says, until one of them ends.
+        """Pass on the Logon, then the bytes of either side, until one of them ends.
 
-        `rest` has come together with the Logon. Nothing follows it before its answer:
-        an engine that does not take a Logon closes its socket for that and again for
-        each message that follows, and then the number may be another connection's.
+        `rest` came together with the Logon. Nothing follows the Logon before it is
+        answered: an engine that refuses a Logon closes the socket, and closes it again
+        for each message that follows. By then the descriptor may be another
+        connection's.
         """
-        engine, said = await self.knock(admission, logon)
-        client.writer.write(said)
+        engine, answer = await self.connect(admission, logon)
+        client.writer.write(answer)
         engine.writer.write(rest)
         inward = asyncio.create_task(
-            pass_in(client.reader, engine.writer, admission.numbering)
+            relay_in(client.reader, engine.writer, admission.numbering)
         )
-        outward = asyncio.create_task(pass_out(engine, client.writer))
+        outward = asyncio.create_task(relay_out(engine, client.writer))
         try:
             await asyncio.wait({inward, outward}, return_when=asyncio.FIRST_COMPLETED)
             if inward.done() and isinstance(inward.exception(), Cut):
                 await inward
             if not outward.done():
-                # The client has said its last word; the engine may answer it.
+                # The client sends no more; the engine may still answer.
                 engine.writer.write_eof()
                 await asyncio.wait({outward}, timeout=CLOSE_SECONDS)
             else:
                 await outward
         except Cut as cut:
-            logger.warning(
+            self.log.warn(
                 "%s (%s) was cut: %s", admission.comp_id, admission.login, cut
             )
         finally:
@@ -79,23 +82,23 @@ class Passage:
         self.engine_closed_at = monotonic()
 
     async def settle(self) -> None:
-        """Wait while the engine may still look at a connection that has ended.
+        """Wait while the engine may still read a connection that has ended.
 
-        It looks at its descriptor once more after closing it: a new connection must
-        not be given the number before that.
+        It reads the descriptor once more after closing it: a new connection must not
+        be given the number before that.
         """
-        # Another one may end meanwhile.
+        # Another connection may end meanwhile.
         while (left := self.engine_closed_at + SETTLE_SECONDS - monotonic()) > 0:
             await asyncio.sleep(left)
 
-    async def knock(self, admission: Admission, logon: bytes) -> tuple[Stream, bytes]:
-        """A connection to the engine, and how its answer to the Logon begins.
+    async def connect(self, admission: Admission, logon: bytes) -> tuple[Stream, bytes]:
+        """Connect to the engine and log on; its first bytes are its answer.
 
-        It closes the door on a CompID whose last connection it has yet to put away,
-        which may take it a moment after that connection has ended.
+        For a moment after a connection has ended, the engine still has the CompID in
+        use, and closes a new connection without an answer: then the Logon is repeated.
 
         Raises:
-            Cut: it does not take the Logon.
+            Cut: the engine does not take the Logon.
         """
         deadline = monotonic() + AGAIN_SECONDS
         while True:
@@ -109,18 +112,18 @@ class Passage:
             except OSError as error:
                 raise Cut(f"the engine takes no connection: {error}") from None
             engine.writer.write(logon)
-            said = b""
+            answer = b""
             try:
                 with contextlib.suppress(ConnectionError):
                     async with asyncio.timeout(ANSWER_SECONDS):
-                        said = await engine.reader.read(CHUNK)
+                        answer = await engine.reader.read(CHUNK)
             except TimeoutError:
                 raise Cut("the engine does not answer the Logon") from None
             finally:
-                if not said:
+                if not answer:
                     self.abort(engine)
-            if said:
-                return engine, said
+            if answer:
+                return engine, answer
             if monotonic() > deadline:
                 raise Cut(
                     f"the engine did not take the Logon of {admission.comp_id}, "
@@ -128,15 +131,15 @@ class Passage:
                 )
 
 
-async def pass_in(
+async def relay_in(
     client: asyncio.StreamReader, engine: asyncio.StreamWriter, numbering: Numbering
 ) -> None:
-    """Lead a client's bytes to the engine, no faster than a session may send.
+    """Relay a client's bytes to the engine, no faster than a session may send.
 
     Raises:
-        Cut: a message is longer than any that a session is for.
+        Cut: a message is longer than any that a session needs.
     """
-    allowance = Bucket(INBOUND_BURST, INBOUND_PER_SECOND)
+    rate = Bucket(INBOUND_BURST, INBOUND_PER_SECOND)
     unended = 0
     seen = b""
     while data := await client.read(CHUNK):
@@ -151,12 +154,12 @@ async def pass_in(
         seen = (seen + data)[1 - len(LOGON) :]
         engine.write(data)
         await engine.drain()
-        allowance.spend(len(data))
-        await asyncio.sleep(allowance.debt_seconds)
+        rate.spend(len(data))
+        await asyncio.sleep(rate.debt_seconds)
 
 
-async def pass_out(engine: Stream, client: asyncio.StreamWriter) -> None:
-    """Lead the engine's bytes to a client, those of a while at once.
+async def relay_out(engine: Stream, client: asyncio.StreamWriter) -> None:
+    """Relay the engine's bytes to a client, gathered for GATHER_SECONDS.
 
     Raises:
         Cut: the client does not read them.
@@ -170,7 +173,7 @@ async def pass_out(engine: Stream, client: asyncio.StreamWriter) -> None:
                 await client.drain()
         except TimeoutError:
             raise Cut(f"it read too little for {STALL_SECONDS:.0f} s") from None
-        # The engine writes each message alone; to be woken for each costs the most.
+        # The engine writes each message alone, and waking up for each costs the most.
         transport.pause_reading()
         await asyncio.sleep(GATHER_SECONDS)
         transport.resume_reading()

@@ -1,4 +1,4 @@
-"""What partners ask for, judged by the rules of engagement: all of it or nothing."""
+"""MarketDataRequests against the rules of engagement: all of one holds or nothing."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, NoReturn
@@ -32,7 +32,7 @@ class RequestRefused(Exception):
         self.reason = reason
 
 
-class Named(NamedTuple):
+class InstrumentKey(NamedTuple):
     """An instrument as a request names it; "" where a field is not there."""
 
     symbol: str
@@ -52,7 +52,7 @@ class MarketDataRequest(NamedTuple):
     update_type: str
     aggregated: str
     entry_types: tuple[str, ...]
-    instruments: tuple[Named, ...]
+    instruments: tuple[InstrumentKey, ...]
 
 
 class Directory:
@@ -67,10 +67,10 @@ class Directory:
             if book.isin:
                 self.by_code[ISIN, book.isin] = book
 
-    def find(self, named: Named) -> LiveBook | None:
-        if named.symbol == BY_CODE:
-            return self.by_code.get((named.source, named.security_id))
-        return self.by_symbol.get(named.symbol)
+    def find(self, key: InstrumentKey) -> LiveBook | None:
+        if key.symbol == BY_CODE:
+            return self.by_code.get((key.source, key.security_id))
+        return self.by_symbol.get(key.symbol)
 
     def listed(self) -> list[LiveBook]:
         return [book for _, book in sorted(self.by_symbol.items())]
@@ -80,7 +80,7 @@ def is_request_id(text: str) -> bool:
     return 0 < len(text) <= LONGEST_REQUEST_ID and text.isascii() and text.isprintable()
 
 
-def books_asked_for(
+def requested_books(
     request: MarketDataRequest, active: Mapping[str, int], directory: Directory
 ) -> list[LiveBook]:
     """The books of a request that subscribes (263=0 or 1), each once.
@@ -88,7 +88,7 @@ def books_asked_for(
     `active` says how many instruments each MDReqID of the session has.
 
     Raises:
-        RequestRefused: nothing of it holds.
+        RequestRefused: with the first rule that it breaks.
     """
 
     def refuse(reason: str, detail: str = "") -> NoReturn:
@@ -112,10 +112,10 @@ def books_asked_for(
     if not request.instruments:
         refuse("0", "NoRelatedSym(146) is 0")
     found: dict[str, LiveBook] = {}
-    for named in request.instruments:
-        book = directory.find(named)
+    for key in request.instruments:
+        book = directory.find(key)
         if book is None:
-            refuse("0", str(named)[:50])
+            refuse("0", str(key)[:50])
         found[str(book.token_id)] = book
     subscriptions = sum(active.values()) + len(found)
     if subscriptions > MOST_SUBSCRIPTIONS:

@@ -9,19 +9,19 @@ from threading import Lock
 from time import monotonic, sleep
 
 HELD_SECONDS, STEP_SECONDS = 1.0, 0.002
-"""How long such a Logon may take to be answered at most; it is at once."""
+"""How long messages wait for the answer to such a Logon, which comes at once."""
 LOGON = b"\x0135=A\x01"
 
 
 class Numbering:
-    """Of one session: the front holds it, whoever sends waits, the engine lets go."""
+    """Of one session: the listener holds it, senders wait, the engine lets it go on."""
 
     def __init__(self) -> None:
         self.lock = Lock()
         self.held_until = 0.0
 
     def hold(self) -> None:
-        """Let no further message be sent; one that is being sent may still be."""
+        """Begin no further message; one that is being sent may still end."""
         self.held_until = monotonic() + HELD_SECONDS
 
     def go_on(self) -> None:
@@ -31,16 +31,16 @@ class Numbering:
     def is_at_rest(self) -> bool:
         return not self.lock.locked()
 
-    def send(self, send: Callable[[], object], turn: Lock) -> None:
-        """Send a message, when that may be.
+    def send(self, send: Callable[[], object], send_lock: Lock) -> None:
+        """Send a message, as soon as it may be sent.
 
-        `turn` is locked by the caller, and let go while it waits.
+        The caller holds `send_lock`; it is released while this waits.
         """
         while True:
             with self.lock:
                 if not self.held_until or monotonic() >= self.held_until:
                     send()
                     return
-            turn.release()
+            send_lock.release()
             sleep(STEP_SECONDS)
-            turn.acquire()
+            send_lock.acquire()

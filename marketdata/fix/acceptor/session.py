@@ -1,10 +1,9 @@
-"""A session that is logged on: its subscriptions, and the thread that sends to it."""
+"""A session that is logged on, and the thread that sends to it."""
 
 import logging
 import secrets
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -14,18 +13,22 @@ from django.conf import settings
 from django.utils import timezone
 
 from marketdata.books.feed import Feed, LiveBook
-from marketdata.fix.acceptor.conflation import Pace
+from marketdata.fix.acceptor.conflation import Conflation
 from marketdata.fix.acceptor.logon import Admission
 from marketdata.fix.acceptor.requests import (
     END,
     Directory,
+    InstrumentKey,
     MarketDataRequest,
-    Named,
     RequestRefused,
-    books_asked_for,
 )
-from marketdata.fix.acceptor.subscriptions import Outgoing, Subscription
+from marketdata.fix.acceptor.subscriptions import (
+    OutgoingMessage,
+    Subscription,
+    Subscriptions,
+)
 from marketdata.fix.acceptor.versions import TradesLost
+from marketdata.fix.acceptor.window import Window
 from marketdata.fix.protocol.messages import (
     FOUND,
     NONE_FOUND,
@@ -35,18 +38,15 @@ from marketdata.fix.protocol.messages import (
     security_list,
 )
 from marketdata.fix.protocol.rules import (
-    CREDIT_SECONDS,
     INTERNAL_ERROR,
     MESSAGES_BURST,
     MOST_UNSENT_BYTES,
     MOST_UNSENT_TRADES,
-    PROBE_BYTES,
     SLOW_CONSUMER,
     SOH,
     TOO_MANY_ANSWERS,
     TOO_MANY_MESSAGES,
     TOO_MANY_TRADES,
-    WINDOW_BYTES,
 )
 from marketdata.fix.protocol.wire import masked
 from partnerapi.core.buckets import Bucket
@@ -54,6 +54,7 @@ from partnerapi.core.buckets import Bucket
 logger = logging.getLogger(__name__)
 
 SEEN = 1_000
+"""Ids of messages that a session remembers."""
 CONNECTION_LOST = "the connection was lost"
 ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
 """SecurityListRequestType(559)."""
@@ -67,89 +68,81 @@ class EngineSession(Protocol):
     def allow_logons(self) -> object: ...
 
 
-@dataclass(slots=True)
-class Probe:
-    """A TestRequest that was not answered yet, sent after so many bytes."""
-
-    id: str
-    sent: int
-    at: float
-
-
 class LiveSession:
-    """What a logged-on session is sent; its thread waits for no other.
+    """Answers a client and sends it books, in a thread that waits for no other session.
 
-    There is no queue of book changes: whenever it may, the thread sends what leads
-    from what the client has to where the books are. It may while less than
-    WINDOW_BYTES are sent and not known to be read; answered TestRequests tell.
+    There is no queue of book changes: whenever the window is open, the thread sends
+    what leads from the books that the client has to the books as they are.
     """
 
     def __init__(
         self,
         admission: Admission,
         feed: Feed,
-        pace: Pace,
+        conflation: Conflation,
         engine_session: EngineSession,
     ) -> None:
         self.admission = admission
         self.comp_id = admission.comp_id
         self.feed = feed
-        self.pace = pace
+        self.conflation = conflation
         self.engine_session = engine_session
-        self.allowance = Bucket(MESSAGES_BURST, settings.FIX_MESSAGES_PER_SECOND)
         self.since: datetime = timezone.now()
         self.heard_at: datetime = self.since
         self.messages_sent = 0
-        self.ending = ""
-        self.parting = CONNECTION_LOST
-        self.subscriptions: dict[str, list[Subscription]] = {}
-        self.answers: deque[Outgoing] = deque()
-        # Their bytes, as the engine's thread and this session's count them.
-        self.queued = self.answered = 0
-        # Ids of what the partner has sent, for what it may send again (97=Y).
+        self.rate = Bucket(MESSAGES_BURST, settings.FIX_MESSAGES_PER_SECOND)
+        # The partner may send a message again (97=Y): it is known by its id.
         self.seen: deque[tuple[str, str, str]] = deque(maxlen=SEEN)
-        self.lock = Lock()
-        self.end_lock = Lock()
+        self.answers: deque[OutgoingMessage] = deque()
+        # Bytes of answers: the engine's thread counts those that were queued, this
+        # session's thread those that were sent.
+        self.queued = self.answered = 0
         self.wake = Event()
-        self.sent = self.acknowledged = 0
-        self.probe: Probe | None = None
-        self.is_probe_lost = False
-        # Where sending stopped last; it goes on from there, so that all get their turn.
-        self.turn = 0
+        self.subscriptions = Subscriptions(conflation, self.wake)
+        self.window = Window()
+        self.logout_lock = Lock()
+        self.logout_reason = ""
+        self.disconnect_reason = CONNECTION_LOST
         self.thread = Thread(target=self.run, name=f"FIX {self.comp_id}", daemon=True)
 
-    # Called while the engine handles a message: these may not wait.
+    # The engine calls these while it handles a message: they may not wait.
 
-    def asks_for_market_data(self, request: MarketDataRequest) -> None:
+    def on_message(self) -> None:
+        self.heard_at = timezone.now()
+
+    def charge_rate(self) -> None:
+        """Charge a message of the client's; one too many ends the session."""
+        if not self.rate.take(1):
+            per_second = settings.FIX_MESSAGES_PER_SECOND
+            self.end(TOO_MANY_MESSAGES.format(per_second=per_second))
+
+    def is_repeated(self, message_type: str, reference: str, action: str) -> bool:
+        """Whether a message with this id came before; remembers the id, if any.
+
+        A MarketDataRequest's `action` is its SubscriptionRequestType(263).
+        """
+        seen = (message_type, reference, action)
+        if seen in self.seen:
+            return True
+        if reference:
+            self.seen.append(seen)
+        return False
+
+    def on_market_data_request(self, request: MarketDataRequest) -> None:
         try:
             if request.action == END:
-                self.unsubscribe(request.request_id)
+                self.subscriptions.end(request.request_id)
             else:
-                self.subscribe(request)
+                self.subscriptions.add(request, Directory(self.visible()))
         except RequestRefused as refusal:
             text = request_reject(request.request_id, refusal.reason, str(refusal))
             self.answer("Y", [text])
         self.wake.set()
 
-    def subscribe(self, request: MarketDataRequest) -> None:
-        with self.lock:
-            active = {one: len(several) for one, several in self.subscriptions.items()}
-        books = books_asked_for(request, active, Directory(self.visible()))
-        with self.lock:
-            self.subscriptions[request.request_id] = [
-                Subscription(request, book, self.pace, self.wake) for book in books
-            ]
-
-    def unsubscribe(self, request_id: str) -> None:
-        with self.lock:
-            ended = self.subscriptions.pop(request_id, None)
-        if ended is None:
-            raise RequestRefused("4", request_id)
-        for subscription in ended:
-            subscription.close()
-
-    def asks_for_instruments(self, request_id: str, kind: str, named: Named) -> None:
-        """Answer a SecurityListRequest; `kind` is its SecurityListRequestType(559)."""
+    def on_security_list_request(
+        self, request_id: str, kind: str, named: InstrumentKey
+    ) -> None:
+        """Answer it; `kind` is its SecurityListRequestType(559)."""
         directory = Directory(self.visible())
         listed: list[LiveBook] = []
         if kind == ALL_INSTRUMENTS:
@@ -163,66 +156,43 @@ class LiveSession:
         response_id = secrets.token_hex(6)
         self.answer("y", security_list(request_id, response_id, result, listed))
 
-    def asks_for_something_else(
+    def on_unsupported_message(
         self, number: str, message_type: str, reference: str
     ) -> None:
         self.answer("j", [business_reject(number, message_type, reference)])
 
-    def answers_test_request(self, test_request_id: str) -> bool:
-        """Take a Heartbeat for an answer; whether it is the one that was due."""
-        probe = self.probe
-        if probe is None or probe.id != test_request_id:
-            return False
-        self.acknowledged = probe.sent
-        self.probe = None
-        self.wake.set()
-        return True
+    def on_heartbeat(self, test_request_id: str) -> bool:
+        """Whether it answers our open TestRequest."""
+        is_answer = self.window.answer(test_request_id)
+        if is_answer:
+            self.wake.set()
+        return is_answer
 
-    def misses_messages(self) -> None:
-        """What a client has missed is not sent again: perhaps a TestRequest."""
-        self.is_probe_lost = self.probe is not None
+    def on_gap(self) -> None:
+        """The client missed messages, and they are not sent again."""
+        self.window.lose_probe()
         self.wake.set()
 
-    def hears(self) -> None:
-        self.heard_at = timezone.now()
-
-    def leaves(self, text: str) -> None:
+    def on_logout(self, text: str) -> None:
         """The client has sent a Logout."""
-        self.parting = f"logged out by the partner: {masked(text)}".removesuffix(": ")
-
-    def counts(self) -> None:
-        """Count a message of the client's; one too many ends the session."""
-        if not self.allowance.take(1):
-            per_second = settings.FIX_MESSAGES_PER_SECOND
-            self.end(TOO_MANY_MESSAGES.format(per_second=per_second))
+        reason = f"logged out by the partner: {masked(text)}"
+        self.disconnect_reason = reason.removesuffix(": ")
 
     def may_reset(self, flag: str, heartbeat: str) -> bool:
         """Whether a Logon within the session may start its numbers anew (141=Y).
 
-        Whoever has the connection has been admitted. HeartBtInt(108) stays what the
-        front has judged: the engine would take 0 and wait for nobody from then on.
+        The connection has been admitted already. HeartBtInt(108) must stay what the
+        listener has judged: the engine would take 0, which switches time-outs off.
         """
         return flag == "Y" and heartbeat == self.admission.heartbeat
 
-    def has_seen(self, message_type: str, reference: str, action: str) -> bool:
-        """Note a message by the id its sender gave it, if any; whether it came before.
-
-        A MarketDataRequest's `action` is its SubscriptionRequestType(263).
-        """
-        seen = (message_type, reference, action)
-        if seen in self.seen:
-            return True
-        if reference:
-            self.seen.append(seen)
-        return False
-
     def answer(self, message_type: str, bodies: Iterable[str]) -> None:
-        """Queue an answer; one too many that the client does not read ends it."""
+        """Queue an answer; one more than the client reads ends the session."""
         if self.queued - self.answered > MOST_UNSENT_BYTES:
             self.end(TOO_MANY_ANSWERS)
             return
         for body in bodies:
-            outgoing = Outgoing(message_type, body)
+            outgoing = OutgoingMessage(message_type, body)
             self.queued += outgoing.size
             self.answers.append(outgoing)
         self.wake.set()
@@ -240,86 +210,62 @@ class LiveSession:
 
     def end(self, text: str) -> None:
         """Have the engine send a Logout; it follows within a second."""
-        with self.end_lock:
-            if self.ending:
+        with self.logout_lock:
+            if self.logout_reason:
                 return
-            self.ending = text
+            self.logout_reason = text
             self.engine_session.log_out(text)
         logger.warning("%s is logged out: %s", self.comp_id, text)
         self.wake.set()
 
-    def gone(self) -> None:
+    def on_disconnect(self) -> None:
         """The connection has ended."""
-        with self.end_lock:
-            self.ending = self.ending or self.parting
-            # Logging a session out disables it for whoever comes next, too.
+        with self.logout_lock:
+            self.logout_reason = self.logout_reason or self.disconnect_reason
+            # A session that was logged out refuses the CompID's next Logon, too.
             self.engine_session.allow_logons()
         self.wake.set()
-        with self.lock:
-            ended = [one for several in self.subscriptions.values() for one in several]
-            self.subscriptions = {}
-        for subscription in ended:
-            subscription.close()
+        self.subscriptions.close()
 
     # The thread.
 
     def run(self) -> None:
         try:
-            while not self.ending:
-                self.wake.wait(self.patience())
+            while not self.logout_reason:
+                self.wake.wait(self.window.seconds_left(monotonic()))
                 self.wake.clear()
-                with self.pace.turn:
+                with self.conflation.send_lock:
                     self.send_what_is_due()
         finally:
-            # After an unforeseen error, nobody is to hold a book that stands still.
+            # After an unforeseen error, no client must keep a book that stands still.
             self.end(INTERNAL_ERROR)
-
-    def patience(self) -> float | None:
-        """Seconds until a TestRequest must have been answered."""
-        probe = self.probe
-        if probe is None:
-            return None
-        return max(0.0, probe.at + CREDIT_SECONDS - monotonic())
 
     @property
     def may_send(self) -> bool:
-        return not self.ending and self.sent - self.acknowledged < WINDOW_BYTES
+        return not self.logout_reason and self.window.may_send
 
     def send_what_is_due(self) -> None:
-        if self.is_probe_lost:
-            self.is_probe_lost = False
-            self.demand_heartbeat()
-        probe = self.probe
-        if probe and monotonic() - probe.at >= CREDIT_SECONDS:
+        if self.window.is_probe_lost:
+            self.send_probe()
+        elif self.window.is_overdue(monotonic()):
             self.end(SLOW_CONSUMER)
             return
-        if self.is_probe_due:
+        elif self.window.is_probe_due:
             # What followed the answered one may fill the window by itself.
-            self.demand_heartbeat()
+            self.send_probe()
         while self.answers and self.may_send:
             answer = self.answers.popleft()
             self.answered += answer.size
             self.send(answer)
-        with self.lock:
-            subscriptions = [
-                one for several in self.subscriptions.values() for one in several
-            ]
-        turn = self.turn if self.turn < len(subscriptions) else 0
-        self.turn = 0
+        subscriptions = self.subscriptions.in_turn()
         try:
-            for subscription in subscriptions[turn:] + subscriptions[:turn]:
+            for subscription in subscriptions:
                 if not self.may_see(subscription.watched.book):
                     self.hide(subscription)
                     continue
-                while self.may_send and (due := subscription.next_message()):
-                    if subscription.is_once:
-                        # First: whoever has its answer may use the MDReqID again.
-                        self.drop(subscription)
-                    self.send(due)
-                    if subscription.is_once:
-                        break
+                self.send_book(subscription)
                 if not self.may_send:
-                    self.turn = subscriptions.index(subscription)
+                    self.subscriptions.stopped_at = subscription
                     break
         except TradesLost:
             self.end(TOO_MANY_TRADES)
@@ -328,38 +274,38 @@ class LiveSession:
         if unsent > MOST_UNSENT_TRADES and not self.may_send:
             self.end(TOO_MANY_TRADES)
 
+    def send_book(self, subscription: Subscription) -> None:
+        """Send what leads a subscription on, as far as the window allows.
+
+        Raises:
+            TradesLost
+        """
+        while self.may_send and (due := subscription.next_message()):
+            if subscription.is_once:
+                # First: with the answer the client may use the MDReqID again.
+                self.subscriptions.drop(subscription)
+            self.send(due)
+            if subscription.is_once:
+                return
+
     def hide(self, subscription: Subscription) -> None:
         """End a subscription to a book that was hidden, or whose grant was taken."""
         logger.info(
             "%s may no longer see %s", self.comp_id, subscription.watched.book.symbol
         )
-        self.drop(subscription)
+        self.subscriptions.drop(subscription)
         self.send(subscription.emptied())
 
-    def drop(self, subscription: Subscription) -> None:
-        with self.lock:
-            several = self.subscriptions.get(subscription.request_id, [])
-            if subscription not in several:
-                return
-            several.remove(subscription)
-            if not several:
-                del self.subscriptions[subscription.request_id]
-        subscription.close()
-
-    def send(self, outgoing: Outgoing) -> None:
+    def send(self, outgoing: OutgoingMessage) -> None:
         self.messages_sent += 1
         self.admission.numbering.send(
             lambda: self.engine_session.send(outgoing.type, outgoing.body),
-            self.pace.turn,
+            self.conflation.send_lock,
         )
-        self.sent += outgoing.size
-        if self.is_probe_due:
-            self.demand_heartbeat()
+        self.window.sent += outgoing.size
+        if self.window.is_probe_due:
+            self.send_probe()
 
-    @property
-    def is_probe_due(self) -> bool:
-        return self.probe is None and self.sent - self.acknowledged >= PROBE_BYTES
-
-    def demand_heartbeat(self) -> None:
-        self.probe = Probe(secrets.token_hex(4), self.sent, monotonic())
-        self.send(Outgoing("1", f"112={self.probe.id}{SOH}"))
+    def send_probe(self) -> None:
+        test_request_id = self.window.new_probe(monotonic())
+        self.send(OutgoingMessage("1", f"112={test_request_id}{SOH}"))

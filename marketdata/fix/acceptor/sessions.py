@@ -8,7 +8,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from marketdata.books.feed import Feed
-from marketdata.fix.acceptor.conflation import Pace
+from marketdata.fix.acceptor.conflation import Conflation
 from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.session import EngineSession, LiveSession
 
@@ -19,7 +19,7 @@ BEGIN_SECONDS, LEAVE_SECONDS = 0.2, 5.0
 
 
 class Status(NamedTuple):
-    """How a CompID fares; instants are None where nobody is logged on.
+    """The state of a CompID; instants are None where it is not logged on.
 
     `messages_sent` counts from the acceptor's start.
     """
@@ -37,15 +37,19 @@ class Sessions:
     """
 
     def __init__(
-        self, feed: Feed, pace: Pace, admissions: Admissions, comp_ids: Sequence[str]
+        self,
+        feed: Feed,
+        conflation: Conflation,
+        admissions: Admissions,
+        comp_ids: Sequence[str],
     ) -> None:
         self.feed = feed
-        self.pace = pace
+        self.conflation = conflation
         self.admissions = admissions
         self.comp_ids = comp_ids
         self.live: dict[str, LiveSession] = {}
         self.admitted: dict[str, Admission] = {}
-        # Those whose thread may not have ended yet.
+        # Sessions that were disconnected; their threads may still run.
         self.left: dict[str, LiveSession] = {}
         self.sent_before: dict[str, int] = dict.fromkeys(comp_ids, 0)
         self.reasons: dict[str, str] = dict.fromkeys(comp_ids, "")
@@ -61,7 +65,7 @@ class Sessions:
             return False
         before = self.left.get(comp_id)
         if before:
-            # What it was about to send must not reach who comes after it.
+            # Its thread must not send to the session that comes after it.
             before.thread.join(LEAVE_SECONDS)
             if before.thread.is_alive():
                 return False
@@ -78,11 +82,11 @@ class Sessions:
         if live:
             # A Logon within the session, which starts its numbers anew.
             live.admission.numbering.go_on()
-            # It will not ask for what it had missed until then.
-            live.misses_messages()
+            # It will not ask for the messages that it missed before.
+            live.on_gap()
             return
         admission = self.admitted.pop(comp_id)
-        session = LiveSession(admission, self.feed, self.pace, engine_session)
+        session = LiveSession(admission, self.feed, self.conflation, engine_session)
         with self.lock:
             self.live[comp_id] = session
         logger.info("%s is logged on", comp_id)
@@ -96,14 +100,14 @@ class Sessions:
             session = self.live.pop(comp_id, None)
             if session is None:
                 return
-            session.gone()
+            session.on_disconnect()
             self.left[comp_id] = session
             self.sent_before[comp_id] += session.messages_sent
-            self.reasons[comp_id] = session.ending
+            self.reasons[comp_id] = session.logout_reason
         logger.info("%s is gone: %s", comp_id, self.reasons[comp_id])
 
     def end(self, comp_id: str, text: str) -> None:
-        """Log a session out with a reason; none where nobody is logged on."""
+        """Log a session out with a reason, if there is one."""
         session = self.live.get(comp_id)
         if session:
             session.end(text)
@@ -123,7 +127,7 @@ class Sessions:
             time.sleep(0.02)
 
     def status(self) -> dict[str, Status]:
-        """How each CompID of the pool fares."""
+        """The state of each CompID of the pool."""
         with self.lock:
             return {comp_id: self.status_of(comp_id) for comp_id in self.comp_ids}
 

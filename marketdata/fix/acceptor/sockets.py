@@ -1,4 +1,4 @@
-"""Where connections come from: the listening socket, TLS, and whose they count as."""
+"""The listening socket, its TLS, and the address that a connection counts for."""
 
 import ipaddress
 import socket
@@ -6,7 +6,7 @@ import ssl
 
 
 def source(address: str) -> str:
-    """Whom connections are counted for: a site of IPv6 has 2⁶⁴ addresses."""
+    """The address or network that is counted: an IPv6 site has 2⁶⁴ addresses."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv4Address):
         return address
@@ -40,6 +40,6 @@ def tls_context(certificate: str, key: str) -> ssl.SSLContext:
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # With a passphrase given, nobody is asked for one at the terminal.
+    # Without a passphrase here, OpenSSL would ask for one at the terminal.
     context.load_cert_chain(certificate, key, password="")
     return context

@@ -1,21 +1,28 @@
-"""A subscription: which message its session is to be sent next."""
+"""The subscriptions of a session, and which message leads each of them on."""
 
-from threading import Event
+from threading import Event, Lock
 from typing import NamedTuple
 
 from marketdata.books.livebook import LiveBook
-from marketdata.fix.acceptor.conflation import Pace
-from marketdata.fix.acceptor.requests import ONCE, REFRESH, MarketDataRequest
-from marketdata.fix.acceptor.versions import EMPTY, Edition
+from marketdata.fix.acceptor.conflation import Conflation
+from marketdata.fix.acceptor.requests import (
+    ONCE,
+    REFRESH,
+    Directory,
+    MarketDataRequest,
+    RequestRefused,
+    requested_books,
+)
+from marketdata.fix.acceptor.versions import EMPTY, BookVersion
 from marketdata.fix.protocol.messages import TRADES, market_data, snapshot
 from marketdata.fix.protocol.rules import DEEPEST
 
 OVERHEAD = 100
-"""Bytes of a message besides its body, about."""
+"""Bytes of a message besides its body, roughly."""
 
 
-class Outgoing(NamedTuple):
-    """A message to send: MsgType(35), and its body."""
+class OutgoingMessage(NamedTuple):
+    """A message to send: its MsgType(35) and its body."""
 
     type: str
     body: str
@@ -28,17 +35,22 @@ class Outgoing(NamedTuple):
 class Subscription:
     """An instrument of a MarketDataRequest.
 
-    `shown` is the edition that the client's book equals, None where it has none yet;
-    `is_emptied`: it was, and then lost its name; the next W has the new one. `trade` is
-    the number of the last trade that it was sent or that went before.
+    `shown` is the version that the client's book equals; None: it has no book yet.
+    `is_emptied`: the instrument's name changed, and the client's book under the old
+    name was emptied; the next W has the new name. `trade` is the number of the last
+    trade that the client was sent, or that came before its first W.
     """
 
     __slots__ = ("depth", "entry_types", "is_emptied", "is_once", "needs_ladders",
-                 "pace", "refreshes", "request_id", "shown", "trade", "wake",
+                 "conflation", "refreshes", "request_id", "shown", "trade", "wake",
                  "wants_trades", "watched")  # fmt: skip
 
     def __init__(
-        self, request: MarketDataRequest, book: LiveBook, pace: Pace, wake: Event
+        self,
+        request: MarketDataRequest,
+        book: LiveBook,
+        conflation: Conflation,
+        wake: Event,
     ) -> None:
         self.request_id = request.request_id
         self.depth = request.depth or DEEPEST
@@ -47,80 +59,152 @@ class Subscription:
         self.is_once = request.action == ONCE
         self.refreshes = request.update_type == REFRESH
         self.needs_ladders = self.depth != DEEPEST or self.refreshes
-        self.shown: Edition | None = None
+        self.shown: BookVersion | None = None
         self.is_emptied = False
         self.trade = 0
         self.wake = wake
-        self.pace = pace
-        self.watched = pace.watch(book, self)
+        self.conflation = conflation
+        self.watched = conflation.watch(book, self)
 
     def close(self) -> None:
-        self.pace.unwatch(self.watched, self)
+        self.conflation.unwatch(self.watched, self)
 
     @property
     def unsent_trades(self) -> int:
         if self.shown is None or not self.wants_trades:
             return 0
-        return self.watched.edition.last_trade - self.trade
+        return self.watched.version.last_trade - self.trade
 
-    def next_message(self) -> Outgoing | None:
-        """What leads the client on, or None: it is where the book is.
+    def next_message(self) -> OutgoingMessage | None:
+        """The next message; None: the client's book is up to date.
 
         Raises:
-            TradesLost: trades that it was not sent are no longer kept.
+            TradesLost: trades that the client was not sent are no longer kept.
         """
         if self.shown is None:
-            edition = self.watched.edition
-            self.trade = edition.last_trade
-            return self.whole(edition)
+            version = self.watched.version
+            self.trade = version.last_trade
+            return self.snapshot(version)
         while True:
-            shown, edition = self.shown, self.watched.after(self.shown)
+            shown, version = self.shown, self.watched.after(self.shown)
             if self.is_emptied:
                 self.is_emptied = False
-                return self.whole(edition)
-            if edition is not shown and not edition.follows(shown):
-                if edition.history.identity == shown.history.identity:
-                    return self.whole(edition)
-                # Who keeps books by their names would keep the old one for ever.
+                return self.snapshot(version)
+            if version is not shown and not version.follows(shown):
+                if version.history.identity == shown.history.identity:
+                    return self.snapshot(version)
+                # A client that keeps books by name would keep the old one for ever.
                 self.is_emptied = True
                 return self.emptied()
-            if self.refreshes and edition is not shown:
+            if self.refreshes and version is not shown:
                 before = shown.snapshot(self.depth, self.entry_types)
-                if edition.snapshot(self.depth, self.entry_types) != before:
-                    return self.whole(edition)
+                if version.snapshot(self.depth, self.entry_types) != before:
+                    return self.snapshot(version)
                 # Its trades, if there are any, make an X.
-                self.lead_to(edition)
+                self.advance_to(version)
                 continue
-            self.lead_to(edition)
-            trades = edition.trades_after(self.trade) if self.wants_trades else ()
-            if edition is shown and not trades:
+            self.advance_to(version)
+            trades = version.trades_after(self.trade) if self.wants_trades else ()
+            if version is shown and not trades:
                 return None
             if trades:
                 self.trade = trades[-1].number
-            text = edition.increment(shown, trades, self.depth, self.entry_types)
+            text = version.increment(shown, trades, self.depth, self.entry_types)
             if text:
-                return Outgoing("X", market_data(self.request_id, text))
+                return OutgoingMessage("X", market_data(self.request_id, text))
 
-    def whole(self, edition: Edition) -> Outgoing:
-        self.lead_to(edition)
-        text = edition.snapshot(self.depth, self.entry_types)
-        return Outgoing("W", market_data(self.request_id, text))
+    def snapshot(self, version: BookVersion) -> OutgoingMessage:
+        self.advance_to(version)
+        text = version.snapshot(self.depth, self.entry_types)
+        return OutgoingMessage("W", market_data(self.request_id, text))
 
-    def emptied(self) -> Outgoing:
-        """What takes the client's book away, by the name it was last sent under."""
-        named = (self.shown or self.watched.edition).history
-        text = snapshot(named.identity, EMPTY, self.entry_types)
-        return Outgoing("W", market_data(self.request_id, text))
+    def emptied(self) -> OutgoingMessage:
+        """An empty W, by the name that the client's book was last sent under."""
+        history = (self.shown or self.watched.version).history
+        text = snapshot(history.identity, EMPTY, self.entry_types)
+        return OutgoingMessage("W", market_data(self.request_id, text))
 
-    def lead_to(self, edition: Edition) -> None:
-        """Note what the client's book will equal; pass over trades that are gone."""
-        shown, self.shown = self.shown, edition
+    def advance_to(self, version: BookVersion) -> None:
+        """Note which version the client will have; skip trades that are gone."""
+        shown, self.shown = self.shown, version
         if shown is None:
             return
-        before, now = shown.history, edition.history
+        before, now = shown.history, version.history
         if now.book is not before.book:
-            self.trade = edition.last_trade
+            self.trade = version.last_trade
         elif now.rebuilt != before.rebuilt:
-            # What was pruned before it was read nobody has.
-            gone = min(now.book.trades_gone, edition.last_trade)
+            # Trades that were pruned before the feed read them are lost for all.
+            gone = min(now.book.trades_gone, version.last_trade)
             self.trade = max(self.trade, gone)
+
+
+class Subscriptions:
+    """The subscriptions of a session, by MDReqID(262).
+
+    The engine's threads add and end them, the session's thread sends and drops them.
+    """
+
+    def __init__(self, conflation: Conflation, wake: Event) -> None:
+        self.conflation = conflation
+        self.wake = wake
+        self.by_request: dict[str, list[Subscription]] = {}
+        # Where sending stopped last; it goes on from there, so that all get their turn.
+        self.stopped_at: Subscription | None = None
+        self.lock = Lock()
+
+    def add(self, request: MarketDataRequest, directory: Directory) -> None:
+        """Subscribe to all books of a request.
+
+        Raises:
+            RequestRefused: nothing of it holds.
+        """
+        with self.lock:
+            active = {one: len(several) for one, several in self.by_request.items()}
+        books = requested_books(request, active, directory)
+        with self.lock:
+            self.by_request[request.request_id] = [
+                Subscription(request, book, self.conflation, self.wake)
+                for book in books
+            ]
+
+    def end(self, request_id: str) -> None:
+        """End those of a request.
+
+        Raises:
+            RequestRefused: there are none.
+        """
+        with self.lock:
+            ended = self.by_request.pop(request_id, None)
+        if ended is None:
+            raise RequestRefused("4", request_id)
+        for subscription in ended:
+            subscription.close()
+
+    def drop(self, subscription: Subscription) -> None:
+        """End one of them, where its request has not been ended meanwhile."""
+        with self.lock:
+            several = self.by_request.get(subscription.request_id, [])
+            if subscription not in several:
+                return
+            several.remove(subscription)
+            if not several:
+                del self.by_request[subscription.request_id]
+        subscription.close()
+
+    def close(self) -> None:
+        with self.lock:
+            ended = self.all()
+            self.by_request = {}
+        for subscription in ended:
+            subscription.close()
+
+    def in_turn(self) -> list[Subscription]:
+        """All of them, beginning where sending stopped last."""
+        with self.lock:
+            found = self.all()
+        stopped_at, self.stopped_at = self.stopped_at, None
+        place = found.index(stopped_at) if stopped_at in found else 0
+        return found[place:] + found[:place]
+
+    def all(self) -> list[Subscription]:
+        return [one for several in self.by_request.values() for one in several]

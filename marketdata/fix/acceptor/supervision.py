@@ -1,4 +1,4 @@
-"""What the database knows of live sessions: whether they may go on, how they fare."""
+"""Ends sessions that the database forbids, and writes down the state of all."""
 
 import logging
 import threading
@@ -42,7 +42,7 @@ WHERE kept.comp_id = now.comp_id
 
 
 class Supervisor:
-    """Ends sessions that may no longer be, and writes down how all fare; a thread."""
+    """A thread that ends sessions without a live key, and writes every state down."""
 
     def __init__(self, admissions: Admissions, sessions: Sessions) -> None:
         self.admissions = admissions
@@ -60,7 +60,7 @@ class Supervisor:
         )
 
     def start(self) -> None:
-        """Forget what a killed predecessor left behind, then watch.
+        """Clear the states that a killed acceptor left behind, then supervise.
 
         Raises:
             django.db.Error: PostgreSQL does not answer, or is not migrated.
@@ -85,10 +85,12 @@ class Supervisor:
             connection.close()
 
     def attempt(self) -> None:
-        """Look and write; without a database sessions go on as they are."""
+        """Supervise once; without a database sessions go on as they are."""
         connection.close_if_unusable_or_obsolete()
         try:
-            for comp_id, text in still_live(self.admissions, timezone.now()).items():
+            for comp_id, text in reasons_to_end(
+                self.admissions, timezone.now()
+            ).items():
                 self.sessions.end(comp_id, text)
             if monotonic() >= self.write_at:
                 self.write()
@@ -100,11 +102,11 @@ class Supervisor:
         self.outage.end()
 
     def write(self) -> None:
-        """Write how sessions fare, those that changed, in one statement."""
-        found = self.sessions.status()
+        """Write the states that changed, in one statement."""
+        states = self.sessions.status()
         changed = {
             comp_id: status
-            for comp_id, status in found.items()
+            for comp_id, status in states.items()
             if status != self.written.get(comp_id)
         }
         if not changed:
@@ -121,19 +123,19 @@ class Supervisor:
         ]
         with connection.cursor() as cursor:
             cursor.execute(WRITE, [list(column) for column in zip(*rows, strict=True)])
-        self.written = found
+        self.written = states
 
     def sent(self, comp_id: str) -> int:
         written = self.written.get(comp_id)
         return written.messages_sent if written else 0
 
 
-def still_live(admissions: Admissions, at: datetime) -> dict[str, str]:
+def reasons_to_end(admissions: Admissions, at: datetime) -> dict[str, str]:
     """Why sessions must end, by CompID; brings the callers of the others up to date.
 
-    One statement, none where nobody is logged on.
+    One statement; none where nobody is logged on.
     """
-    live = admissions.admitted()
+    live = admissions.live_admissions()
     if not live:
         return {}
     enabled = FixSession.objects.filter(partner=OuterRef("partner"), enabled=True)

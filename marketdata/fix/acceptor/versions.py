@@ -1,7 +1,7 @@
-"""The states of books that sessions are led to, and the text that leads there.
+"""Versions of books that sessions are sent, and the texts that lead to each.
 
-A book's state becomes an edition when the pace says so, for all sessions at once; so
-what one session is sent is, but for MDReqID(262), what all are sent, and made once.
+Conflation decides when a book's state becomes a version, for all sessions at once. So
+all sessions are sent the same text but for MDReqID(262), and it is made once.
 """
 
 from collections.abc import Collection, Hashable, Sequence
@@ -34,7 +34,8 @@ from marketdata.fix.protocol.messages import (
 from marketdata.fix.protocol.rules import DEEPEST, TRADES_IN_A_MESSAGE
 
 MOST_BEHIND = 4_000
-"""Editions of one message each that a session may still be sent one by one."""
+"""A session that is further behind skips to the newest version: of versions that are
+one message each, it is sent as many one by one."""
 EMPTY = Ladder((), ())
 SIDES = (BIDS, ASKS)
 
@@ -44,7 +45,7 @@ class TradesLost(Exception):
 
 
 class History(NamedTuple):
-    """What an edition's numbers are of: those of another say nothing of them.
+    """Where a version's numbers count: numbers of another history mean nothing in it.
 
     `identity` is how a W names the book, `symbol` how an X does.
     """
@@ -55,11 +56,12 @@ class History(NamedTuple):
     identity: str
 
 
-class Edition:
+class BookVersion:
     """A book's state: its best levels, and its last trade.
 
-    Where each message has an edition, `next` is the following one and `updates` what
-    its message did; it has a `ladder` only if somebody needs it, or it was the last.
+    Where each message is a version, `next` is the following version and `updates` are
+    what the message did. It then has a `ladder` only where a subscription needs one, or
+    where it was the newest.
     """
 
     __slots__ = ("history", "ladder", "last_trade", "next", "number", "sequence",
@@ -80,7 +82,7 @@ class Edition:
         self.last_trade = last_trade
         self.ladder = ladder
         self.updates = updates
-        self.next: Edition | None = None
+        self.next: BookVersion | None = None
         self.texts: dict[Hashable, str] = {}
 
     def best(self, depth: int) -> Ladder:
@@ -89,8 +91,8 @@ class Edition:
             return self.ladder
         return Ladder(self.ladder.bids[:depth], self.ladder.asks[:depth])
 
-    def follows(self, before: "Edition") -> bool:
-        """Whether an X can lead here; else it takes a W."""
+    def follows(self, before: "BookVersion") -> bool:
+        """Whether an X leads here; else a W is needed."""
         if before.next is self:
             return True
         return (
@@ -114,12 +116,12 @@ class Edition:
 
     def increment(
         self,
-        before: "Edition",
+        before: "BookVersion",
         trades: tuple[TradeRow, ...],
         depth: int,
         entry_types: Collection[str],
     ) -> str:
-        """Of X, what follows MDReqID(262): levels since an edition, and these trades.
+        """Of X, what follows MDReqID(262): levels since a version, and these trades.
 
         "" where there is nothing to say.
         """
@@ -127,14 +129,14 @@ class Edition:
         text = self.texts.get(key)
         if text is None:
             with self.watched.lock:
-                # Whoever had the lock before may have made it.
+                # The last holder of the lock may have made it.
                 if key not in self.texts:
                     updates = self.updates_since(before, depth)
-                    self.texts[key] = self.told(updates, trades, entry_types)
+                    self.texts[key] = self.increment_text(updates, trades, entry_types)
                 text = self.texts[key]
         return text
 
-    def told(
+    def increment_text(
         self,
         updates: Sequence[Update],
         trades: Sequence[TradeRow],
@@ -147,7 +149,7 @@ class Edition:
             entries += trade_entries(symbol, trades)
         return increment(entries) if entries else ""
 
-    def updates_since(self, before: "Edition", depth: int) -> Sequence[Update]:
+    def updates_since(self, before: "BookVersion", depth: int) -> Sequence[Update]:
         if before is self:
             return ()
         if before.next is self and depth == DEEPEST:
@@ -158,7 +160,7 @@ class Edition:
         """The trades that follow one, as many as a message holds.
 
         Raises:
-            TradesLost: the book keeps them no longer.
+            TradesLost: the book no longer keeps them.
         """
         if number == self.last_trade:
             return ()
@@ -166,16 +168,16 @@ class Edition:
         trades = book.trades_since(number)
         if trades is None:
             if book.rebuilt != self.history.rebuilt:
-                # The next edition tells what there still is.
+                # The next version tells which trades there still are.
                 return ()
             raise TradesLost
         return tuple(trades[: min(self.last_trade - number, TRADES_IN_A_MESSAGE)])
 
 
 class Watcher(Protocol):
-    """Who is led from edition to edition; `wake` is set when there is a new one.
+    """Advances from version to version; `wake` is set when there is a new one.
 
-    `needs_ladders`: of each edition, not only what its message did.
+    `needs_ladders`: it needs the ladder of each version, not only its updates.
     """
 
     wake: Event
@@ -183,7 +185,7 @@ class Watcher(Protocol):
 
 
 class WatchedBook:
-    """A book that sessions watch, and its newest edition."""
+    """A book that sessions watch, and its newest version."""
 
     def __init__(self, book: LiveBook) -> None:
         self.book = book
@@ -191,47 +193,47 @@ class WatchedBook:
         self.ladders_needed = 0
         self.due = 0
         self.number = 0
-        # Held while a text is made, so that the others find it.
+        # Held while a text is made, so that the other sessions find it.
         self.lock = Lock()
-        self.edition = self.now()
+        self.version = self.current_version()
 
-    def now(self) -> Edition:
-        """An edition of the book as it stands."""
-        # Trades first: one that comes meanwhile is left to the next edition.
-        last_trade = self.look()
+    def current_version(self) -> BookVersion:
+        """A version of the book as it stands."""
+        # Trades first: a trade that comes meanwhile belongs to the next version.
+        last_trade = self.read_history()
         sequence, ladder = self.ladder(DEEPEST)
-        return Edition(self, sequence, last_trade, ladder)
+        return BookVersion(self, sequence, last_trade, ladder)
 
-    def look(self) -> int:
-        """Note which history the book has; the number of its last trade."""
+    def read_history(self) -> int:
+        """Note the history of the book; the number of its last trade."""
         book = self.book
         self.history = History(book, book.rebuilt, book.symbol, identity(book))
         return book.last_trade
 
     def ladder(self, depth: int) -> tuple[int, Ladder]:
         sequence, ladder = self.book.numbered_ladder(depth)
-        # Nobody follows a book whose token left the market, or whose log has a hole.
+        # A book whose token left the market, or whose log has a hole, is not followed.
         return sequence, ladder if self.book.live else EMPTY
 
     def publish(self) -> None:
         self.number += 1
-        self.edition = self.now()
+        self.version = self.current_version()
 
-    def after(self, edition: Edition) -> Edition:
-        """What a session that was shown this edition is to be shown next."""
-        if edition.next and self.number - edition.number <= MOST_BEHIND:
-            return edition.next
-        return self.edition
+    def after(self, version: BookVersion) -> BookVersion:
+        """The version that a session which has this one is sent next."""
+        if version.next and self.number - version.number <= MOST_BEHIND:
+            return version.next
+        return self.version
 
 
 class BookByMessage(WatchedBook):
-    """One of which each message is an edition."""
+    """A book of which each message is a version."""
 
-    def now(self) -> Edition:
-        last_trade = self.look()
+    def current_version(self) -> BookVersion:
+        last_trade = self.read_history()
         sequence, ladder = self.ladder(0)
         self.levels: list[dict[int, int]] = [dict(ladder.bids), dict(ladder.asks)]
-        return Edition(self, sequence, last_trade, self.best())
+        return BookVersion(self, sequence, last_trade, self.best())
 
     def best(self) -> Ladder:
         bids, asks = self.levels
@@ -241,8 +243,8 @@ class BookByMessage(WatchedBook):
         )
 
     def publish(self) -> None:
-        before, history = self.edition, self.history
-        last_trade = self.look()
+        before, history = self.version, self.history
+        last_trade = self.read_history()
         messages = None
         if self.book.live and self.history == history:
             messages = self.book.since(before.sequence)
@@ -254,16 +256,16 @@ class BookByMessage(WatchedBook):
             updates = self.apply(changes)
             self.number += 1
             if sequence == newest:
-                edition = Edition(self, sequence, last_trade, self.best(), updates)
+                version = BookVersion(self, sequence, last_trade, self.best(), updates)
             else:
                 best = self.best() if self.ladders_needed else None
-                edition = Edition(self, sequence, before.last_trade, best, updates)
-            before.next = edition
-            before = edition
-        self.edition = before
+                version = BookVersion(self, sequence, before.last_trade, best, updates)
+            before.next = version
+            before = version
+        self.version = before
 
     def apply(self, changes: Sequence[Change]) -> Sequence[Update]:
-        """Apply a message; what becomes of the best levels, deletions first."""
+        """Apply a message; its updates of the best levels, deletions first."""
         deepest = max(len(self.levels[BID]), len(self.levels[ASK]))
         if len(changes) == 1 and deepest < DEEPEST:
             side, price, quantity = changes[0]
@@ -277,7 +279,7 @@ class BookByMessage(WatchedBook):
                 return ()
             action = NEW if resting is None else CHANGE
             return (Update(action, side, price, quantity),)
-        # Levels may come and go within a message, fall out of sight or come into it.
+        # Levels may come and go within a message, and may leave or enter the depth.
         before = self.best()
         for side, price, quantity in changes:
             if quantity:

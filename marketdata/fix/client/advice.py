@@ -1,4 +1,4 @@
-"""Why a FIX session failed, in words for whoever tries to connect, and what to do."""
+"""Says why a FIX session failed, and what to do about it."""
 
 import socket
 import ssl
@@ -27,7 +27,7 @@ OF_OPTIONS = (
     ("logged on already", "Here another CompID is given with --comp-id."),
     ("slow consumer", "Here --depth, and fewer symbols, make it less."),
 )
-"""What a Logout's text holds → which options of `fix_client` it is about.
+"""A part of a Logout's text → the options of `fix_client` that it concerns.
 
 The acceptor's texts say themselves what is wrong and what to do.
 """

@@ -71,7 +71,7 @@ class Client(Initiator):
 
     def reset_sequence(self, message: Message) -> None:
         super().reset_sequence(message)
-        # Of the updates that were missed none comes again, so the books start anew.
+        # Missed updates are not sent again, so the books start anew.
         for request, subscription in list(self.requests.items()):
             self.unsubscribe(request)
             self.subscribe(
@@ -82,7 +82,7 @@ class Client(Initiator):
 
     def apply(self, message: Message) -> None:
         if message.get(262) not in self.requests:
-            # It was sent before our unsubscription was read.
+            # The acceptor sent it before it read our unsubscription.
             return
         entries = message.group(268)
         if message.type == "W":
@@ -132,7 +132,7 @@ class Client(Initiator):
         return request
 
     def unsubscribe(self, request: str) -> None:
-        """End a subscription; its books stand no longer."""
+        """End a subscription, and drop its books."""
         self.request_books(request, 2)
         for symbol in self.requests.pop(request).symbols:
             self.books.pop(symbol, None)
@@ -156,7 +156,7 @@ class Client(Initiator):
     def snapshots(
         self, symbols: Sequence[str], *, depth: int = 0, trades: bool = False
     ) -> list[Replica]:
-        """Subscribe, and wait until each book stands.
+        """Subscribe, and wait until each book has come.
 
         Raises:
             Refused: a symbol is unknown or not to be seen, or a limit is met.

@@ -1,4 +1,4 @@
-"""How the acceptor on this machine is tried: by logging on, as partners do."""
+"""Tries the acceptor of this machine by a Logon, as partners log on."""
 
 import ssl
 
@@ -10,7 +10,7 @@ ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 
 
 def prober(port: int, comp_id: str, key: str) -> Initiator:
-    """A client for the acceptor on this port; to enter and leave it is the test.
+    """A client for the acceptor on this port; the test is to enter it and leave it.
 
     Raises:
         OSError: FIX_TLS_CERTIFICATE can not be read, or holds no certificate.

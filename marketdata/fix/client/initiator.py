@@ -31,7 +31,7 @@ SILENCE, DEATH = 1.2, 2.4
 
 
 class FixFailure(Exception):
-    """Why there is no session, or no longer one, in words."""
+    """There is no session, or no longer one; the message says why."""
 
 
 class NoConnection(FixFailure):
@@ -43,7 +43,7 @@ class Disconnected(FixFailure):
 
 
 class NotFix(FixFailure):
-    """What answers does not speak FIX 4.4; the client's `first` is how it began."""
+    """The other side does not speak FIX 4.4; `first` of the client has its bytes."""
 
 
 class LoggedOut(FixFailure):
@@ -81,7 +81,7 @@ class Initiator:
     """One session; its sequence numbers start anew with each Logon (141=Y).
 
     `sender` is our CompID (49), `target` theirs (56), `key` the whole API key (554).
-    `heard` and `said` are called with the bytes of each message, in and out.
+    `on_receive` and `on_send` are called with the bytes of each message.
     """
 
     host: str
@@ -91,15 +91,15 @@ class Initiator:
     key: str = field(repr=False)
     tls: ssl.SSLContext | None = None
     heartbeat: int = HEARTBEAT_SECONDS
-    heard: Callable[[bytes], object] = lambda raw: None
-    said: Callable[[bytes], object] = lambda raw: None
+    on_receive: Callable[[bytes], object] = lambda raw: None
+    on_send: Callable[[bytes], object] = lambda raw: None
 
     first: bytes = field(default=b"", init=False)
     """The first bytes that came: they tell what answers, where it is not FIX."""
     clock_difference: float | None = field(default=None, init=False)
     """Seconds by which our clock was ahead of theirs at the Logon."""
     gaps: int = field(default=0, init=False)
-    """How often messages were missed, and left out when they were asked for again."""
+    """How often messages were missed; they are not sent again."""
     sent: int = field(default=0, init=False)
     expected: int = field(default=1, init=False)
 
@@ -115,7 +115,7 @@ class Initiator:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        # Whoever stops listening owes no answer to the reason of the end.
+        # The caller has ended the session: what fails now does not matter to it.
         with contextlib.suppress(FixFailure, GarbledMessage):
             self.logout()
         self.close()
@@ -228,7 +228,7 @@ class Initiator:
         )
         if self.socket is None:
             raise Disconnected("there is no connection")
-        self.said(message)
+        self.on_send(message)
         try:
             self.socket.settimeout(ANSWER_SECONDS)
             self.socket.sendall(message)
@@ -273,7 +273,7 @@ class Initiator:
             self.tested = False
             self.first = self.first or data
             self.decoder.feed(data)
-        self.heard(message.raw)
+        self.on_receive(message.raw)
         return message
 
     def keep_alive(self, now: float) -> None:
@@ -297,7 +297,7 @@ class Initiator:
             if not self.filling_gap:
                 self.filling_gap = True
                 self.send("2", (7, self.expected), (16, 0))
-            # What is skipped here, the answer to the ResendRequest covers.
+            # The answer to the ResendRequest covers the skipped messages.
             return False
         if message.sequence < self.expected:
             if message.get(43) == "Y":
@@ -313,7 +313,7 @@ class Initiator:
                 self.send("0", (112, message.get(112)))
                 return False
             case "2":
-                # Nothing of ours is worth saying twice.
+                # None of our messages needs to be sent twice.
                 begin = message.number(7)
                 gap_fill = [(43, "Y"), (123, "Y"), (36, self.sent + 1)]
                 self.transmit("4", begin, gap_fill)

@@ -1,6 +1,6 @@
 """The rules of engagement as data: every message of a session, and its tags.
 
-What /docs/fix shows, and what the tests compare each message with. Standard library
+/docs/fix shows them, and the tests compare each message with them. Standard library
 only.
 """
 

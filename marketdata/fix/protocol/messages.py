@@ -1,4 +1,4 @@
-"""What our messages say, as text from the field after the header to the trailer.
+"""The bodies of our messages, as text from the header to the trailer.
 
 Layouts and their tags are those of `layouts`. A body without its first field, which
 names the request, is the same for every session. Prices are euro cents, quantities

@@ -1,6 +1,6 @@
 """The rules of engagement as data: limits, reject reasons, conduct of a session.
 
-What the engine obeys, what /docs/fix shows, what the tests compare with; the messages
+The acceptor obeys them, /docs/fix shows them, the tests compare with them; the messages
 are in `marketdata.fix.protocol.layouts`. Standard library only.
 """
 
@@ -53,7 +53,8 @@ LOGON_REFUSED = (
     "this session is logged on already, or its Logon is older than a few seconds; log "
     "out first, then log on again with your API key"
 )
-"""What a Logon is told that passed the gate; after "Rejected Logon Attempt: "."""
+"""The engine's answer to a Logon that the listener admitted; it stands after "Rejected
+Logon Attempt: "."""
 GOING_DOWN = "The acceptor is going down; log on again in a minute."
 INTERNAL_ERROR = "Internal error; log on again, and tell us if it happens again."
 READ_ONLY = "read-only market data session: this message type is not supported"

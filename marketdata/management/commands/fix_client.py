@@ -168,8 +168,8 @@ examples:
             target=target,
             key=key,
             tls=context,
-            heard=partial(show, "<"),
-            said=partial(show, ">"),
+            on_receive=partial(show, "<"),
+            on_send=partial(show, ">"),
         )
 
     def show(self, direction, raw):

@@ -3,11 +3,10 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from accounts.management.progress import counting
-from marketdata.books.pruning import KEPT, covered, prune
-from partnerapi.core.commands import CommandWithExamples
+from marketdata.books.pruning import KEEP, prunable_logs, prune
+from partnerapi.core.commands import CommandWithExamples, counting
 
-KEPT_HOURS = KEPT // timedelta(hours=1)
+KEEP_HOURS = KEEP // timedelta(hours=1)
 MOST_HOURS = 24 * 366 * 10
 
 
@@ -16,8 +15,8 @@ def hours(text: str) -> float:
         number = float(text)
     except ValueError:
         number = -1
-    if not KEPT_HOURS <= number <= MOST_HOURS:
-        raise ArgumentTypeError(f"{text}: give hours, {KEPT_HOURS} to {MOST_HOURS}")
+    if not KEEP_HOURS <= number <= MOST_HOURS:
+        raise ArgumentTypeError(f"{text}: give hours, {KEEP_HOURS} to {MOST_HOURS}")
     return number
 
 
@@ -27,7 +26,7 @@ class Command(CommandWithExamples):
 Changes and snapshots go that are older than the time to keep, as far as a snapshot
 covers them; of each book the newest two snapshots stay, whatever their age. Trades stay
 for ever. Nothing that the feed or a restart needs is deleted. Celery's beat has this
-done every hour, keeping {KEPT_HOURS} hours; by hand it may run at any time, beside
+done every hour, keeping {KEEP_HOURS} hours; by hand it may run at any time, beside
 writers and beside itself. What it has deleted stays deleted when it is ended early.
 
 examples:
@@ -40,22 +39,21 @@ examples:
             "--keep-hours",
             metavar="HOURS",
             type=hours,
-            default=KEPT_HOURS,
-            help=f"keep what is younger ({KEPT_HOURS})",
+            default=KEEP_HOURS,
+            help=f"keep what is younger ({KEEP_HOURS})",
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="count, and delete nothing"
         )
 
     def handle(self, *, keep_hours, dry_run, **options):
-        logs = covered(timezone.now() - timedelta(hours=keep_hours))
+        logs = prunable_logs(timezone.now() - timedelta(hours=keep_hours))
         what = (
             f"{sum(log.changes for log in logs):,} changes and "
             f"{sum(log.snapshots for log in logs):,} snapshots of {len(logs):,} books"
         )
         if dry_run:
             return f"{what} would be deleted (dry run: nothing was written)"
-        with counting() as progress:
-            task = progress.add_task("Rows", total=sum(log.rows for log in logs))
-            deleted = prune(logs, lambda done: progress.advance(task, done))
+        with counting() as begin:
+            deleted = prune(logs, begin("Rows", sum(log.rows for log in logs)))
         return f"Deleted {deleted:,} changes and snapshots of {len(logs):,} books."

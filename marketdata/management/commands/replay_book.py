@@ -1,7 +1,4 @@
-"""Replays a tape into a token's book, or checks another venue's recording.
-
-The formats are described in `marketdata.replay.files` and `marketdata.recordings`.
-"""
+"""Replays a file of `marketdata.replay.files` into a token's book."""
 
 import time
 from argparse import ArgumentTypeError
@@ -13,12 +10,8 @@ from pathlib import Path
 from django.core.management.base import CommandError
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
-from issuers.management.import_file import importing
-from issuers.management.register_command import DRY
 from issuers.models import Token
-from marketdata import recordings
 from marketdata.books.current_books import read_books
 from marketdata.books.log import MarketClosed, Message, record
 from marketdata.books.orderbook import (
@@ -29,16 +22,16 @@ from marketdata.books.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
-from marketdata.management.traded import traded_token
+from marketdata.management.tokens import traded_token
 from marketdata.replay import files
-from partnerapi.core.commands import CommandWithExamples
-from partnerapi.core.csv_tables import WrongFileError
+from partnerapi.core.commands import DRY_RUN, CommandWithExamples, importing
+from partnerapi.core.problems import WrongFileError
 
 ACTOR = "replay_book"
 BATCH = 500
 
 
-def times(text: str) -> float:
+def factor(text: str) -> float:
     try:
         speed = float(text)
     except ValueError:
@@ -80,26 +73,21 @@ class Command(CommandWithExamples):
 The whole file is checked before anything is written.
 
 {files.__doc__}
-What is recorded carries the time of its recording. A book that is not empty is left
-alone unless --clear empties it or the file begins with a reset. Ended early, what has
-been recorded stays.
-
-A recording of Kraken's book channel (WebSocket v1, a frame a line) is known by its
-first lines. It runs in memory only, against the checksums that it holds; where one
-differs, the first is named and the exit code is 1.
+Changes and trades are recorded with the time of their recording. A book that is not
+empty is left alone unless --clear empties it or the file begins with a reset. If the
+command is ended early, what it has recorded stays.
 
 examples:
   manage.py replay_book monday.csv --token ACME --dry-run
   manage.py replay_book monday.csv --token ACME --clear
   manage.py replay_book monday.jsonl.gz --token ACME --speed 10
-  manage.py replay_book kraken_book.ws
 """
 
-    # What runs in memory needs no database, and no settings that name one.
+    # A dry run without a token needs no database, and no settings that name one.
     requires_system_checks = []
 
     def add_arguments(self, parser):
-        parser.add_argument("file", type=Path, help="CSV, JSON lines or a recording")
+        parser.add_argument("file", type=Path, help="CSV or JSON lines")
         parser.add_argument(
             "--token",
             metavar="SYMBOL",
@@ -109,7 +97,7 @@ examples:
         parser.add_argument(
             "--speed",
             metavar="N",
-            type=times,
+            type=factor,
             help="N times as fast as it happened (default: as fast as possible)",
         )
         parser.add_argument(
@@ -128,15 +116,6 @@ examples:
         console = Console(stderr=True)
         with Progress(console=console, disable=not console.is_terminal) as progress:
             with importing(file, self.stderr):
-                with file.open("rb") as source:
-                    is_recording = recordings.is_recording(source)
-                if is_recording:
-                    if token or speed or clear:
-                        raise CommandError(
-                            f"{file.name} is a recording of another venue and runs in "
-                            "memory only; leave out --token, --speed and --clear."
-                        )
-                    return self.verify(file, progress)
                 if not token and not dry_run:
                     raise CommandError(
                         "Name the token whose book this becomes with --token SYMBOL, "
@@ -144,9 +123,9 @@ examples:
                     )
                 if token:
                     self.check()
-                into = Log(traded_token(token)) if token else None
-                standing = into.levels if into else []
-                before = [] if clear else standing
+                into = TokenLog(traded_token(token)) if token else None
+                levels = into.levels if into else []
+                before = [] if clear else levels
                 if before and not begins_with_reset(file):
                     raise CommandError(
                         f"The book of {token} is not empty, it has {len(before)} "
@@ -155,9 +134,9 @@ examples:
                     )
                 checked, after = check(file, OrderBook(before), progress)
             if dry_run:
-                return f"{file.name} is good: {checked}; {quoted(after)}{DRY}"
-            if clear and standing:
-                removed = files.removals(OrderBook(standing))
+                return f"{file.name} is good: {checked}; {quoted(after)}{DRY_RUN}"
+            if clear and levels:
+                removed = files.removals(OrderBook(levels))
                 into.write([Message(removed)], Count())
             count = self.replay(file, into, OrderBook(before), speed, progress)
         return f"{token}: recorded {count}; {quoted(after)}"
@@ -181,45 +160,9 @@ examples:
             ) from None
         return count
 
-    def verify(self, file, progress):
-        """Prints what became of a recording's books.
 
-        Raises:
-            CommandError: a checksum differs, or there is none.
-        """
-        began = time.monotonic()
-        with progress.open(file, "rb", description="Measuring") as source:
-            measured = recordings.measure(source)
-        with progress.open(file, "rb", description="Replaying") as source:
-            replayed = recordings.replay(source, measured)
-        seconds = time.monotonic() - began
-        Console(file=self.stdout, width=100).print(table(replayed))
-        for kind, found in sorted(replayed.skipped.items()):
-            self.stdout.write(f"Skipped: {kind} {len(found):,}×, first line {found[0]}")
-        for book in replayed.books.values():
-            if book.first_mismatch:
-                self.stdout.write(f"First mismatch of its book: {book.first_mismatch}")
-        if not replayed.checksums:
-            raise CommandError(
-                f"{file.name} holds no checksum of a book that a snapshot began; "
-                "record the book channel from its subscription on."
-            )
-        if replayed.first_mismatch:
-            raise CommandError(
-                f"{replayed.checksums - replayed.matching:,} of "
-                f"{replayed.checksums:,} checksums differ; the first: "
-                f"{replayed.first_mismatch}. The recording is damaged or incomplete."
-            )
-        changes = sum(book.changes for book in replayed.books.values())
-        return (
-            f"{file.name}: {replayed.matching:,} of {replayed.checksums:,} checksums "
-            f"match, {counted(len(replayed.books), 'book')}, {changes:,} changes in "
-            f"{seconds:.1f} s (nothing was written)"
-        )
-
-
-class Log:
-    """A token's log, which nobody else is to write meanwhile.
+class TokenLog:
+    """A token's log, which no other writer may write meanwhile.
 
     `levels` are (side, price in cents, quantity) after change `sequence`.
     """
@@ -278,7 +221,7 @@ def check(file: Path, book: OrderBook, progress: Progress) -> tuple[Count, Order
 def paced(
     events: Iterable[files.Event], speed: float | None
 ) -> Iterator[list[files.Event]]:
-    """Batches of what is due, each when it is; without a speed all is due at once."""
+    """Batches of events, each when it is due; without a speed all are due at once."""
     batch: list[files.Event] = []
     began, first = time.monotonic(), None
     for event in events:
@@ -305,23 +248,3 @@ def quoted(book: OrderBook) -> str:
         else f"no {name}"
         for name, level in (("bid", bid), ("ask", ask))
     )
-
-
-def table(replayed: recordings.Replay) -> Table:
-    shown = Table("Pair", "Depth", "Decimals", "Snapshots", "Updates", "Changes")
-    shown.add_column("Stray removals")
-    shown.add_column("Checksums")
-    for column in shown.columns[1:]:
-        column.justify = "right"
-    for book in replayed.books.values():
-        shown.add_row(
-            book.name.pair,
-            str(book.name.depth),
-            f"{book.decimals.price}, {book.decimals.quantity}",
-            f"{book.snapshots:,}",
-            f"{book.updates:,}",
-            f"{book.changes:,}",
-            f"{book.stray_removals:,}",
-            f"{book.matching:,} of {book.checksums:,}",
-        )
-    return shown

@@ -82,7 +82,7 @@ examples:
             ) from None
 
     def serve(self, context):
-        # Here, not above: whoever only asks for --help or --check needs no quickfix.
+        # Here, not above: --help and --check need no quickfix.
         from marketdata.fix.acceptor.acceptor import Acceptor
 
         stay_on_one_processor()
@@ -115,7 +115,7 @@ examples:
             if renewed.is_set():
                 renewed.clear()
                 renew(context)
-        # The engine's library has been seen to hang; nobody is served by then.
+        # QuickFIX has been seen to hang at its end, when no session is left.
         guard = threading.Timer(STOP_SECONDS, self.give_up)
         guard.daemon = True
         guard.start()
@@ -162,7 +162,7 @@ examples:
 
 
 def renew(context):
-    """Show the certificate that the files hold now to whoever connects from now on."""
+    """Use the certificate that the files hold now, for connections from now on."""
     certificate, key = settings.FIX_TLS_CERTIFICATE, settings.FIX_TLS_KEY
     try:
         # In a context of its own first: half of a new pair would spoil the old one.

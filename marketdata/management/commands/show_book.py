@@ -13,8 +13,8 @@ from marketdata.books.feed import Feed
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import Ladder
 from marketdata.management.book_screen import BookScreen, depth_that_fits
-from marketdata.management.ending import ended_by_signals
-from marketdata.management.traded import traded_token
+from marketdata.management.shutdown import ended_by_signals
+from marketdata.management.tokens import traded_token
 from marketdata.models import Trade
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.times import to_rfc3339
@@ -26,7 +26,7 @@ MOST_TRADES = 100
 FRAME_SECONDS = 0.1
 """Books may change a thousand times a second; eyes need no more frames than this."""
 LOOK_SECONDS = 0.25
-"""The terminal may have become larger, or Ctrl-C come, though the book is as it was."""
+"""How often the terminal's size and Ctrl-C are looked at, while no book changes."""
 
 
 def levels(text):
@@ -75,10 +75,10 @@ examples:
         return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
     def follow(self, token, depth, console):
-        """Draw the book whenever it has changed; what was seen, when it is over."""
+        """Draw the book whenever it has changed; at the end, sum up what changed."""
         changed = Event()
         feed = Feed([token.pk])
-        feed.listen(lambda books: changed.set())
+        feed.subscribe(lambda books: changed.set())
         feed.start()
         try:
             if token.pk not in feed.books:

@@ -22,14 +22,14 @@ from marketdata.books.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
-from marketdata.management.ending import ended_by_signals
-from marketdata.management.traded import traded_token
+from marketdata.management.shutdown import ended_by_signals
+from marketdata.management.tokens import traded_token
 from marketdata.replay.simulation import Simulation, business, pauses
 from partnerapi.core.commands import CommandWithExamples
 
 ACTOR = "simulate_market"
 UNPRICED_HOME = 1_000
-"""Euro cents; what a token that never had a price is traded around."""
+"""Euro cents; the home price of a token that never had a price."""
 BATCH = 500
 STATUS_SECONDS = 1
 RETRY_SECONDS = 1
@@ -120,7 +120,7 @@ examples:
             now = time.monotonic()
             if seconds is not None and now - began >= seconds:
                 return
-            # A machine that slept has nothing to make up for.
+            # After the machine slept, missed events are not made up for.
             due = max(due, now - BEHIND_SECONDS)
             most = BATCH if events is None else min(BATCH, events - market.events)
             happening = 0
@@ -152,21 +152,21 @@ examples:
 
 
 class Market:
-    """Tokens, their books as the log has them, and how much has happened."""
+    """Tokens, their books as their logs have them, and counts of events."""
 
     def __init__(self, tokens, seed):
         self.tokens = tokens
         self.seed = seed
         self.chance = Random(f"{seed}/tokens")
         self.dice = {token: Random(f"{seed}/{token.symbol}") for token in tokens}
-        # In every market a few names are traded much, and most of them little.
+        # In every market a few tokens are traded much, and most of them little.
         self.weights = [1 / rank**0.7 for rank in range(1, len(tokens) + 1)]
         self.running = {}
         self.sequences = {}
         self.events = self.changes = self.trades = 0
 
     def messages(self, token):
-        """What happens next on a token, from its book and price as they are."""
+        """The next events of a token, from its book and price as they are."""
         if token not in self.running:
             current = read_books([str(token.pk)])[str(token.pk)]
             book = OrderBook(
@@ -202,7 +202,7 @@ class Market:
         try:
             recorded = record(token.pk, messages, ACTOR)
         except (ImpossibleChange, CrossedBook):
-            # Others have written on this book, too: it is looked at again.
+            # Another writer has changed this book: it is read again.
             del self.running[token]
             return
         self.events += len(messages)
@@ -213,7 +213,7 @@ class Market:
             del self.running[token]
 
     def forget(self):
-        """What was not written has not happened: read the books again."""
+        """Forget events that were not written: read the books again."""
         self.running.clear()
 
     def summary(self):

@@ -1,12 +1,11 @@
 from django.core.management.base import CommandError
 from django.db.models import F, OuterRef, Subquery, Sum
 
-from accounts.management.progress import counting
 from issuers.models import Token
 from marketdata.books.feed import Feed
 from marketdata.books.verification import verify
 from marketdata.models import BookChange, OrderBookHead
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import CommandWithExamples, counting
 
 SHOWN = 5
 
@@ -36,11 +35,9 @@ examples:
 
     def handle(self, *, symbols, **options):
         tokens = self.tokens(symbols)
-        with counting() as progress:
-            task = progress.add_task("Changes", total=self.changes(tokens))
-            rules = verify(
-                tokens, self.followed(tokens), lambda n: progress.advance(task, n)
-            )
+        with counting() as begin:
+            advance = begin("Changes", self.changes(tokens))
+            rules = verify(tokens, self.feed_books(tokens), advance)
         broken = 0
         for rule in rules:
             broken += bool(rule.breaches)
@@ -62,7 +59,7 @@ examples:
         return f"All {len(rules)} rules hold."
 
     def tokens(self, symbols):
-        """Those named; else all that could have a log, sound or not."""
+        """The tokens of these symbols; without symbols, all that could have a log."""
         tokens = Token.objects.order_by("symbol")
         if not symbols:
             return list(tokens)
@@ -85,7 +82,7 @@ examples:
             )
         return found
 
-    def followed(self, tokens):
+    def feed_books(self, tokens):
         """The books of a feed that starts now, each with the change it stands at.
 
         None where there is a log and the feed has no book of it.
@@ -100,7 +97,7 @@ examples:
         }
 
     def changes(self, tokens):
-        """How many changes there are to read, as their numbers say."""
+        """The number of changes to read, from their first and last numbers."""
         changes = BookChange.objects.filter(token=OuterRef("token"))
         first = changes.order_by("sequence").values("sequence")[:1]
         heads = OrderBookHead.objects.filter(token__in=tokens)

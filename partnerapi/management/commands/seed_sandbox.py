@@ -5,8 +5,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import IntegrityError
 
-from accounts.management.progress import counting
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import CommandWithExamples, counting
 
 MOST = 10_000_000
 
@@ -78,14 +77,9 @@ examples:
                 "pip install -e '.[sandbox]'"
             ) from None
 
-        with counting() as progress:
-
-            def follow(work, size):
-                task = progress.add_task(work, total=size)
-                return lambda done: progress.advance(task, done)
-
+        with counting() as begin:
             try:
-                seeded = seed(dict(shareholders), follow, fix_sessions)
+                seeded = seed(dict(shareholders), begin, fix_sessions)
             except SeedRefused as error:
                 raise CommandError(str(error)) from None
             except IntegrityError as error:

@@ -7,9 +7,10 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
+from cachetools import LRUCache
 from rich.table import Table
 
 from partnerapi.graphql.documents import documents
@@ -51,6 +52,40 @@ def mostly_the_same(count: int) -> Iterator[int]:
         yield MOST_DOCUMENTS + int(count ** chance.random())
 
 
+class Counters(NamedTuple):
+    """What `functools.lru_cache` tells of a cache; here sizes, not entries, count."""
+
+    hits: int
+    misses: int
+    maxsize: float
+    currsize: float
+
+
+class Counted:
+    """Counts what is found in a cache and what is not."""
+
+    def __init__(self, cache: LRUCache[Any, Any]) -> None:
+        self.cache = cache
+        self.hits = self.misses = 0
+        self.find = cache.get
+        cache.get = self.get  # type: ignore[assignment,method-assign]
+
+    def get(self, key: Any) -> Any:
+        found = self.find(key)
+        if found is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return found
+
+    def cache_info(self) -> Counters:
+        sizes = self.cache.maxsize, self.cache.currsize
+        return Counters(self.hits, self.misses, *sizes)
+
+
+DOCUMENTS, RESULTS = Counted(documents), Counted(results)
+
+
 @dataclass
 class Caches:
     """The caches of the project, and their counters at one time."""
@@ -66,8 +101,8 @@ class Caches:
             and one.__module__.partition(".")[0] in PROJECT
         ]
         own = {
-            "documents, in characters": documents.cache_info(),
-            "introspections": results.cache_info(),
+            "documents, in characters": DOCUMENTS.cache_info(),
+            "introspections": RESULTS.cache_info(),
         }
         return cls(
             {f"{c.__module__}.{c.__qualname__}": c.cache_info() for c in found} | own

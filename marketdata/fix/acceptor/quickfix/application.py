@@ -1,4 +1,4 @@
-"""What QuickFIX calls: its messages in, the engine's decisions out."""
+"""What QuickFIX calls: with messages that came in, and for decisions."""
 
 import functools
 import logging
@@ -8,7 +8,11 @@ from typing import Any
 import quickfix as fix
 
 from marketdata.fix.acceptor.quickfix.engine_session import QuickFixSession
-from marketdata.fix.acceptor.requests import MarketDataRequest, Named, is_request_id
+from marketdata.fix.acceptor.requests import (
+    InstrumentKey,
+    MarketDataRequest,
+    is_request_id,
+)
 from marketdata.fix.acceptor.session import LiveSession
 from marketdata.fix.acceptor.sessions import Sessions
 from marketdata.fix.protocol.rules import (
@@ -17,6 +21,7 @@ from marketdata.fix.protocol.rules import (
     LONGEST_REFERENCE,
 )
 from marketdata.fix.protocol.wire import masked
+from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
 
@@ -28,22 +33,23 @@ MAY_PASS = (
     fix.IncorrectDataFormat,
     fix.DoNotSend,
 )
-"""What QuickFIX makes an answer of."""
+"""Exceptions that QuickFIX answers to the partner."""
 OF_PARTNERS = frozenset(
     ["D", "E", "F", "G", "H", "J", "P", "R", "S", "Z", "a", "c", "e", "g", "i", "k"]
     + ["q", "r", "s", "t", "u", "v", "z", "AA", "AB", "AC", "AD", "AE", "AF", "AH"]
     + ["AI", "AJ", "AL", "AN", "AX", "BB"]
 )
-"""Orders, quotes and requests, which partners send elsewhere; the rest nobody may."""
+"""Orders, quotes and requests that partners send to other sessions: refused with j. Any
+other type is refused with a Reject(3)."""
 REFERENCES = (11, 262, 131, 117, 390, 66, 37, 335, 320, 568, 710)
-"""Where messages carry an id of their sender's: ClOrdID, MDReqID, QuoteReqID …"""
+"""Tags of the ids that senders give their messages: ClOrdID, MDReqID, QuoteReqID …"""
 
 
 def guarded(callback: Callable[..., None]) -> Callable[..., None]:
-    """Lets pass what QuickFIX understands; logs anything else, and ends the session.
+    """Lets MAY_PASS pass; logs any other exception, and ends the session.
 
     An exception that QuickFIX does not know leaves the process alive and its threads
-    stuck: that is why this, alone, catches all.
+    stuck: for this reason, only here, everything is caught.
     """
 
     @functools.wraps(callback)
@@ -64,7 +70,7 @@ def guarded(callback: Callable[..., None]) -> Callable[..., None]:
 
 
 def comp_id_of(session_id: fix.SessionID) -> str:
-    """The partner's; a SessionID itself is gone when its callback ends."""
+    """The partner's CompID; the SessionID itself is freed when the callback ends."""
     return session_id.getTargetCompID().getValue()
 
 
@@ -74,15 +80,16 @@ def text(message: fix.FieldMap, tag: int) -> str:
 
 
 class FeedApplication(fix.Application):
-    """Of one acceptor. Nothing here waits for the database: no thread is ours."""
+    """Of one acceptor. QuickFIX's threads run it: it may not wait for the database."""
 
     def __init__(self, sessions: Sessions) -> None:
         super().__init__()
         self.sessions = sessions
+        self.log = SparingLog(logger)
 
     @guarded
     def onCreate(self, session_id: fix.SessionID) -> None:  # noqa: N802
-        """A session of the pool is there; nobody is logged on."""
+        """QuickFIX has made a session of the pool; it is not logged on."""
 
     @guarded
     def onLogon(self, session_id: fix.SessionID) -> None:  # noqa: N802
@@ -101,12 +108,12 @@ class FeedApplication(fix.Application):
         if session is None:
             return
         if message_type == "4":
-            session.misses_messages()
+            session.on_gap()
         else:
-            # A message that breaks FIX 4.4 reaches no callback but this.
-            session.counts()
+            # A message that breaks FIX 4.4 reaches no other callback than this.
+            session.charge_rate()
 
-    # Not guarded: called with each message that is sent, and nothing in it can fail.
+    # Not guarded: it runs for each message that is sent, and can not fail.
     def toApp(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
         """Sent as it is."""
 
@@ -117,54 +124,54 @@ class FeedApplication(fix.Application):
         session = self.sessions.live.get(comp_id)
         if message_type == "A":
             if session and session.may_reset(text(message, 141), text(message, 108)):
-                session.counts()
+                session.charge_rate()
                 return
             if session or not self.sessions.admit(comp_id, text(message, 554)):
                 raise fix.RejectLogon(self.sessions.logout_reason or LOGON_REFUSED)
             return
-        if session is None or session.ending:
+        if session is None or session.logout_reason:
             return
-        session.hears()
-        if message_type == "0" and session.answers_test_request(text(message, 112)):
+        session.on_message()
+        if message_type == "0" and session.on_heartbeat(text(message, 112)):
             return
         if message_type == "5":
-            session.leaves(text(message, 58))
+            session.on_logout(text(message, 58))
         elif message_type == "3":
-            logger.warning(
+            self.log.warn(
                 "%s rejects our message %s: tag %s, reason %s",
                 comp_id,
                 *(masked(text(message, tag)) for tag in (45, 371, 373)),
             )
-        session.counts()
+        session.charge_rate()
 
     @guarded
     def fromApp(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
         session = self.sessions.live.get(comp_id_of(session_id))
-        if session is None or session.ending:
+        if session is None or session.logout_reason:
             return
-        session.hears()
-        session.counts()
+        session.on_message()
+        session.charge_rate()
         header = message.getHeader()
         message_type = header.getField(35)
         reference = reference_of(message)
-        if session.has_seen(message_type, reference, text(message, 263)) and (
+        if session.is_repeated(message_type, reference, text(message, 263)) and (
             text(header, 97) == "Y"
         ):
-            # PossResend: it may come for the first time, but it does not.
+            # PossResend: it was handled when it came first.
             return
         if message_type == "V":
-            session.asks_for_market_data(market_data_request(message))
+            session.on_market_data_request(market_data_request(message))
         elif message_type == "x":
-            ask_for_instruments(session, message)
+            request_security_list(session, message)
         elif message_type not in OF_PARTNERS:
             raise fix.UnsupportedMessageType
         else:
             number = header.getField(34)
-            session.asks_for_something_else(number, message_type, reference)
+            session.on_unsupported_message(number, message_type, reference)
 
 
 def reference_of(message: fix.Message) -> str:
-    """The id that its sender gave a message, or ""."""
+    """The id that the sender gave a message, or ""."""
     found = next(filter(None, (text(message, tag) for tag in REFERENCES)), "")
     return found[:LONGEST_REFERENCE]
 
@@ -180,27 +187,27 @@ def market_data_request(message: fix.Message) -> MarketDataRequest:
             entry.getField(269) for entry in entries(message, fix.Group(267, 269))
         ),
         instruments=tuple(
-            named(entry) for entry in entries(message, fix.Group(146, 55))
+            instrument_key(entry) for entry in entries(message, fix.Group(146, 55))
         ),
     )
 
 
-def ask_for_instruments(session: LiveSession, message: fix.Message) -> None:
-    session.asks_for_instruments(
-        request_id(message, 320), message.getField(559), named(message)
+def request_security_list(session: LiveSession, message: fix.Message) -> None:
+    session.on_security_list_request(
+        request_id(message, 320), message.getField(559), instrument_key(message)
     )
 
 
 def request_id(message: fix.Message, tag: int) -> str:
-    """Repeated in every answer: it must be one that any engine reads."""
+    """The id, which every answer repeats: any FIX engine must be able to read it."""
     value = message.getField(tag)
     if not is_request_id(value):
         raise fix.IncorrectTagValue(tag)
     return value
 
 
-def named(entry: fix.FieldMap) -> Named:
-    return Named(text(entry, 55), text(entry, 48), text(entry, 22))
+def instrument_key(entry: fix.FieldMap) -> InstrumentKey:
+    return InstrumentKey(text(entry, 55), text(entry, 48), text(entry, 22))
 
 
 def entries(message: fix.Message, group: fix.Group) -> list[fix.Group]:

@@ -1,8 +1,8 @@
-"""File descriptors of the FIX engine, kept apart from those of everybody else.
+"""Keeps the file descriptors of the FIX engine apart from those of other threads.
 
-QuickFIX looks once more at a connection's descriptor after it has closed it (in
-ThreadedSocketConnection::read). Whoever was given the number meanwhile, another
-session or a connection to the database, would lose bytes to it, or be closed.
+QuickFIX reads a connection's descriptor once more after it has closed it (in
+ThreadedSocketConnection::read). If another session or a connection to the database was
+given the number meanwhile, it would lose bytes, or would be closed.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ HIGHEST = 2**32 - 1
 def keep_apart() -> None:
     """Give this thread, and all that it starts, a table of descriptors of its own.
 
-    Those of files are there, too; those of sockets stay with the others. Nothing
-    happens where the system has no such tables.
+    Descriptors of files are copied; those of sockets stay with the other threads.
+    Nothing happens where the system has no such tables.
     """
     if sys.platform != "linux":
         return
     library = ctypes.CDLL(None, use_errno=True)
-    # Containers often forbid the first call, old kernels have not got the second.
+    # Containers often forbid the first call, old kernels lack the second.
     if library.unshare(CLONE_FILES) and library.close_range(
         ctypes.c_uint(HIGHEST), ctypes.c_uint(HIGHEST), CLOSE_RANGE_UNSHARE
     ):

@@ -1,4 +1,4 @@
-"""Runs QuickFIX behind the front, on loopback."""
+"""Runs QuickFIX behind the listener, on loopback."""
 
 from threading import Event, Thread
 
@@ -54,7 +54,7 @@ class Engine:
             self.started.set()
         self.stopping.wait()
         self.acceptor.stop(True)
-        # Its end takes the sessions out of QuickFIX's registry.
+        # With the object, its sessions leave QuickFIX's registry.
         self.acceptor = None
 
     def stop(self, text: str) -> None:

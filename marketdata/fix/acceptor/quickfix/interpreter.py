@@ -21,7 +21,7 @@ def stay_on_one_processor() -> None:
 def collect_seldom() -> None:
     """Have garbage looked for seldom, and not among what exists at this moment.
 
-    To be called when everything has started. Editions of books come and go by the
+    To be called when everything has started. Versions of books come and go by the
     thousand and form no cycles; to look through them took longer than to make them.
     """
     gc.freeze()

@@ -23,7 +23,7 @@ ROUTINE = (
     "Sending logout response",
     "Disconnecting",
 )
-"""How events begin that every session has; we tell ourselves who comes and goes."""
+"""Beginnings of events that every session has; our own log tells of Logons and ends."""
 
 
 class Journal(fix.Log):
@@ -34,10 +34,10 @@ class Journal(fix.Log):
         self.comp_id = comp_id or "acceptor"
 
     def clear(self) -> None:
-        """Nothing is kept here."""
+        """There is nothing to do: no log is kept."""
 
     def backup(self) -> None:
-        """Nothing is kept here."""
+        """There is nothing to do: no log is kept."""
 
     def onIncoming(self, text: str) -> None:  # noqa: N802
         if logger.isEnabledFor(logging.DEBUG):

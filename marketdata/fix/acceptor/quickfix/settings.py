@@ -12,8 +12,7 @@ from marketdata.fix.protocol.rules import BEGIN_STRING, CLOCK_SECONDS
 STOCK_DICTIONARY = Path(sys.prefix) / "share" / "quickfix" / "FIX44.xml"
 """FIX 4.4 as the QuickFIX project publishes it, which its package brings along."""
 SEND_BUFFER = 212_992
-"""Bytes; well over the window of what a session may have unread, so that no sender
-waits for its client."""
+"""Bytes; well over a session's window, so that no sender waits for its client."""
 DEFAULTS = {
     "ConnectionType": "acceptor",
     "SocketNodelay": "Y",
@@ -24,7 +23,7 @@ DEFAULTS = {
     "ResetOnLogon": "Y",
     # A ResendRequest is answered with a gap fill: stale book changes help nobody.
     "PersistMessages": "N",
-    # The front is stricter with a Logon; later ones may lag while a client is busy.
+    # The listener is stricter with Logons; later messages may lag: clients are busy.
     "CheckLatency": "Y",
     "MaxLatency": CLOCK_SECONDS,
     "UseDataDictionary": "N",
@@ -56,7 +55,7 @@ def new_acceptor(
 ) -> fix.ThreadedSocketAcceptor:
     """An acceptor with its sessions, not started.
 
-    Whoever has it must hold the other arguments for as long: it does not.
+    It keeps no reference to the other arguments: the caller must, as long as it lives.
     """
     pool = fix.SessionSettings()
     pool.setFromString(settings_text(comp_ids, port))

@@ -1,0 +1,70 @@
+"""Flow control of a session: how much may be sent before the client must have read.
+
+Nothing is sent here. Instants are seconds of a monotonic clock, which callers pass in.
+"""
+
+import secrets
+from dataclasses import dataclass
+
+from marketdata.fix.protocol.rules import CREDIT_SECONDS, PROBE_BYTES, WINDOW_BYTES
+
+
+@dataclass(slots=True)
+class Probe:
+    """A TestRequest that was not answered yet, sent after so many bytes."""
+
+    id: str
+    sent: int
+    at: float
+
+
+class Window:
+    """Counts the bytes that were sent, and those that the client is known to have read.
+
+    A Heartbeat that answers a TestRequest acknowledges what was sent before the
+    TestRequest. The session's thread calls all but `answer` and `lose_probe`, which
+    the engine's threads call.
+    """
+
+    def __init__(self) -> None:
+        self.sent = self.acknowledged = 0
+        self.probe: Probe | None = None
+        self.is_probe_lost = False
+
+    @property
+    def may_send(self) -> bool:
+        return self.sent - self.acknowledged < WINDOW_BYTES
+
+    @property
+    def is_probe_due(self) -> bool:
+        return self.probe is None and self.sent - self.acknowledged >= PROBE_BYTES
+
+    def new_probe(self, now: float) -> str:
+        """Note that a TestRequest is sent now; its TestReqID(112)."""
+        self.is_probe_lost = False
+        self.probe = Probe(secrets.token_hex(4), self.sent, now)
+        return self.probe.id
+
+    def answer(self, test_request_id: str) -> bool:
+        """Take a Heartbeat; whether it answers the TestRequest that is open."""
+        probe = self.probe
+        if probe is None or probe.id != test_request_id:
+            return False
+        self.acknowledged = probe.sent
+        self.probe = None
+        return True
+
+    def lose_probe(self) -> None:
+        """The client missed messages; a TestRequest among them is not sent again."""
+        self.is_probe_lost = self.probe is not None
+
+    def seconds_left(self, now: float) -> float | None:
+        """Until the open TestRequest must have been answered; None: none is open."""
+        probe = self.probe
+        if probe is None:
+            return None
+        return max(0.0, probe.at + CREDIT_SECONDS - now)
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether a TestRequest has stayed unanswered for too long."""
+        return self.seconds_left(now) == 0

@@ -1,0 +1,70 @@
+"""Warnings that strangers can cause as often as they like: one line a second and kind.
+
+The next line of a kind says how many were left out before it.
+"""
+
+import logging
+from threading import Lock
+from time import monotonic
+
+LINE_SECONDS = 1.0
+"""The least time between two lines of one kind."""
+
+
+class Sparing:
+    """Decides which lines are written. Thread-safe.
+
+    A kind is kept for the life of the process: it is named by the code that logs, and
+    holds nothing that strangers send.
+    """
+
+    def __init__(self) -> None:
+        # When each kind was last written, and how many of it were left out since.
+        self.kinds: dict[object, tuple[float, int]] = {}
+        self.lock = Lock()
+
+    def left_out(self, kind: object) -> int | None:
+        """How many lines were left out before this one; None: leave it out, too."""
+        now = monotonic()
+        with self.lock:
+            written, count = self.kinds.get(kind, (-LINE_SECONDS, 0))
+            if now - written < LINE_SECONDS:
+                self.kinds[kind] = written, count + 1
+                return None
+            self.kinds[kind] = now, 0
+            return count
+
+
+class SparingLog:
+    """Warns sparingly. A text, before its arguments are filled in, is a kind."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self.logger = logger
+        self.sparing = Sparing()
+
+    def warn(self, text: str, *arguments: object) -> None:
+        count = self.sparing.left_out(text)
+        if count:
+            self.logger.warning(f"{text} ({count} more like it before)", *arguments)
+        elif count is not None:
+            self.logger.warning(text, *arguments)
+
+
+class RefusalFilter(logging.Filter):
+    """Passes Django's warnings of refused requests sparingly, by their status.
+
+    Errors, and what other loggers write, pass always.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("django.request")
+        self.sparing = Sparing()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno >= logging.ERROR or not super().filter(record):
+            return True
+        count = self.sparing.left_out(getattr(record, "status_code", None))
+        if count:
+            record.msg = f"{record.getMessage()} ({count} more like it before)"
+            record.args = ()
+        return count is not None

@@ -1,0 +1,43 @@
+"""Every bulk action of the back office: who may do it, and that a test tries it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib import admin
+
+PAGES = [
+    page
+    for model, page in admin.site._registry.items()
+    if page.__module__.split(".")[0]
+    in ("partnerapi", "accounts", "issuers", "marketdata")
+]
+ACTIONS = [(page, name) for page in PAGES for name in page.actions]
+NAMED = {
+    name
+    for path in Path(__file__).parent.glob("test_*.py")
+    for name in re.findall(r'"(\w+)"', path.read_text())
+}
+"""What the tests of the back office have in quotes, such as actions."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: type(page).__name__)
+def test_every_action_that_is_written_is_offered(page):
+    written = {
+        name
+        for name, method in vars(type(page)).items()
+        if hasattr(method, "allowed_permissions")
+    }
+    assert written - set(page.actions) == set()
+
+
+@pytest.mark.parametrize(("page", "name"), ACTIONS)
+def test_an_action_says_who_may_do_it_and_what_it_does(page, name):
+    action = getattr(type(page), name)
+    assert action.allowed_permissions
+    assert action.short_description
+
+
+@pytest.mark.parametrize(("page", "name"), ACTIONS)
+def test_an_action_is_tried(page, name):
+    assert name in NAMED

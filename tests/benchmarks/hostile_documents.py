@@ -1,0 +1,37 @@
+"""What documents made to be dear cost, one by one, in CPU of this machine.
+
+python -m tests.benchmarks.hostile_documents
+"""
+
+import argparse
+import sys
+
+from tests.installation import throw_away_installation
+
+MOST_SECONDS = 0.050
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.hostile_documents",
+        description="Post each document and print what it costs, the dearest first. "
+        f"Ends with an error where one costs more than {MOST_SECONDS * 1000:.0f} ms; "
+        "wants a quiet machine.",
+    )
+    parser.parse_args()
+    with throw_away_installation():
+        from tests.characters import Ask, new_world
+        from tests.graphql.hostile import BODIES, cost, row, small_heap
+
+        new_world()
+        ask = Ask()
+        ask("{ __typename }")
+        with small_heap():
+            costs = {name: cost(body, ask) for name, body in BODIES.items()}
+    for name in sorted(costs, key=lambda name: -costs[name].seconds):
+        sys.stdout.write(f"{row(name, costs[name])}\n")
+    return int(max(cost.seconds for cost in costs.values()) > MOST_SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

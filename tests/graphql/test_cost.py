@@ -1,0 +1,131 @@
+"""Costs as fields declare them, on schemas of a few fields."""
+
+from typing import Any
+
+import graphene
+import pytest
+from graphql import GraphQLSchema
+
+from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.documents import prepare
+from partnerapi.graphql.relay import Connection
+from partnerapi.graphql.resolvers import bind
+
+
+class Holder(graphene.ObjectType):
+    x = graphene.Int()
+
+
+class HolderConnection(Connection):
+    class Meta:
+        node = Holder
+
+
+HOLDERS = graphene.List(graphene.NonNull(Holder))
+
+
+def schema(**fields: Any) -> GraphQLSchema:
+    query = type("Query", (graphene.ObjectType,), fields)
+    return bind(graphene.Schema(query=query).graphql_schema)
+
+
+def cost(of: GraphQLSchema, query: str, **variables: Any) -> int:
+    return prepare(of, query, None, variables).cost
+
+
+THREE = schema(
+    holders=Field(HOLDERS, cost=Cost(items=7)),
+    orders=Field(HOLDERS, cost=Cost(items=3, points=2)),
+    book=Field(Holder, depth=graphene.Int(), cost=Cost(times="depth", most=50)),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("{ holders { x } }", 7),
+        ("{ orders { x } }", 6),
+        ("{ a: holders { x } orders { x } book { x } }", 7 + 6 + 1),
+    ],
+)
+def test_a_field_costs_what_it_declares_whatever_its_name(query: str, expected: int):
+    assert cost(THREE, query) == expected
+
+
+class Book(graphene.ObjectType):
+    side = graphene.Field(Holder)
+
+
+def test_a_multiplier_without_default_counts_as_the_most():
+    book = Field(Book, depth=graphene.Int(), cost=Cost(times="depth", most=50))
+    books = schema(book=book)
+    assert cost(books, "{ book { side { x } } }") == 1 + 50
+    assert cost(books, "{ book(depth: null) { side { x } } }") == 1 + 50
+    assert cost(books, "{ book(depth: 3) { side { x } } }") == 1 + 3
+    by_variable = "query ($d: Int) { book(depth: $d) { side { x } } }"
+    assert cost(books, by_variable) == 1 + 50
+    assert cost(books, by_variable, d=4) == 1 + 4
+    assert cost(books, by_variable, d=51) == 1 + 50
+
+
+def test_a_list_is_as_long_as_its_argument():
+    names = graphene.List(graphene.String, default_value=["a", "b", "c"])
+    listed = schema(holders=Field(HOLDERS, names=names, cost=Cost(length="names")))
+    assert cost(listed, "{ holders { x } }") == 3
+    assert cost(listed, '{ holders(names: ["a", "b"]) { x } }') == 2
+    assert cost(listed, "{ holders(names: []) { x } }") == 1
+    assert cost(listed, '{ holders(names: "a") { x } }') == 1
+    assert cost(listed, "{ holders(names: null) { x } }") == 3
+    by_variable = "query ($n: [String]) { holders(names: $n) { x } }"
+    assert cost(listed, by_variable, n=["a"] * 9) == 9
+    assert cost(listed, by_variable) == 3
+
+
+def test_leaves_cost_nothing_unless_they_say_so():
+    leaves = schema(
+        words=graphene.List(graphene.String),
+        word=graphene.String(),
+        sum=Field(graphene.Int, cost=Cost(points=5)),
+    )
+    assert cost(leaves, "{ words word }") == 0
+    assert cost(leaves, "{ words word sum }") == 5
+
+
+@pytest.mark.parametrize(
+    ("field", "error"),
+    [
+        (
+            HOLDERS,
+            "Query.holders lists objects: say how many they count as, Field(…, "
+            "cost=Cost(items=100)), or which argument is as long, cost=Cost(length=…).",
+        ),
+        (
+            Field(graphene.NonNull(graphene.List(HOLDERS)), cost=Cost()),
+            "Query.holders lists objects: say how many they count as, Field(…, "
+            "cost=Cost(items=100)), or which argument is as long, cost=Cost(length=…).",
+        ),
+        (
+            graphene.Field(HolderConnection),
+            "Query.holders answers a connection: it needs connection_field(…).",
+        ),
+        (
+            Field(HOLDERS, cost=Cost(length="ids")),
+            "Query.holders costs by an argument that it does not have: ids.",
+        ),
+        (
+            Field(Holder, depth=graphene.Int(), cost=Cost(times="depth")),
+            "Query.holders costs `depth` times as much: say up to how many, most=….",
+        ),
+    ],
+)
+def test_refuses_a_schema_whose_costs_are_not_known(field: Any, error: str):
+    with pytest.raises(TypeError) as refused:
+        schema(holders=field)
+    assert str(refused.value) == error
+
+
+def test_refuses_a_mutation_that_declares_no_cost():
+    query = type("Query", (graphene.ObjectType,), {"x": graphene.Int()})
+    mutation = type("Mutation", (graphene.ObjectType,), {"change": graphene.Int()})
+    with pytest.raises(TypeError, match=r"Mutation\.change is a mutation: it needs"):
+        bind(graphene.Schema(query=query, mutation=mutation).graphql_schema)

@@ -1,0 +1,391 @@
+"""Costs worked out by hand, and every limit from both sides."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from graphql import is_interface_type, is_object_type
+
+from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
+from partnerapi.schema import schema
+from tests.characters import Ask, World
+
+
+def cost(query: str, variables: dict[str, Any] | None = None) -> int:
+    return prepare(schema, query, None, variables or {}).cost
+
+
+def refusal(query: str, variables: dict[str, Any] | None = None) -> tuple[str, Any]:
+    """Code and `maximum` of the only error."""
+    with pytest.raises(Refused) as refused:
+        prepare(schema, query, None, variables or {})
+    [error] = refused.value.errors
+    return error.extensions["code"], error.extensions.get("maximum")
+
+
+def accepted(query: str, variables: dict[str, Any] | None = None) -> bool:
+    return isinstance(prepare(schema, query, None, variables or {}), PreparedRequest)
+
+
+FIGURES = "issuers(first: 50) { nodes { financialData(first: 4) { nodes { year } } } }"
+FIFTY = 50 * (1 + 4 * 1)
+
+BOOKS = (
+    'query ($d: Int) { nodes(ids: ["a", "b"]) '
+    "{ ... on Token { orderBook(depth: $d) { bids { price } asks { price } } } } }"
+)
+COSTS = {
+    "{ __typename }": 0,
+    '{ issuer(slug: "a") { slug lei } }': 1,
+    '{ issuer(slug: "a") { slug owner { lei } } }': 2,
+    '{ issuer(slug: "a") { owner { country { code } } } }': 3,
+    # A connection is its page size times its node; edges, nodes, pageInfo are free.
+    "{ issuers(first: 50) { nodes { slug } } }": 50,
+    "{ issuers(first: 50) { edges { node { slug } } } }": 50,
+    "{ issuers(first: 50) { edges { cursor } } }": 50,
+    "{ issuers(first: 50) { edges { node { id } } pageInfo { endCursor } } }": 50,
+    f"{{ {FIGURES} }}": FIFTY,
+    "{ issuers(first: 50) { nodes { slug } edges { node { slug } } } }": 100,
+    "{ issuers(first: 50) { totalCount } }": 1,
+    "{ issuers(first: 50) { pageInfo { endCursor } totalCount } }": 1,
+    # Sizes: neither argument, one, the other, both.
+    "{ issuers { nodes { slug } } }": 100,
+    '{ issuer(slug: "a") { articles { nodes { slug } } } }': 1 + 20,
+    "{ issuers(last: 7) { nodes { slug } } }": 7,
+    "{ issuers(first: 9, last: 7) { nodes { slug } } }": 9,
+    "{ issuers(first: null) { nodes { slug } } }": 100,
+    "{ issuers(first: null, last: 7) { nodes { slug } } }": 7,
+    "{ issuers(first: 0) { nodes { slug } } }": 1,
+    "{ issuers(first: 2) { nodes { articles { nodes { slug } } } } }": 2 * (1 + 20),
+    "{ issuers(first: 2) { nodes { tokens(first: 3) { nodes { id } } } } }": 2
+    * (1 + 3),
+    '{ token(id: "x") { issuer { articles(first: 3) { nodes { id } } } } }': 1 + 1 + 3,
+    # Roots and aliases add up; the same field merged counts once.
+    '{ a: issuer(slug: "a") { id } b: issuer(slug: "b") { id } viewer { login } }': 3,
+    '{ issuer(slug: "a") { slug } issuer(slug: "a") { lei } }': 1,
+    "{ issuers(first: 5) { nodes { slug } } issuers(first: 5) { nodes { lei } } }": 5,
+    # Fragments cost what they hold; of an interface's types the dearest counts.
+    "{ ...F } fragment F on Query { issuers(first: 5) { nodes { ...G } } } "
+    "fragment G on Issuer { owner { lei } }": 5 * 2,
+    '{ node(id: "x") { id } }': 1,
+    '{ node(id: "x") { ... on Token { issuer { slug } } ... on User { lei } } }': 2,
+    '{ node(id: "x") { ... on Token { issuer { slug owner { lei } } } '
+    "... on Issuer { articles(first: 3) { nodes { slug } } } } }": 1 + 3,
+    # Lists of ids.
+    '{ nodes(ids: ["a", "b", "c"]) { id } }': 3,
+    '{ nodes(ids: "a") { id } }': 1,
+    "{ nodes(ids: []) { id } }": 1,
+    '{ nodes(ids: ["a", "b"]) { ... on Issuer { owner { lei } } } }': 2 * 2,
+    # An order book is its depth times the sides that are selected.
+    '{ token(id: "x") { orderBook { sequence } } }': 1 + 1,
+    '{ token(id: "x") { orderBook { bids { price } } } }': 1 + 1 + 10,
+    '{ token(id: "x") { orderBook { bids { price } asks { price } } } }': 1 + 1 + 20,
+    '{ token(id: "x") { orderBook(depth: 3) { asks { price } } } }': 1 + 1 + 3,
+    '{ token(id: "x") { orderBook(depth: null) { asks { price } } } }': 1 + 1 + 10,
+    '{ token(id: "x") { orderBook(depth: 0) { asks { price } } } }': 1 + 1 + 1,
+    '{ token(id: "x") { orderBook(depth: 51) { asks { price } } } }': 1 + 1 + 50,
+    # Directives decide first.
+    "{ issuers(first: 50) @skip(if: true) { nodes { slug } } __typename }": 0,
+    "{ issuers(first: 50) { nodes @include(if: false) { slug } totalCount } }": 1,
+    # Introspection has one cost.
+    "{ __schema { types { name } } }": 100,
+    '{ __type(name: "Issuer") { fields { name } } }': 100,
+}
+
+
+@pytest.mark.parametrize("query", COSTS)
+def test_cost(query: str):
+    assert cost(query) == COSTS[query]
+
+
+@pytest.mark.parametrize(
+    ("query", "variables", "expected"),
+    [
+        ("query ($n: Int) { issuers(first: $n) { nodes { slug } } }", {"n": 30}, 30),
+        ("query ($n: Int) { issuers(first: $n) { nodes { slug } } }", {"n": None}, 100),
+        ("query ($n: Int) { issuers(first: $n) { nodes { slug } } }", {}, 100),
+        ("query ($n: Int = 8) { issuers(first: $n) { nodes { slug } } }", {}, 8),
+        ("query ($n: Int = 8) { issuers(first: $n) { nodes { slug } } }", {"n": 9}, 9),
+        (
+            "query ($n: Int, $m: Int) { issuers(first: $n, last: $m) "
+            "{ nodes { slug } } }",
+            {"m": 6},
+            6,
+        ),
+        (
+            "query ($n: Int!, $m: Int!) { issuers(first: $n) { nodes { "
+            "financialData(first: $m) { nodes { year } } } } }",
+            {"n": 50, "m": 4},
+            FIFTY,
+        ),
+        (
+            "query ($n: Int!) { node(id: 1) { ... on Issuer { articles(first: $n) "
+            "{ nodes { slug } } } ... on Token { issuer { owner { lei } } } } }",
+            {"n": 1},
+            1 + 2,
+        ),
+        (
+            "query ($n: Int!) { node(id: 1) { ... on Issuer { articles(first: $n) "
+            "{ nodes { slug } } } ... on Token { issuer { owner { lei } } } } }",
+            {"n": 9},
+            1 + 9,
+        ),
+        (BOOKS, {"d": 4}, 2 * (1 + 1 + 2 * 4)),
+        (BOOKS, {"d": None}, 2 * (1 + 1 + 2 * 10)),
+        (BOOKS, {}, 2 * (1 + 1 + 2 * 10)),
+        (BOOKS, {"d": 1_000_000}, 2 * (1 + 1 + 2 * 50)),
+        ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": ["a"] * 40}, 40),
+        ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": "a"}, 1),
+        ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": []}, 1),
+        (
+            "query ($s: Boolean!) { issuers @skip(if: $s) { nodes { slug } } "
+            'issuer(slug: "a") @include(if: $s) { slug } }',
+            {"s": True},
+            1,
+        ),
+        (
+            "query ($s: Boolean!) { issuers @skip(if: $s) { nodes { slug } } "
+            'issuer(slug: "a") @include(if: $s) { slug } }',
+            {"s": False},
+            100,
+        ),
+    ],
+)
+def test_cost_follows_the_variables(
+    query: str, variables: dict[str, Any], expected: int
+):
+    assert cost(query, variables) == expected
+
+
+def test_the_cost_that_is_told_is_the_cost(world: World, partner: Ask):
+    answer = partner(f"{{ {FIGURES} }}")
+    assert answer.headers["X-Query-Cost"] == str(FIFTY)
+
+
+def lists(total: int) -> str:
+    """A document of this cost, which is a multiple of 100."""
+    fields = "".join(
+        f" a{number}: issuers {{ nodes {{ slug }} }}" for number in range(total // 100)
+    )
+    return f"{{{fields} }}"
+
+
+def test_cost_of_10_000_and_one_more():
+    dearest = lists(10_000)
+    assert cost(dearest) == settings.PARTNER_API_MAX_COST == 10_000
+    one_more = dearest.replace("{ a0", '{ issuer(slug: "a") { id } a0')
+    assert refusal(one_more) == ("MAX_COST_EXCEEDED", 10_000)
+
+
+BY_VARIABLES = """
+    query ($n: Int!, $m: Int!) {
+      issuers(first: $n) { nodes { articles(first: $m) { nodes { slug } } } }
+    }
+"""
+
+
+def test_cost_of_10_000_by_variables():
+    assert cost(BY_VARIABLES, {"n": 100, "m": 99}) == 10_000
+    with pytest.raises(Refused) as refused:
+        prepare(schema, BY_VARIABLES, None, {"n": 100, "m": 100})
+    [error] = refused.value.errors
+    assert error.extensions == {
+        "code": "MAX_COST_EXCEEDED",
+        "cost": 10_100,
+        "maximum": 10_000,
+    }
+
+
+LAST_LEVELS = [
+    "slug",
+    "tokens(first: 1) { totalCount }",
+    "tokens(first: 1) { pageInfo { hasNextPage } }",
+]
+
+
+def below_an_issuer(levels: int) -> str:
+    rounds, rest = divmod(levels - 1, 3)
+    opening = "tokens(first: 1) { nodes { issuer { "
+    return opening * rounds + LAST_LEVELS[rest] + " } } }" * rounds
+
+
+def test_12_levels_and_13():
+    def document(levels: int) -> str:
+        return f'{{ issuer(slug: "a") {{ {below_an_issuer(levels - 1)} }} }}'
+
+    assert accepted(document(12))
+    assert refusal(document(13)) == ("MAX_DEPTH_EXCEEDED", 12)
+
+
+@pytest.mark.parametrize("spread", ["... on Issuer { %s }", "... { %s }", "...F"])
+def test_levels_count_through_fragments(spread: str):
+    def document(levels: int) -> str:
+        inside = below_an_issuer(levels - 4)
+        query = (
+            '{ issuer(slug: "a") { tokens(first: 1) { nodes { issuer { '
+            + (spread.replace("%s", inside))
+            + " } } } } }"
+        )
+        rest = f" fragment F on Issuer {{ {inside} }}" if spread == "...F" else ""
+        return query + rest
+
+    assert accepted(document(12))
+    assert refusal(document(13)) == ("MAX_DEPTH_EXCEEDED", 12)
+
+
+def test_introspection_may_be_deeper():
+    nested = "type { ofType { ofType { ofType { ofType { ofType { ofType { ofType { "
+    query = "{ __schema { types { fields { args { " + nested + "name" + " }" * 13
+    assert accepted(query)
+
+
+def test_100_aliases_and_101():
+    def aliases(count: int) -> str:
+        return "{" + "".join(f" a{n}: __typename" for n in range(count)) + " }"
+
+    assert accepted(aliases(100))
+    assert refusal(aliases(101)) == ("MAX_ALIASES_EXCEEDED", 100)
+
+
+def test_100_repetitions_of_a_name_and_101():
+    assert accepted("{" + " __typename" * 100 + " }")
+    assert refusal("{" + " __typename" * 101 + " }") == ("MAX_ALIASES_EXCEEDED", 100)
+
+
+def test_repetitions_count_over_the_whole_document():
+    repeated = 'issuer(slug: "a") {' + " slug" * 51 + " }"
+    inside = "fragment F on Issuer {" + " slug" * 50 + " }"
+    query = f"{{ {repeated} ...G }} fragment G on Query {{ viewer {{ login }} }}"
+    assert accepted(query)
+    query = query.replace(" slug }", " slug ...F }") + inside
+    assert refusal(query) == ("MAX_ALIASES_EXCEEDED", 100)
+
+
+def test_50_spreads_and_51():
+    def spreads(count: int) -> str:
+        return "{" + " ...F" * count + " } fragment F on Query { __typename }"
+
+    assert accepted(spreads(50))
+    assert refusal(spreads(51)) == ("MAX_FRAGMENTS_EXCEEDED", 50)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{ __typename%s }",
+        "{ ... on Query%s { __typename } }",
+        "{ ...F%s } fragment F on Query { __typename }",
+        "{ ...F } fragment F on Query%s { __typename }",
+        "query%s { __typename }",
+        "query ($n: Int%s) { issuers(first: $n) { totalCount } }",
+    ],
+)
+def test_10_directives_on_a_node_and_11(query: str):
+    def code(count: int) -> tuple[str, Any]:
+        # Unknown ones, as no known directive may be repeated.
+        with pytest.raises(Refused) as refused:
+            prepare(schema, query % (" @x" * count), None, {})
+        error = refused.value.errors[0]
+        return error.extensions["code"], error.extensions.get("maximum")
+
+    assert code(10) == ("GRAPHQL_VALIDATION_FAILED", None)
+    assert code(11) == ("GRAPHQL_VALIDATION_FAILED", 10)
+
+
+def test_2_000_tokens_and_2_001():
+    def tokens(count: int) -> str:
+        # Braces, the field, its parentheses, name and colon, brackets: 10 of them.
+        ids = '"" ' * (count - 12)
+        return f"{{ nodes(ids: [{ids}]) {{ id }} }}"
+
+    # The list is too long for its argument, which is found only on execution.
+    assert accepted(tokens(2_000))
+    assert refusal(tokens(2_001)) == ("MAX_TOKENS_EXCEEDED", 2_000)
+
+
+def test_2_000_comments_and_2_001():
+    assert accepted("#\n" * 2_000 + "{ __typename }")
+    assert refusal("#\n" * 2_001 + "{ __typename }") == ("MAX_TOKENS_EXCEEDED", 2_000)
+
+
+@pytest.mark.parametrize("argument", ["first", "last"])
+@pytest.mark.parametrize("size", [0, 1, 100])
+def test_pages_of_0_to_100(argument: str, size: int, world: World, partner: Ask):
+    answer = partner(
+        "query ($n: Int!, $slug: String!) {"
+        f" issuers({argument}: $n) {{ nodes {{ id }} }}"
+        f" issuer(slug: $slug) {{ articles({argument}: {size}) {{ nodes {{ id }} }} }}"
+        "}",
+        {"n": size, "slug": "lumen"},
+    )
+    assert len(answer.data["issuers"]["nodes"]) == min(size, 2)
+    assert len(answer.data["issuer"]["articles"]["nodes"]) == min(size, 1)
+
+
+@pytest.mark.parametrize("argument", ["first", "last"])
+@pytest.mark.parametrize("size", [-1, 101, -(2**31), 2**31 - 1])
+def test_refuses_other_pages(argument: str, size: int, world: World, partner: Ask):
+    answer = partner(f"{{ issuers({argument}: {size}) {{ nodes {{ id }} }} }}")
+    assert answer.body["data"] is None
+    [error] = answer.errors
+    assert error["path"] == ["issuers"]
+    assert error["message"] == f"`{argument}` is {size}; pass 0 to 100."
+    assert error["extensions"] == {
+        "code": "BAD_USER_INPUT",
+        "argument": argument,
+        "maximum": 100,
+        "requestId": answer.headers["X-Request-Id"],
+    }
+
+
+def test_100_ids_and_101(world: World, stranger: Ask):
+    query = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
+    wanted = f"Issuer|{world.listed.id}"
+    assert stranger(query, {"ids": [wanted] * 100}).data == {
+        "nodes": [{"id": wanted}] * 100
+    }
+    answer = stranger(query, {"ids": [wanted] * 101})
+    assert answer.code == "BAD_USER_INPUT"
+    assert answer.errors[0]["extensions"]["maximum"] == 100
+
+
+def test_10_introspections_and_11():
+    def introspections(count: int) -> str:
+        fields = "".join(f" a{n}: __type(name: 1) {{ kind }}" for n in range(count))
+        return f"{{{fields} }}".replace("name: 1", 'name: "Token"')
+
+    assert cost(introspections(10)) == 1_000
+    assert refusal(introspections(11)) == ("MAX_COST_EXCEEDED", 10)
+
+
+def test_an_introspection_answers_at_most_10_000_fields():
+    def wide(count: int) -> str:
+        aliases = "".join(f" a{number}: name" for number in range(count))
+        return f"{{ __schema {{ types {{ fields {{{aliases} }} }} }} }}"
+
+    count = sum(
+        len(type_.fields)
+        for type_ in schema.type_map.values()
+        if is_object_type(type_) or is_interface_type(type_)
+    )
+    fits = (10_000 - 1 - len(schema.type_map)) // count
+    assert accepted(wide(fits))
+    assert refusal(wide(fits + 1)) == ("MAX_COST_EXCEEDED", 10_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "query", "code"),
+    [
+        ("COST", 99, "{ issuers { nodes { id } } }", "MAX_COST_EXCEEDED"),
+        ("DEPTH", 1, '{ issuer(slug: "a") { slug } }', "MAX_DEPTH_EXCEEDED"),
+        ("ALIASES", 1, "{ a: __typename b: __typename }", "MAX_ALIASES_EXCEEDED"),
+        ("FRAGMENTS", 0, "{ ...F } fragment F on A { id }", "MAX_FRAGMENTS_EXCEEDED"),
+        ("TOKENS", 2, "{ __typename }", "MAX_TOKENS_EXCEEDED"),
+    ],
+)
+def test_every_limit_is_a_setting(
+    name: str, value: int, query: str, code: str, settings: Any
+):
+    setattr(settings, f"PARTNER_API_MAX_{name}", value)
+    # A space of its own, so that the text is not one that is remembered.
+    assert refusal(query + " " * 7) == (code, value)

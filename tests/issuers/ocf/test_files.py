@@ -1,0 +1,127 @@
+"""Folders, archives and files: which are read, which are refused."""
+
+import json
+import zipfile
+
+import pytest
+from django.core.management import CommandError
+
+from issuers.imports.ocf import reading
+from issuers.models import Issuer
+from issuers.register.models import LedgerTransaction
+from tests.issuers.ocf.packages import ROOT, files, issue, refused, run
+
+pytestmark = pytest.mark.django_db
+
+
+def zipped(folder, target, prefix="export/2024"):
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.iterdir()):
+            archive.write(file, f"{prefix}/{file.name}")
+        archive.writestr("__MACOSX/._Manifest.ocf.json", b"\0")
+    return target
+
+
+def test_the_same_package_as_a_zip_or_split_otherwise_changes_nothing(write, tmp_path):
+    second = issue("s2", "bob", "5")
+    folder = write(files(ROOT, second))
+    archive = zipped(folder, tmp_path / "nova.zip")
+    assert "2 entries and 0 prices" in run(archive)
+    assert run(folder).strip().endswith("nova-sas: 0 changes.")
+    package = files(ROOT)
+    package["More.ocf.json"] = {
+        "file_type": "OCF_TRANSACTIONS_FILE", "items": [second],
+    }  # fmt: skip
+    assert run(write(package)).strip().endswith("nova-sas: 0 changes.")
+    assert (Issuer.objects.count(), LedgerTransaction.objects.count()) == (1, 2)
+
+
+def test_files_that_are_not_read_are_named(write, tmp_path, capsys):
+    others = {"a.txt": "a", "deeds/b.pdf": "b", "c.json": "{}", ".hidden": "d"}
+    folder = write(files(ROOT) | others)
+    said = "3 files not read: their names do not end in .ocf.json (a.txt, c.json, "
+    assert said in run(folder, dry_run=True)
+    archive = tmp_path / "nova.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        for file in folder.rglob("*.*"):
+            made.write(file, file.relative_to(tmp_path))
+    assert "3 files not read: " in run(archive, dry_run=True)
+    package = files(ROOT) | others
+    package["Manifest.ocf.json"]["stock_plans_files"] = [{"filepath": "./c.json"}]
+    [line] = refused(write(package), capsys)
+    assert "stock_plans_files: names ./c.json; let its name, there and here" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rule"),
+    [
+        ("Bad.ocf.json", "{oops", "Bad.ocf.json: is not an OCF file"),
+        ("Bad.ocf.json", "[" * 100_000, "Bad.ocf.json: is not an OCF file"),
+        ("Bad.ocf.json", '{"file_type": "OCF_X", "items": [NaN]}', "Bad.ocf.json: is"),
+        ("Bad.ocf.json", "[]", "Bad.ocf.json: is not an OCF file: it holds no JSON"),
+        ("Bad.ocf.json", {"file_type": "X"}, "Bad.ocf.json: is not an OCF file: its"),
+        ("Bad.ocf.json", {"file_type": "OCF_X"}, "Bad.ocf.json: is not an OCF file"),
+        (
+            "Bad.ocf.json",
+            {"file_type": "OCF_X", "items": [3, {"id": "a\0"}, {"id": "b"}]},
+            "Bad.ocf.json, item 1: is no JSON object",
+        ),
+        (
+            "Bad.ocf.json",
+            {"file_type": "OCF_VALUATIONS_FILE", "items": [ROOT]},
+            "Bad.ocf.json, issue-s1: TX_STOCK_ISSUANCE stands in OCF_TRANSACTIONS_FILE",
+        ),
+        (
+            "Bad.ocf.json",
+            {"file_type": "OCF_TRANSACTIONS_FILE", "items": [ROOT | {"id": "ann"}]},
+            "ann: Bad.ocf.json has another object of this id",
+        ),
+        (
+            "Manifest.ocf.json",
+            files(stock_plans=1)["Manifest.ocf.json"]
+            | {"valuations_files": [{"filepath": "./V.ocf.json"}]},
+            "Manifest.ocf.json, valuations_files: names ./V.ocf.json, which the",
+        ),
+        ("Manifest.ocf.json", {"file_type": "OCF_X", "items": []}, "0 files have the"),
+        ("Two.ocf.json", {"file_type": "OCF_MANIFEST_FILE"}, "2 files have the"),
+        ("Manifest.ocf.json", {"file_type": "OCF_MANIFEST_FILE"}, "has no issuer"),
+        (
+            "Manifest.ocf.json",
+            files(country_of_formation="XX")["Manifest.ocf.json"],
+            "country_of_formation 'XX' is not an ISO 3166 alpha-2 code",
+        ),
+    ],
+)
+def test_a_wrong_file_is_named(write, capsys, name, content, rule):
+    lines = refused(write(files() | {name: content}), capsys)
+    assert any(rule in line for line in lines), lines
+
+
+def test_archives_that_can_not_be_read(tmp_path, write, capsys, monkeypatch):
+    broken = tmp_path / "broken.zip"
+    broken.write_bytes(b"PK no zip")
+    assert "can not be unpacked" in refused(broken, capsys)[0]
+    with pytest.raises(CommandError, match=r"none.zip can not be read: No such file"):
+        run(tmp_path / "none.zip")
+    twice = tmp_path / "twice.zip"
+    with zipfile.ZipFile(twice, "w") as archive:
+        archive.writestr("Manifest.ocf.json", json.dumps(files()["Manifest.ocf.json"]))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("Manifest.ocf.json", "{}")
+    assert "stands in the archive twice" in refused(twice, capsys)[0]
+    cut = tmp_path / "cut.zip"
+    cut.write_bytes(twice.read_bytes()[:300])
+    assert "can not be unpacked" in refused(cut, capsys)[0]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "holds no file whose name ends in .ocf.json" in refused(empty, capsys)[0]
+
+    folder = write(files(ROOT) | {"Bomb.ocf.json": " " * 3_000_000})
+    bomb = zipped(folder, tmp_path / "bomb.zip")
+    assert bomb.stat().st_size < 20_000
+    monkeypatch.setattr(reading, "MAX_BYTES", 1_000_000)
+    for path in (bomb, folder):
+        [line] = refused(path, capsys)
+        assert "has more than 1000000 bytes unpacked" in line
+    monkeypatch.setattr(reading, "MAX_FILES", 3)
+    assert "holds 5 files, at most 3 are read" in refused(bomb, capsys)[0]

@@ -1,0 +1,229 @@
+"""The whole acceptor, as its operator runs it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from accounts.models import ApiKey
+from issuers.models import IssuerGrant
+from marketdata.fix.client.client import Client, Refused
+from marketdata.fix.client.health import own_certificate
+from marketdata.fix.client.initiator import (
+    Initiator,
+    LoggedOut,
+    LogonRefused,
+    NoConnection,
+    tls_context,
+)
+from marketdata.models import FixSession
+from tests.marketdata.fix.acceptor_process import (
+    Acceptor,
+    database_url,
+    running_acceptor,
+)
+from tests.marketdata.fix.conftest import Market, new_certificate
+from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS, until
+
+Start = Callable[..., Acceptor]
+
+
+def logged_out(client: Initiator) -> str:
+    """Keep the session up until the acceptor ends it; why."""
+    with pytest.raises(LoggedOut) as end:
+        until(lambda: client.receive(0.1) and False)
+    return end.value.text
+
+
+def row_becomes(comp_id: str, **values: object) -> FixSession:
+    """The row of a session once it has these values, which takes some seconds."""
+    rows = FixSession.objects.filter(comp_id=comp_id)
+    until(rows.filter(**values).exists, lambda: rows.values(), pause=0.1)
+    return rows.get()
+
+
+def symbols(client: Client) -> list[str]:
+    return [each.symbol for each in client.instruments()]
+
+
+def test_looks_after_sessions_and_ends_in_good_order(
+    acceptor: Acceptor, market: Market
+):
+    first, second = market.members
+    IssuerGrant.objects.create(partner=second.partner, issuer=market.hidden.issuer)
+    before = timezone.now()
+    with acceptor.client(0) as revoked, acceptor.client(1) as other:
+        assert symbols(revoked) == ["LUM", "ORB"]
+        assert symbols(other) == ["HID", "LUM", "ORB"]
+        connected = row_becomes(first.comp_id, connected_since__isnull=False)
+        assert before <= connected.connected_since <= timezone.now()
+        assert connected.last_heartbeat_at >= connected.connected_since
+
+        IssuerGrant.objects.all().delete()
+        until(lambda: symbols(other) == ["LUM", "ORB"], pause=0.2)
+        with pytest.raises(Refused, match="Unknown symbol") as refused:
+            other.snapshots(["HID"])
+        assert refused.value.answer.get(281) == "0"
+
+        ApiKey.objects.get(partner=first.partner).revoke(timezone.now())
+        assert "no longer live: revoked" in logged_out(revoked)
+        assert symbols(other) == ["LUM", "ORB"]
+        with pytest.raises(LogonRefused, match=r"Password\(554\) is not a live API"):
+            revoked.logon()
+
+        FixSession.objects.get(comp_id=second.comp_id).switch(False)
+        assert "switched off" in logged_out(other)
+    ended = row_becomes(first.comp_id, connected_since=None)
+    assert "no longer live" in ended.last_logout_reason
+    assert ended.messages_sent >= 1
+
+    FixSession.objects.get(comp_id=second.comp_id).switch(True)
+    with acceptor.client(1) as last:
+        acceptor.process.send_signal(signal.SIGTERM)
+        assert "going down" in logged_out(last)
+    assert acceptor.process.wait(PATIENCE_SECONDS) == 0
+    assert (
+        "going down"
+        in row_becomes(second.comp_id, connected_since=None).last_logout_reason
+    )
+    log = acceptor.log.read_text()
+    assert f"{first.comp_id} (member_1) logs on from 127.0.0.1" in log
+    assert "Traceback" not in log
+    for member in market.members:
+        assert member.key.rpartition("_")[2] not in log
+
+
+def test_a_killed_acceptor_leaves_nobody_connected(market: Market, tmp_path: Path):
+    members = market.members
+    with running_acceptor(tmp_path / "first.log", members) as first:
+        client = first.client()
+        client.logon()
+        row_becomes(members[0].comp_id, connected_since__isnull=False)
+        first.process.kill()
+        first.process.wait()
+        client.close()
+    assert FixSession.objects.filter(connected_since__isnull=False).count() == 1
+    with running_acceptor(tmp_path / "second.log", members) as second:
+        assert row_becomes(members[1].comp_id, connected_since=None)
+        assert (
+            FixSession.objects.get(comp_id=members[0].comp_id).connected_since is None
+        )
+        second.process.send_signal(signal.SIGINT)
+        assert second.process.wait(PATIENCE_SECONDS) == 0
+
+
+def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments],
+        cwd=settings.BASE_DIR,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROGRAM_SECONDS,
+    )
+
+
+def test_serves_tls_checks_its_own_health_and_renews_its_certificate(
+    start_acceptor: Start,
+    market: Market,
+    certificate: tuple[Path, Path],
+):
+    chain, key = map(str, certificate)
+    tls = {"FIX_TLS_CERTIFICATE": chain, "FIX_TLS_KEY": key}
+    acceptor = start_acceptor(own_certificate(chain), **tls)
+    member = market.members[0]
+    with acceptor.client(host="localhost", tls=tls_context(chain)) as client:
+        assert symbols(client) == ["LUM", "ORB"]
+    check = ["run_fix_acceptor", "--check", f"--comp-id={member.comp_id}"]
+    port = {"FIX_PORT": str(acceptor.port)}
+    sound = manage(*check, FIX_KEY=member.key, **port, **tls)
+    assert (sound.returncode, sound.stderr) == (0, "")
+    assert sound.stdout == (
+        f"{member.comp_id} has logged on to 127.0.0.1:{acceptor.port}, and out.\n"
+    )
+    for environment, why in (
+        (port | tls | {"FIX_KEY": f"{member.key}x"}, "is not a live API key"),
+        (port | {"FIX_KEY": member.key}, "It may expect TLS"),
+        ({"FIX_KEY": ""}, "put it into FIX_KEY"),
+    ):
+        unsound = manage(*check, **environment)
+        assert unsound.returncode == 1
+        assert why in unsound.stderr
+        assert unsound.stderr.count("\n") == 1
+
+    with acceptor.client(1) as live:
+        certificate[0].write_text("half of a certificate")
+        acceptor.process.send_signal(signal.SIGHUP)
+        wait_for_line(acceptor, "the old one stays in use")
+        new_certificate(certificate[0].parent)
+        acceptor.process.send_signal(signal.SIGHUP)
+        wait_for_line(acceptor, "certificate.pem was read anew")
+        with acceptor.client(tls=own_certificate(chain)) as client:
+            assert symbols(client) == symbols(live)
+        with pytest.raises(NoConnection):
+            acceptor.client().logon()
+
+
+def wait_for_line(acceptor: Acceptor, part: str) -> None:
+    until(lambda: part in acceptor.log.read_text(), acceptor.log.read_text)
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"FIX_HOST": "192.0.2.1"}, "192.0.2.1 port 9878 can not be used: Cannot assi"),
+        (
+            {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/nothing"},
+            "The database does not serve: .* Check that DATABASE_URL answers",
+        ),
+    ],
+)
+@pytest.mark.django_db
+def test_says_in_one_line_why_it_does_not_start(environment: dict[str, str], told: str):
+    at = {"DATABASE_URL": database_url()} | environment
+    ended = manage("run_fix_acceptor", "--skip-checks", **at)
+    assert ended.returncode == 1
+    [line] = ended.stderr.splitlines()
+    assert re.search(told, line), line
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        (("", "key.pem"), "Only one of FIX_TLS_CERTIFICATE and FIX_TLS_KEY is set"),
+        (("no.pem", "no.pem"), "FIX_TLS_KEY=no.pem: .*No such file.* two PEM files"),
+    ],
+)
+def test_refuses_files_that_make_no_tls(
+    settings: Any, named: tuple[str, str], told: str
+):
+    settings.FIX_TLS_CERTIFICATE, settings.FIX_TLS_KEY = named
+    with pytest.raises(CommandError, match=told):
+        call_command("run_fix_acceptor")
+
+
+def test_web_workers_know_nothing_of_quickfix():
+    asked = (
+        "import sys, partnerapi.wsgi, django.urls;"
+        "django.urls.get_resolver().url_patterns;"
+        "print('quickfix' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        cwd=settings.BASE_DIR,
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "partnerapi.settings"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "False\n"

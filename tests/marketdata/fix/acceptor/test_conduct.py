@@ -1,0 +1,130 @@
+"""What FIX 4.4 demands of an acceptor and partners seldom do."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from marketdata.fix.client.client import Client
+from marketdata.fix.client.initiator import ANSWER_SECONDS, LoggedOut
+from marketdata.fix.protocol.rules import PROBE_BYTES
+from marketdata.fix.protocol.wire import utc_timestamp
+from tests.marketdata.fix.conftest import Market
+from tests.marketdata.fix.engines import Bench, running_engine
+
+NEVER = 0.5
+
+
+@pytest.fixture
+def bench(market: Market) -> Iterator[Bench]:
+    with running_engine() as bench:
+        yield bench
+
+
+def order(number: int) -> list[tuple[int, object]]:
+    at = utc_timestamp(datetime.now(UTC))
+    return [(11, f"o{number}"), (55, "LUM"), (54, 1), (60, at), (38, 1), (40, 1)]
+
+
+def read(client: Client):
+    """The next message of any kind."""
+    return client.read(client.last_in + ANSWER_SECONDS)
+
+
+def test_ignores_what_is_sent_again_and_was_seen(bench: Bench):
+    with bench.client() as client:
+        client.send("D", *order(1))
+        assert (client.receive().type, client.sent) == ("j", 2)
+        client.send("D", (97, "Y"), *order(1))
+        client.send("D", (97, "Y"), *order(2))
+        assert client.receive().get(45) == "4"
+
+        request = client.subscribe(["LUM"])
+        assert client.receive().type == "W"
+        # Its end has the same id and is another message.
+        client.unsubscribe(request)
+        books = [(267, 1), (269, 0), (146, 1), (55, "LUM")]
+        client.send(
+            "V", (97, "Y"), (262, request), (263, 1), (264, 0), (265, 1), *books
+        )
+        assert client.receive(NEVER) is None
+
+
+def test_starts_the_numbers_anew_within_a_session(bench: Bench):
+    with bench.client() as client:
+        client.snapshots(["LUM"])
+        client.sent = 0
+        client.send("A", (98, 0), (108, 30), (141, "Y"))
+        logon = read(client)
+        assert (logon.type, logon.sequence, logon.get(141)) == ("A", 1, "Y")
+        client.expected = 2
+        # What was subscribed stands.
+        client.send("V", (262, "BOOK1"), (263, 2), (264, 0), (267, 1), (269, 0),
+                    (146, 1), (55, "LUM"))  # fmt: skip
+        assert [one.symbol for one in client.instruments()] == ["LUM", "ORB"]
+
+
+def test_ends_a_session_that_logs_on_to_change_its_terms(bench: Bench):
+    client = bench.client()
+    client.logon()
+    client.send("A", (98, 0), (108, 0), (141, "Y"))
+    with pytest.raises(LoggedOut, match="this session is logged on already"):
+        client.receive()
+
+
+def test_rejects_types_that_no_partner_sends(bench: Bench):
+    with bench.client() as client:
+        client.send("8", (37, 1), (17, 1), (150, 0), (39, 0), (55, "LUM"), (54, 1),
+                    (151, 1), (14, 0), (6, 0))  # fmt: skip
+        answer = client.receive()
+        assert [answer.get(tag) for tag in (35, 372, 380)] == ["j", "8", "3"]
+        assert answer.get(58) == "Unsupported Message Type"
+
+
+@pytest.mark.parametrize("minutes", [-3, 3])
+def test_ends_a_session_whose_clock_goes_astray(bench, monkeypatch, minutes):
+    with bench.client() as client:
+        astray = utc_timestamp(datetime.now(UTC) + timedelta(minutes=minutes))
+        monkeypatch.setattr(
+            "marketdata.fix.client.initiator.utc_timestamp", lambda at: astray
+        )
+        client.send("0")
+        reject = client.receive()
+        assert [reject.get(tag) for tag in (35, 45, 373)] == ["3", "2", "10"]
+        with pytest.raises(LoggedOut):
+            client.receive()
+
+
+def test_a_gap_that_swallows_a_test_request_ends_nobody(bench: Bench, monkeypatch):
+    monkeypatch.setattr("marketdata.fix.acceptor.window.CREDIT_SECONDS", 1.0)
+    with bench.client() as client:
+        client.instruments()
+        live = bench.sessions.live[client.sender]
+        live.window.sent += PROBE_BYTES
+        live.wake.set()
+        # As if it had been lost: what follows it shows the gap.
+        assert read(client).type == "1"
+        client.send("1", (112, "gap"))
+        for _ in range(3):
+            client.receive(0.5)
+        assert (client.gaps, live.logout_reason) == (1, "")
+
+
+def test_a_test_request_lost_before_numbers_start_anew_ends_nobody(
+    bench: Bench, monkeypatch
+):
+    monkeypatch.setattr("marketdata.fix.acceptor.window.CREDIT_SECONDS", 1.0)
+    with bench.client() as client:
+        client.instruments()
+        live = bench.sessions.live[client.sender]
+        live.window.sent += PROBE_BYTES
+        live.wake.set()
+        # As if it had been lost: no gap will ever show it.
+        assert read(client).type == "1"
+        client.sent = 0
+        client.send("A", (98, 0), (108, 30), (141, "Y"))
+        assert read(client).type == "A"
+        client.expected = 2
+        for _ in range(3):
+            client.receive(0.5)
+        assert live.logout_reason == ""

@@ -1,0 +1,469 @@
+"""The engine on loopback, with sessions over sockets."""
+
+import time
+from collections.abc import Iterator
+from threading import Event, Thread
+
+import pytest
+
+from issuers.models import Token
+from marketdata.fix.acceptor import sessions
+from marketdata.fix.client.initiator import LoggedOut, LogonRefused
+from marketdata.fix.protocol.rules import INTERNAL_ERROR, LOGON_REFUSED
+from tests.marketdata.fix.conftest import Market
+from tests.marketdata.fix.engines import (
+    Bench,
+    body_of,
+    caller,
+    logged_on,
+    market_data_request,
+    new_book,
+    running_engine,
+)
+from tests.marketdata.fix.market import ladder_of, moving
+from tests.waiting import PATIENCE_SECONDS, until
+
+QUIET_SECONDS = 0.3
+
+
+@pytest.fixture(scope="module")
+def module_bench() -> Iterator[Bench]:
+    books = [new_book("LUM", "FR0000120271"), new_book("ORB")]
+    with running_engine([*books, new_book("HID", is_public=False)]) as bench:
+        yield bench
+
+
+@pytest.fixture
+def bench(module_bench: Bench) -> Bench:
+    """An engine whose sessions of other tests have ended."""
+    until(lambda: not module_bench.sessions.live)
+    return module_bench
+
+
+def book_of(bench, symbol):
+    return next(one for one in bench.feed.books.values() if one.symbol == symbol)
+
+
+def leads_to(client, tokens):
+    """Take what comes until the client's books are where the logs are, and stay."""
+    ladders = {token.symbol: ladder_of(token) for token in tokens}
+
+    def is_there() -> bool:
+        return all(client.books[name].ladder() == ladders[name] for name in ladders)
+
+    until(lambda: client.receive(0.05) is None and is_there())
+    while client.receive(QUIET_SECONDS):
+        pass
+    assert is_there()
+
+
+def until_logout(client):
+    """What comes before the engine's Logout, and its reason."""
+    messages = []
+    try:
+        while message := client.receive():
+            messages.append(message)
+    except LoggedOut as ended:
+        return messages, ended.text
+    raise AssertionError("no Logout came")
+
+
+def test_leads_books_to_where_a_real_log_is(market: Market):
+    with running_engine() as bench, bench.client() as client:
+        with moving(market.listed, market.unnumbered):
+            client.subscribe(["LUM", "ORB"], trades=True)
+            for _ in range(12):
+                assert client.receive(PATIENCE_SECONDS)
+        leads_to(client, [market.listed, market.unnumbered])
+        assert client.gaps == 0
+
+
+def test_sends_a_snapshot_then_what_changed(bench):
+    book = new_book("ONE")
+    bench.feed.books[book.token_id] = book
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("R1", "ONE"))
+        assert body_of(client.receive()) == (
+            f"35=W|262=R1|55=ONE|48={book.token_id}|22=8|268=2|"
+            "269=0|270=10.00|15=EUR|271=100|290=1|"
+            "269=1|270=10.10|15=EUR|271=100|290=1"
+        )
+        bench.change(book, [(0, 1000, 0), (0, 999, 5)], [(1, 1010, 7)])
+        assert body_of(client.receive()) == (
+            "35=X|262=R1|268=3|279=2|269=0|55=ONE|270=10.00|"
+            "279=0|269=0|55=ONE|270=9.99|15=EUR|271=5|"
+            "279=1|269=1|55=ONE|270=10.10|15=EUR|271=7"
+        )
+
+
+def test_a_message_that_undoes_another_sends_nothing(bench):
+    book = book_of(bench, "LUM")
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("R1", "LUM"))
+        assert client.receive().type == "W"
+        bench.change(book, [(0, 900, 5)], [(0, 900, 0)])
+        assert client.receive(QUIET_SECONDS) is None
+
+
+def test_levels_that_leave_the_depth_are_deleted_and_come_back_as_new(bench):
+    book = new_book("TWO")
+    bench.feed.books[book.token_id] = book
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("R1", "TWO", entry_types="0", t264=1))
+        assert client.receive().get(268) == "1"
+        bench.change(book, [(0, 1001, 5)])
+        assert body_of(client.receive()) == (
+            "35=X|262=R1|268=2|279=2|269=0|55=TWO|270=10.00|"
+            "279=0|269=0|55=TWO|270=10.01|15=EUR|271=5"
+        )
+        bench.change(book, [(0, 1001, 0)])
+        assert body_of(client.receive()) == (
+            "35=X|262=R1|268=2|279=2|269=0|55=TWO|270=10.01|"
+            "279=0|269=0|55=TWO|270=10.00|15=EUR|271=100"
+        )
+
+
+def test_one_update_in_an_interval(bench, settings):
+    book = book_of(bench, "LUM")
+    with bench.client() as client:
+        client.snapshots(["LUM"])
+        began = time.monotonic()
+        for n in range(50):
+            bench.change(book, [(0, 990, 1 + n)])
+            time.sleep(0.01)
+        took = time.monotonic() - began
+        while client.receive(QUIET_SECONDS):
+            pass
+        # The snapshot counts, and what comes at either end.
+        most = took * 1000 / settings.FIX_CONFLATION_MS + 3
+        assert 3 <= client.books["LUM"].updates <= most
+        bench.change(book, [(0, 990, 0)])
+
+
+def test_trades_are_never_conflated(bench):
+    book = book_of(bench, "LUM")
+    before = book.last_trade
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("R1", "LUM", entry_types="2"))
+        assert client.receive().get(268) == "0"
+        bench.trade(book, 450)
+        sizes, numbers = [], []
+        while len(numbers) < 450:
+            entries = client.receive(PATIENCE_SECONDS).group(268)
+            sizes.append(len(entries))
+            numbers += [int(entry[278]) for entry in entries]
+        assert client.receive(QUIET_SECONDS) is None
+        assert sizes == [200, 200, 50]
+        assert numbers == list(range(before + 1, before + 451))
+
+
+def test_a_single_snapshot_leaves_no_subscription(bench):
+    book = book_of(bench, "LUM")
+    with bench.initiator() as client:
+        for _ in range(2):
+            client.send("V", *market_data_request("R1", "LUM", t263=0, t265=None))
+            assert client.receive().type == "W"
+        bench.change(book, [(0, 1000, 101)])
+        assert client.receive(QUIET_SECONDS) is None
+        client.send("V", *market_data_request("R1", "LUM", t263=2))
+        assert body_of(client.receive()).startswith("35=Y|262=R1|281=4|58=")
+        bench.change(book, [(0, 1000, 100)])
+
+
+def test_a_full_refresh_is_a_snapshot_on_every_change(bench):
+    book = book_of(bench, "LUM")
+    with bench.initiator() as client:
+        fields = market_data_request("R1", "LUM", entry_types="02", t265=0)
+        client.send("V", *fields)
+        assert client.receive().get(271) == "100"
+        bench.change(book, [(0, 1000, 7)])
+        message = client.receive()
+        assert (message.type, message.get(271)) == ("W", "7")
+        bench.change(book, [(0, 1000, 100)])
+        assert client.receive().type == "W"
+        bench.trade(book, 1)
+        assert client.receive().get(279) == "0"
+
+
+def test_an_unsubscription_ends_a_request(bench):
+    book = book_of(bench, "LUM")
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("R1", "LUM", "ORB"))
+        assert {client.receive().get(55), client.receive().get(55)} == {"LUM", "ORB"}
+        client.send("V", *market_data_request("R1", "LUM", t263=2))
+        until(lambda: bench.conflation.watched == {})
+        bench.change(book, [(0, 995, 1)])
+        assert client.receive(QUIET_SECONDS) is None
+        bench.change(book, [(0, 995, 0)])
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        (market_data_request("R2", "NIX"), "0"),
+        (market_data_request("R2", "LUM", "HID"), "0"),
+        (market_data_request("R1", "ORB"), "1"),
+        (market_data_request("R2", *(f"T{n}" for n in range(51))), "2"),
+        (market_data_request("R2", "ORB", t263=2), "4"),
+        (market_data_request("R2", "ORB", t264=51), "5"),
+        (market_data_request("R2", "ORB", t265=None), "6"),
+        (market_data_request("R2", "ORB", t266="N"), "7"),
+        (market_data_request("R2", "ORB", entry_types="4"), "8"),
+    ],
+)
+def test_a_request_against_the_rules_holds_in_no_part(bench, fields, reason):
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("R1", "LUM"))
+        assert client.receive().type == "W"
+        client.send("V", *fields)
+        message = client.receive()
+        assert (message.type, message.get(281)) == ("Y", reason)
+        assert message.get(262) == dict(fields)[262]
+        (session,) = bench.sessions.live.values()
+        assert list(session.subscriptions.by_request) == ["R1"]
+
+
+def test_a_hidden_book_is_for_who_has_a_grant_at_that_moment(bench):
+    hidden = book_of(bench, "HID")
+    with bench.initiator(granted=[hidden.issuer_id]) as client:
+        client.send("V", *market_data_request("R1", "HID"))
+        assert client.receive().type == "W"
+        (session,) = bench.sessions.live.values()
+        session.admission.caller = caller()
+        client.send("V", *market_data_request("R2", "HID"))
+        assert client.receive().get(281) == "0"
+
+
+def test_a_renamed_token_leaves_no_book_under_its_old_symbol(market: Market):
+    with running_engine() as bench, bench.client() as client:
+        client.snapshots(["LUM", "ORB"])
+        Token.objects.filter(pk=market.listed.pk).update(symbol="LUMEN")
+        assert body_of(client.receive()) == (
+            "35=W|262=BOOK1|55=LUM|48=FR0000120271|22=4|268=0"
+        )
+        renamed = client.receive()
+        assert [renamed.get(tag) for tag in (35, 262, 55)] == ["W", "BOOK1", "LUMEN"]
+        with moving(market.listed, market.unnumbered):
+            for _ in range(5):
+                assert client.receive(PATIENCE_SECONDS)
+        market.listed.refresh_from_db()
+        leads_to(client, [market.listed, market.unnumbered])
+        assert client.books.keys() == {"LUM", "LUMEN", "ORB"}
+        assert client.books["LUM"].ladder() == ((), ())
+        client.send("x", (320, "Q"), (559, 4))
+        while (message := client.receive()).type != "y":
+            assert message.get(268) == "0"
+        assert {"55=HID"}.isdisjoint(body_of(message).split("|"))
+
+
+def test_a_book_that_is_hidden_meanwhile_becomes_empty_and_ends(bench):
+    hidden = book_of(bench, "HID")
+    with bench.initiator(granted=[hidden.issuer_id]) as client:
+        client.send("V", *market_data_request("R1", "HID", "LUM", entry_types="012"))
+        assert {client.receive().get(268), client.receive().get(268)} == {"2"}
+        (session,) = bench.sessions.live.values()
+        session.admission.caller = caller()
+        bench.change(hidden, [(0, 1001, 5)])
+        bench.trade(hidden, 1)
+        identity = f"55=HID|48={hidden.token_id}|22=8"
+        assert body_of(client.receive()) == f"35=W|262=R1|{identity}|268=0"
+        bench.change(hidden, [(0, 1001, 0)])
+        assert client.receive(QUIET_SECONDS) is None
+        # What else the request asked for goes on.
+        book = book_of(bench, "LUM")
+        bench.change(book, [(0, 980, 5)])
+        assert client.receive().get(55) == "LUM"
+        bench.change(book, [(0, 980, 0)])
+
+
+@pytest.mark.parametrize("update_type", [0, 1])
+def test_what_changes_with_an_identity_is_sent_under_the_new_one(bench, update_type):
+    book = book_of(bench, "LUM")
+    facts = book.facts
+    request = market_data_request("R1", "LUM", entry_types="02", t265=update_type)
+    levels = "268=1|269=0|270=10.00|15=EUR|271=100|290=1"
+    with bench.initiator() as client:
+        client.send("V", *request)
+        identity = "55=LUM|48=FR0000120271|22=4"
+        assert body_of(client.receive()) == f"35=W|262=R1|{identity}|{levels}"
+        for symbol, isin in (("LUX", "FR0000120271"), ("LUX", None)):
+            book.describe(symbol, isin, *facts[2:])
+            bench.trade(book, 1)
+            assert body_of(client.receive()) == f"35=W|262=R1|{identity}|268=0"
+            code = f"48={isin}|22=4" if isin else f"48={book.token_id}|22=8"
+            identity = f"55=LUX|{code}"
+            assert body_of(client.receive()) == f"35=W|262=R1|{identity}|{levels}"
+            [trade] = client.receive().group(268)
+            assert (trade[55], trade[278]) == ("LUX", str(book.last_trade))
+        book.describe(*facts)
+        bench.changed(book)
+        assert body_of(client.receive()) == f"35=W|262=R1|{identity}|268=0"
+        assert client.receive().get(55) == "LUM"
+        assert client.receive(QUIET_SECONDS) is None
+
+
+def test_lists_instruments(bench):
+    lumen = "55=LUM|48=FR0000120271|22=4|460=5|107=LUM shares|15=EUR|561=1|562=1"
+    with bench.initiator() as client:
+        client.send(
+            "x", (320, "Q1"), (559, 0), (55, "[N/A]"), (48, "FR0000120271"), (22, 4)
+        )
+        message = client.receive()
+        head = f"35=y|320=Q1|322={message.get(322)}"
+        assert body_of(message) == f"{head}|560=0|393=1|893=Y|146=1|{lumen}"
+        client.send("x", (320, "Q2"), (559, 0), (55, "NIX"))
+        assert client.receive().get(560) == "2"
+        client.send("x", (320, "Q3"), (559, 3))
+        assert client.receive().get(560) == "1"
+
+
+ORDER = [(11, "o1"), (55, "LUM"), (54, 1), (60, "20261120-10:00:00"), (40, 1), (38, 1)]
+
+
+def test_an_order_is_refused_for_what_it_is(bench):
+    with bench.initiator() as client:
+        client.send("D", *ORDER)
+        assert body_of(client.receive()) == (
+            "35=j|45=2|372=D|379=o1|380=3|"
+            "58=read-only market data session: this message type is not supported"
+        )
+
+
+@pytest.mark.parametrize(
+    ("message_type", "fields", "answer"),
+    [
+        ("ZZ", [(58, "what is this")], {372: "ZZ", 373: "11"}),
+        ("V", [(262, "R1")], {372: "V", 373: "1"}),
+        ("V", market_data_request("x" * 37, "LUM"), {371: "262", 373: "5"}),
+        ("V", market_data_request("R1", "LUM", t263=7), {371: "263", 373: "5"}),
+        ("V", market_data_request("R1", "LUM", t83=1), {371: "83", 373: "2"}),
+    ],
+)
+def test_what_breaks_fix_is_rejected(bench, message_type, fields, answer):
+    with bench.initiator() as client:
+        client.send(message_type, *fields)
+        message = client.receive()
+        assert message.type == "3"
+        assert {tag: message.get(tag) for tag in answer} == answer
+
+
+def test_a_gap_is_filled_not_sent_again(bench):
+    with bench.client() as client:
+        client.snapshots(["LUM"])
+        client.expected -= 1
+        client.send("2", (7, 1), (16, 0))
+        until(lambda: client.receive(0.05) is None and client.gaps == 1)
+
+
+def test_a_ticket_is_good_once_and_for_its_comp_id(bench):
+    client = bench.initiator()
+    stranger = bench.initiator(1, key=bench.admit(2).ticket)
+    with client:
+        pass
+    until(lambda: not bench.sessions.live)
+    for refused in (client, stranger, bench.initiator(key="nothing")):
+        with pytest.raises(LogonRefused) as refusal:
+            refused.logon()
+        assert refusal.value.text.endswith(LOGON_REFUSED)
+
+
+def test_an_ended_session_is_told_why_and_may_come_back(bench):
+    client = bench.initiator()
+    with logged_on(client, bench):
+        bench.sessions.end(client.sender, "The key was revoked.")
+        assert until_logout(client) == ([], "The key was revoked.")
+    until(lambda: not bench.sessions.live)
+    status = bench.sessions.status()[client.sender]
+    assert status.connected_since is None
+    assert status.last_logout_reason == "The key was revoked."
+    bench.sessions.end(client.sender, "Nobody is there.")
+    with bench.client() as again:
+        again.snapshots(["LUM"])
+
+
+def test_nobody_comes_while_the_thread_of_the_session_before_runs(bench, monkeypatch):
+    monkeypatch.setattr(sessions, "LEAVE_SECONDS", 0.05)
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        pass
+    until(lambda: not bench.sessions.live)
+    sent = Event()
+    session.thread.join()
+    session.thread = Thread(target=sent.wait)
+    session.thread.start()
+    for _ in range(2):
+        assert not bench.sessions.admit(client.sender, bench.admit().ticket)
+    sent.set()
+    session.thread.join()
+    assert bench.sessions.admit(client.sender, bench.admit().ticket)
+
+
+def test_who_sends_too_much_is_logged_out(bench, settings):
+    # What it is allowed anew while it sends is less than what it sends.
+    settings.FIX_MESSAGES_PER_SECOND = 1
+    client = bench.initiator()
+    client.logon()
+    for n in range(60):
+        client.send("x", (320, f"Q{n}"), (559, 0), (55, "NIX"))
+    answers, reason = until_logout(client)
+    assert reason.startswith("more than 1 messages a second")
+    assert len(answers) <= 52
+
+
+def test_rejected_messages_count_too(bench, settings):
+    # What it is allowed anew while it sends is less than what it sends.
+    settings.FIX_MESSAGES_PER_SECOND = 1
+    client = bench.initiator()
+    client.logon()
+    for _ in range(60):
+        client.send("ZZ", (58, "noise"))
+    answers, reason = until_logout(client)
+    assert reason.startswith("more than 1 messages a second")
+    assert {answer.type for answer in answers} == {"3"}
+
+
+def test_status_tells_how_a_session_fares(bench):
+    client = bench.initiator()
+    before = bench.sessions.status()[client.sender].messages_sent
+    with logged_on(client, bench):
+        client.send("V", *market_data_request("R1", "LUM"))
+        client.receive()
+        status = bench.sessions.status()[client.sender]
+        assert status.connected_since <= status.last_heartbeat_at
+        assert status.messages_sent == before + 1
+        # Text(58) goes into a table, which takes no NUL.
+        client.logout("good\0 night")
+    until(lambda: not bench.sessions.live)
+    reason = "logged out by the partner: good? night"
+    assert bench.sessions.status()[client.sender] == (None, None, before + 1, reason)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_session_whose_thread_fails_is_ended(bench):
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        # What no code here does: a message that has no first field.
+        session.answer("Y", [""])
+        assert until_logout(client) == ([], INTERNAL_ERROR)
+        # Its exception is this test's, and no later one's.
+        session.thread.join()
+
+
+def test_a_lost_connection_frees_its_comp_id(bench):
+    client = bench.client()
+    with logged_on(client, bench):
+        client.snapshots(["LUM"])
+    until(lambda: not bench.sessions.live)
+    reason = bench.sessions.status()[client.sender].last_logout_reason
+    assert reason == "the connection was lost"
+    assert bench.conflation.watched == {}
+    with bench.client() as again:
+        again.snapshots(["LUM"])
+
+
+def test_an_engine_that_stops_says_goodbye():
+    with running_engine([new_book("LUM")]) as bench:
+        client = bench.initiator()
+        client.logon()
+        until(lambda: bench.sessions.live)
+    assert until_logout(client) == ([], "The test is over.")

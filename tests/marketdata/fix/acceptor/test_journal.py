@@ -1,0 +1,67 @@
+"""What the FIX engine logs: no secret, and no message above DEBUG."""
+
+import logging
+
+import pytest
+
+# First: it undoes what importing QuickFIX does to SIGINT.
+from marketdata.fix.protocol.wire import masked
+from tests.marketdata.fix.engines import logged_on, new_book, running_engine
+from tests.waiting import until
+
+from marketdata.fix.acceptor.quickfix.journal import Journal  # isort: skip
+
+KEY = "service-apikey_acme_s3cret"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"35=A|553=acme|554={KEY}|10=000|", "35=A|553=acme|554=***"),
+        ("35=A|925=new|58=x|", "35=A|925=***"),
+        ("35=A|95=7|96=a|58=b|10=000|", "35=A|95=7|96=***"),
+        ("35=A|98=0554=s3cret|10=000|", "35=A|98=0554=***"),
+        (f"35=A|553={KEY}|10=000|", "35=A|553=service-apikey_***"),
+        (
+            f"35=A|5?4=servic?-apikey_a_{'x7Q' * 16}|10=0|",
+            "35=A|5?4=servic?-apikey_a_***",
+        ),
+        ("35=0|34=2|", "35=0|34=2|"),
+        ("35=1|112=a\nb\udce9|", "35=1|112=a?b?|"),
+    ],
+)
+def test_nothing_that_follows_a_secret_is_shown(text, shown):
+    assert masked(text.replace("|", "\x01")) == shown
+
+
+def test_an_event_that_quotes_a_message_is_cut(caplog):
+    caplog.set_level(logging.INFO)
+    Journal("P1").onEvent(f"No session for: 8=FIX.4.4\x019=5\x0135=A\x01554={KEY}\x01")
+    assert caplog.messages == ["P1: No session for: "]
+
+
+def test_a_session_leaves_no_ticket_and_no_message_in_the_log(caplog):
+    caplog.set_level(logging.DEBUG)
+    with running_engine([new_book("LUM")]) as bench:
+        client = bench.client()
+        with logged_on(client, bench):
+            client.snapshots(["LUM"])
+            client.logout()
+        until(lambda: not bench.sessions.live)
+    assert client.key not in caplog.text
+    assert f"{client.sender} < 8=FIX.4.4|" in caplog.text
+    said = [one.message for one in caplog.records if one.levelno >= logging.INFO]
+    assert said == [
+        f"{client.sender} is logged on",
+        f"{client.sender} is gone: logged out by the partner",
+    ]
+
+
+def test_why_the_engine_refuses_something_is_said(caplog):
+    caplog.set_level(logging.INFO)
+    with running_engine([new_book("LUM")]) as bench:
+        client = bench.initiator()
+        with logged_on(client, bench):
+            client.send("ZZ", (58, "noise"))
+            assert client.receive().type == "3"
+    assert f"{client.sender}: Message 2 Rejected: Invalid MsgType" in caplog.messages

@@ -1,0 +1,508 @@
+"""The listener before the FIX engine: what passes, what is refused, what is cut."""
+
+import gc
+import logging
+import os
+import socket
+import ssl
+import threading
+import time
+from asyncio.sslproto import SSLProtocol
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+
+import pytest
+from django.db import connection, transaction
+
+from accounts.models import ApiKey
+from marketdata.fix.acceptor import listener as listeners
+from marketdata.fix.acceptor import proxy
+from marketdata.fix.acceptor.listener import Listener
+from marketdata.fix.acceptor.logon import (
+    CREDENTIALS_REFUSED,
+    TOO_MANY_FAILURES,
+    Admissions,
+)
+from marketdata.fix.acceptor.sockets import source, tls_context
+from marketdata.fix.protocol import wire
+from partnerapi.core import sparing_log
+from tests.marketdata.fix.peers import Echo, Partner, echo, logon
+from tests.waiting import PATIENCE_SECONDS, until
+
+
+@pytest.fixture
+def engine() -> Iterator[Echo]:
+    with echo() as server:
+        yield server
+
+
+Start = Callable[..., Listener]
+MOST_PASSED_BY = 100
+
+
+@pytest.fixture
+def start(engine: Echo, any_port: None, caplog) -> Iterator[Start]:
+    caplog.set_level(logging.INFO, "marketdata")
+    with ExitStack() as started:
+
+        def start(context: ssl.SSLContext | None = None) -> Listener:
+            listener = Listener(Admissions(), engine.port, context)
+            listener.listen()
+            listener.start()
+            started.callback(listener.stop)
+            return listener
+
+        yield start
+
+
+def ping(partner: Partner, number: int = 2) -> None:
+    sent = wire.encode([(35, 1), (34, number), (112, "x" * 50)])
+    partner.send(sent)
+    assert partner.receive().raw == sent
+
+
+def test_an_admitted_logon_reaches_the_engine_without_the_key(
+    start, engine, committed_key, caplog
+):
+    listener = start()
+    with Partner(listener.port) as partner:
+        extras = {"t553": "acme_co", "t95": 3, "t96": "abc", "t925": "new"}
+        partner.send(logon(committed_key, **extras))
+        seen = partner.receive()
+        admission = listener.admissions.redeem(seen.get(554), "PARTNER001")
+        assert admission.login == "acme_co"
+        tags = [tag for tag, _ in seen.fields]
+        assert tags == [8, 9, 35, 34, 49, 52, 56, 98, 108, 141, 554, 10]
+        ping(partner)
+        assert listener.admissions.live_admissions() == [admission]
+    assert engine.ended.wait(PATIENCE_SECONDS)
+    until(lambda: not listener.admissions.live_admissions())
+    assert committed_key.encode() not in engine.logons[0].raw
+    assert committed_key not in caplog.text
+    assert "PARTNER001 (acme_co) logs on from 127.0.0.1" in caplog.text
+
+
+def test_a_logon_waits_for_the_end_of_the_session_before(
+    start, engine, committed_key, caplog
+):
+    listener = start()
+    engine.refusals = 3
+    with Partner(listener.port) as partner:
+        partner.send(logon(committed_key))
+        assert partner.receive().type == "A"
+        ping(partner)
+    engine.refusals = 1_000
+    with Partner(listener.port) as partner:
+        began = time.monotonic()
+        partner.send(logon(committed_key))
+        assert partner.is_cut()
+        assert time.monotonic() - began >= proxy.AGAIN_SECONDS
+    assert "the engine did not take the Logon of PARTNER001" in caplog.text
+
+
+def test_the_engine_settles_after_a_connection_that_it_refused(
+    start, engine, committed_key
+):
+    listener = start()
+    engine.refusals = 1
+    with Partner(listener.port) as partner:
+        partner.send(logon(committed_key))
+        assert partner.receive().type == "A"
+    refused, taken = engine.begun
+    assert taken - refused >= proxy.SETTLE_SECONDS
+
+
+def test_the_engine_settles_after_each_end_of_a_connection(
+    start, engine, committed_key, monkeypatch, caplog
+):
+    # Long enough that the second ends before the third is let in for the first.
+    monkeypatch.setattr(proxy, "SETTLE_SECONDS", 2.0)
+    listener = start()
+    with ExitStack() as stack:
+        first, second, third = (
+            stack.enter_context(Partner(listener.port)) for _ in range(3)
+        )
+        for partner, name in ((first, "PARTNER001"), (second, "PARTNER002")):
+            partner.send(logon(committed_key, t49=name))
+            assert partner.receive().type == "A"
+        first.socket.close()
+        assert engine.ended.wait(PATIENCE_SECONDS)
+        third.send(logon(committed_key))
+        until(lambda: caplog.text.count("PARTNER001 (acme_co) logs on") == 2)
+        second_ended = time.monotonic()
+        second.socket.close()
+        assert third.receive().type == "A"
+    assert engine.begun[2] - second_ended >= proxy.SETTLE_SECONDS
+
+
+def test_nobody_waits_for_ever_for_an_engine_that_says_nothing(
+    any_port, committed_key, monkeypatch, caplog
+):
+    monkeypatch.setattr(proxy, "ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as stuck:
+        listener = Listener(Admissions(), stuck.getsockname()[1])
+        listener.listen()
+        listener.start()
+        with Partner(listener.port) as partner:
+            partner.send(logon(committed_key))
+            assert partner.is_cut()
+        listener.stop()
+    assert "was cut: the engine does not answer the Logon" in caplog.text
+
+
+def test_bytes_that_follow_the_logon_are_passed_on(start, committed_key):
+    listener = start()
+    request = wire.encode([(35, "V"), (34, 2), (262, "a")])
+    with Partner(listener.port) as partner:
+        partner.send(logon(committed_key) + request + request[:10])
+        assert partner.receive().type == "A"
+        assert partner.receive().raw == request
+        partner.send(request[10:])
+        assert partner.receive().raw == request
+
+
+def test_a_logon_may_come_byte_by_byte(start, committed_key):
+    listener = start()
+    with Partner(listener.port) as partner:
+        for byte in logon(committed_key):
+            partner.send(bytes([byte]))
+        assert partner.receive().type == "A"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"t554": "wrong"}, CREDENTIALS_REFUSED),
+        ({"t49": "PARTNER003"}, CREDENTIALS_REFUSED),
+        ({"t108": 3}, "HeartBtInt(108) must be 5 to 60 seconds"),
+        ({"t52": "20010101-00:00:00"}, "SendingTime(52) is more than 30 seconds"),
+    ],
+)
+def test_a_refused_logon_is_answered_by_a_logout(
+    start, engine, committed_key, changed, told, caplog
+):
+    listener = start()
+    with Partner(listener.port) as partner:
+        partner.send(logon(committed_key, **changed) + b"8=FIX.4.4\x019=")
+        logout = partner.receive()
+        assert partner.is_cut()
+    asked_for = changed.get("t49", "PARTNER001")
+    assert [logout.get(t) for t in (35, 34, 49, 56)] == [
+        "5", "1", "PARTNERAPI", asked_for
+    ]  # fmt: skip
+    assert told in logout.get(58)
+    assert told in caplog.text
+    assert committed_key not in caplog.text
+    assert engine.logons == []
+
+
+def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
+    listener = start()
+    with transaction.atomic(), Partner(listener.port) as partner:
+        with connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE accounts_apikey IN ACCESS EXCLUSIVE MODE")
+        partner.send(logon(committed_key))
+        assert "log on again in a minute" in partner.receive().get(58)
+    assert "A Logon could not be judged: canceling statement" in caplog.text
+    for _ in range(11):
+        with Partner(listener.port) as partner:
+            partner.send(logon(committed_key))
+            assert partner.receive().type == "A"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda m: m.replace(b"FIX.4.4", b"FIX.3.9"), "no well-formed FIX 4.4"),
+        (lambda m: m.replace(b"\x019=1", b"\x019=4", 1), "no whole Logon"),
+        (lambda m: m[:-4] + b"999\x01", "no well-formed FIX 4.4"),
+        (lambda m: b"GET / HTTP/1.1\r\n\r\n", "no well-formed FIX 4.4"),
+        (lambda m: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "no well-formed"),
+        (lambda m: wire.encode([(35, 0), (34, 1)]), "first message is not a Logon"),
+        (lambda m: wire.encode([(35, "A"), (34, 1)]), "its Logon lacks tag 49"),
+        (lambda m: wire.encode([(34, 1), (35, "A")]), "is not a Logon"),
+        (lambda m: wire.encode([(35, "A"), (58, "x" * 4096)]), "longer than 4096"),
+        (lambda m: wire.encode([(35, "A"), (554, 1), (554, 2)]), "has tag 554 twice"),
+        (
+            lambda m: wire.encode([(35, "A"), (int("9" * 3900), 2)]),
+            "its Logon lacks tag",
+        ),
+    ],
+)
+def test_what_is_no_logon_is_cut_without_a_word(
+    start, engine, committed_key, change, why, caplog, monkeypatch
+):
+    # Only what is no whole Logon is waited for.
+    waits = 0.5 if why == "no whole Logon" else PATIENCE_SECONDS
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", waits)
+    listener = start()
+    with Partner(listener.port) as partner:
+        partner.send(change(logon(committed_key)))
+        assert partner.is_cut()
+    until(lambda: "127.0.0.1 was cut: " in caplog.text)
+    assert why in caplog.text
+    assert committed_key not in caplog.text
+    assert engine.logons == []
+
+
+def test_who_asks_for_somebody_else_gets_no_answer(start, committed_key, caplog):
+    listener = start()
+    with Partner(listener.port) as partner:
+        partner.send(logon(committed_key, t56="DLSI"))
+        assert partner.is_cut()
+    assert "127.0.0.1 was cut: TargetCompID(56) is not PARTNERAPI" in caplog.text
+
+
+def test_one_address_holds_a_limited_number_of_connections(start, settings, caplog):
+    settings.FIX_CONNECTIONS_PER_ADDRESS = 3
+    listener = start()
+    with ExitStack() as stack:
+        kept = [stack.enter_context(Partner(listener.port)) for _ in range(3)]
+        with Partner(listener.port) as fourth:
+            assert fourth.is_cut()
+        assert "it holds 3 connections already" in caplog.text
+        kept.pop().socket.close()
+        until(lambda: listener.connections["127.0.0.1"] == 2)
+        stack.enter_context(Partner(listener.port))
+        until(lambda: listener.connections["127.0.0.1"] == 3)
+
+
+def test_a_full_gate_lets_go_of_whom_it_has_waited_for_longest(
+    start, committed_key, monkeypatch
+):
+    monkeypatch.setattr(listeners, "MOST_WITHOUT_LOGON", 2)
+    # Nobody is cut for his silence.
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
+    listener = start()
+    with Partner(listener.port) as live, ExitStack() as stack:
+        live.send(logon(committed_key))
+        assert live.receive().type == "A"
+        silent = [stack.enter_context(Partner(listener.port)) for _ in range(2)]
+        until(lambda: listener.connections["127.0.0.1"] == 3)
+        stack.enter_context(Partner(listener.port))
+        assert silent[0].is_cut()
+        ping(live)
+
+
+@pytest.mark.parametrize("name", ["PARTNER001", "PARTNER002"])
+def test_eleven_wrong_logons_are_looked_at_ten_times(
+    start, committed_key, name, caplog
+):
+    listener = start()
+    texts = []
+    for _ in range(11):
+        with Partner(listener.port) as partner:
+            partner.send(logon("wrong", t49=name))
+            texts.append(partner.receive().get(58))
+    assert texts == [CREDENTIALS_REFUSED] * 10 + [TOO_MANY_FAILURES]
+
+
+def test_a_flood_does_not_fill_the_log(start, committed_key, caplog, monkeypatch):
+    monkeypatch.setattr(sparing_log, "LINE_SECONDS", 3600.0)
+    listener = start()
+    for _ in range(50):
+        with Partner(listener.port) as partner:
+            partner.send(logon("wrong"))
+            partner.receive()
+    lines = [line for line in caplog.messages if "was refused" in line]
+    assert len(lines) == 1
+
+
+def test_a_client_that_does_not_read_is_cut(
+    start, engine, committed_key, monkeypatch, caplog
+):
+    monkeypatch.setattr(proxy, "STALL_SECONDS", 0.5)
+    listener = start()
+    with Partner(listener.port) as slow, Partner(listener.port) as live:
+        for partner, name in ((slow, "PARTNER001"), (live, "PARTNER002")):
+            partner.send(logon(committed_key, t49=name))
+            partner.receive()
+        flood = threading.Thread(target=push_until_cut, args=(engine.connections[0],))
+        flood.start()
+        for number in range(100):
+            ping(live, number + 2)
+        flood.join(PATIENCE_SECONDS)
+        assert not flood.is_alive()
+        ping(live)
+    until(lambda: "it read too little" in caplog.text)
+    assert "PARTNER001 (acme_co) was cut: it read too little for 0 s" in caplog.text
+
+
+def push_until_cut(sending: socket.socket) -> None:
+    with sending:
+        try:
+            while True:
+                sending.sendall(bytes(65536))
+        except OSError:
+            pass
+
+
+def test_a_message_without_an_end_is_cut(start, committed_key, caplog):
+    listener = start()
+    with Partner(listener.port) as partner:
+        partner.send(logon(committed_key))
+        assert partner.receive().type == "A"
+        with suppress(OSError):
+            partner.send(b"8=FIX.4.4\x019=99999\x0135=0\x0158=" + b"x" * 70_000)
+        until(lambda: "was cut: it sent a message longer than" in caplog.text)
+
+
+def test_what_the_engine_says_last_is_read_before_the_end(start, engine, committed_key):
+    listener = start()
+    with Partner(listener.port) as partner:
+        partner.send(logon(committed_key))
+        partner.receive()
+        engine.connections[0].sendall(wire.encode([(35, 5), (58, "going down")]))
+        engine.connections[0].shutdown(socket.SHUT_RDWR)
+        assert partner.receive().get(58) == "going down"
+        assert partner.is_cut()
+
+
+def test_a_client_that_ends_still_gets_what_it_is_owed(start, committed_key):
+    listener = start()
+    with Partner(listener.port) as partner:
+        sent = wire.encode([(35, 5), (34, 2)])
+        partner.send(logon(committed_key) + sent)
+        partner.socket.shutdown(socket.SHUT_WR)
+        assert partner.receive().type == "A"
+        assert partner.receive().raw == sent
+        assert partner.is_cut()
+
+
+def test_stops_at_once_and_ends_everybody(engine, any_port, committed_key, monkeypatch):
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
+    listener = Listener(Admissions(), engine.port)
+    listener.listen()
+    listener.start()
+    with Partner(listener.port) as live, Partner(listener.port) as silent:
+        live.send(logon(committed_key))
+        live.receive()
+        stopping = threading.Thread(target=listener.stop)
+        stopping.start()
+        stopping.join(PATIENCE_SECONDS)
+        assert not stopping.is_alive()
+        assert live.is_cut()
+        assert silent.is_cut()
+    with pytest.raises(ConnectionRefusedError):
+        Partner(listener.port)
+    assert not listener.thread.is_alive()
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_speaks_tls(start, committed_key, certificate, version):
+    listener = start(tls_context(*map(str, certificate)))
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    context.minimum_version = context.maximum_version = version
+    with Partner(listener.port, context) as partner:
+        partner.send(logon(committed_key))
+        assert partner.receive().type == "A"
+        ping(partner)
+    with Partner(listener.port, context) as wrong:
+        wrong.send(logon("wrong"))
+        assert wrong.receive().get(58) == CREDENTIALS_REFUSED
+        assert wrong.is_cut()
+
+
+def test_cuts_a_plain_or_silent_client_of_tls(
+    start, committed_key, certificate, monkeypatch, caplog
+):
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
+    listener = start(tls_context(*map(str, certificate)))
+    with Partner(listener.port) as plain:
+        plain.send(logon(committed_key))
+        assert plain.is_cut()
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 0.5)
+    with Partner(listener.port) as silent:
+        assert silent.is_cut()
+    assert "127.0.0.1 was cut: no whole Logon within" in caplog.text
+
+
+def test_refuses_a_certificate_that_is_none(certificate, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        tls_context(str(tmp_path / "missing.pem"), str(certificate[1]))
+    with pytest.raises(ssl.SSLError):
+        tls_context(str(certificate[1]), str(certificate[1]))
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+    ],
+)
+def test_counts_connections_by_site(address, counted):
+    assert source(address) == counted
+
+
+def test_silence_trickles_and_wrong_keys_do_not_hold_up_a_session(
+    start, committed_key, settings
+):
+    """300 silent connections, a trickler, 200 wrong Logons: the session goes first.
+
+    How long its gaps are on a quiet machine, tests.chaos.fix_neighbours measures.
+    """
+    settings.FIX_CONNECTIONS_PER_ADDRESS = 1000
+    listener = start()
+    with Partner(listener.port) as live, ExitStack() as stack:
+        live.send(logon(committed_key))
+        live.receive()
+        refused: list[str] = []
+        passed_by: list[int] = []
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.is_set():
+                before = len(refused)
+                ping(live)
+                passed_by.append(len(refused) - before)
+                time.sleep(0.01)
+
+        def trickle(partner: Partner) -> None:
+            for byte in logon(committed_key)[:6]:
+                partner.send(bytes([byte]))
+                time.sleep(0.1)
+
+        def fail(number: int) -> None:
+            with Partner(listener.port) as partner:
+                partner.send(logon("wrong"))
+                refused.append(partner.receive().get(58))
+
+        beating = threading.Thread(target=beat)
+        beating.start()
+        silent = [stack.enter_context(Partner(listener.port)) for _ in range(300)]
+        with ThreadPoolExecutor(8) as pool:
+            pool.submit(trickle, silent[0])
+            list(pool.map(fail, range(200)))
+        over.set()
+        beating.join()
+        assert len(refused) == 200
+        assert set(refused) == {CREDENTIALS_REFUSED, TOO_MANY_FAILURES}
+        # Few Logons are judged while one message passes.
+        assert max(passed_by) <= MOST_PASSED_BY
+    assert ApiKey.objects.get().last_used_at is not None
+
+
+def tls_connections() -> int:
+    return sum(isinstance(one, SSLProtocol) for one in gc.get_objects())
+
+
+def test_no_garbage_is_left_of_what_spoils_tls(start, certificate):
+    listener = start(tls_context(*map(str, certificate)))
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    gc.collect()
+    gc.disable()
+    try:
+        for spoils_the_handshake in (True, False):
+            with Partner(
+                listener.port, None if spoils_the_handshake else context
+            ) as one:
+                os.write(one.socket.fileno(), b"no record of TLS" * 4)
+                assert one.is_cut()
+            until(lambda: not listener.tasks)
+            until(lambda: not tls_connections())
+    finally:
+        gc.enable()

@@ -1,0 +1,60 @@
+"""Texts that a partner may send, though nobody expects them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import Partner
+from marketdata.fix.acceptor.logon import Admissions
+from marketdata.fix.acceptor.supervision import Supervisor
+from marketdata.fix.client.initiator import Initiator
+from marketdata.fix.protocol.rules import LONGEST_REFERENCE
+from marketdata.fix.protocol.wire import utc_timestamp
+from marketdata.models import FixSession
+from tests.marketdata.fix.engines import Bench, logged_on, new_book, running_engine
+from tests.waiting import until
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with running_engine([new_book("LUM")]) as bench:
+        yield bench
+
+
+def send_bytes(client: Initiator, type_: str, *fields: tuple[int, bytes]) -> None:
+    """A message whose fields are no text of any encoding."""
+    client.sent += 1
+    head = f"35={type_}|34={client.sent}|49={client.sender}|56={client.target}|"
+    head += f"52={utc_timestamp(datetime.now(UTC))}|"
+    body = head.replace("|", "\x01").encode()
+    body += b"".join(b"%d=%s\x01" % field for field in fields)
+    message = b"8=FIX.4.4\x019=%d\x01%s" % (len(body), body)
+    assert client.socket is not None
+    client.socket.sendall(b"%s10=%03d\x01" % (message, sum(message) % 256))
+
+
+def test_any_reason_of_a_logout_can_be_written_down(bench, db):
+    comp_ids = bench.comp_ids
+    partner = Partner.objects.create(login="acme_co", name="Acme")
+    FixSession.objects.create(comp_id=comp_ids[0], partner=partner)
+    supervisor = Supervisor(Admissions(), bench.sessions)
+    client = bench.initiator()
+    with logged_on(client, bench):
+        send_bytes(client, "5", (58, b"fin de journ\xe9e\x00\n"))
+        until(lambda: client.sender not in bench.sessions.live)
+    supervisor.write()
+    session = FixSession.objects.get(comp_id=comp_ids[0])
+    assert session.last_logout_reason == "logged out by the partner: fin de journ?e??"
+
+
+def test_of_a_long_id_only_the_beginning_is_kept_and_repeated(bench):
+    client = bench.initiator()
+    now = utc_timestamp(timezone.now()).encode()
+    order = [(11, b"x" * 50_000), (55, b"LUM"), (54, b"1"), (60, now), (40, b"1")]
+    with logged_on(client, bench) as session:
+        send_bytes(client, "D", *order, (38, b"1"))
+        answer = client.receive()
+        assert (answer.type, answer.get(379)) == ("j", "x" * LONGEST_REFERENCE)
+        assert list(session.seen) == [("D", "x" * LONGEST_REFERENCE, "")]

@@ -1,0 +1,93 @@
+import contextlib
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accounts.access import Scope
+from accounts.models import ApiKey, Partner
+from issuers.models import Token
+from marketdata.models import FixSession
+from tests.marketdata.fix.acceptor_process import Acceptor, running_acceptor
+from tests.marketdata.fix.market import Member, new_member, new_token
+
+
+@dataclass
+class Market:
+    """`listed` has an ISIN, `unnumbered` has none, `hidden` nobody may see."""
+
+    listed: Token
+    unnumbered: Token
+    hidden: Token
+    members: list[Member]
+
+
+@pytest.fixture
+def market(transactional_db: None) -> Market:
+    return Market(
+        new_token("LUM", "FR0000120271"),
+        new_token("ORB"),
+        new_token("HID", hidden=True),
+        [new_member(1), new_member(2)],
+    )
+
+
+@pytest.fixture
+def start_acceptor(market: Market, tmp_path: Path) -> Iterator[Callable[..., Acceptor]]:
+    """Starts an acceptor with the settings that are given; it ends with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start(tls: ssl.SSLContext | None = None, **environment: str) -> Acceptor:
+            log = tmp_path / "acceptor.log"
+            running = running_acceptor(log, market.members, tls, **environment)
+            return stack.enter_context(running)
+
+        yield start
+
+
+@pytest.fixture
+def acceptor(start_acceptor: Callable[..., Acceptor]) -> Acceptor:
+    return start_acceptor()
+
+
+@pytest.fixture
+def committed_key(keeps_rows: None, transactional_db: None) -> Iterator[str]:
+    """The key of `acme_co`, who has PARTNER001 and 002, for other threads to see."""
+    partner = Partner.objects.create(login="acme_co", name="Acme")
+    for comp_id in ("PARTNER001", "PARTNER002"):
+        FixSession.objects.create(comp_id=comp_id, partner=partner)
+    yield ApiKey.objects.issue(partner, [Scope.MARKETDATA_READ])[1]
+    FixSession.objects.all().delete()
+    ApiKey.objects.all().delete()
+    Partner.objects.all().delete()
+
+
+@pytest.fixture
+def any_port(settings: Any) -> None:
+    """Let the system choose where to listen."""
+    settings.FIX_PORT = 0
+
+
+def new_certificate(directory: Path) -> tuple[Path, Path]:
+    """Write a self-signed certificate for localhost, and its key: two PEM files."""
+    certificate, key = directory / "certificate.pem", directory / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"),
+            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=DNS:localhost"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return certificate, key
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    return new_certificate(tmp_path)

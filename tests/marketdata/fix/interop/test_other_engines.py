@@ -1,0 +1,93 @@
+"""Engines of others, with what they bring along, against the acceptor."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from issuers.models import Token
+from marketdata.books.log import Message, record
+from marketdata.books.orderbook import BID, Change, Ladder, Level
+from tests.marketdata.fix.acceptor_process import Acceptor
+from tests.marketdata.fix.conftest import Market
+from tests.marketdata.fix.market import ladder_of, moving
+from tests.packages import NODE, npm_packages, python_packages
+from tests.waiting import PATIENCE_SECONDS
+
+PROGRAMS = Path(__file__).parent
+NPM = ("jspurefix@5.11.4", "reflect-metadata@0.2.2")
+PYTHON = ("simplefix==1.0.17",)
+MOVED = "moved\n"
+LAST = Change(BID, 1, 1)
+"""Far from all others: what a program waits for to end."""
+
+
+Command = list[str | Path]
+
+
+def simplefix() -> Command:
+    return [python_packages(*PYTHON), PROGRAMS / "simplefix_client.py"]
+
+
+def quickfix() -> Command:
+    return [sys.executable, PROGRAMS / "quickfix_client.py"]
+
+
+def jspurefix() -> Command:
+    directory = npm_packages(*NPM)
+    # Node looks for packages beside the program.
+    program = shutil.copy(PROGRAMS / "jspurefix_client.js", directory)
+    return [NODE / "bin" / "node", program]
+
+
+@pytest.mark.parametrize("runner", [simplefix, quickfix, jspurefix])
+def test_rebuilds_the_books_while_the_market_moves(
+    runner: Callable[[], Command], acceptor: Acceptor, market: Market
+):
+    tokens = [market.listed, market.unnumbered]
+    program = start(runner(), acceptor, tokens)
+    try:
+        with moving(*tokens):
+            lines = iter(program.stdout.readline, "")
+            assert MOVED in lines, program.communicate()
+        for token in tokens:
+            record(token.pk, [Message([LAST])], "tests")
+        output, errors = program.communicate(timeout=PATIENCE_SECONDS)
+    finally:
+        program.kill()
+        program.wait()
+    assert (program.returncode, errors) == (0, "")
+    [described] = [line for line in output.splitlines() if line.startswith("{")]
+    told = json.loads(described)
+    assert told["instruments"] == ["LUM", "ORB"]
+    assert told["updates"] >= 20
+    for token in tokens:
+        assert ladder(told["books"][token.symbol]) == ladder_of(token)
+
+
+def start(
+    command: Command, acceptor: Acceptor, tokens: list[Token]
+) -> subprocess.Popen[str]:
+    member = acceptor.members[0]
+    address = [acceptor.host, str(acceptor.port), member.comp_id, acceptor.comp_id]
+    return subprocess.Popen(
+        [*command, *address, *(token.symbol for token in tokens)],
+        env=os.environ | {"FIX_KEY": member.key},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ladder(book: dict[str, dict[str, int]]) -> Ladder:
+    """The book as a program printed it: quantities by prices such as "9.95"."""
+    bids, asks = (
+        [Level(round(float(price) * 100), units) for price, units in book[side].items()]
+        for side in "01"
+    )
+    return Ladder(tuple(sorted(bids, reverse=True)), tuple(sorted(asks)))

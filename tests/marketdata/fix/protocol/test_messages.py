@@ -1,0 +1,136 @@
+"""Our messages as text, judged by FIX's stock dictionary and by our own rules."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from uuid import UUID
+
+import pytest
+
+from marketdata.books.livebook import TradeRow
+from marketdata.books.orderbook import (
+    ASK,
+    BID,
+    CHANGE,
+    DELETE,
+    NEW,
+    Ladder,
+    Level,
+    Update,
+)
+from marketdata.fix.protocol import messages
+from tests.marketdata.fix.stock import fields_of
+
+TOKEN_ID = UUID("018f3c1e-0000-7000-8000-000000000001")
+LUM = SimpleNamespace(
+    symbol="LUM", isin="FR0000120271", token_id=TOKEN_ID, name="Société Lumière"
+)
+ORB = SimpleNamespace(symbol="ORB", isin=None, token_id=TOKEN_ID, name="Orb\x01Ω")
+LADDER = Ladder((Level(99, 5), Level(7, 3)), (Level(1_000_000_05, 1),))
+BOTH = frozenset("01")
+
+
+def pieces(body: str) -> list[str]:
+    return body.replace("\x01", "|").split("|")[:-1]
+
+
+def test_a_snapshot_has_bids_then_asks_each_with_its_rank():
+    rest = messages.snapshot(messages.identity(LUM), LADDER, BOTH)
+    body = messages.market_data("R1", rest)
+    fields_of("W", body)
+    assert body.replace("\x01", "|") == (
+        "262=R1|55=LUM|48=FR0000120271|22=4|268=3|"
+        "269=0|270=0.99|15=EUR|271=5|290=1|"
+        "269=0|270=0.07|15=EUR|271=3|290=2|"
+        "269=1|270=1000000.05|15=EUR|271=1|290=1|"
+    )
+
+
+def test_a_snapshot_has_only_the_sides_that_were_asked_for():
+    rest = messages.snapshot(messages.identity(LUM), LADDER, frozenset("1"))
+    fields = fields_of("W", messages.market_data("R1", rest))
+    assert [value for tag, value in fields if tag == 269] == ["1"]
+
+
+def test_an_empty_book_is_a_snapshot_without_entries():
+    rest = messages.snapshot(messages.identity(ORB), Ladder((), ()), BOTH)
+    body = messages.market_data("R1", rest)
+    fields_of("W", body)
+    assert pieces(body) == ["262=R1", "55=ORB", f"48={TOKEN_ID}", "22=8", "268=0"]
+
+
+def test_an_increment_names_levels_by_side_and_price():
+    updates = [
+        Update(DELETE, BID, 99, 0),
+        Update(NEW, ASK, 1234, 10),
+        Update(CHANGE, BID, 100, 7),
+    ]
+    rest = messages.increment(messages.level_entries("LUM", updates))
+    body = messages.market_data("R1", rest)
+    fields_of("X", body)
+    assert body.replace("\x01", "|") == (
+        "262=R1|268=3|279=2|269=0|55=LUM|270=0.99|"
+        "279=0|269=1|55=LUM|270=12.34|15=EUR|271=10|"
+        "279=1|269=0|55=LUM|270=1.00|15=EUR|271=7|"
+    )
+
+
+def test_a_trade_is_a_new_entry_with_its_number_and_instant():
+    trade = TradeRow(42, 1005, 3, datetime(2026, 11, 20, 9, 8, 7, 65_999, UTC))
+    rest = messages.increment(messages.trade_entries("LUM", [trade]))
+    body = messages.market_data("R1", rest)
+    fields_of("X", body)
+    assert body.replace("\x01", "|") == (
+        "262=R1|268=1|279=0|269=2|278=42|55=LUM|270=10.05|15=EUR|271=3|"
+        "272=20261120|273=09:08:07.065|"
+    )
+
+
+@pytest.mark.parametrize("reason", [*"012345678"])
+def test_a_request_reject_has_a_reason_that_fix_knows(reason):
+    body = messages.request_reject("R1", reason, "Unknown symbol: Ä")
+    fields_of("Y", body)
+    assert pieces(body) == ["262=R1", f"281={reason}", "58=Unknown symbol: A"]
+
+
+def test_a_list_of_instruments_is_plain_text():
+    (body,) = messages.security_list("Q", "A1", messages.FOUND, [LUM, ORB])
+    fields_of("y", body)
+    assert body.replace("\x01", "|") == (
+        "320=Q|322=A1|560=0|393=2|893=Y|146=2|"
+        "55=LUM|48=FR0000120271|22=4|460=5|107=Societe Lumiere|15=EUR|561=1|562=1|"
+        f"55=ORB|48={TOKEN_ID}|22=8|460=5|107=Orb??|15=EUR|561=1|562=1|"
+    )
+
+
+def test_a_long_list_comes_in_parts():
+    many = [SimpleNamespace(**vars(LUM) | {"symbol": f"T{n}"}) for n in range(401)]
+    parts = messages.security_list("Q", "A1", messages.FOUND, many)
+    read = [dict(fields_of("y", part)) for part in parts]
+    assert [(one[393], one[893], one[146]) for one in read] == [
+        ("401", "N", "200"),
+        ("401", "N", "200"),
+        ("401", "Y", "1"),
+    ]
+
+
+def test_a_list_of_nothing_says_so():
+    (body,) = messages.security_list("Q", "A1", messages.NONE_FOUND, [])
+    fields_of("y", body)
+    assert pieces(body) == ["320=Q", "322=A1", "560=2"]
+
+
+@pytest.mark.parametrize("reference", ["", "order-1"])
+def test_a_business_reject_names_what_it_rejects(reference):
+    body = messages.business_reject("7", "D", reference)
+    fields_of("j", body)
+    named = ["379=order-1"] if reference else []
+    text = "58=read-only market data session: this message type is not supported"
+    assert pieces(body) == ["45=7", "372=D", *named, "380=3", text]
+
+
+@pytest.mark.parametrize(
+    ("cents", "text"),
+    [(0, "0.00"), (5, "0.05"), (100, "1.00"), (10**15, f"{10**13}.00")],
+)
+def test_a_price_is_exact(cents, text):
+    assert messages.price(cents) == text

@@ -1,0 +1,124 @@
+"""CONTRIBUTING against the tree: its paths, its commands, its page of locks."""
+
+import re
+import subprocess
+import sys
+from itertools import chain
+
+import pytest
+from django.conf import settings
+
+CONTRIBUTING = (settings.BASE_DIR / "CONTRIBUTING.md").read_text()
+PATH = re.compile(r"`((?:[\w.<>-]+/)+[\w.<>-]*)`")
+NOUNS = re.compile(r"`<noun>` is one name in every layer: (.*?)\.\s", re.DOTALL)
+FIX = settings.BASE_DIR / "marketdata" / "fix"
+LOCK = re.compile(
+    r"select_for_update|pg_advisory|\bFOR (NO KEY )?UPDATE\b|\bFOR (KEY )?SHARE\b"
+)
+HELP_OF_EACH = """
+import os, runpy, sys
+import django.db, graphql, rich.table
+
+failed = []
+for module in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        sys.argv = [module, "--help"]
+        runpy.run_module(module, run_name="__main__")
+        sys.exit(f"{module} --help goes on")
+    _, status = os.waitpid(child, 0)
+    failed += [module] * bool(status)
+if failed:
+    sys.exit(" ".join(failed))
+"""
+
+
+def section(heading: str) -> str:
+    return CONTRIBUTING.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def paths() -> list[str]:
+    return sorted(set(PATH.findall(CONTRIBUTING)))
+
+
+def commands() -> list[str]:
+    return [
+        line
+        for block in re.findall(r"```sh\n(.*?)```", CONTRIBUTING, re.DOTALL)
+        for line in block.splitlines()
+    ]
+
+
+def modules() -> list[str]:
+    """The commands of the table of tests: `.name` stands beside `tests.room.other`."""
+    found: list[str] = []
+    table = section("Tests").split("| `python -m` |", 1)[1]
+    for row in re.findall(r"^\| (`.+?) \|", table, re.MULTILINE):
+        for name in re.findall(r"`([\w.]+)`", row):
+            room = found[-1].rpartition(".")[0] if name.startswith(".") else ""
+            found.append(room + name)
+    return found
+
+
+@pytest.mark.parametrize("path", paths())
+def test_every_path_leads_somewhere(path: str):
+    pattern = path.replace("<noun>", "*").rstrip("/")
+    assert list(chain(settings.BASE_DIR.glob(pattern), FIX.glob(pattern)))
+
+
+def test_every_noun_has_its_files():
+    [listed] = NOUNS.findall(CONTRIBUTING)
+    nouns = re.findall(r"`(\w+)`", listed)
+    layers = ("models", "schema", "admin", "imports")
+    for noun in nouns:
+        found = [
+            settings.BASE_DIR / app / layer / f"{noun}.py"
+            for app in ("accounts", "issuers")
+            for layer in layers
+        ]
+        assert any(path.is_file() for path in found), noun
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_runs(command: str):
+    program, *arguments = command.split()
+    assert program == ".venv/bin/python"
+    # A test writes nothing into the tree.
+    subprocess.run(
+        [sys.executable, *arguments, "--check"], cwd=settings.BASE_DIR, check=True
+    )
+
+
+def test_every_long_run_starts():
+    named = modules()
+    assert len(named) == len(set(named)) > 20
+    done = subprocess.run(
+        [sys.executable, "-c", HELP_OF_EACH, *named],
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("usage:") == len(named)
+
+
+def test_every_long_run_stands_in_the_table():
+    named = set(modules())
+    for path in sorted((settings.BASE_DIR / "tests").rglob("*.py")):
+        begin = path.read_text().partition('"""\n')[0]
+        for module in re.findall(r"python -m (tests\.[\w.]*\w)", begin):
+            assert module in named
+
+
+def test_every_file_that_locks_rows_stands_on_the_page_of_locks():
+    page = section("Locks")
+    rooms = ("accounts", "issuers", "marketdata", "partnerapi")
+    locking = [
+        str(path.relative_to(settings.BASE_DIR))
+        for room in rooms
+        for path in sorted((settings.BASE_DIR / room).rglob("*.py"))
+        if "migrations" not in path.parts and LOCK.search(path.read_text())
+    ]
+    assert len(locking) > 5
+    assert [path for path in locking if f"`{path}`" not in page] == []
