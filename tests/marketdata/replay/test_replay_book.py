@@ -8,6 +8,7 @@ import time
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from issuers.models import Token
 from issuers.register.models import TokenPrice
@@ -196,11 +197,12 @@ def test_replays_many_messages(token, tmp_path):
 
 
 def test_keeps_up_with_the_recorded_time(token, monday):
-    began = time.monotonic()
+    began = timezone.now()
     run(monday, "--token", "LUM", "--speed", "4")
-    assert time.monotonic() - began >= 0.25
+    # The file's second is a quarter; a busy machine writes its first message late.
     first, *_, last = BookChange.objects.order_by("sequence")
-    assert (last.at - first.at).total_seconds() >= 0.24
+    assert first.at < last.at
+    assert (last.at - began).total_seconds() >= 0.25
     assert levels(token) == LEVELS
 
 
@@ -421,15 +423,13 @@ def test_stops_where_somebody_else_writes_the_book(
         + "2026-03-02T09:00:01Z,2,change,ask,1260,25\n"
         + "2026-03-02T09:00:03Z,3,change,ask,1260,26\n"
     )
-    sleep = time.sleep
 
-    def other_writer_then_sleep(seconds):
+    def other_writer(seconds):
         if seconds:
             record(token.pk, [Message([other])], "other")
-        sleep(seconds)
 
-    monkeypatch.setattr(time, "sleep", other_writer_then_sleep)
-    refusal, _ = refused(path, "--token", "LUM", "--speed", "20")
+    monkeypatch.setattr(time, "sleep", other_writer)
+    refusal, _ = refused(path, "--token", "LUM", "--speed", "0.01")
     assert re.fullmatch(
         rf"LUM: {re.escape(told)} Somebody else writes this book\. {recorded}, "
         r"0 trades in .* are recorded and stay; end the other writer and run this "
