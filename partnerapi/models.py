@@ -70,3 +70,32 @@ class IdempotencyRecord(models.Model):
 
     def __str__(self):
         return f"{self.key} of {self.partner_id}"
+
+
+class JobRun(models.Model):
+    """What came of a scheduled job, each time that it ran."""
+
+    class Result(models.TextChoices):
+        DONE = "DONE", "Done"
+        FAILED = "FAILED", "Failed"
+
+    job = models.CharField(max_length=100)
+    started_at = models.DateTimeField()
+    seconds = models.FloatField()
+    result = models.CharField(max_length=6, choices=Result)
+    detail = models.TextField(blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["job", "-started_at"], name="job_run_latest")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(result__in=["DONE", "FAILED"]),
+                name="job_run_result_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(seconds__gte=0), name="job_run_took_time"
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.job} {self.started_at}: {self.result}"

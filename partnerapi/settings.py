@@ -5,6 +5,7 @@ with its name, what was expected and an example. Any variable may be given as
 NAME_FILE instead, naming a file that holds the value (for secrets).
 """
 
+import base64
 import os
 import re
 import secrets
@@ -58,6 +59,8 @@ VARIABLES = {
     "PARTNER_API_MAX_TOKENS": Variable("positive", 2_000, "2000", "tokens in a document"),
     "PARTNER_API_MAX_HOLDERS": Variable("positive", 50_000, "50000", "holders that one capitalization table may list"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
+    "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
+    "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
     "FIX_HOST": Variable("str", "127.0.0.1", "0.0.0.0", "address on which the FIX acceptor listens"),
     "FIX_PORT": Variable("port", 9878, "9878", "port on which the FIX acceptor listens"),
     "FIX_COMP_ID": Variable("comp_id", "PARTNERAPI", "PARTNERAPI", "our CompID: what partners send as TargetCompID(56)"),
@@ -126,6 +129,14 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if not text.isdecimal() or not 0 < int(text) <= 60:
                 raise refuse("a number of seconds, 1 to 60")
             return int(text)
+        case "key":
+            try:
+                seed = base64.b64decode(text, validate=True)
+            except ValueError:
+                seed = b""
+            if len(seed) != 32:
+                raise refuse("32 bytes in base64")
+            return text
         case "Y/N":
             if text not in ("Y", "N"):
                 raise refuse("Y or N")
@@ -162,6 +173,7 @@ SECRETS = (
     "REDIS_URL",
     "SECRET_KEY",
     "PARTNER_API_KEY_PEPPER",
+    "PARTNER_API_STATEMENT_KEY",
     "PARTNER_API_SANDBOX_KEY",
 )
 WEB = ("https", "http")
@@ -184,6 +196,8 @@ for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
             f"example: {required}={VARIABLES[required].example}"
         )
 
+PARTNER_API_STATEMENTS: str = values["PARTNER_API_STATEMENTS"]
+PARTNER_API_STATEMENT_KEY: str = values["PARTNER_API_STATEMENT_KEY"]
 PARTNER_API_KEY_PEPPER: str = values["PARTNER_API_KEY_PEPPER"]
 PARTNER_API_SANDBOX: bool = values["PARTNER_API_SANDBOX"]
 PARTNER_API_SANDBOX_KEY: str = values["PARTNER_API_SANDBOX_KEY"]

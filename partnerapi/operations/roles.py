@@ -77,6 +77,7 @@ APPLICATION: Mapping[str, str] = {
     "marketdata_orderbookhead": READ,
     "marketdata_trade": READ,
     "partnerapi_idempotencyrecord": KEEP,
+    "partnerapi_jobrun": APPEND,
     "register_entry_lines": READ,
     "register_price_lines": READ,
 }

@@ -1,3 +1,4 @@
+import base64
 import json
 import os
 import secrets
@@ -211,6 +212,8 @@ examples:
         made = {
             "SECRET_KEY": secrets.token_urlsafe(50),
             "PARTNER_API_KEY_PEPPER": secrets.token_urlsafe(50),
+            "PARTNER_API_STATEMENT_KEY": base64.b64encode(os.urandom(32)).decode(),
+            "PARTNER_API_STATEMENTS": str(self.directory / "statements"),
             "PARTNER_API_SANDBOX": "true",
             "PARTNER_API_HTTPS": "false",
         }
