@@ -6,7 +6,3 @@ Advance = Callable[[int], object]
 """Is told how many more are done."""
 Begin = Callable[[str, int], Advance]
 """Is told a piece of work and how many there are to do."""
-
-
-def untold(work: str, total: int) -> Advance:
-    return lambda done: None

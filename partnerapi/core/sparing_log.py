@@ -51,19 +51,25 @@ class SparingLog:
 
 
 class RefusalFilter(logging.Filter):
-    """Passes Django's warnings of refused requests sparingly, by their status.
+    """Passes Django's lines of refused requests sparingly, by their logger and status.
 
-    Errors, and what other loggers write, pass always.
+    Errors of django.request, and what other loggers write, pass always. Of
+    django.security.… errors are refusals, too: a Host that is not ours is one.
     """
 
     def __init__(self) -> None:
-        super().__init__("django.request")
+        super().__init__()
         self.sparing = Sparing()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno >= logging.ERROR or not super().filter(record):
+        is_warning = record.levelno < logging.ERROR
+        if not (
+            (record.name == "django.request" and is_warning)
+            or record.name.startswith("django.security.")
+        ):
             return True
-        count = self.sparing.left_out(getattr(record, "status_code", None))
+        kind = record.name, getattr(record, "status_code", None)
+        count = self.sparing.left_out(kind)
         if count:
             record.msg = f"{record.getMessage()} ({count} more like it before)"
             record.args = ()

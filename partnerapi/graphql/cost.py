@@ -77,8 +77,8 @@ def set_costs(schema: GraphQLSchema) -> None:
     """Keep each field's cost as `cost` in its extensions; a free field has none.
 
     Raises:
-        TypeError: a list of objects, a connection or a mutation declares no cost, or
-            a cost names arguments that its field does not have.
+        TypeError: a list of objects, a connection or a mutation declares no cost,
+            or a cost is below nothing or names arguments that can not tell it.
     """
     for type_ in schema.type_map.values():
         if not isinstance(type_, GrapheneObjectType):
@@ -122,6 +122,13 @@ def error_of(cost: Cost | None, field: GraphQLField, is_mutation: bool) -> str |
     wanted = {cost.length, cost.times, *(("first", "last") if cost.page else ())}
     if missing := wanted - field.args.keys() - {None}:
         return f"costs by an argument that it does not have: {', '.join(missing)}"
+    types = {name: str(a.type).rstrip("!") for name, a in field.args.items()}
+    if cost.length and not types[cost.length].startswith("["):
+        return f"is said to be as long as `{cost.length}`, which is no list"
+    if cost.times and types[cost.times] != "Int":
+        return f"costs `{cost.times}` times as much, which is no Int"
+    if cost.points < 0 or (cost.items is not None and cost.items < 1):
+        return "costs too little: points=… is 0 or more, items=… is 1 or more"
     return None
 
 

@@ -214,7 +214,7 @@ def write(pipe: Any, token_ids: list[UUID], count: int, seconds: float) -> None:
         # Below all other levels, each time with another quantity.
         message = Message([Change(BID, 1, 1 + number)])
         with transaction.atomic():
-            # Before the bell, which rings at the commit, too.
+            # Before the notification, which goes out at the commit, too.
             transaction.on_commit(lambda: committed.append(time()))
             recorded = record(token_id, [message], "benchmark")
         written.append((token_id, recorded.sequence, committed[-1]))
@@ -265,7 +265,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks.book_feed",
         description="Measure how soon a committed change is in the feed's book, with "
-        "the bell and without Redis, and how long the feed takes to start.",
+        "notifications and without Redis, and how long the feed takes to start.",
         epilog="example: python -m tests.benchmarks.book_feed --changes 400000",
     )
     parser.add_argument("--changes", type=int, default=10_000_000, help="in all logs")
@@ -293,9 +293,9 @@ def main() -> int:
         starting(ends, show)
         against_replay(ends, show)
         seconds = arguments.seconds
-        bell, soon = "from a commit, with the bell", "p99 ≤ 20 ms"
-        latency(bell, soon, int(100 * seconds), seconds, show)
-        latency(bell, soon, int(1000 * seconds), seconds, show)
+        notified, soon = "from a commit, with notifications", "p99 ≤ 20 ms"
+        latency(notified, soon, int(100 * seconds), seconds, show)
+        latency(notified, soon, int(1000 * seconds), seconds, show)
         settings.REDIS_URL = os.environ["REDIS_URL"] = NOWHERE
         away = "from a commit, without Redis"
         latency(away, "p99 ≤ 1.1 s", int(20 * seconds), seconds, show)

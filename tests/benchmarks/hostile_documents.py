@@ -1,4 +1,4 @@
-"""What documents made to be dear cost, one by one, in CPU of this machine.
+"""What documents made to be costly cost, one by one, in CPU of this machine.
 
 python -m tests.benchmarks.hostile_documents
 """

@@ -36,6 +36,9 @@ from marketdata.models import FixSession
 from partnerapi.sandbox.data.chance import OPENING
 from tests.owner import tamper
 
+# One of xdist's workers seeds for all of them.
+pytestmark = pytest.mark.xdist_group("seed_sandbox")
+
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from django.conf import settings
+from django.test import Client
 
 from partnerapi.core import sparing_log
 from partnerapi.core.sparing_log import RefusalFilter, SparingLog
@@ -44,6 +45,16 @@ def test_a_flood_of_refusals_is_a_line_by_status(refusals, client, db):
         "Not Found: /nothing/0",
         "Method Not Allowed: /graphql",
     ]
+
+
+def test_a_flood_of_foreign_hosts_and_forms_is_a_line_of_each(refusals, db):
+    client = Client(enforce_csrf_checks=True)
+    for number in range(20):
+        host = {"host": f"foreign{number}.example"}
+        assert client.get("/admin/", headers=host).status_code == 400
+        assert client.post("/admin/login/").status_code == 403
+    loggers = [record.name for record in refusals.records]
+    assert loggers == ["django.security.DisallowedHost", "django.security.csrf"]
 
 
 def test_errors_pass_always(refusals):

@@ -19,7 +19,7 @@ JSON = "application/json; charset=utf-8"
 GRAPHQL_RESPONSE = "application/graphql-response+json; charset=utf-8"
 MEBIBYTE = 1_048_576
 TYPENAME = b'{"query":"{ __typename }"}'
-DEAR = "{ issuers(first: 100) { nodes { id } } }"
+COSTLY = "{ issuers(first: 100) { nodes { id } } }"
 
 # The refusals in the order in which a request is checked.
 REFUSALS = {
@@ -36,7 +36,7 @@ REFUSALS = {
 
 def send(*broken: str) -> Any:
     """A request that breaks these rules and keeps all others."""
-    query = "{ nothing }" if "document" in broken else DEAR
+    query = "{ nothing }" if "document" in broken else COSTLY
     body = b"{" if "body" in broken else orjson.dumps({"query": query})
     if "size" in broken:
         body += b" " * (MEBIBYTE + 1 - len(body))

@@ -1,4 +1,4 @@
-"""Small documents made to be dear, and what each costs.
+"""Small documents made to be costly, and what each costs.
 
 `python -m tests.benchmarks.hostile_documents` prints a table of them.
 """

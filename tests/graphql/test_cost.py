@@ -116,6 +116,24 @@ def test_leaves_cost_nothing_unless_they_say_so():
             Field(Holder, depth=graphene.Int(), cost=Cost(times="depth")),
             "Query.holders costs `depth` times as much: say up to how many, most=….",
         ),
+        (
+            Field(HOLDERS, count=graphene.Int(), cost=Cost(length="count")),
+            "Query.holders is said to be as long as `count`, which is no list.",
+        ),
+        (
+            Field(Holder, depth=graphene.String(), cost=Cost(times="depth", most=9)),
+            "Query.holders costs `depth` times as much, which is no Int.",
+        ),
+        (
+            Field(HOLDERS, cost=Cost(items=0)),
+            "Query.holders costs too little: points=… is 0 or more, items=… is 1 or "
+            "more.",
+        ),
+        (
+            Field(Holder, cost=Cost(points=-1)),
+            "Query.holders costs too little: points=… is 0 or more, items=… is 1 or "
+            "more.",
+        ),
     ],
 )
 def test_refuses_a_schema_whose_costs_are_not_known(field: Any, error: str):

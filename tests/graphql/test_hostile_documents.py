@@ -1,4 +1,4 @@
-"""Small documents made to be dear: each is refused or answered at a bounded cost.
+"""Small documents made to be costly: each is refused or answered at a bounded cost.
 
 `pytest tests/graphql/test_hostile_documents.py -rP` prints a table. The seconds that a
 quiet machine takes are judged by `python -m tests.benchmarks.hostile_documents`.
@@ -12,7 +12,7 @@ from tests.characters import Ask, World
 from tests.graphql.hostile import BODIES, LARGEST_BODY, cost, row, small_heap
 
 MOST_YARDSTICKS = 25.0
-"""Twice what the dearest takes, which is about 50 ms of a quiet machine."""
+"""Twice what the costliest takes, which is about 50 ms of a quiet machine."""
 
 
 @pytest.fixture(scope="module", autouse=True)

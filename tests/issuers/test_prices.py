@@ -12,7 +12,7 @@ from issuers.register.models import TokenLedgerHead, TokenPrice
 from tests.characters import World
 from tests.issuers.register import people
 
-TOO_DEAR = 2**23
+TOO_HIGH = 2**23
 REFUSED = (
     "A trade's price was refused, and the register keeps the price before it: "
     f"{2**40} units of LUM at {2**23} cents are worth more than 2⁶³−1 cents, the most "
@@ -43,7 +43,7 @@ def test_a_refused_price_leaves_the_trade_its_transaction(token, caplog):
             CaptureQueriesContext(connection) as queries,
             pytest.raises(ValueOverflow),
         ):
-            ledger.set_price(token, TOO_DEAR, "TRADE", "feed")
+            ledger.set_price(token, TOO_HIGH, "TRADE", "feed")
         Partner.objects.create(login="later", name="What it writes afterwards")
         ledger.set_price(token, 8, "TRADE", "feed")
     assert [query["sql"].split()[0] for query in queries] == [
@@ -62,7 +62,7 @@ def test_a_batch_keeps_every_price_that_the_rules_allow(world: World, token, cap
         [
             Price(token, 7, "TRADE"),
             Price(other, 9, "TRADE"),
-            Price(token, TOO_DEAR, "TRADE"),
+            Price(token, TOO_HIGH, "TRADE"),
             Price(token, -1, "MANUAL"),
             Price(token, 6, "TRADE"),
         ],

@@ -7,7 +7,7 @@ def break_down(request):
     raise ZeroDivisionError("a secret detail")
 
 
-urlpatterns = [path("broken", break_down)]
+urlpatterns = [path("broken", break_down), path("graphql", break_down)]
 
 
 def test_an_unknown_address_is_told_in_the_house_style(client):

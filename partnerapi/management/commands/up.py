@@ -153,7 +153,7 @@ examples:
         try:
             self.stderr.write(f"{prefix} {line}", lambda text: text)
         except BrokenPipeError:
-            # Whoever read the log has gone: as if the terminal had been closed.
+            # Nobody reads the log any more: as if the terminal had been closed.
             self.processes.interrupted = True
 
     def start(self, listeners, port):
