@@ -84,7 +84,9 @@ def throw_away_servers(durable: bool = False) -> Iterator[dict[str, str]]:
         try:
             urls = supply(directory, processes, os.environ, durable=durable)
             if not os.environ.get("DATABASE_URL"):
-                prepare(urls["DATABASE_OWNER_URL"])
+                let_owner_test(urls["DATABASE_OWNER_URL"])
+                if not durable:
+                    switch_autovacuum_off(urls["DATABASE_OWNER_URL"])
             yield urls
         finally:
             processes.stop()
@@ -92,19 +94,27 @@ def throw_away_servers(durable: bool = False) -> Iterator[dict[str, str]]:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def prepare(url: str) -> None:
-    """Let the owner make a database per worker, and tamper past the triggers.
-
-    Autovacuum is off: it would note that tables are empty which tests fill and undo.
-    Plans made for such a table read it from end to end however it grows: a sandbox is
-    then seeded eight times as slowly, where a run lasts long enough for it.
-    """
+def administrator_of(url: str) -> psycopg.Connection:
     administrator = urlsplit(url)._replace(path="/postgres").geturl()
     administrator = administrator.replace(f"//{OWNER}@", f"//{ADMINISTRATOR}@")
-    with psycopg.connect(administrator, autocommit=True) as session:
+    return psycopg.connect(administrator, autocommit=True)
+
+
+def let_owner_test(url: str) -> None:
+    """Let the owner make a database per worker, and tamper past the triggers."""
+    with administrator_of(url) as session:
         session.execute(f"ALTER ROLE {OWNER} CREATEDB")
         session.execute(f"CREATE ROLE {READER}")
         session.execute(f"GRANT SET ON PARAMETER session_replication_role TO {OWNER}")
+
+
+def switch_autovacuum_off(url: str) -> None:
+    """Keep the server from noting that tables are empty which tests fill and undo.
+
+    Plans made for such a table read it from end to end however it grows: a sandbox is
+    then seeded eight times as slowly, where a run lasts long enough for it.
+    """
+    with administrator_of(url) as session:
         session.execute("ALTER SYSTEM SET autovacuum = off")
         session.execute("SELECT pg_reload_conf()")
 

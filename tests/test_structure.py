@@ -27,6 +27,7 @@ ORDER = [
     "issuers.register",
     "issuers.legacy",
     "issuers.imports",
+    "issuers.exports",
     "issuers",
     "marketdata.models",
     "marketdata.books",

@@ -5,6 +5,7 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.models import User
+from accounts.models.users import WALLET
 
 
 def add_staff(parser: CommandParser) -> None:
@@ -33,14 +34,16 @@ def active_staff(option: str, email: str) -> User:
 
 
 def user_named(text: str) -> User:
-    """The user of this email address, LEI or id.
+    """The user of this email address, wallet address, LEI or id.
 
     Raises:
-        CommandError: it is none of the three, or no user's.
+        CommandError: it is none of the four, or no user's, or several users'.
     """
     named = text.removeprefix("User|")
     if "@" in named:
         found = User.objects.filter(email=named.lower())
+    elif WALLET.fullmatch(named):
+        found = User.objects.filter(holder__wallet_address__iexact=named)
     elif len(named) == 20:
         found = User.objects.filter(lei=named.upper())
     else:
@@ -48,11 +51,17 @@ def user_named(text: str) -> User:
             found = User.objects.filter(pk=UUID(named))
         except ValueError:
             raise CommandError(
-                f"{text} is neither an email address nor an LEI nor a user's id."
+                f"{text} is neither an email address nor a wallet address (0x and 40 "
+                "hexadecimal digits) nor an LEI nor a user's id."
             ) from None
     try:
         return found.get()
     except User.DoesNotExist:
         raise CommandError(
             f"There is no user {text}. The admin lists users with their ids."
+        ) from None
+    except User.MultipleObjectsReturned:
+        raise CommandError(
+            f"Several users have the wallet address {text}, in other letter cases; "
+            "name one by its id."
         ) from None

@@ -9,6 +9,7 @@ from accounts.models.accounts import (
 from accounts.models.partners import ApiKey, Partner
 from accounts.models.users import (
     Country,
+    HolderImport,
     LEIIsValid,
     User,
     UserHolder,
@@ -22,6 +23,7 @@ __all__ = [
     "Actor",
     "ApiKey",
     "Country",
+    "HolderImport",
     "InvalidStatusTransition",
     "LEIIsValid",
     "Partner",

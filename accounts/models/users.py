@@ -217,6 +217,10 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.company_name or f"{self.first_name} {self.last_name}".strip()
 
 
+WALLET = re.compile(r"0x[0-9a-fA-F]{40}")
+"""An EVM address; letters of either case name the same one."""
+
+
 class UserHolder(models.Model):
     """The profile under which a user holds tokens; one per user."""
 
@@ -268,3 +272,16 @@ class UserHolderName(models.Model):
 
     def __str__(self):
         return f"{self.name} until {self.replaced_at}"
+
+
+class HolderImport(models.Model):
+    """A file of holders that was imported; the same file once."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    file_name = models.CharField(max_length=255)
+    checksum_sha256 = models.CharField(max_length=64, unique=True)
+    imported_by = models.CharField(max_length=254)
+    created_at = models.DateTimeField(db_default=models.functions.Now(), editable=False)
+
+    def __str__(self):
+        return self.file_name

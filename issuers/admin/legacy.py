@@ -85,10 +85,11 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
             return self.confirm_delivery(request, queryset)
         ids = list(queryset.order_by("pk").values_list("pk", flat=True))
         pending = list(self.pending(queryset).values_list("pk", flat=True))
+        warnings = delivery.unpriced(pending)
         job = delivery.begin_job(source, ids, request.user.email)
         held = ""
         try:
-            while job.remaining:
+            while job.is_open:
                 delivery.deliver_next(job)
         except LockTimeout as error:
             held = str(error)
@@ -105,6 +106,8 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
         else:
             level = messages.WARNING if job.refused else messages.SUCCESS
             self.message_user(request, f"{job.summary()}.", level)
+        for warning in warnings:
+            self.message_user(request, warning, messages.WARNING)
         for reason in sorted({reason for _, reason in job.refusals()}):
             self.message_user(request, reason, messages.WARNING)
         return None

@@ -27,7 +27,9 @@ class TokenAdmin(ProtectedAdmin):
     autocomplete_fields = ["issuer"]
     fields = [
         "id", "issuer", "name", "symbol", "isin", "visibility", "market_type",
-        "contract_address", "network", "authorized_units", "created_at",
+        "contract_address", "network", "authorized_units", "class_type",
+        "votes_per_share", "seniority", "nominal_value", "nominal_currency",
+        "created_at",
     ]  # fmt: skip
     readonly_fields = ["id", "created_at"]
     register_fields = ["supply", "held", "price", "entries", "prices"]

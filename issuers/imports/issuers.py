@@ -93,7 +93,8 @@ def import_issuers(content: bytes, begin: Begin, *, dry_run: bool) -> IssuerChan
         WrongFileError: it names every line, field and rule; nothing was changed.
     """
     table = read_table(content, REQUIRED, OPTIONAL)
-    problems = table.problems + wrong_values(table.rows)
+    problems = table.problems
+    problems += wrong_values(table.rows)
     if problems:
         raise WrongFileError(problems)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Max, Min, QuerySet
 from django.utils import timezone
 
 from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder
@@ -92,10 +92,11 @@ def steps_of(ids: Sequence[UUID]) -> Iterator[tuple[int, Sequence[UUID]]]:
         yield first, ids[first : first + LINES_OF_A_STEP]
 
 
-def deliver_next(job: DeliveryJob) -> int:
+def deliver_next(job: DeliveryJob, actor: str = "") -> int:
     """Deliver the lines of the next step and count them; how many lines it had.
 
-    One transaction: a run that ends early leaves the job between two steps.
+    `actor` is who resumes a job that somebody else began. A closed job has no next
+    step. One transaction: a run that ends early leaves the job between two steps.
 
     Raises:
         LockTimeout: lines or ledgers did not come free; nothing was delivered.
@@ -103,9 +104,9 @@ def deliver_next(job: DeliveryJob) -> int:
     with lock_waits.named(), transaction.atomic():
         locked_job = DeliveryJob.objects.select_for_update().get(pk=job.pk)
         step = locked_job.steps.filter(position=locked_job.position).first()
-        if step is not None:
+        if step is not None and locked_job.finished_at is None:
             outcomes = deliver(
-                step.shareholder_ids, locked_job.source, locked_job.created_by
+                step.shareholder_ids, locked_job.source, actor or locked_job.created_by
             )
             step.refusals = count_outcomes(locked_job, outcomes)
             step.save(update_fields=["refusals"])
@@ -114,6 +115,45 @@ def deliver_next(job: DeliveryJob) -> int:
             locked_job.save()
     job.refresh_from_db()
     return len(step.shareholder_ids) if step else 0
+
+
+def close_job(job: DeliveryJob) -> None:
+    """Let the lines that are left be; whoever still delivers them stops.
+
+    Raises:
+        LockTimeout: somebody delivers a step of it, and did not end.
+    """
+    with lock_waits.named(), transaction.atomic():
+        locked_job = DeliveryJob.objects.select_for_update().get(pk=job.pk)
+        if locked_job.finished_at is None:
+            locked_job.finished_at = timezone.now()
+            locked_job.save(update_fields=["finished_at"])
+    job.refresh_from_db()
+
+
+def lines_left(job: DeliveryJob) -> list[UUID]:
+    steps = job.steps.filter(position__gte=job.position).order_by("position")
+    ids = steps.values_list("shareholder_ids", flat=True)
+    return [pk for lines in ids for pk in lines]
+
+
+def unpriced(ids: Sequence[UUID]) -> list[str]:
+    """A sentence for each token that has no price, where lines of it have one."""
+    rows = (
+        LegacyShareholder.objects.filter(
+            pk__in=ids, price_cents__gt=0, token__ledger_head__price_cents=None
+        )
+        .values("token__symbol")
+        .annotate(least=Min("price_cents"), most=Max("price_cents"))
+        .order_by("token__symbol")
+        .exclude(token=None)
+    )
+    return [
+        f"{row['token__symbol']} has no price, and its lines have one, "
+        f"{row['least']:,} to {row['most']:,} cents: capitalization tables count it 0 "
+        "until set_price records one."
+        for row in rows
+    ]
 
 
 def count_outcomes(job: DeliveryJob, outcomes: Sequence[Outcome]) -> dict[str, str]:

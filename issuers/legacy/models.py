@@ -215,6 +215,11 @@ class DeliveryJob(models.Model):
     def remaining(self) -> int:
         return self.line_count - self.position
 
+    @property
+    def is_open(self) -> bool:
+        """Lines are left to deliver, and nobody closed it."""
+        return self.finished_at is None and self.remaining > 0
+
     def refusals(self) -> Iterator[tuple[str, str]]:
         """The refused lines' ids, each with the reason, in the order of the steps."""
         steps = self.steps.exclude(refusals={}).order_by("position")

@@ -69,6 +69,10 @@ class Token(models.Model):
         PUBLIC = "PUBLIC", "Public"
         PRIVATE = "PRIVATE", "Private"
 
+    class ClassType(models.TextChoices):
+        COMMON = "COMMON", "Common"
+        PREFERRED = "PREFERRED", "Preferred"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     issuer = models.ForeignKey(
         Issuer, models.PROTECT, related_name="tokens", db_index=False
@@ -110,6 +114,34 @@ class Token(models.Model):
         null=True,
         blank=True,
         help_text="The most units that may exist; empty: no such bound.",
+    )
+    class_type = models.CharField(
+        "type of the share class",
+        max_length=9,
+        choices=ClassType,
+        null=True,
+        blank=True,
+    )
+    votes_per_share = models.PositiveIntegerField(null=True, blank=True)
+    seniority = models.DecimalField(
+        max_digits=20,
+        decimal_places=10,
+        null=True,
+        blank=True,
+        help_text="Rank in a liquidation: a higher one is paid first.",
+    )
+    nominal_value = models.DecimalField(
+        max_digits=20,
+        decimal_places=10,
+        null=True,
+        blank=True,
+        help_text="Of one share, in whole units of its currency.",
+    )
+    nominal_currency = models.CharField(
+        max_length=3,
+        null=True,
+        blank=True,
+        help_text="Currency of the nominal value (ISO 4217), such as EUR.",
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -12,8 +12,9 @@ gzip-compressed. Further columns are ignored.
     quantity     change: units at this price from now on, 0 takes the level away;
                  trade: units that changed hands; empty for a reset
 
-A reset empties the book; it is its message's first row. After a message the best bid
-is below the best ask.
+A reset empties the book; it is its message's first row. A level that is not there may
+be taken away, as exchanges send it: that is counted and passed over. After a message
+the best bid is below the best ask.
 
     time,message,kind,side,price_cents,quantity
     2026-03-02T09:00:00Z,1,change,bid,1250,40
@@ -45,22 +46,25 @@ from marketdata.books.orderbook import (
     OrderBook,
 )
 from partnerapi.core.gzip_lines import BrokenFile, lines
-from partnerapi.core.problems import Problem, WrongFileError
+from partnerapi.core.problems import Problem, Problems, WrongFileError
 
 CHANGE, TRADE, RESET = "change", "trade", "reset"
 SIDES = {"bid": BID, "ask": ASK}
 COLUMNS = ("time", "message", "kind", "side", "price_cents", "quantity")
 WHOLE = re.compile(r"[0-9]{1,19}")
-MOST_PROBLEMS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
-    """A message: its changes happen at once."""
+    """A message: its changes happen at once.
+
+    `passed_over` counts removals of levels that were not there.
+    """
 
     at: datetime
     changes: list[Change]
     deals: list[Deal]
+    passed_over: int = 0
 
 
 class Row(NamedTuple):
@@ -76,7 +80,7 @@ class Row(NamedTuple):
 
 
 def begins_with_reset(file: BinaryIO) -> bool:
-    first = next(read_rows(file, []), None)
+    first = next(read_rows(file, Problems()), None)
     return first is not None and first.kind == RESET
 
 
@@ -86,9 +90,9 @@ def events(file: BinaryIO, book: OrderBook) -> Iterator[Event]:
     After the first problem none is yielded, but the rows after it are still checked.
 
     Raises:
-        WrongFileError: at the end, with all problems, 100 at most.
+        WrongFileError: at the end, with the problems.
     """
-    problems: list[Problem] = []
+    problems = Problems()
     for number, rows in groupby(read_rows(file, problems), attrgetter("message")):
         together = list(rows)
         if problems:
@@ -107,13 +111,22 @@ def events(file: BinaryIO, book: OrderBook) -> Iterator[Event]:
 
 def event_of(rows: list[Row], book: OrderBook) -> Event:
     event = Event(rows[0].at, [], [])
+    # What the message's own changes have made of the book so far.
+    made: dict[tuple[int, int], int] = {}
     for row in rows:
         if row.kind == CHANGE:
-            event.changes.append(Change(row.side, row.price, row.quantity))
+            place = row.side, row.price
+            if row.quantity or made.get(place, book.quantity(*place)):
+                event.changes.append(Change(row.side, row.price, row.quantity))
+                made[place] = row.quantity
+            else:
+                event.passed_over += 1
         elif row.kind == TRADE:
             event.deals.append(Deal(row.price, row.quantity))
         else:
-            event.changes.extend(removals(book))
+            emptied = removals(book)
+            event.changes.extend(emptied)
+            made |= {(side, price): 0 for side, price, _ in emptied}
     return event
 
 
@@ -127,11 +140,8 @@ def removals(book: OrderBook) -> list[Change]:
     ]
 
 
-def read_rows(file: BinaryIO, problems: list[Problem]) -> Iterator[Row]:
-    """The good rows in their order; the problems of the others go to `problems`.
-
-    Ends after 100 problems.
-    """
+def read_rows(file: BinaryIO, problems: Problems) -> Iterator[Row]:
+    """The good rows in their order; the problems of the others go to `problems`."""
     last, found = None, False
     for line, values in records(file, problems):
         found = True
@@ -140,8 +150,6 @@ def read_rows(file: BinaryIO, problems: list[Problem]) -> Iterator[Row]:
         if row is not None and reader.follows(row, last):
             yield row
             last = row
-        if len(problems) >= MOST_PROBLEMS:
-            return
     if not found and not problems:
         problems.append(Problem(1, "", "the file has no rows"))
 
@@ -149,9 +157,7 @@ def read_rows(file: BinaryIO, problems: list[Problem]) -> Iterator[Row]:
 class RowReader:
     """Reads one row's values, and adds what is wrong with them to `problems`."""
 
-    def __init__(
-        self, line: int, values: dict[str, str], problems: list[Problem]
-    ) -> None:
+    def __init__(self, line: int, values: dict[str, str], problems: Problems) -> None:
         self.line, self.values, self.problems = line, values, problems
 
     def wrong(self, field: str, rule: str) -> None:
@@ -234,9 +240,7 @@ class RowReader:
             )
 
 
-def records(
-    file: BinaryIO, problems: list[Problem]
-) -> Iterator[tuple[int, dict[str, str]]]:
+def records(file: BinaryIO, problems: Problems) -> Iterator[tuple[int, dict[str, str]]]:
     """Each record's line and values, absent ones empty."""
     texts = counted(file, problems)
     first = next(texts, None)
@@ -249,7 +253,7 @@ def records(
         yield from csv_records(texts, problems)
 
 
-def counted(file: BinaryIO, problems: list[Problem]) -> Iterator[tuple[int, str]]:
+def counted(file: BinaryIO, problems: Problems) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         for number, text in enumerate(lines(file), 1):
@@ -260,7 +264,7 @@ def counted(file: BinaryIO, problems: list[Problem]) -> Iterator[tuple[int, str]
 
 
 def json_records(
-    texts: Iterator[tuple[int, str]], problems: list[Problem]
+    texts: Iterator[tuple[int, str]], problems: Problems
 ) -> Iterator[tuple[int, dict[str, str]]]:
     for line, text in texts:
         try:
@@ -284,7 +288,7 @@ def as_text(value: object) -> str:
 
 
 def csv_records(
-    texts: Iterator[tuple[int, str]], problems: list[Problem]
+    texts: Iterator[tuple[int, str]], problems: Problems
 ) -> Iterator[tuple[int, dict[str, str]]]:
     header: list[str] = []
     for line, text in texts:

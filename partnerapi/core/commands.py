@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
-from django.db import IntegrityError
+from django.db import DataError, IntegrityError, InterfaceError, OperationalError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -24,6 +24,15 @@ class CommandWithExamples(BaseCommand):
     def create_parser(self, *args, **kwargs):
         kwargs["formatter_class"] = RawDescriptionHelpFormatter
         return super().create_parser(*args, **kwargs)
+
+    def execute(self, *args, **options):
+        try:
+            return super().execute(*args, **options)
+        except (OperationalError, InterfaceError) as error:
+            raise CommandError(
+                f"The database does not answer: {str(error).strip().splitlines()[0]}. "
+                "What was not finished is undone; run this again when it is back."
+            ) from error
 
 
 class DryRunCommand(CommandWithExamples):
@@ -75,10 +84,17 @@ def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
     except WrongFileError as error:
         for problem in error.problems:
             stderr.write(str(problem) if problem.file else f"{file.name}, {problem}")
-        count = len(error.problems)
+        count = error.count
+        if untold := count - len(error.problems):
+            stderr.write(f"and {untold:,} more")
         raise CommandError(
-            f"{file.name} has {count} {'problem' if count == 1 else 'problems'}, "
+            f"{file.name} has {count:,} {'problem' if count == 1 else 'problems'}, "
             "listed above. Nothing was changed; correct the file and run this again."
+        ) from None
+    except DataError as error:
+        raise CommandError(
+            f"{file.name} holds what the database can not keep: "
+            f"{str(error).splitlines()[0]}. Nothing was changed."
         ) from None
     except IntegrityError as error:
         raise CommandError(

@@ -1,10 +1,12 @@
 """What Django's database layer does not give: prepared reads, arrays as text."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import psycopg
 from django.db import connection
+
+from partnerapi.core.problems import MOST_TOLD, Problem, Problems
 
 
 def fetch(
@@ -21,6 +23,44 @@ def fetch(
         cursor.cursor.row_factory = lambda _: row
         rows: list[Any] = cursor.fetchall()
         return rows
+
+
+def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows with COPY; they are read once, and none is kept.
+
+    What makes the rows must not use the connection, which is taken meanwhile.
+    """
+    statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+    with connection.cursor() as cursor, cursor.copy(statement) as target:
+        for row in rows:
+            target.write_row(row)
+
+
+def make_temporary(table: str, columns: str) -> None:
+    """An empty table of this transaction, in which a statement finds a file's rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS pg_temp.{table}")
+        cursor.execute(f"CREATE TEMPORARY TABLE {table} ({columns}) ON COMMIT DROP")
+
+
+def broken_rules(statement: str, names: Mapping[str, str]) -> Problems:
+    """The problems that a statement finds: rows of a line, a column and a rule.
+
+    `names` is how the file calls the columns, where it calls them otherwise.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"WITH broken (line, field, rule) AS ({statement})"
+            " SELECT line, field, rule, count(*) OVER () FROM broken"
+            f" ORDER BY line LIMIT {MOST_TOLD}"
+        )
+        rows = cursor.fetchall()
+    problems = Problems(
+        Problem(line, names.get(field, field), rule) for line, field, rule, _ in rows
+    )
+    if rows:
+        problems.add_untold(rows[0][3] - len(rows))
+    return problems
 
 
 def array_text(items: Iterable[object]) -> str:

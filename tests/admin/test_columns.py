@@ -25,6 +25,7 @@ MODELS_LEFT_OUT = {
     "issuers.TokenLedgerHead": REGISTER,
     "issuers.TokenPrice": REGISTER,
     "issuers.HolderBalance": REGISTER,
+    "accounts.HolderImport": IMPORTS,
     "issuers.LegacyImport": IMPORTS,
     "issuers.LegacyShareholderChange": IMPORTS,
     "issuers.DeliveryJob": DELIVERIES,

@@ -100,7 +100,7 @@ def test_imports_a_file_once_and_a_corrected_one_again(load, world: World):
         (ONE.replace("bo@example.com", ""), "line 3, holder_email: is empty, and so"),
         (
             ONE.replace(",,LUM", ",529900T8BM49AURSDO55,LUM"),
-            "line 3, holder_lei: 529900T8BM49AURSDO55 is another user",
+            "line 3, holder_lei: names another user than the line's other",
         ),
         (ONE.replace("LUM", "BUM"), "line 3, token_symbol: 'BUM' is no token of this"),
         (ONE.replace("100", "0"), "line 3, number_of_shares: 0 is not from 1 to 2147"),
@@ -116,6 +116,73 @@ def test_a_wrong_line_is_named_and_none_is_written(load, capsys, line, problem):
     assert capsys.readouterr().err.startswith(f"register.csv, {problem}")
     assert rows() == []
     assert LegacyImport.objects.count() == 0
+
+
+WALLET = "0x52908400098527886E0F7030069857D2E4169EE7"
+NAMED = (
+    "reference,token_symbol,number_of_shares,price_cents,holder_email,holder_wallet,"
+    "holder_name,holder_kind,holder_country"
+)
+
+
+@pytest.fixture
+def load_named(tmp_path, world: World, staff, bo):
+    def load_named(*lines, create=True):
+        file = tmp_path / "named.csv"
+        file.write_text("\n".join([NAMED, *lines]))
+        output = io.StringIO()
+        call_command(
+            "import_legacy_shareholders", file, issuer="lumen", staff=STAFF,
+            create_holders=create, stdout=output,
+        )  # fmt: skip
+        return output.getvalue().strip()
+
+    return load_named
+
+
+def test_makes_the_holders_that_a_file_names(load_named, capsys):
+    lines = (
+        "L-1,LUM,5,100,bo@example.com,,,,",
+        f"L-2,LUM,6,100,,{WALLET},Cy Dahl,INDIVIDUAL,DK",
+        f"L-3,LUM,7,100,,{WALLET.lower()},Cy Dahl,INDIVIDUAL,DK",
+    )
+    with pytest.raises(CommandError):
+        load_named(*lines, create=False)
+    said = capsys.readouterr().err
+    assert f"line 3, holder_wallet: there is no user {WALLET}; create the user" in said
+    assert load_named(*lines) == (
+        "Legacy shareholders of lumen: 3 created, 0 updated, 0 unchanged; "
+        "holders: 1 created, 1 completed"
+    )
+    cy = User.objects.get(holder__wallet_address=WALLET)
+    assert (str(cy), cy.country_id, cy.type) == ("Cy Dahl", "DK", "INDIVIDUAL")
+    assert rows() == [
+        ("L-1", 5, 100, PENDING), ("L-2", 6, 100, PENDING), ("L-3", 7, 100, PENDING)
+    ]  # fmt: skip
+    assert cy.legacy_shareholdings.count() == 2
+    again = (*lines, f"L-4,LUM,8,100,,{WALLET},,,")
+    assert load_named(*again, create=False).startswith(
+        "Legacy shareholders of lumen: 1 created, 0 updated, 3 unchanged"
+    )
+    call_command(
+        "mint", "LUM", "10", "--to", WALLET.lower(), "--staff", STAFF, "--reason", "x"
+    )
+    [held] = cy.ledger_account.balances.all()
+    assert held.balance == 10
+
+
+def test_one_holder_is_not_called_by_two_names(load_named, capsys):
+    with pytest.raises(CommandError):
+        load_named(
+            f"L-1,LUM,6,100,,{WALLET},Cy Dahl,INDIVIDUAL,DK",
+            f"L-2,LUM,6,100,,{WALLET},Cy Dal,INDIVIDUAL,DK",
+            "L-3,LUM,6,100,new@example.com,,,,",
+        )
+    said = capsys.readouterr().err
+    assert "line 3, holder_name: the name, the kind or the country of the h" in said
+    assert "line 4, holder_name: is empty; a new holder needs a name" in said
+    assert "line 4, holder_kind: is empty; a new holder is INDIVIDUAL or COM" in said
+    assert not User.objects.filter(holder__wallet_address=WALLET).exists()
 
 
 def deliver(*arguments):
@@ -348,3 +415,68 @@ def test_a_job_goes_on_where_it_stood(world: World, staff):
     assert again.summary() == "449 delivered, 1 skipped (delivered before), 0 refused"
     assert again.finished_at is not None
     assert LedgerTransaction.objects.count() == 450
+
+
+def run_deliveries(*arguments):
+    output = io.StringIO()
+    call_command("deliver_legacy_shares", *arguments, stdout=output)
+    return output.getvalue().strip()
+
+
+def test_a_delivery_that_was_killed_is_resumed(load, world: World, staff):
+    load(*(f"K-{n},bo@example.com,,LUM,1,0" for n in range(250)))
+    lines = LegacyShareholder.objects.filter(reference__startswith="K-")
+    ids = list(lines.order_by("pk").values_list("pk", flat=True))
+    job = begin_job(MINT, ids, "ines@example.com")
+    deliver_next(job)
+    said = run_deliveries("--list").splitlines()
+    assert said[-1] == "1 delivery did not end."
+    assert said[0].startswith(f"{job.pk}: MINT, begun ")
+    assert said[0].endswith(
+        "by ines@example.com; of 250 lines 200 delivered, 0 skipped (delivered "
+        "before), 0 refused, 50 left"
+    )
+    resume = ("--resume", str(job.pk), "--staff", STAFF)
+    assert run_deliveries(*resume, "--dry-run") == (
+        f"50 lines left of {job.pk}: 50 delivered, 0 skipped (delivered before), "
+        "0 refused (dry run: nothing was written)"
+    )
+    assert run_deliveries(*resume).startswith(f"50 lines left of {job.pk}: 250 deliv")
+    assert lines.filter(delivered_by=STAFF).count() == 50
+    assert run_deliveries("--list") == "0 deliveries did not end."
+    with pytest.raises(CommandError, match="has ended: of 250 lines 250 delivered"):
+        run_deliveries(*resume)
+
+
+def test_a_delivery_is_closed_and_its_lines_stay(load, staff):
+    load(*(f"K-{n},bo@example.com,,LUM,1,0" for n in range(250)))
+    ids = list(LegacyShareholder.objects.filter(reference__startswith="K-")
+               .values_list("pk", flat=True))  # fmt: skip
+    job = begin_job(MINT, ids, STAFF)
+    deliver_next(job)
+    close = ("--close", str(job.pk), "--staff", STAFF)
+    assert "50 of 250 lines would stay" in run_deliveries(*close, "--dry-run")
+    running = DeliveryJob.objects.get(pk=job.pk)
+    assert run_deliveries(*close).endswith("50 of 250 lines stay as they are.")
+    # Who was believed dead delivers no more.
+    assert running.is_open
+    deliver_next(running)
+    assert not running.is_open
+    assert LegacyShareholder.objects.filter(pk__in=ids, status=PENDING).count() == 50
+    assert LogEntry.objects.get().get_change_message() == (
+        "Closed; 50 of 250 lines were not delivered."
+    )
+    resume = ("--resume", str(job.pk), "--staff", STAFF)
+    for arguments in (resume, ("--close", str(job.pk)), ("lumen",)):
+        with pytest.raises(CommandError):
+            run_deliveries(*arguments)
+
+
+def test_a_token_without_a_price_is_warned_of(load, world: World):
+    load(ONE, TWO)
+    said = "LUM has no price, and its lines have one, 125 to 125 cents: capitalization"
+    assert any(line.startswith(said) for line in deliver("--source", "MINT")[1])
+    load("L-3,bo@example.com,,LUM,1,125")
+    call_command("set_price", "LUM", "125", "--staff", STAFF)
+    _, errors = deliver("--source", "MINT")
+    assert not any("has no price" in line for line in errors)

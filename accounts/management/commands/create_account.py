@@ -20,7 +20,9 @@ examples:
 
     def add_arguments(self, parser):
         parser.add_argument("login", help="login of the partner's integration account")
-        parser.add_argument("user", help="the client's email address, LEI or id")
+        parser.add_argument(
+            "user", help="the client's email or wallet address, LEI or id"
+        )
         add_staff(parser)
 
     def handle(self, *, login, user, staff, dry_run, **options):

@@ -2,12 +2,12 @@
 
 from collections import Counter
 
-from issuers.imports.ocf.reading import Package
-from issuers.imports.ocf.steps import READ, SAID
+from issuers.imports.ocf.objects import Item, Package
+from issuers.imports.ocf.steps import SAID
 
 OBJECT = {"id", "object_type"}
 USED = {
-    "STAKEHOLDER": OBJECT | {"name", "stakeholder_type"},
+    "STAKEHOLDER": OBJECT | {"name", "stakeholder_type", "issuer_assigned_id"},
     "ISSUER": OBJECT | {"legal_name", "dba", "country_of_formation", "address"},
     "STOCK_CLASS": OBJECT
     | {
@@ -15,6 +15,10 @@ USED = {
         "default_id_prefix",
         "initial_shares_authorized",
         "board_approval_date",
+        "class_type",
+        "votes_per_share",
+        "seniority",
+        "par_value",
     },
 }
 TRANSACTION = {
@@ -40,12 +44,14 @@ TRANSACTION = {
 
 def fields_left(package: Package) -> Counter[str]:
     """How many objects of which type have a field that is not kept."""
-    transactions = [item for item in package.transactions if item.type in READ]
     owned = [package.issuer, *package.stakeholders.values(), *package.classes.values()]
-    return Counter(
+    return package.left + Counter(name for item in owned for name in left_of(item))
+
+
+def left_of(item: Item) -> list[str]:
+    used = USED.get(item.type, TRANSACTION)
+    return [
         f"{item.type}.{name}"
-        for item in owned + transactions
         for name, value in item.values.items()
-        if name not in USED.get(item.type, TRANSACTION)
-        and value not in (None, "", [], {})
-    )
+        if name not in used and value not in (None, "", [], {})
+    ]

@@ -9,12 +9,14 @@ from django.core.validators import validate_email
 
 from accounts.models import User, UserHolder
 from issuers.imports.ocf.naming import derived, read_name
-from issuers.imports.ocf.reading import Item, Package, one_line
-from issuers.imports.ocf.replay import Movement, Replay
+from issuers.imports.ocf.objects import Item, Package, one_line
+from issuers.imports.ocf.replay import Replay
 from issuers.register import ledger
 
 MAX_PERSONAL_NAME, MAX_EMAIL = 100, 254
 BATCH = 2_000
+TREASURY = "TREASURY"
+"""The `issuer_assigned_id` of the stakeholder that is the issuer's treasury."""
 
 
 def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
@@ -41,6 +43,16 @@ def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
             package.problems.append(item.problem(rule))
     kind = User.Type.INDIVIDUAL
     return name, {"type": kind, "first_name": first, "last_name": last}
+
+
+def treasury_of(package: Package) -> str | None:
+    """The stakeholder that the issuer numbers as its treasury, if it is one."""
+    found = [
+        item.id
+        for item in package.stakeholders.values()
+        if item.values.get("issuer_assigned_id") == TREASURY
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def email_of(item: Item) -> str | None:
@@ -72,13 +84,7 @@ def new_holders(
 
     An individual with the e-mail address of a user is that user, who stays as stored.
     """
-    held = {
-        holder
-        for event in replayed.events
-        if isinstance(event, Movement)
-        for holder in (event.source, event.target)
-        if holder is not None
-    }
+    held = replayed.held - {treasury_of(package)}
     emails, shared = emails_of(package.stakeholders[id] for id in sorted(held))
     stored = {u.email: u for u in User.objects.filter(email__in=emails.values())}
     users, new = {}, []

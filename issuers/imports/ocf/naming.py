@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from issuers.imports.ocf.reading import Item, Package, one_line
+from issuers.imports.ocf.objects import Item, Package, one_line
 from partnerapi.core.uuids import derived_uuid7
 
 # Ids come from the package alone, so every installation recognises it.

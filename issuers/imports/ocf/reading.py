@@ -3,21 +3,28 @@
 import hashlib
 import json
 import lzma
-import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
-from typing import Any
+from typing import IO, Any
 
-from partnerapi.core.problems import Problem, WrongFileError
+import orjson
 
-MAX_BYTES = 256 * 1024 * 1024
+from issuers.imports.ocf.fields import left_of
+from issuers.imports.ocf.json_items import members
+from issuers.imports.ocf.objects import Item, Package, one_line, problem_in
+from issuers.imports.ocf.steps import READ, SECURITIES, Broken, names, read_step
+from partnerapi.core.problems import Problems, WrongFileError
+
+MAX_BYTES = 1024 * 1024 * 1024
 MAX_FILES = 10_000
 MAX_ID = 200
+CHUNK = 1024 * 1024
+FILE_BITS = 14
+"""As many as number a package's files."""
 MANIFEST = "OCF_MANIFEST_FILE"
 UNREADABLE = (
     zipfile.BadZipFile,
@@ -36,72 +43,64 @@ HOMES = {
 TRANSACTIONS = "OCF_TRANSACTIONS_FILE"
 
 
-def problem_in(file: str, id: str, rule: str) -> Problem:
-    """What is wrong with an object of a package's file, or, without an id, with it."""
-    return Problem(0, id, rule, file)
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An OCF object, and the file and place where it stands."""
-
-    file: str
-    index: int
-    id: str
-    type: str
-    values: dict[str, Any]
-
-    def problem(self, rule: str) -> Problem:
-        return problem_in(self.file, self.id, rule)
+NEEDED = {"stakeholders_files", "stock_classes_files", "transactions_files"}
+"""Sections of a manifest, of whose files something is kept."""
 
 
 @dataclass(slots=True)
-class Package:
-    issuer: Item
-    stakeholders: dict[str, Item] = field(default_factory=dict)
-    classes: dict[str, Item] = field(default_factory=dict)
-    transactions: list[Item] = field(default_factory=list)
-    others: list[Item] = field(default_factory=list)
-    """Objects of all other types."""
-    remarks: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    checksum: str = ""
-    """SHA-256 of the objects, however the files divide and write them."""
+class OcfFile:
+    """A file of a package while it is read; `md5` is of what was read so far."""
+
+    name: str
+    chunks: Iterator[bytes] = iter(())
+    md5: Any = field(default_factory=lambda: hashlib.md5(usedforsecurity=False))
+    type: str = ""
+    members: dict[str, Any] = field(default_factory=dict)
+
+    def hashed(self) -> Iterator[bytes]:
+        for chunk in self.chunks:
+            self.md5.update(chunk)
+            yield chunk
 
 
 def read_package(path: Path) -> Package:
     """Read a folder or a zip. Wrong objects stand in the package's problems.
 
+    Of a transaction is kept what it does; so a million fit into memory.
+
     Raises:
         OSError: the folder or the file can not be read.
         WrongFileError: no package: too large, no zip, not one readable manifest.
     """
-    problems: list[Problem] = []
-    files: dict[str, dict[str, Any]] = {}
-    digests: dict[str, str] = {}
+    package = Package(Item("", 0, "", "ISSUER", {}))
+    problems = package.problems
+    reader = ObjectReader(package)
+    files: dict[str, OcfFile] = {}
     unread: list[str] = []
-    contents = (folder_files if path.is_dir() else zip_files)(path, unread)
-    for name, content in contents:
-        if name in digests:
+    for file in (folder_files if path.is_dir() else zip_files)(path, unread):
+        if file.name in files:
             rule = "stands in the archive twice; make it again"
-            problems.append(problem_in(name, "", rule))
-        digests[name] = hashlib.md5(content, usedforsecurity=False).hexdigest()
+            problems.append(problem_in(file.name, "", rule))
+        files[file.name] = file
         try:
-            files[name] = parse_ocf_file(content)
+            read_file(file, reader)
         except (ValueError, RecursionError) as error:
             rule = f"is not an OCF file: {error}; export it again"
-            problems.append(problem_in(name, "", rule))
-    manifests = [n for n, file in files.items() if file["file_type"] == MANIFEST]
+            problems.append(problem_in(file.name, "", rule))
+            file.type = ""
+    manifests = [name for name, file in files.items() if file.type == MANIFEST]
     if len(manifests) != 1:
         rule = (
             f"{len(manifests)} files have the file_type {MANIFEST} "
             f"({', '.join(manifests) or 'none'}); a package has one, with its issuer"
         )
-        raise WrongFileError([*problems, problem_in(path.name, "", rule)])
+        problems.append(problem_in(path.name, "", rule))
+        raise WrongFileError(problems)
     [name] = manifests
-    package = Package(issuer_of(name, files.pop(name), problems), problems=problems)
+    package.issuer = issuer_of(name, files[name].members, problems)
+    digests = {name: file.md5.hexdigest() for name, file in files.items()}
     check_manifest(package, name, digests, unread)
-    read_items(package, files)
+    package.checksum = reader.checksum()
     if unread:
         first = ", ".join(unread[:3]) + (", …" if len(unread) > 3 else "")
         package.remarks.append(
@@ -111,37 +110,53 @@ def read_package(path: Path) -> Package:
     return package
 
 
-def parse_ocf_file(content: bytes) -> dict[str, Any]:
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no JSON number")
+def read_file(file: OcfFile, reader: "ObjectReader") -> None:
+    """Give a file's items to the reader as they come, once the file_type is known.
 
-    file = json.loads(
-        content.decode("utf-8-sig"), parse_float=Decimal, parse_constant=refuse
-    )
-    if not isinstance(file, dict):
-        raise ValueError("it holds no JSON object")
-    kind = file.get("file_type")
-    if not isinstance(kind, str) or not kind.startswith("OCF_"):
-        raise ValueError(f"its file_type is {kind!r}, not one that starts with OCF_")
-    if kind != MANIFEST and not isinstance(file.get("items"), list):
+    Raises:
+        ValueError: it is no OCF file.
+    """
+    early: list[Any] | None = None
+    has_items, position = False, 0
+    for name, value in members(file.hashed()):
+        if name == "file_type":
+            if not isinstance(value, str) or not value.startswith("OCF_"):
+                raise ValueError(
+                    f"its file_type is {value!r}, not one that starts with OCF_"
+                )
+            file.type = value
+        elif name == "items":
+            has_items = isinstance(value, list)
+            early = None if file.type else []
+        elif name:
+            file.members[name] = value
+        elif early is not None:
+            early.append(value)
+        else:
+            position += 1
+            reader.read(file, position, value)
+    if not file.type:
+        raise ValueError("its file_type is None, not one that starts with OCF_")
+    if file.type != MANIFEST and not has_items:
         raise ValueError("it has no list of items")
-    return file
+    for position, value in enumerate(early or (), 1):
+        reader.read(file, position, value)
 
 
-def folder_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
+def folder_files(path: Path, unread: list[str]) -> Iterator[OcfFile]:
     """Names and contents of OCF files; the names of other files go to `unread`."""
     files = {p.relative_to(path).as_posix(): p for p in path.rglob("*") if p.is_file()}
     names = chosen(path, sorted(files), unread)
     left = MAX_BYTES
     for name in names:
         with files[name].open("rb") as opened:
-            content = opened.read(left + 1)
-        left -= len(content)
-        check_size(path, left)
-        yield name, content
+            file = OcfFile(name)
+            file.chunks = counted(path, opened, left)
+            yield file
+            left -= opened.tell()
 
 
-def zip_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
+def zip_files(path: Path, unread: list[str]) -> Iterator[OcfFile]:
     """The same of a zip; counts unpacked bytes, not those that the archive declares."""
     left = MAX_BYTES
     try:
@@ -154,16 +169,33 @@ def zip_files(path: Path, unread: list[str]) -> Iterator[tuple[str, bytes]]:
                 if entry.flag_bits & 1:
                     raise zipfile.BadZipFile(f"{entry.filename} is encrypted")
                 with archive.open(entry) as opened:
-                    content = opened.read(left + 1)
-                left -= len(content)
-                check_size(path, left)
-                yield entry.filename, content
+                    file = OcfFile(entry.filename)
+                    file.chunks = unpacked(path, counted(path, opened, left))
+                    yield file
+                    left -= opened.tell()
     except UNREADABLE as error:
-        rule = (
-            f"can not be unpacked: {error}; give a folder, or a zip made without "
-            "a password"
-        )
-        raise WrongFileError([problem_in(path.name, "", rule)]) from None
+        raise not_unpacked(path, error) from None
+
+
+def counted(path: Path, opened: IO[bytes], left: int) -> Iterator[bytes]:
+    while chunk := opened.read(CHUNK):
+        left -= len(chunk)
+        check_size(path, left)
+        yield chunk
+
+
+def unpacked(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from chunks
+    except UNREADABLE as error:
+        raise not_unpacked(path, error) from None
+
+
+def not_unpacked(path: Path, error: Exception) -> WrongFileError:
+    rule = (
+        f"can not be unpacked: {error}; give a folder, or a zip made without a password"
+    )
+    return WrongFileError([problem_in(path.name, "", rule)])
 
 
 def chosen(path: Path, names: list[str], unread: list[str]) -> list[str]:
@@ -188,11 +220,12 @@ def check_size(path: Path, left: int) -> None:
         raise WrongFileError([problem_in(path.name, "", rule)])
 
 
-def issuer_of(name: str, manifest: dict[str, Any], problems: list[Problem]) -> Item:
+def issuer_of(name: str, manifest: dict[str, Any], problems: Problems) -> Item:
     values = manifest.get("issuer")
     if not isinstance(values, dict):
         rule = "has no issuer; the manifest names the company whose table this is"
-        raise WrongFileError([*problems, problem_in(name, "", rule)])
+        problems.append(problem_in(name, "", rule))
+        raise WrongFileError(problems)
     return Item(name, 0, one_line(str(values.get("id"))) or "issuer", "ISSUER", {
         **values, "manifest": manifest,
     })  # fmt: skip
@@ -201,7 +234,10 @@ def issuer_of(name: str, manifest: dict[str, Any], problems: list[Problem]) -> I
 def check_manifest(
     package: Package, name: str, digests: dict[str, str], unread: list[str]
 ) -> None:
-    """Each file that the manifest names must be there; others are read as well."""
+    """What is needed of the files that the manifest names must be there.
+
+    Files that it does not name are read as well.
+    """
     home = PurePosixPath(name).parent
     named = set()
     for section, entries in package.issuer.values.pop("manifest").items():
@@ -215,43 +251,77 @@ def check_manifest(
                 continue
             file = normpath(str(home / path.replace("\\", "/")))
             named.add(file)
-            if file in unread:
+            if file in digests:
+                if str(entry.get("md5") or digests[file]).lower() != digests[file]:
+                    remark = f"{file}: another md5 than the manifest says"
+                    package.remarks.append(remark)
+            elif section not in NEEDED:
+                package.remarks.append(
+                    f"{path}: named in {section}, but not in the package; nothing of "
+                    "it would be kept"
+                )
+            elif file in unread:
                 rule = f"names {path}; let its name, there and here, end in .ocf.json"
                 package.problems.append(problem_in(name, section, rule))
-            elif file not in digests:
+            else:
                 rule = f"names {path}, which the package lacks; add it or drop its name"
                 package.problems.append(problem_in(name, section, rule))
-            elif str(entry.get("md5") or digests[file]).lower() != digests[file]:
-                package.remarks.append(f"{file}: another md5 than the manifest says")
     for file in sorted(digests.keys() - named - {name}):
         package.remarks.append(f"{file}: read, though the manifest does not name it")
 
 
-def read_items(package: Package, files: dict[str, dict[str, Any]]) -> None:
-    seen: dict[str, Item] = {}
-    index = 0
-    for name, file in files.items():
-        for position, values in enumerate(file["items"], 1):
-            index += 1
-            item = item_of(name, index, position, values, package.problems)
-            if item is None:
-                continue
-            other = seen.setdefault(item.id, item)
-            if other is not item:
-                if other.values == item.values:
-                    package.remarks.append(f"{name}, {item.id}: stands there twice")
-                else:
-                    rule = f"{other.file} has another object of this id; rename one"
-                    package.problems.append(item.problem(rule))
-                continue
-            place(package, item, file["file_type"])
-    canonical = [package.issuer.values, [seen[key].values for key in sorted(seen)]]
-    text = json.dumps(canonical, sort_keys=True, default=str)
-    package.checksum = hashlib.sha256(text.encode()).hexdigest()
+class ObjectReader:
+    """Places objects in a package, each once, and takes of a transaction what it does.
+
+    Of each id it remembers the file and a digest of the object.
+    """
+
+    def __init__(self, package: Package) -> None:
+        self.package = package
+        self.index, self.sum = 0, 0
+        self.seen: dict[str, int] = {}
+        self.files: list[str] = []
+
+    def read(self, file: OcfFile, position: int, values: Any) -> None:
+        self.index += 1
+        item = item_of(file.name, self.index, position, values, self.package.problems)
+        if item is None:
+            return
+        if not self.files or self.files[-1] != file.name:
+            self.files.append(file.name)
+        digest = digest_of(values)
+        known = digest >> 192 << FILE_BITS | (len(self.files) - 1)
+        other = self.seen.setdefault(item.id, known)
+        if other is not known:
+            if other >> FILE_BITS == known >> FILE_BITS:
+                remark = f"{file.name}, {item.id}: stands there twice"
+                self.package.remarks.append(remark)
+            else:
+                first = self.files[other & (1 << FILE_BITS) - 1]
+                rule = f"{first} has another object of this id; rename one"
+                self.package.problems.append(item.problem(rule))
+            return
+        self.sum += digest
+        place(self.package, item, file.type)
+
+    def checksum(self) -> str:
+        """The same for the same objects, however files divide and order them."""
+        self.seen.clear()
+        total = (self.sum + digest_of(self.package.issuer.values)) % (1 << 256)
+        return f"{total:064x}"
+
+
+def digest_of(values: Any) -> int:
+    try:
+        text = orjson.dumps(values, default=str, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        # What orjson does not write: numbers above 64 bits, half pairs of surrogates.
+        text = json.dumps(values, sort_keys=True, default=str).encode()
+    return int.from_bytes(hashlib.sha256(text).digest())
 
 
 def item_of(
-    name: str, index: int, position: int, values: Any, problems: list[Problem]
+    name: str, index: int, position: int, values: Any, problems: Problems
 ) -> Item | None:
     if not isinstance(values, dict):
         rule = "is no JSON object"
@@ -282,12 +352,19 @@ def place(package: Package, item: Item, file_type: str) -> None:
     elif item.type == "STOCK_CLASS":
         package.classes[item.id] = item
     elif home == TRANSACTIONS:
-        package.transactions.append(item)
+        place_transaction(package, item)
     else:
-        package.others.append(item)
+        named = {key: item.values[key] for key in SECURITIES if key in item.values}
+        package.others.append(replace(item, values=named))
 
 
-def one_line(text: str) -> str:
-    """The text with single spaces, without control characters and half pairs."""
-    kept = (c for c in " ".join(text.split()) if unicodedata.category(c)[0] != "C")
-    return "".join(kept)
+def place_transaction(package: Package, item: Item) -> None:
+    package.kinds[item.type] += 1
+    if item.type not in READ:
+        return
+    package.left.update(left_of(item))
+    try:
+        package.transactions.append(read_step(item))
+    except Broken as error:
+        package.problems.append(item.problem(str(error)))
+        package.broken.update(names(item))

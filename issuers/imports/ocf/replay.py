@@ -7,14 +7,14 @@ the rest is made or destroyed.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from math import floor
 from typing import Any, NamedTuple
 
-from issuers.imports.ocf.reading import Package
+from issuers.imports.ocf.objects import Package
 from issuers.imports.ocf.steps import (
     AUTHORIZED,
     CONSOLIDATION,
@@ -49,13 +49,18 @@ class IssuePrice(NamedTuple):
 class Security:
     class_id: str
     holder_id: str
-    quantity: Fraction
-    closed_by: str = ""
+    quantity: int | Fraction
 
 
 @dataclass(slots=True)
 class Replay:
-    events: list[Movement | IssuePrice] = field(default_factory=list)
+    package: Package | None = None
+    plan: ReplayPlan | None = None
+    event_count: int = 0
+    first: dict[str, datetime] = field(default_factory=dict)
+    """By class, when something first happens to it."""
+    held: set[str] = field(default_factory=set)
+    """All who ever held a unit."""
     authorized: dict[str, int] = field(default_factory=dict)
     balances: dict[str, Counter[str]] = field(default_factory=dict)
     """By class, then by holder; a holder of nothing stands there with 0."""
@@ -64,31 +69,56 @@ class Replay:
     """What has no place in a register, by what it is, or by type of object."""
     remarks: Counter[str] = field(default_factory=Counter)
 
+    def note(self, event: Movement | IssuePrice) -> None:
+        self.event_count += 1
+        # They come in the order of their times.
+        self.first.setdefault(event.class_id, event.at)
+        if isinstance(event, Movement):
+            self.held.update(filter(None, (event.source, event.target)))
+
+    def events(self) -> Iterator[Movement | IssuePrice]:
+        """All events in their order, replayed again: nobody has to keep them."""
+        if self.package is None or self.plan is None:
+            return
+        state = ReplayState(self.package, self.plan, Replay())
+        for step in self.plan.steps:
+            state.enter(step)
+            yield from state.events
+            state.events.clear()
+
 
 def replay(package: Package, now: datetime) -> Replay:
     """Replay all transactions; errors go to the package's problems."""
     made = plan_replay(package, now)
-    state = ReplayState(package, made)
+    result = Replay(kinds=made.kinds, unplaced=made.unplaced, remarks=made.remarks)
+    state = ReplayState(package, made, result)
     for step in made.steps:
         try:
             state.enter(step)
         except Broken as error:
-            package.problems.append(step.item.problem(str(error)))
-            made.broken.update([*step.gives, step.balance])
-    return state.finish()
+            package.problems.append(step.problem(str(error)))
+            made.broken.update(filter(None, (*step.gives, step.balance)))
+        for event in state.events:
+            result.note(event)
+        state.events.clear()
+    state.finish()
+    if not package.problems:
+        result.package, result.plan = package, made
+    return result
 
 
 class ReplayState:
     """The securities and balances after the steps so far."""
 
-    def __init__(self, package: Package, made: ReplayPlan) -> None:
-        self.package, self.made = package, made
-        self.securities: dict[str, Security] = {}
+    def __init__(self, package: Package, made: ReplayPlan, result: Replay) -> None:
+        self.package, self.made, self.result = package, made, result
+        self.events: list[Movement | IssuePrice] = []
+        """Those of the step that was entered last, until they are taken."""
+        self.securities: dict[str, Security | str] = {}
+        """Of one that is closed, the id of the transaction that closed it."""
         self.open: dict[str, dict[str, Security]] = defaultdict(dict)
         self.exact: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
         self.prices: dict[str, int] = {}
-        self.result = Replay(kinds=made.kinds, unplaced=made.unplaced)
-        self.result.remarks = made.remarks
         self.result.balances = {key: Counter() for key in package.classes}
         for item in package.classes.values():
             if count := authorized(item.values.get("initial_shares_authorized")):
@@ -97,12 +127,12 @@ class ReplayState:
     def enter(self, step: OcfStep) -> None:
         if self.made.broken.intersection(step.takes):
             self.made.broken.update([*step.gives, step.balance])
-        elif step.item.type == ISSUANCE:
+        elif step.type == ISSUANCE:
             self.apply(step, [], [(step.gives[0], self.issued(step, step.gives[0]))])
             self.price(step)
-        elif step.item.type == AUTHORIZED:
+        elif step.type == AUTHORIZED:
             self.result.authorized[step.class_id] = floor(step.quantity or 0)
-        elif step.item.type == SPLIT:
+        elif step.type == SPLIT:
             self.split(step)
         else:
             self.take(step)
@@ -127,9 +157,9 @@ class ReplayState:
         security = self.securities.get(id)
         if security is None:
             raise Broken(f"security {id!r} does not exist yet; correct the dates")
-        if security.closed_by:
+        if isinstance(security, str):
             raise Broken(
-                f"security {id!r} was closed by {security.closed_by}; take the "
+                f"security {id!r} was closed by {security}; take the "
                 "security that it left, or drop one of the two"
             )
         return security
@@ -160,10 +190,10 @@ class ReplayState:
         step: OcfStep,
         taken: list[Security],
         opened: list[tuple[str, Security]],
-        count: Fraction,
-        given: Fraction,
+        count: int | Fraction,
+        given: int | Fraction,
     ) -> None:
-        kind = step.item.type
+        kind = step.type
         if not opened or kind == "TX_STOCK_CONVERSION":
             return
         classes = {s.class_id for s in taken} | {s.class_id for _, s in opened}
@@ -173,7 +203,11 @@ class ReplayState:
         links = {step.split_id} | {self.made.issuances[i].split_id for i, _ in opened}
         # A split may be rounded to whole units per certificate when it is reissued.
         slack = len(taken) + len(opened) if links - {""} else 0
-        wrong = given > count if kind == CONSOLIDATION else abs(given - count) > slack
+        wrong = (
+            given > count
+            if kind == CONSOLIDATION
+            else abs(Fraction(given - count)) > slack
+        )
         if wrong:
             raise Broken(
                 f"takes {count} and results in {given}; the quantities of what it "
@@ -181,7 +215,7 @@ class ReplayState:
             )
 
     def remainder(
-        self, step: OcfStep, taken: Security, left: Fraction
+        self, step: OcfStep, taken: Security, left: int | Fraction
     ) -> list[tuple[str, Security]]:
         if not step.balance or self.made.broken.intersection([step.balance]):
             if left:
@@ -204,7 +238,7 @@ class ReplayState:
 
     def split(self, step: OcfStep) -> None:
         opened = [
-            (id, Security(s.class_id, s.holder_id, s.quantity * step.ratio))
+            (id, Security(s.class_id, s.holder_id, s.quantity * (step.quantity or 1)))
             for id, s in self.open[step.class_id].items()
         ]
         if step.class_id in self.prices:
@@ -216,15 +250,15 @@ class ReplayState:
     ) -> None:
         touched: dict[tuple[str, str], int] = {}
 
-        def change(security: Security, count: Fraction) -> None:
+        def change(security: Security, count: int | Fraction) -> None:
             key = security.class_id, security.holder_id
             touched.setdefault(key, floor(self.exact[key]))
             self.exact[key] += count
 
         for id in closed:
-            security = self.securities[id]
+            security = self.outstanding(id)
             change(security, -security.quantity)
-            security.closed_by = step.item.id
+            self.securities[id] = step.id
             del self.open[security.class_id][id]
         for id, security in opened:
             change(security, security.quantity)
@@ -262,12 +296,12 @@ class ReplayState:
         target: str | None,
         amount: int,
     ) -> None:
-        self.result.events.append(
+        self.events.append(
             Movement(class_id, source, target, amount, step.at, step.reason)
         )
 
     def price(self, step: OcfStep) -> None:
-        price = step.item.values.get("share_price")
+        price = step.price
         if price is None:
             return
         currency = price.get("currency") if isinstance(price, dict) else None
@@ -281,19 +315,18 @@ class ReplayState:
             self.result.unplaced["issue prices in fractions of a cent"] += 1
         elif self.prices.get(step.class_id) != cents:
             self.prices[step.class_id] = int(cents)
-            self.result.events.append(IssuePrice(step.class_id, int(cents), step.at))
+            self.events.append(IssuePrice(step.class_id, int(cents), step.at))
 
-    def finish(self) -> Replay:
+    def finish(self) -> None:
         for (class_id, holder), exact in self.exact.items():
             if rest := exact - floor(exact):
                 what = f"{rest} of a unit of {class_id} with {holder}"
                 self.result.unplaced[what] += 1
         for id in self.made.makers.keys() & self.made.issuances.keys():
-            if self.made.issuances[id].item.values.get("share_price") is not None:
+            if self.made.issuances[id].price is not None:
                 self.result.unplaced["share prices not of an issue"] += 1
         for item in self.package.others:
             self.result.unplaced[item.type] += 1
-        return self.result
 
 
 def authorized(value: Any) -> int | None:

@@ -2,14 +2,17 @@
 
 import heapq
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
-from issuers.imports.ocf.reading import Item, Package, one_line
+from issuers.imports.ocf.objects import Item, Package, one_line, problem_in
+from partnerapi.core.problems import Problem
 
 MAX_UNITS = 2**64 - 1
 ISSUANCE, SPLIT = "TX_STOCK_ISSUANCE", "TX_STOCK_CLASS_SPLIT"
@@ -25,6 +28,7 @@ TAKEN = {
     "TX_STOCK_REISSUANCE": "",
     CONSOLIDATION: "",
 }
+TOLD_TWICE = {"TX_STOCK_CANCELLATION", "TX_STOCK_REPURCHASE"}
 GIVING = {
     "TX_STOCK_TRANSFER",
     "TX_STOCK_CONVERSION",
@@ -34,6 +38,7 @@ GIVING = {
 """Those of them that result in securities."""
 READ = {ISSUANCE, SPLIT, ACCEPTANCE, AUTHORIZED, *TAKEN}
 SAID = ("custom_id", "reason_text", "consideration_text")
+PLAIN_NUMBER = re.compile(r"[0-9]{1,19}")
 NUMBER = re.compile(r"\+?[0-9]{1,30}(\.[0-9]{1,20})?")
 
 
@@ -45,23 +50,45 @@ class Broken(Exception):
 class OcfStep:
     """A transaction that has an effect; its type says which fields it has."""
 
-    item: Item
+    file: str
+    index: int
+    id: str
+    type: str
     at: datetime
-    quantity: Fraction | None = None
+    words: str = ""
+    """What it says of itself."""
+    quantity: int | Fraction | None = None
+    """Of a split: by how much it multiplies."""
     class_id: str = ""
     holder_id: str = ""
-    takes: list[str] = field(default_factory=list)
-    gives: list[str] = field(default_factory=list)
+    taken: str | tuple[str, ...] = ()
+    given: str | tuple[str, ...] = ()
     balance: str = ""
-    ratio: Fraction = Fraction(1)
     split_id: str = ""
+    price: Any = None
+    """The share price as the object has it."""
+    is_done: bool = False
+
+    # Most name one security, and a million lists would be as large as the rest.
+    @property
+    def takes(self) -> tuple[str, ...]:
+        return (self.taken,) if isinstance(self.taken, str) else self.taken
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (self.given,) if isinstance(self.given, str) else self.given
+
+    @property
+    def named(self) -> list[str]:
+        return [key for key in (*self.takes, *self.gives, self.balance) if key]
 
     @property
     def reason(self) -> str:
         """The reason of its entries in the ledger, at any length."""
-        said = [self.item.values.get(name) for name in SAID]
-        words = [one_line(text) for text in said if isinstance(text, str)]
-        return ": ".join([f"{self.item.type} {self.item.id}", *filter(None, words)])
+        return f"{self.type} {self.id}" + (f": {self.words}" if self.words else "")
+
+    def problem(self, rule: str) -> Problem:
+        return problem_in(self.file, self.id, rule)
 
 
 @dataclass(slots=True)
@@ -81,37 +108,38 @@ class ReplayPlan:
 
 def plan_replay(package: Package, now: datetime) -> ReplayPlan:
     """Read and sort the transactions; errors go to the package's problems."""
-    made = ReplayPlan()
+    made = ReplayPlan(broken=set(package.broken))
+    for kind, count in package.kinds.items():
+        (made.kinds if kind in READ else made.unplaced)[kind] = count
     steps, accepted = [], []
-    for item in package.transactions:
-        if item.type not in READ:
-            made.unplaced[item.type] += 1
-            continue
-        made.kinds[item.type] += 1
+    for step in package.transactions:
         try:
-            step = read_step(item, package, now)
+            check_step(step, package, now)
         except Broken as error:
-            package.problems.append(item.problem(str(error)))
-            made.broken.update(names(item))
+            package.problems.append(step.problem(str(error)))
+            made.broken.update(step.named)
             continue
-        if item.type == ACCEPTANCE:
+        if step.type == ACCEPTANCE:
             accepted.append(step)
-        elif item.type != ISSUANCE:
+        elif step.type != ISSUANCE:
             steps.append(step)
         elif step.gives[0] in made.issuances:
-            other = made.issuances[step.gives[0]].item.id
+            other = made.issuances[step.gives[0]].id
             rule = f"{step.gives[0]} was issued by {other} already; rename one"
-            package.problems.append(item.problem(rule))
+            package.problems.append(step.problem(rule))
         else:
             made.issuances[step.gives[0]] = step
+    package.transactions = []
+    share_names([*steps, *accepted], made.issuances)
+    steps = without_doubles(steps, made)
     for step in steps:
         for security in [*step.gives, step.balance]:
             if not security:
                 continue
             other_step = made.makers.setdefault(security, step)
             if other_step is not step:
-                rule = f"{security} results from {other_step.item.id} already"
-                package.problems.append(step.item.problem(rule))
+                rule = f"{security} results from {other_step.id} already"
+                package.problems.append(step.problem(rule))
     for item in package.others:
         lost = names(item) - made.issuances.keys()
         if item.type.endswith(("_EXERCISE", "_CONVERSION", "_RELEASE")):
@@ -127,34 +155,93 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
                     f"security_id {security!r} is issued nowhere in the package; add "
                     f"its {ISSUANCE} or correct the id"
                 )
-                package.problems.append(step.item.problem(rule))
-                made.broken.update(names(step.item))
+                package.problems.append(step.problem(rule))
+                made.broken.update(step.named)
     roots = [step for key, step in made.issuances.items() if key not in made.makers]
     made.steps = in_order([*roots, *steps], made, package)
     return made
 
 
+def share_names(steps: list[OcfStep], issuances: dict[str, OcfStep]) -> None:
+    """Let steps name securities by the same text as their issuances do."""
+
+    def one(name: str) -> str:
+        issuance = issuances.get(name)
+        return issuance.gives[0] if issuance else name
+
+    for step in steps:
+        if isinstance(step.taken, str):
+            step.taken = one(step.taken)
+        if isinstance(step.given, str):
+            step.given = one(step.given)
+        step.balance = one(step.balance)
+
+
+def without_doubles(steps: list[OcfStep], made: ReplayPlan) -> list[OcfStep]:
+    """A cancellation and a repurchase of as many units of a security are one event.
+
+    Some systems tell it twice. The first of the two is kept, at the earlier date.
+    """
+    kept: dict[tuple[str, int | Fraction | None], OcfStep] = {}
+    doubles = set()
+    for step in steps:
+        if step.type not in TOLD_TWICE:
+            continue
+        key = step.takes[0], step.quantity
+        other = kept.get(key)
+        if other is None or other.type == step.type:
+            kept.setdefault(key, step)
+            continue
+        if other.balance and step.balance and other.balance != step.balance:
+            continue
+        del kept[key]
+        other.at = min(other.at, step.at)
+        other.balance = other.balance or step.balance
+        doubles.add(id(step))
+        made.remarks["cancellations that are repurchases, too: entered once, at the "
+            "earlier date"] += 1  # fmt: skip
+    return [step for step in steps if id(step) not in doubles]
+
+
+SECURITIES = (
+    "security_id", "balance_security_id", "resulting_security_id",
+    "resulting_security_ids", "security_ids",
+)  # fmt: skip
+
+
 def names(item: Item) -> set[str]:
     """The ids of securities that a transaction names, if they are text."""
-    found = [item.values.get(k) for k in ("security_id", "balance_security_id",
-        "resulting_security_id")]  # fmt: skip
-    for key in ("resulting_security_ids", "security_ids"):
-        several = item.values.get(key)
-        found += several if isinstance(several, list) else []
+    found: list[Any] = []
+    for key in SECURITIES:
+        value = item.values.get(key)
+        found += value if isinstance(value, list) else [value]
     return {text for text in found if isinstance(text, str) and text}
 
 
-def read_step(item: Item, package: Package, now: datetime) -> OcfStep:
+def read_step(item: Item) -> OcfStep:
+    """A transaction, by itself; of the object nothing else is kept.
+
+    Raises:
+        Broken
+    """
     values = item.values
-    step = OcfStep(item, read_time(values.get("date"), now))
+    said = [values.get(name) for name in SAID]
+    words = [one_line(text) for text in said if isinstance(text, str)]
+    step = OcfStep(
+        item.file,
+        item.index,
+        item.id,
+        sys.intern(item.type),
+        read_time(values.get("date")),
+        ": ".join(filter(None, words)),
+        price=shared(values.get("share_price")),
+    )
     if item.type in (SPLIT, AUTHORIZED, ISSUANCE):
-        step.class_id = text_of(values, "stock_class_id")
-        refer(step.class_id, "stock_class_id", package.classes)
+        step.class_id = sys.intern(text_of(values, "stock_class_id"))
     if item.type == ISSUANCE:
-        step.holder_id = text_of(values, "stakeholder_id")
-        refer(step.holder_id, "stakeholder_id", package.stakeholders)
+        step.holder_id = sys.intern(text_of(values, "stakeholder_id"))
         step.quantity = number_of(values, "quantity")
-        step.gives = [text_of(values, "security_id")]
+        step.given = text_of(values, "security_id")
     elif item.type == SPLIT:
         ratio = values.get("split_ratio")
         if not isinstance(ratio, dict):
@@ -163,16 +250,17 @@ def read_step(item: Item, package: Package, now: datetime) -> OcfStep:
         under = number_of(ratio, "denominator")
         if not over or not under:
             raise Broken(f"split_ratio {over}:{under} has a 0; both are at least 1")
-        step.ratio = over / under
+        step.quantity = Fraction(over) / under
     elif item.type == AUTHORIZED:
         step.quantity = number_of(values, "new_shares_authorized")
     elif item.type == CONSOLIDATION:
-        step.takes = texts_of(values, "security_ids")
-        step.gives = [text_of(values, "resulting_security_id")]
+        step.taken = texts_of(values, "security_ids")
+        step.given = text_of(values, "resulting_security_id")
     else:
-        step.takes = [text_of(values, "security_id")]
+        step.taken = text_of(values, "security_id")
         if item.type in GIVING:
-            step.gives = texts_of(values, "resulting_security_ids")
+            given = texts_of(values, "resulting_security_ids")
+            step.given = given[0] if len(given) == 1 else given
         step.balance = text_of(values, "balance_security_id", needed=False)
         field_name = TAKEN.get(item.type)
         if field_name and values.get(field_name) is not None:
@@ -183,21 +271,50 @@ def read_step(item: Item, package: Package, now: datetime) -> OcfStep:
     return step
 
 
+def shared(price: Any) -> Any:
+    """The same; of equal prices the same object, as a million issuances have few."""
+    if isinstance(price, dict) and price.keys() == {"amount", "currency"}:
+        amount, currency = price["amount"], price["currency"]
+        if isinstance(amount, str) and isinstance(currency, str):
+            return price_of(amount, currency)
+    return price
+
+
+@lru_cache(maxsize=20_000)
+def price_of(amount: str, currency: str) -> dict[str, str]:
+    return {"amount": amount, "currency": currency}
+
+
+def check_step(step: OcfStep, package: Package, now: datetime) -> None:
+    if step.at > now:
+        raise Broken(
+            f"date {step.at:%Y-%m-%d} is in the future; a register holds what was"
+        )
+    if step.class_id:
+        refer(step.class_id, "stock_class_id", package.classes)
+    if step.holder_id:
+        refer(step.holder_id, "stakeholder_id", package.stakeholders)
+
+
 def refer(id: str, name: str, known: dict[str, Item]) -> None:
     if id not in known:
         raise Broken(f"{name} {id!r} is not in the package; add it or correct the id")
 
 
-def read_time(value: Any, now: datetime) -> datetime:
-    """The instant of a time, or midnight UTC of a date."""
+def read_time(value: Any) -> datetime:
+    """A date is its midnight in UTC."""
+    if not isinstance(value, str):
+        raise Broken(f"date {value!r:.40} is no date like 2026-01-31")
+    return time_of(value)
+
+
+@lru_cache(maxsize=20_000)
+def time_of(text: str) -> datetime:
     try:
-        at = datetime.fromisoformat(value)
-        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
-        raise Broken(f"date {value!r:.40} is no date like 2026-01-31") from None
-    if at > now:
-        raise Broken(f"date {value} is in the future; a register holds what was")
-    return at
+        at = datetime.fromisoformat(text)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Broken(f"date {text!r:.40} is no date like 2026-01-31") from None
 
 
 def text_of(values: dict[str, Any], name: str, *, needed: bool = True) -> str:
@@ -209,28 +326,31 @@ def text_of(values: dict[str, Any], name: str, *, needed: bool = True) -> str:
     return value
 
 
-def texts_of(values: dict[str, Any], name: str) -> list[str]:
+def texts_of(values: dict[str, Any], name: str) -> tuple[str, ...]:
     found = values.get(name)
     if not isinstance(found, list) or not found:
         raise Broken(f"{name} is {found!r:.80}; it has to be a list of ids")
-    return list(dict.fromkeys(text_of({name: value}, name) for value in found))
+    return tuple(dict.fromkeys(text_of({name: value}, name) for value in found))
 
 
-def number_of(values: dict[str, Any], name: str) -> Fraction:
+def number_of(values: dict[str, Any], name: str) -> int | Fraction:
     value = values.get(name)
+    if isinstance(value, str) and PLAIN_NUMBER.fullmatch(value):
+        return int(value)
     text = "" if isinstance(value, bool) or value is None else str(value).strip()
     if not NUMBER.fullmatch(text):
         raise Broken(f"{name} is {value!r:.60}; it has to be a number like 100.00")
     if Fraction(text) > MAX_UNITS:
         raise Broken(f"{name} is {text}; at most {MAX_UNITS} can exist")
-    return Fraction(text)
+    number = Fraction(text)
+    return number.numerator if number.denominator == 1 else number
 
 
 def in_order(steps: list[OcfStep], made: ReplayPlan, package: Package) -> list[OcfStep]:
     """By time, then in the files' order; but a security comes before its takers."""
-    ids = {step.item.id: step for step in steps}
+    ids = {step.id: step for step in steps}
     splits: dict[tuple[str, datetime], OcfStep] = {
-        (step.class_id, step.at): step for step in steps if step.item.type == SPLIT
+        (step.class_id, step.at): step for step in steps if step.type == SPLIT
     }
 
     def before(step: OcfStep) -> list[OcfStep]:
@@ -241,9 +361,9 @@ def in_order(steps: list[OcfStep], made: ReplayPlan, package: Package) -> list[O
         linked = {step.split_id} | {
             made.issuances[s].split_id for s in step.gives if s in made.issuances
         }
-        if step.item.type != ISSUANCE:
+        if step.type != ISSUANCE:
             needed += [ids[id] for id in linked if id in ids]
-        if step.item.type == "TX_STOCK_REISSUANCE":
+        if step.type == "TX_STOCK_REISSUANCE":
             # The securities that a split reissues hold the multiplied units already.
             issued = made.issuances.get(step.gives[0])
             split = splits.get((issued.class_id, step.at)) if issued else None
@@ -256,33 +376,45 @@ def in_order(steps: list[OcfStep], made: ReplayPlan, package: Package) -> list[O
 def sorted_steps(
     steps: list[OcfStep], before: Callable[[OcfStep], list[OcfStep]], package: Package
 ) -> list[OcfStep]:
-    waiting: dict[int, int] = {}
-    followers: dict[int, list[OcfStep]] = {}
+    """At each place the earliest step whose needs are done."""
+    steps.sort(key=lambda step: (step.at, step.index))
+    # Few wait. Who does, does so for one step at a time.
+    waiting: dict[int, list[OcfStep]] = {}
     ready: list[tuple[datetime, int, OcfStep]] = []
-    for step in steps:
-        needed = {id(other): other for other in before(step)}
-        waiting[id(step)] = len(needed)
-        for key, other in needed.items():
-            followers.setdefault(key, []).append(step)
-            if other.at > step.at:
-                rule = (
-                    f"happens on {step.at:%Y-%m-%d}, before {other.item.id} of "
-                    f"{other.at:%Y-%m-%d}, which it needs; correct one of the dates"
-                )
-                package.problems.append(step.item.problem(rule))
-        if not needed:
-            heapq.heappush(ready, (step.at, step.item.index, step))
     done: list[OcfStep] = []
-    while ready:
-        *_, step = heapq.heappop(ready)
+
+    def await_needs(step: OcfStep) -> bool:
+        for other in before(step):
+            if not other.is_done:
+                waiting.setdefault(id(other), []).append(step)
+                return True
+        return False
+
+    def finish(step: OcfStep) -> None:
+        step.is_done = True
         done.append(step)
-        for follower in followers.get(id(step), ()):
-            waiting[id(follower)] -= 1
-            if not waiting[id(follower)]:
-                heapq.heappush(ready, (follower.at, follower.item.index, follower))
+        for follower in waiting.pop(id(step), ()):
+            if not await_needs(follower):
+                heapq.heappush(ready, (follower.at, follower.index, follower))
+
+    for step in steps:
+        for needed in {id(other): other for other in before(step)}.values():
+            if needed.at > step.at:
+                rule = (
+                    f"happens on {step.at:%Y-%m-%d}, before {needed.id} of "
+                    f"{needed.at:%Y-%m-%d}, which it needs; correct one of the dates"
+                )
+                package.problems.append(step.problem(rule))
+    for step in steps:
+        while ready and ready[0][:2] < (step.at, step.index):
+            finish(heapq.heappop(ready)[2])
+        if not await_needs(step):
+            finish(step)
+    while ready:
+        finish(heapq.heappop(ready)[2])
     if len(done) < len(steps):
         for step in steps:
-            if waiting[id(step)]:
+            if not step.is_done:
                 rule = "its security comes of itself; correct the resulting ids"
-                package.problems.append(step.item.problem(rule))
+                package.problems.append(step.problem(rule))
     return done

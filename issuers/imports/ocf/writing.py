@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -12,10 +12,11 @@ from django.db import transaction
 from accounts.models import Country, User
 from issuers.imports.issuers import MAX_SLUG_LENGTH, UniqueNames, slug_of
 from issuers.imports.ocf.fields import fields_left
-from issuers.imports.ocf.holders import named, new_holders
+from issuers.imports.ocf.holders import named, new_holders, treasury_of
 from issuers.imports.ocf.naming import MAX_NAME, derived, read_name
-from issuers.imports.ocf.reading import Item, Package, one_line
+from issuers.imports.ocf.objects import Item, Package, one_line
 from issuers.imports.ocf.replay import Movement, Replay, replay
+from issuers.imports.ocf.share_classes import NO_FACT, share_class_facts
 from issuers.models import Issuer, Token
 from issuers.register import ledger
 from partnerapi.core.problems import WrongFileError
@@ -88,7 +89,11 @@ def import_package(
         if strangers := len(names) - len(holders):
             replayed.unplaced[NEVER_HELD] = strangers
         made.tokens = new_tokens(package, replayed, made.issuer, now)
-        write_events(made, holders, begin("Writing", len(replayed.events)))
+        treasury = treasury_of(package)
+        if treasury:
+            holders[treasury] = ledger.treasury(made.issuer)
+        told = begin("Writing", replayed.event_count)
+        write_events(made, holders, treasury, told)
         bound_tokens(made)
         made.fields = fields_left(package)
         made.remarks += package.remarks
@@ -139,12 +144,15 @@ def new_tokens(
     package: Package, replayed: Replay, issuer: Issuer, now: datetime
 ) -> dict[str, Token]:
     symbols = UniqueNames(Token.objects.values_list("symbol", flat=True), ".")
-    first: dict[str, datetime] = {}
-    for event in replayed.events:
-        first[event.class_id] = min(first.get(event.class_id, now), event.at)
     company = issuer.slug.split("-")[0].upper()[:10]
     tokens = {}
+    at = in_turn({
+        item.id: created(item, replayed.first.get(item.id), now)
+        for item in package.classes.values()
+    })  # fmt: skip
     for item in package.classes.values():
+        facts, lost = share_class_facts(item)
+        replayed.remarks[NO_FACT] += lost
         # A prefix of certificates, such as CS-, is only unique within its issuer.
         prefix = item.values.get("default_id_prefix") or item.values["name"]
         short = re.sub(r"[^A-Z0-9]+", "-", slug_of(str(prefix)).upper())
@@ -155,9 +163,20 @@ def new_tokens(
             name=one_line(item.values["name"]),
             symbol=symbols.claim(symbol, MAX_SYMBOL),
             visibility=Token.Visibility.PRIVATE,
-            created_at=created(item, first.get(item.id), now),
+            created_at=at[item.id],
+            **facts,
         )
     return tokens
+
+
+def in_turn(times: dict[str, datetime]) -> dict[str, datetime]:
+    """The same, but what has one time comes in microseconds before it, in order."""
+    later: Counter[datetime] = Counter()
+    moved = {}
+    for key, at in reversed(times.items()):
+        moved[key] = at - timedelta(microseconds=later[at])
+        later[at] += 1
+    return moved
 
 
 def created(item: Item, first: datetime | None, now: datetime) -> datetime:
@@ -171,10 +190,13 @@ def created(item: Item, first: datetime | None, now: datetime) -> datetime:
 
 
 def write_events(
-    made: ImportedPackage, holders: dict[str, int], advance: Advance
+    made: ImportedPackage,
+    holders: dict[str, int],
+    treasury: str | None,
+    advance: Advance,
 ) -> None:
     def events() -> Iterator[ledger.Entry | ledger.Price]:
-        for event in made.replay.events:
+        for event in made.replay.events():
             token = made.tokens[event.class_id].pk
             if not isinstance(event, Movement):
                 made.prices += 1
@@ -188,6 +210,10 @@ def write_events(
                 kind = ledger.Kind.MINT
             elif target is None:
                 kind = ledger.Kind.BURN
+            elif event.source == treasury:
+                kind = ledger.Kind.ALLOCATE
+            elif event.target == treasury:
+                kind = ledger.Kind.RETURN
             reason = event.reason[:MAX_REASON]
             yield ledger.Entry(
                 token, kind, event.amount, source, target, reason, at=event.at

@@ -1,11 +1,15 @@
+from uuid import UUID
+
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.management.base import CommandError
 
-from accounts.management.people import active_staff, add_staff
+from accounts.management.people import active_staff
 from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting
 from partnerapi.core.lock_waits import LockTimeout
+from partnerapi.core.times import to_rfc3339
 
 
 class Command(DryRunCommand):
@@ -14,7 +18,8 @@ class Command(DryRunCommand):
 The tokens come from the treasury, or are made for it; the other source never fills in.
 Each line is delivered whole, skipped because somebody delivered it meanwhile, or
 refused with the reason. The command chooses the lines when it begins, and delivers 200
-in a transaction. Ended early, it has delivered what it says; run it again.
+in a transaction. One that was ended early is listed by --list; --resume delivers its
+lines that are left, and --close lets them be.
 
 A dry run judges each line by what those before it would leave, and nobody waits for it.
 It reads a token's ledger at its first line, and does not see what others write later,
@@ -24,58 +29,148 @@ examples:
   manage.py deliver_legacy_shares acme --source TREASURY --staff ana@example.com \\
       --dry-run
   manage.py deliver_legacy_shares acme --source MINT --staff ana@example.com
+  manage.py deliver_legacy_shares --list
+  manage.py deliver_legacy_shares --staff ana@example.com \\
+      --resume 01890a5d-ac96-774b-bcce-b302099a8057
+  manage.py deliver_legacy_shares --staff ana@example.com \\
+      --close 01890a5d-ac96-774b-bcce-b302099a8057
 """
 
     def add_arguments(self, parser):
-        parser.add_argument("issuer", metavar="SLUG", help="the issuer's slug")
+        parser.add_argument(
+            "issuer", metavar="SLUG", nargs="?", help="the issuer's slug"
+        )
         parser.add_argument(
             "--source",
-            required=True,
             choices=DeliveryJob.Source.values,
             help="where the tokens come from",
         )
-        add_staff(parser)
-
-    def handle(self, *, issuer, source, staff, dry_run, **options):
-        actor = active_staff("--staff", staff).email
-        if not Issuer.objects.filter(slug=issuer).exists():
-            raise CommandError(f"There is no issuer {issuer}; give its slug.")
-        pending = LegacyShareholder.objects.filter(
-            issuer__slug=issuer, status=LegacyShareholder.Status.PENDING
+        parser.add_argument(
+            "--staff",
+            metavar="EMAIL",
+            help="the member of staff who does it; needed for all but --list",
         )
-        ids = list(pending.order_by("pk").values_list("pk", flat=True))
+        others = parser.add_mutually_exclusive_group()
+        others.add_argument(
+            "--list", action="store_true", help="list the deliveries that did not end"
+        )
+        others.add_argument(
+            "--resume", metavar="JOB", type=UUID, help="deliver the lines left of one"
+        )
+        others.add_argument(
+            "--close", metavar="JOB", type=UUID, help="let the lines left of one be"
+        )
+
+    def handle(
+        self, *, issuer, source, staff, resume, close, dry_run, **options
+    ):  # fmt: skip
+        if options["list"]:
+            return self.list_jobs()
+        if not staff:
+            raise CommandError("Name who does it with --staff EMAIL.")
+        person = active_staff("--staff", staff)
+        if close:
+            return closed(job_named(close), person, dry_run)
+        if resume:
+            job = job_named(resume)
+            ids, what = delivery.lines_left(job), f"lines left of {job.pk}"
+        else:
+            job, ids = None, pending_lines(issuer, source)
+            what = f"lines of {issuer}"
         if not ids:
             return f"{issuer} has no PENDING legacy shares; nothing was written."
-        run = self.try_out if dry_run else self.deliver
+        for warning in delivery.unpriced(ids):
+            self.stderr.write(warning)
         with counting() as begin:
-            job, refusals = run(ids, source, actor, begin("Delivering", len(ids)))
+            advance = begin("Delivering", len(ids))
+            if dry_run:
+                job, refusals = try_out(ids, job.source if job else source, advance)
+            else:
+                job = job or delivery.begin_job(source, ids, person.email)
+                deliver(job, person.email, advance)
+                refusals = job.refusals()
         for line, reason in refusals:
             self.stderr.write(f"{line}: {reason}")
-        done = f"{len(ids)} lines of {issuer}: {job.summary()}"
+        done = f"{len(ids)} {what}: {job.summary()}"
         return f"{done}{DRY_RUN}" if dry_run else f"{done}."
 
-    def deliver(self, ids, source, actor, advance):
-        job = delivery.begin_job(source, ids, actor)
-        try:
-            while job.remaining:
-                advance(delivery.deliver_next(job))
-        except LockTimeout as error:
-            raise CommandError(
-                f"{error} Of {len(ids)} lines {job.summary()}, until then. Run this "
-                "again for the rest."
-            ) from None
-        return job, job.refusals()
+    def list_jobs(self):
+        jobs = DeliveryJob.objects.filter(finished_at=None).order_by("created_at")
+        for job in jobs:
+            self.stdout.write(
+                f"{job.pk}: {job.source}, begun {to_rfc3339(job.created_at)} by "
+                f"{job.created_by}; of {job.line_count:,} lines {job.summary()}, "
+                f"{job.remaining:,} left"
+            )
+        count = len(jobs)
+        return f"{count} {'delivery' if count == 1 else 'deliveries'} did not end."
 
-    def try_out(self, ids, source, actor, advance):
-        job = DeliveryJob(source=source, line_count=len(ids), created_by=actor)
-        dry_run = delivery.DryRun(source)
-        refusals = {}
-        try:
-            for _, lines in delivery.steps_of(ids):
-                refusals |= delivery.count_outcomes(job, dry_run.deliver(lines))
-                advance(len(lines))
-        except LockTimeout as error:
-            raise CommandError(
-                f"{error} Nothing was written; run this again."
-            ) from None
-        return job, refusals.items()
+
+def pending_lines(issuer, source):
+    if not issuer or not source:
+        raise CommandError(
+            "Name the issuer by its slug and where the tokens come from with --source; "
+            "or name a delivery that did not end with --resume or --close."
+        )
+    if not Issuer.objects.filter(slug=issuer).exists():
+        raise CommandError(f"There is no issuer {issuer}; give its slug.")
+    pending = LegacyShareholder.objects.filter(
+        issuer__slug=issuer, status=LegacyShareholder.Status.PENDING
+    )
+    return list(pending.order_by("pk").values_list("pk", flat=True))
+
+
+def job_named(pk):
+    job = DeliveryJob.objects.filter(pk=pk).first()
+    if job is None:
+        raise CommandError(f"There is no delivery {pk}; --list lists those to resume.")
+    if not job.is_open:
+        raise CommandError(
+            f"Delivery {pk} has ended: of {job.line_count:,} lines {job.summary()}."
+        )
+    return job
+
+
+def deliver(job, actor, advance):
+    try:
+        while job.is_open:
+            advance(delivery.deliver_next(job, actor))
+    except LockTimeout as error:
+        raise CommandError(
+            f"{error} Of {job.line_count} lines {job.summary()}, until then. Deliver "
+            f"the rest with --resume {job.pk}."
+        ) from None
+    except KeyboardInterrupt:
+        raise CommandError(
+            f"Ended early. Of {job.line_count} lines {job.summary()}, until then. "
+            f"Deliver the rest with --resume {job.pk}."
+        ) from None
+
+
+def try_out(ids, source, advance):
+    job = DeliveryJob(source=source, line_count=len(ids))
+    dry_run = delivery.DryRun(source)
+    refusals = {}
+    try:
+        for _, lines in delivery.steps_of(ids):
+            refusals |= delivery.count_outcomes(job, dry_run.deliver(lines))
+            advance(len(lines))
+    except LockTimeout as error:
+        raise CommandError(f"{error} Nothing was written; run this again.") from None
+    return job, refusals.items()
+
+
+def closed(job, person, dry_run):
+    left = f"{job.remaining:,} of {job.line_count:,} lines"
+    if dry_run:
+        return (
+            f"Delivery {job.pk} would be closed; {left} would stay as they are{DRY_RUN}"
+        )
+    try:
+        delivery.close_job(job)
+    except LockTimeout as error:
+        raise CommandError(f"{error} Nothing was written; run this again.") from None
+    LogEntry.objects.log_actions(
+        person.pk, [job], CHANGE, f"Closed; {left} were not delivered."
+    )
+    return f"Delivery {job.pk} is closed: {job.summary()}; {left} stay as they are."

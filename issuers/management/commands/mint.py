@@ -32,7 +32,8 @@ examples:
             "--to",
             metavar="WHOM",
             default=TREASURY,
-            help="treasury (the default), or a user's email address, LEI or id",
+            help="treasury (the default), or a user's email or wallet address, LEI "
+            "or id",
         )
         add_reason(parser)
 

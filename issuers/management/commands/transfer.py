@@ -37,7 +37,7 @@ examples:
                 dest=dest,
                 metavar="WHOM",
                 required=True,
-                help="treasury, or a user's email address, LEI or id",
+                help="treasury, or a user's email or wallet address, LEI or id",
             )
         parser.add_argument(
             "--forced", action="store_true", help="the holder did not ask for it"

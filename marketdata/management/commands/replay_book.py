@@ -50,12 +50,16 @@ class Count:
     messages: int = 0
     changes: int = 0
     trades: int = 0
+    passed_over: int = 0
+    """Removals of levels that were not there."""
     began: float = field(default_factory=time.monotonic)
 
     def add(self, event: files.Event | Message) -> None:
         self.messages += 1
         self.changes += len(event.changes)
         self.trades += len(event.deals)
+        if isinstance(event, files.Event):
+            self.passed_over += event.passed_over
 
     def __str__(self) -> str:
         seconds = time.monotonic() - self.began
@@ -64,6 +68,12 @@ class Count:
             f"{counted(self.messages, 'message')}, {counted(self.changes, 'change')}, "
             f"{counted(self.trades, 'trade')} in {seconds:.1f} s "
             f"({rate:,.0f} changes/s)"
+            + (
+                f", {counted(self.passed_over, 'removal')} of levels that were not "
+                "there passed over"
+                if self.passed_over
+                else ""
+            )
         )
 
 
@@ -74,12 +84,13 @@ The whole file is checked before anything is written.
 
 {files.__doc__}
 Changes and trades are recorded with the time of their recording. A book that is not
-empty is left alone unless --clear empties it or the file begins with a reset. If the
-command is ended early, what it has recorded stays.
+empty is left alone unless --clear empties it, --append goes on from it, or the file
+begins with a reset. If the command is ended early, what it has recorded stays.
 
 examples:
   manage.py replay_book monday.csv --token ACME --dry-run
   manage.py replay_book monday.csv --token ACME --clear
+  manage.py replay_book tuesday.csv --token ACME --append
   manage.py replay_book monday.jsonl.gz --token ACME --speed 10
 """
 
@@ -100,10 +111,16 @@ examples:
             type=factor,
             help="N times as fast as it happened (default: as fast as possible)",
         )
-        parser.add_argument(
+        before = parser.add_mutually_exclusive_group()
+        before.add_argument(
             "--clear",
             action="store_true",
             help="first remove every level of the book, in one message",
+        )
+        before.add_argument(
+            "--append",
+            action="store_true",
+            help="go on from the book as it is",
         )
         parser.add_argument(
             "--dry-run",
@@ -112,7 +129,7 @@ examples:
             "--token that book is empty",
         )
 
-    def handle(self, *, file, token, speed, clear, dry_run, **options):
+    def handle(self, *, file, token, speed, clear, append, dry_run, **options):
         console = Console(stderr=True)
         with Progress(console=console, disable=not console.is_terminal) as progress:
             with importing(file, self.stderr):
@@ -126,11 +143,11 @@ examples:
                 into = TokenLog(traded_token(token)) if token else None
                 levels = into.levels if into else []
                 before = [] if clear else levels
-                if before and not begins_with_reset(file):
+                if before and not append and not begins_with_reset(file):
                     raise CommandError(
                         f"The book of {token} is not empty, it has {len(before)} "
-                        "levels. Remove them first with --clear, or begin the file "
-                        "with a reset."
+                        "levels. Remove them first with --clear, go on from them with "
+                        "--append, or begin the file with a reset."
                     )
                 checked, after = check(file, OrderBook(before), progress)
             if dry_run:
@@ -146,6 +163,7 @@ examples:
         try:
             with progress.open(file, "rb", description="Recording") as source:
                 for batch in paced(files.events(source, book), speed):
+                    count.passed_over += sum(each.passed_over for each in batch)
                     messages = [Message(each.changes, each.deals) for each in batch]
                     into.write(messages, count)
         except WrongFileError:

@@ -47,9 +47,9 @@ def test_files_that_are_not_read_are_named(write, tmp_path, capsys):
             made.write(file, file.relative_to(tmp_path))
     assert "3 files not read: " in run(archive, dry_run=True)
     package = files(ROOT) | others
-    package["Manifest.ocf.json"]["stock_plans_files"] = [{"filepath": "./c.json"}]
+    package["Manifest.ocf.json"]["transactions_files"] += [{"filepath": "./c.json"}]
     [line] = refused(write(package), capsys)
-    assert "stock_plans_files: names ./c.json; let its name, there and here" in line
+    assert "transactions_files: names ./c.json; let its name, there and here" in line
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_files_that_are_not_read_are_named(write, tmp_path, capsys):
         (
             "Manifest.ocf.json",
             files(stock_plans=1)["Manifest.ocf.json"]
-            | {"valuations_files": [{"filepath": "./V.ocf.json"}]},
-            "Manifest.ocf.json, valuations_files: names ./V.ocf.json, which the",
+            | {"stakeholders_files": [{"filepath": "./V.ocf.json"}]},
+            "Manifest.ocf.json, stakeholders_files: names ./V.ocf.json, which the",
         ),
         ("Manifest.ocf.json", {"file_type": "OCF_X", "items": []}, "0 files have the"),
         ("Two.ocf.json", {"file_type": "OCF_MANIFEST_FILE"}, "2 files have the"),
@@ -125,3 +125,22 @@ def test_archives_that_can_not_be_read(tmp_path, write, capsys, monkeypatch):
         assert "has more than 1000000 bytes unpacked" in line
     monkeypatch.setattr(reading, "MAX_FILES", 3)
     assert "holds 5 files, at most 3 are read" in refused(bomb, capsys)[0]
+
+
+def test_a_file_that_nothing_is_kept_of_may_be_absent(write, capsys):
+    package = files(ROOT)
+    manifest = package["Manifest.ocf.json"]
+    manifest["stock_plans_files"] = [{"filepath": "./StockPlans.ocf.json"}]
+    said = run(write(package))
+    assert "./StockPlans.ocf.json: named in stock_plans_files, but not in the" in said
+    package = files(ROOT, legal_name="Nova II")
+    package["Manifest.ocf.json"]["transactions_files"] += [{"filepath": "./More.json"}]
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        run(write(package))
+    assert "names ./More.json, which the package lacks" in capsys.readouterr().err
+
+
+def test_a_hundred_problems_are_told_and_the_others_counted(write, capsys):
+    wrong = [issue(f"s{n}", "nobody", "1") for n in range(1_234)]
+    said = refused(write(files(*wrong)), capsys)
+    assert (len(said), said[-1]) == (101, "and 1,134 more")

@@ -1,6 +1,7 @@
 """The issuer, the holders and the tokens of a package, and how they are known again."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 from django.core.management import CommandError
@@ -9,6 +10,8 @@ from accounts.models import User, UserHolder
 from issuers.models import Issuer, Token
 from issuers.register.models import HolderBalance, LedgerTransaction, TokenPrice
 from tests.issuers.ocf.packages import (
+    CLASSES,
+    PEOPLE,
     ROOT,
     balances,
     counted,
@@ -19,6 +22,8 @@ from tests.issuers.ocf.packages import (
     run,
     sound,
     stakeholder,
+    stock_class,
+    tx,
 )
 
 pytestmark = pytest.mark.django_db
@@ -123,3 +128,45 @@ def test_a_taken_slug_gets_a_number_and_is_named(load):
     output = load(ROOT, id="other")
     assert "slug nova-sas is taken: nova-sas-2 given" in output
     assert Token.objects.filter(symbol="NOVA-CS.2").count() == 1
+
+
+def test_a_token_keeps_what_its_class_says(write):
+    common, preferred = CLASSES
+    preferred = preferred | {
+        "class_type": "PREFERRED",
+        "votes_per_share": 10,
+        "seniority": "2",
+        "par_value": {"amount": "0.0001", "currency": "USD"},
+    }
+    odd = stock_class("odd", "Odd", "O") | {"votes_per_share": 1.5, "par_value": {}}
+    said = run(write(files(classes=[common, preferred, odd])))
+    facts = Token.objects.order_by("name").values_list(
+        "name", "class_type", "votes_per_share", "seniority", "nominal_value",
+        "nominal_currency",
+    )  # fmt: skip
+    assert list(facts) == [
+        ("Common", "COMMON", None, None, None, None),
+        ("Odd", "COMMON", None, None, None, None),
+        ("Preferred", "PREFERRED", 10, 2, Decimal("0.0001"), "USD"),
+    ]
+    assert "2 facts of classes that can not be kept" in said
+    assert [t.name for t in Token.objects.order_by("created_at")] == [
+        "Common", "Preferred", "Odd"
+    ]  # fmt: skip
+
+
+def test_units_of_the_treasury_are_nobodys(write):
+    own = stakeholder("own", "Nova SAS", "INSTITUTION")
+    own["issuer_assigned_id"] = "TREASURY"
+    run(write(files(
+        issue("s1", "own", "100"),
+        tx("t", "TRANSFER", "2021-02-01", security_id="s1", quantity="30",
+           resulting_security_ids=["s2"]),
+        issue("s2", "ann", "30", "2021-02-01"),
+        people=[*PEOPLE, own],
+    )))  # fmt: skip
+    assert kinds() == [("MINT", 100), ("ALLOCATE", 30)]
+    head = Token.objects.get(name="Common").ledger_head
+    assert (head.supply, head.held, head.holder_count) == (100, 30, 1)
+    assert User.objects.filter(company_name="Nova SAS").count() == 1
+    assert sound()

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from issuers.imports.ocf import reading
-from issuers.imports.ocf.replay import ReplayState, replay
+from issuers.imports.ocf.replay import Replay, ReplayState, replay
 from issuers.imports.ocf.steps import OcfStep, ReplayPlan
-from issuers.register.models import TokenPrice
+from issuers.register.models import LedgerTransaction, TokenPrice
 from tests.issuers.ocf.packages import (
     PEOPLE,
     ROOT,
@@ -69,6 +69,15 @@ pytestmark = pytest.mark.django_db
             [("BURN", 30)],
             {"Ann Lee Roy": 70},
             id="repurchase without a balance",
+        ),
+        pytest.param(
+            [tx("t", "REPURCHASE", "2021-03-01", security_id="s1", quantity="30",
+                price=euro("1"), balance_security_id="s2"),
+             tx("u", "CANCELLATION", "2021-02-01", security_id="s1",
+                quantity="30.00", reason_text="Repurchased")],
+            [("BURN", 30)],
+            {"Ann Lee Roy": 70},
+            id="repurchase that is told as a cancellation, too",
         ),
         pytest.param(
             [tx("t", "RETRACTION", "2021-02-01", security_id="s1")],
@@ -176,7 +185,7 @@ def test_a_reverse_split_costs_what_its_holders_are(write):
         finally:
             sys.settrace(before)
         assert replayed.balances["com"] == {f"h{n}": 5 for n in range(count)}
-        burnt = [event for event in replayed.events if event.source]
+        burnt = [event for event in replayed.events() if event.source]
         assert [event.target for event in burnt] == [None] * count
         return run
 
@@ -185,18 +194,19 @@ def test_a_reverse_split_costs_what_its_holders_are(write):
 
 def test_what_holders_lose_others_gain_in_turn():
     item = reading.Item("T", 0, "t", "TX_STOCK_CONSOLIDATION", {})
-    state = ReplayState(reading.Package(item, classes={"com": item}), ReplayPlan())
+    state = ReplayState(
+        reading.Package(item, classes={"com": item}), ReplayPlan(), Replay()
+    )
     state.result.balances["com"] = Counter(a=5, d=3)
     changes = {"a": -5, "b": 3, "c": 4, "d": -3, "e": 2}
-    state.move(OcfStep(item, datetime(2021, 3, 1, tzinfo=UTC)), "com", changes)
-    moved = [(m.source, m.target, m.amount) for m in state.result.events]
+    step = OcfStep("T", 0, "t", item.type, datetime(2021, 3, 1, tzinfo=UTC))
+    state.move(step, "com", changes)
+    moved = [(m.source, m.target, m.amount) for m in state.events]
     assert moved == [
         ("a", "b", 3), ("a", "c", 2), ("d", "c", 2), ("d", "e", 1), (None, "e", 1)
     ]  # fmt: skip
-    state.move(
-        OcfStep(item, datetime(2021, 3, 1, tzinfo=UTC)), "com", {"b": -2, "c": -1}
-    )
-    lost = [(m.source, m.target, m.amount) for m in state.result.events[5:]]
+    state.move(step, "com", {"b": -2, "c": -1})
+    lost = [(m.source, m.target, m.amount) for m in state.events[5:]]
     assert lost == [("b", None, 2), ("c", None, 1)]
     assert state.result.balances["com"] == Counter(b=1, c=3, e=2, a=0, d=0)
 
@@ -355,3 +365,25 @@ def test_every_wrong_object_is_reported_and_what_follows_from_it_is_not(write, c
     assert [line.split(": ")[0].split(", ")[1] for line in lines] == [
         "issue-s1", "twice", "w", "x", "y",
     ]  # fmt: skip
+
+
+def test_an_event_that_is_told_twice_has_the_earlier_date(load):
+    said = load(
+        ROOT,
+        tx("t", "REPURCHASE", "2021-03-01", security_id="s1", quantity="100",
+           price=euro("1")),
+        tx("u", "CANCELLATION", "2021-02-01", security_id="s1", quantity="100"),
+    )  # fmt: skip
+    [_, burnt] = LedgerTransaction.objects.order_by("seq")
+    assert burnt.kind == "BURN"
+    assert burnt.effective_at == datetime(2021, 2, 1, tzinfo=UTC)
+    assert "1 cancellations that are repurchases, too: entered once" in said
+
+
+def test_two_cancellations_are_two(write, capsys):
+    cancellations = [
+        tx(id, "CANCELLATION", "2021-02-01", security_id="s1", quantity="60")
+        for id in "tu"
+    ]
+    [problem] = refused(write(files(ROOT, *cancellations)), capsys)
+    assert "takes 60 of security s1, which holds 40" in problem

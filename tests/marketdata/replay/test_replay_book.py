@@ -146,7 +146,7 @@ def test_leaves_a_book_alone_that_is_not_empty(token, monday):
         refusal, _ = refused(monday, "--token", "LUM", *more)
         assert refusal == (
             "The book of LUM is not empty, it has 3 levels. Remove them first with "
-            "--clear, or begin the file with a reset."
+            "--clear, go on from them with --append, or begin the file with a reset."
         )
     assert log(token) == CHANGES
 
@@ -268,12 +268,6 @@ def test_reports_every_wrong_row_and_writes_nothing(token, tmp_path):
     ("row", "problem"),
     [
         (
-            "2026-03-02T09:00:02Z,6,change,ask,1260,0\n",
-            "line 11, message: message 6 can not happen to the book before it. Change "
-            "of side 1, price 1260, quantity 0: there is no level at this price to "
-            "remove.",
-        ),
-        (
             "2026-03-02T09:00:02Z,6,change,bid,1261,1\n",
             "line 11, message: message 6 can not happen to the book before it. After "
             "the message the best bid 1261 is not below the best ask 1261.",
@@ -324,12 +318,46 @@ def test_refuses_a_file_of_another_kind(tmp_path, content, problem):
     assert f"bad, {problem}" in problems
 
 
-def test_gives_up_after_a_hundred_problems(tmp_path):
+def test_tells_a_hundred_problems_and_counts_the_others(tmp_path):
     path = tmp_path / "bad.csv"
     path.write_text(HEADER + "2026-03-02T09:00:00Z,1,change,bid,1250,x\n" * 1_000)
     refusal, problems = refused(path, "--dry-run")
-    assert refusal.startswith("bad.csv has 100 problems, ")
-    assert len(problems) == 100
+    assert refusal.startswith("bad.csv has 1,000 problems, ")
+    assert (len(problems), problems[-1]) == (101, "and 900 more")
+
+
+def test_passes_over_the_removal_of_a_level_that_is_not_there(token, tmp_path):
+    path = tmp_path / "sent.csv"
+    path.write_text(
+        HEADER
+        + ROWS
+        + "2026-03-02T09:00:02Z,6,change,ask,1260,0\n"
+        + "2026-03-02T09:00:03Z,7,change,bid,1240,3\n"
+        + "2026-03-02T09:00:03Z,7,change,bid,1240,0\n"
+        + "2026-03-02T09:00:03Z,7,change,bid,1240,0\n"
+    )
+    said = run(path, "--token", "LUM")
+    assert ", 2 removals of levels that were not there passed over; best bid" in said
+    gone = [(7, 0, 1240, 3, False), (8, 0, 1240, 0, True)]
+    assert log(token) == [*CHANGES, *gone]
+    assert levels(token) == LEVELS
+
+
+def test_goes_on_from_the_book_as_it_is(token, monday, tmp_path):
+    run(monday, "--token", "LUM")
+    tuesday = tmp_path / "tuesday.csv"
+    tuesday.write_text(
+        HEADER
+        + "2026-03-03T09:00:00Z,1,change,bid,1260,0\n"
+        + "2026-03-03T09:00:00Z,1,change,ask,1258,2\n"
+    )
+    assert "go on from them with --append" in refused(tuesday, "--token", "LUM")[0]
+    append = ("--token", "LUM", "--append")
+    assert "best ask 2 at 1,258" in run(tuesday, *append, "--dry-run")
+    assert log(token) == CHANGES
+    assert "best ask 2 at 1,258 cents" in run(tuesday, *append)
+    assert levels(token) == {(0, 1250, 40), (1, 1261, 5), (1, 1258, 2)}
+    assert log(token)[6:] == [(7, 0, 1260, 0, False), (8, 1, 1258, 2, True)]
 
 
 def test_needs_a_token_with_a_book(world, monday, tmp_path):

@@ -1,0 +1,147 @@
+"""Documents in PDF: a heading, tables, and numbered pages.
+
+The same content makes the same bytes: nothing of the present time stands in them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+
+import pymupdf_fonts
+from reportlab.lib.pagesizes import A4
+from reportlab.lib.units import mm
+from reportlab.lib.utils import simpleSplit
+from reportlab.pdfbase import pdfmetrics
+from reportlab.pdfbase.ttfonts import TTFont
+from reportlab.pdfgen.canvas import Canvas
+
+PLAIN, BOLD = "NotoSans", "NotoSansBold"
+SIZE, LEADING = 8, 4 * mm
+MARGIN = 15 * mm
+WIDTH, HEIGHT = A4
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    name: str
+    share: float
+    """Of the page's width."""
+    is_number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentTable:
+    title: str
+    columns: Sequence[TableColumn]
+    rows: Sequence[Sequence[str]]
+
+
+def document(
+    title: str, facts: Sequence[tuple[str, str]], tables: Sequence[DocumentTable]
+) -> bytes:
+    """A PDF of A4 pages, each with the title and its number."""
+    # The first time to learn how many pages there are.
+    pages = Pages(title, 0).filled(facts, tables).number
+    return Pages(title, pages).filled(facts, tables).finished()
+
+
+class Pages:
+    def __init__(self, title: str, count: int) -> None:
+        load_fonts()
+        self.title, self.count, self.number = shown(title), count, 0
+        self.content = BytesIO()
+        self.canvas = Canvas(self.content, A4, invariant=True)
+        self.canvas.setTitle(title)
+        self.begin_page()
+
+    def filled(
+        self, facts: Sequence[tuple[str, str]], tables: Iterable[DocumentTable]
+    ) -> "Pages":
+        self.write([self.title], [(0, WIDTH)], BOLD, 14)
+        self.y -= LEADING
+        half = [(0, 45 * mm), (45 * mm, WIDTH - 2 * MARGIN - 45 * mm)]
+        for name, value in facts:
+            self.write([shown(name), shown(value)], half, PLAIN, SIZE)
+        for table in tables:
+            self.y -= LEADING
+            self.table(table)
+        return self
+
+    def finished(self) -> bytes:
+        self.end_page()
+        self.canvas.save()
+        return self.content.getvalue()
+
+    def begin_page(self) -> None:
+        self.number += 1
+        self.y = HEIGHT - MARGIN
+
+    def end_page(self) -> None:
+        self.canvas.setFont(PLAIN, SIZE)
+        self.canvas.drawString(MARGIN, MARGIN - LEADING, self.title)
+        page = f"Page {self.number} of {self.count}"
+        self.canvas.drawRightString(WIDTH - MARGIN, MARGIN - LEADING, page)
+        self.canvas.showPage()
+
+    def table(self, table: DocumentTable) -> None:
+        whole, left = WIDTH - 2 * MARGIN, 0.0
+        places = []
+        for column in table.columns:
+            places.append((left, column.share * whole - 2 * mm))
+            left += column.share * whole
+        numbers = [column.is_number for column in table.columns]
+        names = [column.name for column in table.columns]
+        self.write([shown(table.title)], [(0, whole)], BOLD, SIZE + 2)
+        self.write(names, places, BOLD, SIZE, numbers)
+        for row in table.rows:
+            self.write([*map(shown, row)], places, PLAIN, SIZE, numbers, names)
+
+    def write(
+        self,
+        values: Sequence[str],
+        places: Sequence[tuple[float, float]],
+        font: str,
+        size: int,
+        numbers: Sequence[bool] = (),
+        names: Sequence[str] = (),
+    ) -> None:
+        """Write values side by side, each in lines of its own.
+
+        Where they do not fit, a new page begins, with `names` at its top.
+        """
+        split = [
+            simpleSplit(value, font, size, width)
+            for value, (_, width) in zip(values, places, strict=True)
+        ]
+        lines = max(map(len, split), default=1) or 1
+        if self.y - lines * LEADING < MARGIN:
+            self.end_page()
+            self.begin_page()
+            if names:
+                self.write(names, places, BOLD, size, numbers)
+        self.canvas.setFont(font, size)
+        for number, parts in enumerate(split):
+            left, width = places[number]
+            for line, part in enumerate(parts):
+                y = self.y - (line + 1) * LEADING
+                if numbers and numbers[number]:
+                    self.canvas.drawRightString(MARGIN + left + width, y, part)
+                else:
+                    self.canvas.drawString(MARGIN + left, y, part)
+        self.y -= max(lines * LEADING, size * 1.5)
+
+
+@cache
+def load_fonts() -> None:
+    for name, file in ((PLAIN, "notos"), (BOLD, "notosbo")):
+        pdfmetrics.registerFont(TTFont(name, BytesIO(pymupdf_fonts.myfont(file))))
+
+
+def shown(text: str) -> str:
+    """The text, with the number of each character that the font does not have."""
+    if text.isascii():
+        return text
+    load_fonts()
+    known = pdfmetrics.getFont(PLAIN).face.charToGlyph
+    return "".join(c if ord(c) in known else f"[U+{ord(c):04X}]" for c in text)

@@ -1,0 +1,214 @@
+"""What a register says, as documents: an issuer's extract, a holder's statement."""
+
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import islice
+from uuid import UUID
+
+from django.db import connection
+
+from accounts.models import User
+from issuers.exports import ledger
+from issuers.exports.captable import DatedTable, holdings, lines
+from issuers.exports.documents import DocumentTable, TableColumn, document
+from issuers.models import Issuer, Token
+from issuers.register.captable import tokens_as_of
+from issuers.register.captable_columns import TokenSummary
+from partnerapi.core.times import to_rfc3339
+
+MOST_LINES = 10_000
+TOKENS = (
+    TableColumn("Token", 0.13),
+    TableColumn("Name", 0.22),
+    TableColumn("Held", 0.15, is_number=True),
+    TableColumn("Supply", 0.15, is_number=True),
+    TableColumn("Price, EUR", 0.15, is_number=True),
+    TableColumn("Holders", 0.1, is_number=True),
+    TableColumn("Entry", 0.1, is_number=True),
+)
+CHAINS = (TableColumn("Token", 0.13), TableColumn("Chain head (SHA-256)", 0.87))
+HOLDERS = (
+    TableColumn("Holder", 0.33),
+    TableColumn("Country", 0.08),
+    TableColumn("Token", 0.13),
+    TableColumn("Units", 0.17, is_number=True),
+    TableColumn("Value, EUR", 0.17, is_number=True),
+    TableColumn("Share", 0.12, is_number=True),
+)
+POSITIONS = (
+    TableColumn("Issuer", 0.3),
+    TableColumn("Token", 0.15),
+    TableColumn("Units", 0.2, is_number=True),
+    TableColumn("Price, EUR", 0.15, is_number=True),
+    TableColumn("Value, EUR", 0.2, is_number=True),
+)
+MOVEMENTS = (
+    TableColumn("Time (UTC)", 0.17),
+    TableColumn("Token", 0.12),
+    TableColumn("Entry", 0.07, is_number=True),
+    TableColumn("Kind", 0.16),
+    TableColumn("Units", 0.14, is_number=True),
+    TableColumn("Balance", 0.14, is_number=True),
+    TableColumn("Reason", 0.2),
+)
+
+
+class TooManyLines(Exception):
+    """A document has at most 10,000 lines; the message names what has them all."""
+
+
+def register_extract(table: DatedTable) -> bytes:
+    """An issuer's tokens and holders at an instant.
+
+    Raises:
+        TooManyLines
+    """
+    issuer = table.issuer
+    if table.holding_count > MOST_LINES:
+        raise TooManyLines(
+            f"The table has {table.holding_count:,} lines, and a document at most "
+            f"{MOST_LINES:,}. captable {issuer.slug} --format csv writes them all."
+        )
+    tokens = tokens_of(table.tokens)
+    with holdings(table) as held:
+        holders = [
+            (name, country or "", symbol, f"{units:,}", euros(value), f"{share:.4%}")
+            for _, name, _, country, _, _, _, symbol, units, _, value, share in lines(
+                table, held
+            )
+        ]
+    return document(
+        f"Register of {issuer.trading_name}",
+        [
+            ("Issuer", issuer.owner.company_name or issuer.trading_name),
+            ("At", to_rfc3339(table.date)),
+            ("Value of what is held", f"{euros(table.total_value)} EUR"),
+        ],
+        [
+            DocumentTable("Tokens", TOKENS, token_rows(table.tokens, tokens)),
+            DocumentTable("Ledgers", CHAINS, chain_rows(table.tokens, tokens)),
+            DocumentTable("Holders", HOLDERS, holders),
+        ],
+    )
+
+
+def holder_statement(user: User, at: datetime | None) -> bytes:
+    """What a user holds at an instant, and each entry that it comes from.
+
+    Raises:
+        TooManyLines
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(HELD, [user.pk])
+        issuers: list[UUID] = [pk for (pk,) in cursor.fetchall()]
+    date, summaries = "", []
+    if issuers:
+        date, tables = tokens_as_of([str(pk) for pk in issuers], at)
+        summaries = [summary for table in tables for summary in table]
+    tokens = tokens_of(summaries)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            POSTED,
+            [[s.token_id for s in summaries], [s.seq for s in summaries], user.pk],
+        )
+        rows = cursor.fetchmany(MOST_LINES + 1)
+    if len(rows) > MOST_LINES:
+        raise TooManyLines(
+            f"The statement has more than {MOST_LINES:,} entries. ledger SYMBOL "
+            "--format csv writes them all."
+        )
+    balances = {str(token_id): int(after) for _, token_id, *_, after, _ in rows}
+    held = [s for s in summaries if balances.get(s.token_id)]
+    named = Issuer.objects.filter(pk__in=issuers)
+    names = dict(named.values_list("pk", "trading_name"))
+    positions = [
+        (
+            names[tokens[s.token_id].issuer_id], tokens[s.token_id].symbol,
+            f"{balances[s.token_id]:,}", euros(s.price),
+            euros(s.price * balances[s.token_id]),
+        )
+        for s in held
+    ]  # fmt: skip
+    movements = [
+        (
+            f"{when:%Y-%m-%d %H:%M:%S}", tokens[str(token_id)].symbol, f"{seq:,}", kind,
+            f"{delta:+,}", f"{after:,}", reason,
+        )
+        for when, token_id, seq, kind, delta, after, reason in rows
+    ]  # fmt: skip
+    worth = sum(s.price * balances[s.token_id] for s in held)
+    name = user.holder.name if hasattr(user, "holder") else str(user)
+    touched = [s for s in summaries if s.token_id in balances]
+    return document(
+        f"Statement of {name}",
+        [
+            ("Holder", f"{name}, {user.pk}"),
+            ("At", to_rfc3339(date) if date else "no entries"),
+            ("Value", f"{euros(worth)} EUR"),
+        ],
+        [
+            DocumentTable("Units held", POSITIONS, positions),
+            DocumentTable("Entries", MOVEMENTS, movements),
+            DocumentTable("Ledgers", CHAINS, chain_rows(touched, tokens)),
+        ],
+    )
+
+
+def tokens_of(summaries: Sequence[TokenSummary]) -> dict[str, Token]:
+    found = Token.objects.filter(pk__in=[summary.token_id for summary in summaries])
+    return {str(token.pk): token for token in found}
+
+
+def token_rows(
+    summaries: Sequence[TokenSummary], tokens: dict[str, Token]
+) -> list[tuple[str, ...]]:
+    return [
+        (
+            tokens[s.token_id].symbol, tokens[s.token_id].name, f"{s.held:,}",
+            f"{s.supply:,}", euros(s.price), f"{s.holder_count:,}", f"{s.seq:,}",
+        )
+        for s in summaries
+    ]  # fmt: skip
+
+
+def chain_rows(
+    summaries: Sequence[TokenSummary], tokens: dict[str, Token]
+) -> list[tuple[str, ...]]:
+    """The digest after the entry up to which a token was read."""
+    return [
+        (
+            f"{tokens[s.token_id].symbol}, {s.seq:,}",
+            digest_after(tokens[s.token_id], s.seq),
+        )
+        for s in summaries
+    ]
+
+
+def digest_after(token: Token, seq: int) -> str:
+    with ledger.entries(token) as entries:
+        chain = (digest for _, digest in ledger.chained(token, entries))
+        last = deque(islice(chain, seq), maxlen=1)
+    return (last[0] if last else ledger.BEGINNING).hex()
+
+
+def euros(cents: int) -> str:
+    return f"{cents // 100:,}.{cents % 100:02}"
+
+
+HELD = """
+    SELECT DISTINCT t.issuer_id
+    FROM issuers_holderbalance b JOIN issuers_token t ON t.id = b.token_id
+    JOIN issuers_ledgeraccount a ON a.id = b.account_id
+    WHERE a.user_id = %s
+"""
+POSTED = """
+    SELECT x.effective_at, p.token_id, p.seq, x.kind, p.delta::numeric,
+        p.balance_after, x.reason
+    FROM unnest(%s::uuid[], %s::bigint[]) AS n (token_id, seq)
+    JOIN issuers_ledgeraccount a ON a.user_id = %s
+    JOIN issuers_ledgerposting p
+        ON p.token_id = n.token_id AND p.account_id = a.id AND p.seq <= n.seq
+    JOIN issuers_ledgertransaction x ON x.token_id = p.token_id AND x.seq = p.seq
+    ORDER BY x.effective_at, p.token_id, p.seq
+"""

@@ -1,0 +1,111 @@
+"""What the commands that export the register have in common."""
+
+import os
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
+
+from issuers.models import Issuer
+from partnerapi.core.errors import RequestTimeout
+from partnerapi.core.progress import Advance
+from partnerapi.core.times import from_rfc3339
+
+
+def instant(text: str) -> datetime:
+    try:
+        return from_rfc3339(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def add_instant(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--at",
+        metavar="INSTANT",
+        type=instant,
+        help="RFC 3339, such as 2026-01-31T12:00:00Z, or a date, which is its "
+        "midnight UTC; now by default",
+    )
+
+
+def add_output(parser: CommandParser, needs_file: str) -> None:
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="where it is written, instead of standard output; needed for "
+        f"{needs_file}",
+    )
+
+
+def named_file(output: Path | None, format: str) -> Path:
+    """
+    Raises:
+        CommandError: none is named, and this format is no text.
+    """
+    if output is None:
+        raise CommandError(f"Name the file that becomes {format} with --output FILE.")
+    return output
+
+
+def issuer_named(slug: str) -> Issuer:
+    try:
+        return Issuer.objects.select_related("owner").get(slug=slug)
+    except Issuer.DoesNotExist:
+        raise CommandError(f"There is no issuer {slug}; give its slug.") from None
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """A file beside `path`, which takes its place when all of it is written.
+
+    Raises:
+        CommandError: it can not be written, or the register did not come free.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield beside
+        beside.replace(path)
+    except OSError as error:
+        raise CommandError(
+            f"{path} can not be written: {error.strerror or error}."
+        ) from None
+    except RequestTimeout as error:
+        raise CommandError(f"{error} Nothing was written.") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(path: Path | None, stdout: OutputWrapper) -> Iterator[IO[str]]:
+    """Standard output, or a file that is there when all of it is written."""
+    if path is None:
+        yield Unstyled(stdout)  # type: ignore[misc]
+        return
+    with (
+        written(path) as beside,
+        beside.open("w", encoding="utf-8", newline="") as file,
+    ):
+        yield file
+
+
+class Unstyled:
+    """Django's output adds the end of a line, and a colour; a table has its own."""
+
+    def __init__(self, output: OutputWrapper) -> None:
+        self.output = output
+
+    def write(self, text: str) -> None:
+        self.output.write(text, ending="")
+
+
+def followed(rows: Iterable[Any], advance: Advance, step: int = 1_000) -> Iterator[Any]:
+    for count, row in enumerate(rows, 1):
+        if count % step == 0:
+            advance(step)
+        yield row
