@@ -41,6 +41,9 @@ pytestmark = pytest.mark.xdist_group("seed_sandbox")
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 
+# The owner analyses what was written, on a connection of its own.
+pytestmark = pytest.mark.django_db(databases=["default", "owner"])
+
 
 def seed(*arguments):
     output, log = io.StringIO(), io.StringIO()
@@ -345,7 +348,6 @@ def test_refuses_what_no_register_can_become(seeded, value, reason):
     assert LegacyShareholder.objects.count() == seeded["legacyShareholders"]
 
 
-@pytest.mark.django_db
 def test_refuses_an_installation_that_is_not_a_sandbox(settings):
     settings.PARTNER_API_SANDBOX = False
     with pytest.raises(CommandError, match="PARTNER_API_SANDBOX=true"):

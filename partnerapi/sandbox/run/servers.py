@@ -340,13 +340,13 @@ def has_database(private: Path) -> bool:
                 )
                 if not found.rowcount:
                     connection.execute(f'CREATE ROLE "{role}" LOGIN')
-            found = connection.execute(
+            owner = connection.execute(
                 "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = %s",
                 [DATABASE],
             ).fetchone()
-            if found is None:
+            if owner is None:
                 connection.execute(f'CREATE DATABASE "{DATABASE}" OWNER "{OWNER}"')
-            elif found[0] != OWNER:
+            elif owner[0] != OWNER:
                 hand_over(private)
     except psycopg.OperationalError:
         return False
