@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0003_staff_log_guard'),
+        ('accounts', '0004_kept_histories'),
     ]
 
     operations = [

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('issuers', '0010_article_published_at'),
+        ('issuers', '0011_ledger_chains'),
     ]
 
     operations = [

@@ -34,6 +34,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_accountstatuschange": APPEND,
     "accounts_apikey": ALL,
     "accounts_country": ALL,
+    "accounts_holderimport": APPEND,
     "accounts_partner": ALL,
     "accounts_user": ALL,
     "accounts_user_groups": ALL,
