@@ -124,7 +124,7 @@ def test_opens_another_after_a_final_status_or_with_another_partner(
         (["acme", "who@example.com"], "There is no user who@example.com"),
         (["acme", LEI], f"There is no user {LEI}"),
         (["acme", "019376a2-5c1e-7b04-9c55-2f0e6f6f1d11"], "There is no user 019376a2"),
-        (["acme", "Otto Lund"], "Otto Lund is neither an email address nor an LEI nor"),
+        (["acme", "Otto Lund"], "Otto Lund is neither an email address nor a wallet"),
     ],
 )
 def test_refuses_what_is_not_there(

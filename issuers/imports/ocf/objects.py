@@ -15,10 +15,9 @@ def problem_in(file: str, id: str, rule: str) -> Problem:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An OCF object, and the file and place where it stands."""
+    """An OCF object, and the file where it stands."""
 
     file: str
-    index: int
     id: str
     type: str
     values: dict[str, Any]

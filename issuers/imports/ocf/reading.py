@@ -72,7 +72,7 @@ def read_package(path: Path) -> Package:
         OSError: the folder or the file can not be read.
         WrongFileError: no package: too large, no zip, not one readable manifest.
     """
-    package = Package(Item("", 0, "", "ISSUER", {}))
+    package = Package(Item("", "", "ISSUER", {}))
     problems = package.problems
     reader = ObjectReader(package)
     files: dict[str, OcfFile] = {}
@@ -226,7 +226,7 @@ def issuer_of(name: str, manifest: dict[str, Any], problems: Problems) -> Item:
         rule = "has no issuer; the manifest names the company whose table this is"
         problems.append(problem_in(name, "", rule))
         raise WrongFileError(problems)
-    return Item(name, 0, one_line(str(values.get("id"))) or "issuer", "ISSUER", {
+    return Item(name, one_line(str(values.get("id"))) or "issuer", "ISSUER", {
         **values, "manifest": manifest,
     })  # fmt: skip
 
@@ -278,13 +278,12 @@ class ObjectReader:
 
     def __init__(self, package: Package) -> None:
         self.package = package
-        self.index, self.sum = 0, 0
+        self.sum = 0
         self.seen: dict[str, int] = {}
         self.files: list[str] = []
 
     def read(self, file: OcfFile, position: int, values: Any) -> None:
-        self.index += 1
-        item = item_of(file.name, self.index, position, values, self.package.problems)
+        item = item_of(file.name, position, values, self.package.problems)
         if item is None:
             return
         if not self.files or self.files[-1] != file.name:
@@ -320,9 +319,7 @@ def digest_of(values: Any) -> int:
     return int.from_bytes(hashlib.sha256(text).digest())
 
 
-def item_of(
-    name: str, index: int, position: int, values: Any, problems: Problems
-) -> Item | None:
+def item_of(name: str, position: int, values: Any, problems: Problems) -> Item | None:
     if not isinstance(values, dict):
         rule = "is no JSON object"
         problems.append(problem_in(name, f"item {position}", rule))
@@ -337,7 +334,7 @@ def item_of(
             rule = f"its {key} has {len(value)} characters, at most {MAX_ID} are read"
             problems.append(problem_in(name, f"item {position}", rule))
             return None
-    return Item(name, index, str(id), str(kind), values)
+    return Item(name, str(id), str(kind), values)
 
 
 def place(package: Package, item: Item, file_type: str) -> None:

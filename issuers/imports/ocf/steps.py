@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from issuers.imports.ocf.objects import Item, Package, one_line, problem_in
@@ -51,7 +52,6 @@ class OcfStep:
     """A transaction that has an effect; its type says which fields it has."""
 
     file: str
-    index: int
     id: str
     type: str
     at: datetime
@@ -129,7 +129,7 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
             package.problems.append(step.problem(rule))
         else:
             made.issuances[step.gives[0]] = step
-    package.transactions = []
+    read, package.transactions = package.transactions, []
     share_names([*steps, *accepted], made.issuances)
     steps = without_doubles(steps, made)
     for step in steps:
@@ -157,8 +157,11 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
                 )
                 package.problems.append(step.problem(rule))
                 made.broken.update(step.named)
-    roots = [step for key, step in made.issuances.items() if key not in made.makers]
-    made.steps = in_order([*roots, *steps], made, package)
+    # In the order of the files.
+    entered = {id(step) for step in steps} | {
+        id(step) for key, step in made.issuances.items() if key not in made.makers
+    }
+    made.steps = in_order([s for s in read if id(s) in entered], made, package)
     return made
 
 
@@ -229,7 +232,6 @@ def read_step(item: Item) -> OcfStep:
     words = [one_line(text) for text in said if isinstance(text, str)]
     step = OcfStep(
         item.file,
-        item.index,
         item.id,
         sys.intern(item.type),
         read_time(values.get("date")),
@@ -376,26 +378,29 @@ def in_order(steps: list[OcfStep], made: ReplayPlan, package: Package) -> list[O
 def sorted_steps(
     steps: list[OcfStep], before: Callable[[OcfStep], list[OcfStep]], package: Package
 ) -> list[OcfStep]:
-    """At each place the earliest step whose needs are done."""
-    steps.sort(key=lambda step: (step.at, step.index))
+    """At each place the earliest step whose needs are done.
+
+    Of one time, that is the first of `steps`.
+    """
+    steps.sort(key=attrgetter("at"))
     # Few wait. Who does, does so for one step at a time.
-    waiting: dict[int, list[OcfStep]] = {}
-    ready: list[tuple[datetime, int, OcfStep]] = []
+    waiting: dict[int, list[tuple[int, OcfStep]]] = {}
+    ready: list[tuple[int, OcfStep]] = []
     done: list[OcfStep] = []
 
-    def await_needs(step: OcfStep) -> bool:
+    def await_needs(place: int, step: OcfStep) -> bool:
         for other in before(step):
             if not other.is_done:
-                waiting.setdefault(id(other), []).append(step)
+                waiting.setdefault(id(other), []).append((place, step))
                 return True
         return False
 
     def finish(step: OcfStep) -> None:
         step.is_done = True
         done.append(step)
-        for follower in waiting.pop(id(step), ()):
-            if not await_needs(follower):
-                heapq.heappush(ready, (follower.at, follower.index, follower))
+        for place, follower in waiting.pop(id(step), ()):
+            if not await_needs(place, follower):
+                heapq.heappush(ready, (place, follower))
 
     for step in steps:
         for needed in {id(other): other for other in before(step)}.values():
@@ -405,13 +410,13 @@ def sorted_steps(
                     f"{needed.at:%Y-%m-%d}, which it needs; correct one of the dates"
                 )
                 package.problems.append(step.problem(rule))
-    for step in steps:
-        while ready and ready[0][:2] < (step.at, step.index):
-            finish(heapq.heappop(ready)[2])
-        if not await_needs(step):
+    for place, step in enumerate(steps):
+        while ready:
+            finish(heapq.heappop(ready)[1])
+        if not await_needs(place, step):
             finish(step)
     while ready:
-        finish(heapq.heappop(ready)[2])
+        finish(heapq.heappop(ready)[1])
     if len(done) < len(steps):
         for step in steps:
             if not step.is_done:

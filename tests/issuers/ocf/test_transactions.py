@@ -193,13 +193,13 @@ def test_a_reverse_split_costs_what_its_holders_are(write):
 
 
 def test_what_holders_lose_others_gain_in_turn():
-    item = reading.Item("T", 0, "t", "TX_STOCK_CONSOLIDATION", {})
+    item = reading.Item("T", "t", "TX_STOCK_CONSOLIDATION", {})
     state = ReplayState(
         reading.Package(item, classes={"com": item}), ReplayPlan(), Replay()
     )
     state.result.balances["com"] = Counter(a=5, d=3)
     changes = {"a": -5, "b": 3, "c": 4, "d": -3, "e": 2}
-    step = OcfStep("T", 0, "t", item.type, datetime(2021, 3, 1, tzinfo=UTC))
+    step = OcfStep("T", "t", item.type, datetime(2021, 3, 1, tzinfo=UTC))
     state.move(step, "com", changes)
     moved = [(m.source, m.target, m.amount) for m in state.events]
     assert moved == [
