@@ -203,7 +203,7 @@ def test_an_import_of_companies_says_what_is_held(tmp_path):
 
 
 def test_a_command_that_writes_the_register_says_what_is_held(issuer):
-    User.objects.create_superuser(
+    superuser(
         STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )
     with transaction.atomic():
