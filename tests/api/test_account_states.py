@@ -32,7 +32,9 @@ from accounts.models import (
     Partner,
     User,
 )
+from partnerapi.models import IdempotencyRecord
 from tests.characters import START, Ask, World
+from tests.owner import as_owner
 from tests.waiting import until_waiting_for_a_lock
 
 STATUSES = ["PENDING", "ACTIVE", "SUSPENDED", "CLOSED", "REJECTED"]
@@ -237,11 +239,13 @@ def committed(
     partner = Partner.objects.create(login="broker_one", name="Broker One")
     yield partner
     users = list(partner.accounts.values_list("user", flat=True))
-    AccountStatusChange.objects.filter(account__partner=partner).delete()
-    partner.accounts.all().delete()
-    ApiKey.objects.filter(partner=partner).delete()
-    partner.delete()
-    User.objects.filter(pk__in=users).delete()
+    with as_owner():
+        IdempotencyRecord.objects.filter(partner=partner).delete()
+        AccountStatusChange.objects.filter(account__partner=partner).delete()
+        partner.accounts.all().delete()
+        ApiKey.objects.filter(partner=partner).delete()
+        partner.delete()
+        User.objects.filter(pk__in=users).delete()
 
 
 def in_thread(work: Any) -> threading.Thread:

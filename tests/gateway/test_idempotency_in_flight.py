@@ -17,6 +17,7 @@ from accounts.models import Account, AccountStatusChange, Actor, ApiKey, Partner
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START
 from tests.gateway.conftest import WebServer
+from tests.owner import as_owner
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -84,11 +85,13 @@ def client(
     account.change_status("ACTIVE", STAFF, None, START)
     token = ApiKey.objects.issue(partner, list(Scope))[1]
     yield Client(web_server.port, token, account)
-    AccountStatusChange.objects.filter(account=account).delete()
-    account.delete()
-    ApiKey.objects.filter(partner=partner).delete()
-    partner.delete()
-    user.delete()
+    with as_owner():
+        IdempotencyRecord.objects.filter(partner=partner).delete()
+        AccountStatusChange.objects.filter(account=account).delete()
+        account.delete()
+        ApiKey.objects.filter(partner=partner).delete()
+        partner.delete()
+        user.delete()
 
 
 @pytest.fixture
