@@ -34,7 +34,7 @@ from accounts.models import (
 )
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START, Ask, World
-from tests.owner import as_owner
+from tests.owner import as_owner, tamper
 from tests.waiting import until_waiting_for_a_lock
 
 STATUSES = ["PENDING", "ACTIVE", "SUSPENDED", "CLOSED", "REJECTED"]
@@ -339,8 +339,9 @@ def their_ids(world: World) -> list[str]:
     """Ids of another partner's accounts, each of a user of its own."""
     users = User.objects.bulk_create([make_user(n) for n in range(IDS)])
     accounts = Account.objects.bulk_create(
-        [Account(partner=world.observer, user=user, status="ACTIVE") for user in users]
+        [Account(partner=world.observer, user=user) for user in users]
     )
+    tamper("UPDATE accounts_account SET status = 'ACTIVE'")
     return [f"Account|{account.pk}" for account in accounts]
 
 

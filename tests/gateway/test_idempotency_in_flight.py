@@ -17,7 +17,7 @@ from accounts.models import Account, AccountStatusChange, Actor, ApiKey, Partner
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START
 from tests.gateway.conftest import WebServer
-from tests.owner import as_owner
+from tests.owner import as_owner, tamper
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -97,24 +97,25 @@ def client(
 @pytest.fixture
 def before_each_entry(client: Client) -> Iterator[Callable[[str], None]]:
     """Lets the database do something before an entry of a history is written."""
-    with connection.cursor() as cursor:
 
-        def do(statement: str) -> None:
-            cursor.execute(
-                "CREATE OR REPLACE FUNCTION disturb() RETURNS trigger"
-                f" LANGUAGE plpgsql AS $$ BEGIN {statement} RETURN NEW; END $$"
-            )
-
-        do("")
-        cursor.execute(
-            "CREATE TRIGGER disturbed BEFORE INSERT ON accounts_accountstatuschange"
-            " FOR EACH ROW EXECUTE FUNCTION disturb()"
+    def do(statement: str) -> None:
+        tamper(
+            "CREATE OR REPLACE FUNCTION disturb() RETURNS trigger"
+            f" LANGUAGE plpgsql AS $$ BEGIN {statement} RETURN NEW; END $$"
         )
-        try:
-            yield do
-        finally:
-            cursor.execute("DROP TRIGGER disturbed ON accounts_accountstatuschange")
-            cursor.execute("DROP FUNCTION disturb()")
+
+    do("")
+    tamper(
+        "CREATE TRIGGER disturbed BEFORE INSERT ON accounts_accountstatuschange"
+        " FOR EACH ROW EXECUTE FUNCTION disturb()"
+    )
+    try:
+        yield do
+    finally:
+        tamper(
+            "DROP TRIGGER disturbed ON accounts_accountstatuschange",
+            "DROP FUNCTION disturb()",
+        )
 
 
 HOLD = (
