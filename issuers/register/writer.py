@@ -29,6 +29,7 @@ from issuers.register.models import (
     LedgerTransaction,
     TokenLedgerHead,
 )
+from partnerapi.core.database import copy
 
 Kind = LedgerTransaction.Kind
 
@@ -281,13 +282,6 @@ def ledger_of(row: Sequence[Any]) -> LockedLedger:
     return LockedLedger(*values)
 
 
-def copy(table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
-    statement = f"COPY {table} ({columns}) FROM STDIN"
-    with connection.cursor() as cursor, cursor.copy(statement) as target:
-        for row in rows:
-            target.write_row(row)
-
-
 NOBODY = (None, None, "nobody")
 
 
@@ -295,15 +289,20 @@ PLACES = {HOLDER: "a holder", TREASURY: "the treasury", None: "nobody"}
 
 
 TRANSACTION_COLUMNS = (
-    "token_id, seq, kind, source_id, target_id, amount, effective_at, supply_after,"
-    " held_after, holders_after, actor, reason, legacy_shareholder_id, reverses"
-)
+    "token_id", "seq", "kind", "source_id", "target_id", "amount", "effective_at",
+    "supply_after", "held_after", "holders_after", "actor", "reason",
+    "legacy_shareholder_id", "reverses",
+)  # fmt: skip
 
 
-POSTING_COLUMNS = "token_id, seq, leg, account_id, delta, balance_after"
+POSTING_COLUMNS = (
+    "token_id", "seq", "leg", "account_id", "delta", "balance_after",
+)  # fmt: skip
 
 
-PRICE_COLUMNS = "token_id, number, price_cents, source, effective_at, recorded_by"
+PRICE_COLUMNS = (
+    "token_id", "number", "price_cents", "source", "effective_at", "recorded_by",
+)  # fmt: skip
 
 
 LOCK = """
