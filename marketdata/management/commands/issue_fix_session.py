@@ -14,7 +14,7 @@ from marketdata.models.sessions import (
     FixSession,
     NotBound,
 )
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 
 def sessions(text):
@@ -23,7 +23,7 @@ def sessions(text):
     return int(text)
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = f"""Give a partner CompIDs for the FIX feed, and say how to log on with them.
 
 They are the first free ones of the acceptor's pool, which needs no restart. A partner
@@ -43,9 +43,6 @@ examples:
             default=USUAL_SESSIONS,
             help="how many further CompIDs; default: %(default)s",
         )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="say which, bind none"
-        )
 
     def handle(self, *, login, count, dry_run, **options):
         try:
@@ -63,7 +60,7 @@ examples:
             raise CommandError(f"{error} Nothing was bound.") from None
         comp_ids = ", ".join(session.comp_id for session in bound)
         if dry_run:
-            return f"{comp_ids} would be bound to {login} (dry run: none was bound)"
+            return f"{comp_ids} would be bound to {login}{DRY_RUN}"
         keys = ApiKey.objects.live(timezone.now()).filter(partner=partner)
         if not keys.filter(scopes__contains=[Scope.MARKETDATA_READ]).exists():
             self.stderr.write(

@@ -4,7 +4,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from marketdata.books.pruning import KEEP, prunable_logs, prune
-from partnerapi.core.commands import CommandWithExamples, counting
+from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting
 
 KEEP_HOURS = KEEP // timedelta(hours=1)
 MOST_HOURS = 24 * 366 * 10
@@ -20,7 +20,7 @@ def hours(text: str) -> float:
     return number
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = f"""Delete what the snapshots of order books stand for.
 
 Changes, trades and snapshots go that are older than the time to keep, as far as a
@@ -42,9 +42,6 @@ examples:
             default=KEEP_HOURS,
             help=f"keep what is younger ({KEEP_HOURS})",
         )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="count, and delete nothing"
-        )
 
     def handle(self, *, keep_hours, dry_run, **options):
         logs = prunable_logs(timezone.now() - timedelta(hours=keep_hours))
@@ -54,7 +51,7 @@ examples:
             f"{sum(log.snapshots for log in logs):,} snapshots of {len(logs):,} books"
         )
         if dry_run:
-            return f"{what} would be deleted (dry run: nothing was written)"
+            return f"{what} would be deleted{DRY_RUN}"
         with counting() as begin:
             deleted = prune(logs, begin("Rows", sum(log.rows for log in logs)))
         return (

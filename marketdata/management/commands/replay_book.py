@@ -24,7 +24,7 @@ from marketdata.books.orderbook import (
 )
 from marketdata.management.tokens import traded_token
 from marketdata.replay import files
-from partnerapi.core.commands import DRY_RUN, CommandWithExamples, importing
+from partnerapi.core.commands import DRY_RUN, DryRunCommand, importing
 from partnerapi.core.problems import WrongFileError
 
 ACTOR = "replay_book"
@@ -77,10 +77,11 @@ class Count:
         )
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = f"""Replay a file of book changes and trades into a token's order book.
 
-The whole file is checked before anything is written.
+The whole file is checked before anything is written. With --dry-run and without --token
+it is checked against an empty book.
 
 {files.__doc__}
 Changes and trades are recorded with the time of their recording. A book that is not
@@ -121,12 +122,6 @@ examples:
             "--append",
             action="store_true",
             help="go on from the book as it is",
-        )
-        parser.add_argument(
-            "--dry-run",
-            action="store_true",
-            help="check the file against a book in memory, write nothing; without "
-            "--token that book is empty",
         )
 
     def handle(self, *, file, token, speed, clear, append, dry_run, **options):

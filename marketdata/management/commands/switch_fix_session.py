@@ -1,10 +1,10 @@
 from django.core.management.base import CommandError
 
 from marketdata.models import FixSession
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 
-class Command(CommandWithExamples):
+class Command(DryRunCommand):
     help = """Switch a FIX session off, or on again: whether its Logons are admitted.
 
 One that is connected is logged out within five seconds.
@@ -20,9 +20,6 @@ examples:
             "comp_id", metavar="COMPID", help="as list_fix_sessions has"
         )
         parser.add_argument("state", choices=["on", "off"])
-        parser.add_argument(
-            "--dry-run", action="store_true", help="say what would change, change none"
-        )
 
     def handle(self, *, comp_id, state, dry_run, **options):
         try:
@@ -37,6 +34,6 @@ examples:
         if session.enabled == enabled:
             raise CommandError(f"{named} is {state} already. Nothing to do.")
         if dry_run:
-            return f"{named} would be switched {state} (dry run: nothing was written)"
+            return f"{named} would be switched {state}{DRY_RUN}"
         session.switch(enabled)
         return f"{named} is {state}."

@@ -84,7 +84,8 @@ def test_a_key_that_has_ended_is_none(acme, capsys):
 
 def test_a_dry_run_binds_nothing(acme):
     assert run("issue_fix_session", "acme_co", "--dry-run") == (
-        "PARTNER001, PARTNER002 would be bound to acme_co (dry run: none was bound)"
+        "PARTNER001, PARTNER002 would be bound to acme_co"
+        " (dry run: nothing was written)"
     )
     assert FixSession.objects.count() == 0
 
