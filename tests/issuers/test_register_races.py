@@ -18,6 +18,7 @@ from issuers.register.models import HolderBalance, LedgerAccount, TokenLedgerHea
 from issuers.register.verification import verify
 from partnerapi.core.errors import RequestTimeout
 from tests.issuers.register import empty_token, new_issuer, people
+from tests.threads import in_threads
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
 BATCHES = 20
@@ -26,26 +27,6 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("patient_locks"),
 ]
-
-
-def in_threads(count, work):
-    """Run `work(number)` in threads; what they raised."""
-    errors = []
-
-    def guarded(number):
-        try:
-            work(number)
-        except BaseException as error:
-            errors.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=guarded, args=(n,)) for n in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return errors
 
 
 @pytest.fixture

@@ -16,31 +16,12 @@ from marketdata.books.orderbook import Change, ImpossibleChange, OrderBook
 from marketdata.models import BookChange, BookLevel, Trade
 from tests.issuers.register import unguarded_register
 from tests.marketdata.books.markets import bid, book_of, changes_of, head_of, traded
+from tests.threads import in_threads
 from tests.waiting import until_waiting_for_a_lock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WRITERS = 8
 CALLS = 60
-
-
-def in_threads(count: int, work: Callable[[int], None]) -> list[BaseException]:
-    """Run `work(number)` in threads; what they raised."""
-    errors: list[BaseException] = []
-
-    def guarded(number: int) -> None:
-        try:
-            work(number)
-        except BaseException as error:
-            errors.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=guarded, args=(n,)) for n in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return errors
 
 
 @pytest.mark.parametrize("tokens", [1, WRITERS])
