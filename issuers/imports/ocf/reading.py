@@ -16,7 +16,8 @@ import orjson
 from issuers.imports.ocf.fields import left_of
 from issuers.imports.ocf.json_items import members
 from issuers.imports.ocf.objects import Item, Package, one_line, problem_in
-from issuers.imports.ocf.steps import READ, SECURITIES, Broken, names, read_step
+from issuers.imports.ocf.steps import READ, SECURITIES, names, read_step
+from issuers.imports.ocf.values import Broken
 from partnerapi.core.problems import Problems, WrongFileError
 
 MAX_BYTES = 1024 * 1024 * 1024

@@ -20,12 +20,11 @@ from issuers.imports.ocf.steps import (
     CONSOLIDATION,
     ISSUANCE,
     SPLIT,
-    Broken,
     OcfStep,
     ReplayPlan,
-    number_of,
     plan_replay,
 )
+from issuers.imports.ocf.values import Broken, number_of
 
 
 class Movement(NamedTuple):

@@ -1,21 +1,26 @@
 """Reads OCF transactions, and puts them into an order in which each can happen."""
 
 import heapq
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from fractions import Fraction
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
 from issuers.imports.ocf.objects import Item, Package, one_line, problem_in
+from issuers.imports.ocf.values import (
+    Broken,
+    number_of,
+    read_time,
+    shared,
+    text_of,
+    texts_of,
+)
 from partnerapi.core.problems import Problem
 
-MAX_UNITS = 2**64 - 1
 ISSUANCE, SPLIT = "TX_STOCK_ISSUANCE", "TX_STOCK_CLASS_SPLIT"
 ACCEPTANCE, CONSOLIDATION = "TX_STOCK_ACCEPTANCE", "TX_STOCK_CONSOLIDATION"
 AUTHORIZED = "TX_STOCK_CLASS_AUTHORIZED_SHARES_ADJUSTMENT"
@@ -39,12 +44,6 @@ GIVING = {
 """Those of them that result in securities."""
 READ = {ISSUANCE, SPLIT, ACCEPTANCE, AUTHORIZED, *TAKEN}
 SAID = ("custom_id", "reason_text", "consideration_text")
-PLAIN_NUMBER = re.compile(r"[0-9]{1,19}")
-NUMBER = re.compile(r"\+?[0-9]{1,30}(\.[0-9]{1,20})?")
-
-
-class Broken(Exception):
-    """An object breaks a rule, which the message says."""
 
 
 @dataclass(slots=True)
@@ -273,20 +272,6 @@ def read_step(item: Item) -> OcfStep:
     return step
 
 
-def shared(price: Any) -> Any:
-    """The same; of equal prices the same object, as a million issuances have few."""
-    if isinstance(price, dict) and price.keys() == {"amount", "currency"}:
-        amount, currency = price["amount"], price["currency"]
-        if isinstance(amount, str) and isinstance(currency, str):
-            return price_of(amount, currency)
-    return price
-
-
-@lru_cache(maxsize=20_000)
-def price_of(amount: str, currency: str) -> dict[str, str]:
-    return {"amount": amount, "currency": currency}
-
-
 def check_step(step: OcfStep, package: Package, now: datetime) -> None:
     if step.at > now:
         raise Broken(
@@ -301,51 +286,6 @@ def check_step(step: OcfStep, package: Package, now: datetime) -> None:
 def refer(id: str, name: str, known: dict[str, Item]) -> None:
     if id not in known:
         raise Broken(f"{name} {id!r} is not in the package; add it or correct the id")
-
-
-def read_time(value: Any) -> datetime:
-    """A date is its midnight in UTC."""
-    if not isinstance(value, str):
-        raise Broken(f"date {value!r:.40} is no date like 2026-01-31")
-    return time_of(value)
-
-
-@lru_cache(maxsize=20_000)
-def time_of(text: str) -> datetime:
-    try:
-        at = datetime.fromisoformat(text)
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise Broken(f"date {text!r:.40} is no date like 2026-01-31") from None
-
-
-def text_of(values: dict[str, Any], name: str, *, needed: bool = True) -> str:
-    value = values.get(name)
-    if value in (None, "") and not needed:
-        return ""
-    if not isinstance(value, str) or not value or one_line(value) != value:
-        raise Broken(f"{name} is {value!r:.80}; it has to be an id")
-    return value
-
-
-def texts_of(values: dict[str, Any], name: str) -> tuple[str, ...]:
-    found = values.get(name)
-    if not isinstance(found, list) or not found:
-        raise Broken(f"{name} is {found!r:.80}; it has to be a list of ids")
-    return tuple(dict.fromkeys(text_of({name: value}, name) for value in found))
-
-
-def number_of(values: dict[str, Any], name: str) -> int | Fraction:
-    value = values.get(name)
-    if isinstance(value, str) and PLAIN_NUMBER.fullmatch(value):
-        return int(value)
-    text = "" if isinstance(value, bool) or value is None else str(value).strip()
-    if not NUMBER.fullmatch(text):
-        raise Broken(f"{name} is {value!r:.60}; it has to be a number like 100.00")
-    if Fraction(text) > MAX_UNITS:
-        raise Broken(f"{name} is {text}; at most {MAX_UNITS} can exist")
-    number = Fraction(text)
-    return number.numerator if number.denominator == 1 else number
 
 
 def in_order(steps: list[OcfStep], made: ReplayPlan, package: Package) -> list[OcfStep]:
