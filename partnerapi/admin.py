@@ -4,7 +4,7 @@ from uuid import UUID
 from django.contrib import admin
 
 from partnerapi.core.backoffice import ReadOnlyAdmin
-from partnerapi.models import IdempotencyRecord
+from partnerapi.models import IdempotencyRecord, JobRun
 
 
 @admin.register(IdempotencyRecord)
@@ -31,3 +31,14 @@ class IdempotencyRecordAdmin(ReadOnlyAdmin):
             return queryset.none(), False
         first, last = (UUID(digits.ljust(32, end)) for end in "0f")
         return queryset.filter(key__range=(first, last)), False
+
+
+@admin.register(JobRun)
+class JobRunAdmin(ReadOnlyAdmin):
+    """When scheduled jobs ran, and what came of them."""
+
+    list_display = ["job", "started_at", "seconds", "result", "detail"]
+    list_filter = ["result", "job"]
+    ordering = ["-started_at"]
+    show_full_result_count = False
+    fields = ["job", "started_at", "seconds", "result", "detail"]

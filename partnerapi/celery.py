@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
 
 from celery import Celery
+from celery.schedules import crontab
 from celery.signals import setup_logging
 from django.conf import settings
 
@@ -69,6 +70,19 @@ app.conf.update(
             "task": "partnerapi.operations.tasks.prune_book_log",
             "schedule": timedelta(hours=1),
             "options": {"expires": 3600},
+        },
+        # At night, and the statement of what was verified last.
+        **{
+            name.replace("_", " "): {
+                "task": f"partnerapi.operations.tasks.{name}",
+                "schedule": crontab(hour=2, minute=minute),
+                "options": {"expires": 3600},
+            }
+            for name, minute in (
+                ("verify_register", 0),
+                ("verify_books", 20),
+                ("register_statement", 40),
+            )
         },
     },
 )

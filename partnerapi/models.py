@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from django.db import models, transaction
+from django.db import connection, models
 from django.db.models import Q
 
 from accounts.models import Partner
@@ -19,21 +19,23 @@ class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
         return self.filter(expires_at__lte=at)
 
     def prune(self, advance: Callable[[int], object] = lambda done: None) -> int:
-        """Delete these records in batches, each committed; return how many.
+        """Delete the expired records in batches, each committed; return how many.
 
         A record that another transaction holds, because a request claims its key
         again, stays: no transaction waits. `advance` gets the size of each batch.
         """
         deleted = 0
         while True:
-            with transaction.atomic():
-                free = self.select_for_update(skip_locked=True)
-                batch = list(free.values_list("pk", flat=True)[:PRUNED_AT_ONCE])
-                if not batch:
-                    return deleted
-                self.model.objects.filter(pk__in=batch).delete()
-            deleted += len(batch)
-            advance(len(batch))
+            with connection.cursor() as cursor:
+                cursor.execute(PRUNE, [PRUNED_AT_ONCE])
+                [(batch,)] = cursor.fetchall()
+            if not batch:
+                return deleted
+            deleted += batch
+            advance(batch)
+
+
+PRUNE = "SELECT partnerapi_prune_idempotency_records(%s)"
 
 
 class IdempotencyRecord(models.Model):
@@ -43,7 +45,7 @@ class IdempotencyRecord(models.Model):
     """
 
     partner = models.ForeignKey(
-        Partner, models.CASCADE, related_name="+", db_index=False
+        Partner, models.PROTECT, related_name="+", db_index=False
     )
     key = models.UUIDField()
     fingerprint = models.BinaryField(max_length=32)
@@ -68,3 +70,32 @@ class IdempotencyRecord(models.Model):
 
     def __str__(self):
         return f"{self.key} of {self.partner_id}"
+
+
+class JobRun(models.Model):
+    """What came of a scheduled job, each time that it ran."""
+
+    class Result(models.TextChoices):
+        DONE = "DONE", "Done"
+        FAILED = "FAILED", "Failed"
+
+    job = models.CharField(max_length=100)
+    started_at = models.DateTimeField()
+    seconds = models.FloatField()
+    result = models.CharField(max_length=6, choices=Result)
+    detail = models.TextField(blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["job", "-started_at"], name="job_run_latest")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(result__in=["DONE", "FAILED"]),
+                name="job_run_result_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(seconds__gte=0), name="job_run_took_time"
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.job} {self.started_at}: {self.result}"

@@ -5,6 +5,7 @@ with its name, what was expected and an example. Any variable may be given as
 NAME_FILE instead, naming a file that holds the value (for secrets).
 """
 
+import base64
 import os
 import re
 import secrets
@@ -30,6 +31,7 @@ class Variable(NamedTuple):
 
 VARIABLES = {
     "DATABASE_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "PostgreSQL 15 or newer"),
+    "DATABASE_OWNER_URL": Variable("url", "", "postgres://owner:secret@db:5432/partnerapi", "the role that owns the tables, for migrate, flush, grant_application_role, createsuperuser and the sandbox's data; absent where requests are served"),
     "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache, request budgets, Celery's messages"),
     "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
     "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; required with DATABASE_URL"),
@@ -57,6 +59,8 @@ VARIABLES = {
     "PARTNER_API_MAX_TOKENS": Variable("positive", 2_000, "2000", "tokens in a document"),
     "PARTNER_API_MAX_HOLDERS": Variable("positive", 50_000, "50000", "holders that one capitalization table may list"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
+    "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
+    "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
     "FIX_HOST": Variable("str", "127.0.0.1", "0.0.0.0", "address on which the FIX acceptor listens"),
     "FIX_PORT": Variable("port", 9878, "9878", "port on which the FIX acceptor listens"),
     "FIX_COMP_ID": Variable("comp_id", "PARTNERAPI", "PARTNERAPI", "our CompID: what partners send as TargetCompID(56)"),
@@ -125,6 +129,14 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if not text.isdecimal() or not 0 < int(text) <= 60:
                 raise refuse("a number of seconds, 1 to 60")
             return int(text)
+        case "key":
+            try:
+                seed = base64.b64decode(text, validate=True)
+            except ValueError:
+                seed = b""
+            if len(seed) != 32:
+                raise refuse("32 bytes in base64")
+            return text
         case "Y/N":
             if text not in ("Y", "N"):
                 raise refuse("Y or N")
@@ -157,14 +169,17 @@ def parse(name: str, variable: Variable, text: str) -> Any:
 
 SECRETS = (
     "DATABASE_URL",
+    "DATABASE_OWNER_URL",
     "REDIS_URL",
     "SECRET_KEY",
     "PARTNER_API_KEY_PEPPER",
+    "PARTNER_API_STATEMENT_KEY",
     "PARTNER_API_SANDBOX_KEY",
 )
 WEB = ("https", "http")
 URL_SCHEMES = {
     "DATABASE_URL": ("postgres", "postgresql"),
+    "DATABASE_OWNER_URL": ("postgres", "postgresql"),
     "REDIS_URL": ("redis", "rediss", "unix"),
     "PARTNER_API_BASE_URL": WEB,
     "PARTNER_API_SANDBOX_URL": WEB,
@@ -173,6 +188,7 @@ URL_SCHEMES = {
 
 values = read_variables()
 DATABASE_URL = values["DATABASE_URL"]
+DATABASE_OWNER_URL = values["DATABASE_OWNER_URL"]
 for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
     if DATABASE_URL and not values[required]:
         raise ImproperlyConfigured(
@@ -180,6 +196,8 @@ for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
             f"example: {required}={VARIABLES[required].example}"
         )
 
+PARTNER_API_STATEMENTS: str = values["PARTNER_API_STATEMENTS"]
+PARTNER_API_STATEMENT_KEY: str = values["PARTNER_API_STATEMENT_KEY"]
 PARTNER_API_KEY_PEPPER: str = values["PARTNER_API_KEY_PEPPER"]
 PARTNER_API_SANDBOX: bool = values["PARTNER_API_SANDBOX"]
 PARTNER_API_SANDBOX_KEY: str = values["PARTNER_API_SANDBOX_KEY"]
@@ -281,6 +299,18 @@ if DATABASE_URL:
             "prepare_threshold": 5,
         },
     }
+if DATABASE_URL and DATABASE_OWNER_URL:
+    # The same database by another role, in tests, too.
+    OWNER = environ.Env.db_url_config(DATABASE_OWNER_URL)
+    if OWNER["NAME"] != DATABASES["default"]["NAME"]:
+        raise ImproperlyConfigured(
+            f"DATABASE_OWNER_URL names the database {OWNER['NAME']}, and DATABASE_URL "
+            f"{DATABASES['default']['NAME']}; both are to name the same"
+        )
+    DATABASES["owner"] = DATABASES["default"] | {
+        name: OWNER[name] for name in ("USER", "PASSWORD", "HOST", "PORT")
+    }
+    DATABASES["owner"]["TEST"] = {"MIRROR": "default"}
 
 REDIS_URL: str = values["REDIS_URL"] or "redis://localhost:6379/0"
 CACHES = {

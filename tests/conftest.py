@@ -2,6 +2,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -9,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 from django.test import TransactionTestCase
 
-from tests.issuers.register import unguarded_register
+from tests.owner import as_owner, become_application, become_owner, credentials
 from tests.system import free_port, remove_servers, system
 from tests.waiting import PATIENCE_SECONDS
 
@@ -26,13 +27,39 @@ hypothesis.settings.load_profile("any machine")
 flush = TransactionTestCase._fixture_teardown
 
 
-def flush_with_register(case: TransactionTestCase) -> None:
+def flush_as_owner(case: TransactionTestCase) -> None:
     # The tables' owner may do what nobody else can: empty the register.
-    with unguarded_register():
+    with as_owner():
         flush(case)
 
 
-TransactionTestCase._fixture_teardown = flush_with_register
+TransactionTestCase._fixture_teardown = flush_as_owner
+
+
+@pytest.fixture(scope="session")
+def application() -> dict[str, str]:
+    """The credentials of the role that tests run as, which serves requests."""
+    return credentials("default")
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings: None, application: dict[str, str]
+) -> None:
+    become_owner()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_db_setup: None, django_db_blocker: Any, application: dict[str, str]
+) -> Iterator[None]:
+    with django_db_blocker.unblock():
+        become_application(application)
+    # Settings are read; what tests start serves requests.
+    os.environ.pop("DATABASE_OWNER_URL", None)
+    yield
+    with django_db_blocker.unblock():
+        become_owner()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """An installation to throw away, for commands that measure outside pytest."""
 
 import contextlib
+import io
 import os
 import secrets
 from collections.abc import Iterator
@@ -38,6 +39,8 @@ def throw_away_installation(durable: bool = False) -> Iterator[None]:
         from django.db import connection
 
         call_command("migrate", verbosity=0)
+        role = connection.settings_dict["USER"]
+        call_command("grant_application_role", role, "--apply", stdout=io.StringIO())
         try:
             yield
         finally:

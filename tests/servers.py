@@ -14,15 +14,17 @@ import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import psycopg
 import pytest
 
 from partnerapi.sandbox.run.processes import Processes, RunError, take_lock
-from partnerapi.sandbox.run.servers import supply
+from partnerapi.sandbox.run.servers import ADMINISTRATOR, OWNER, supply
 
 PREFIX = "partnerapi-tests-"
+READER = "partnerapi_reader"
+"""A role that tests give the rights of readers and backups."""
 SETTINGS = {
     "PARTNER_API_SANDBOX": "true",
     "PARTNER_API_HTTPS": "false",
@@ -80,11 +82,30 @@ def throw_away_servers(durable: bool = False) -> Iterator[dict[str, str]]:
     processes = Processes(directory / "processes", lambda name, line: None)
     with take_lock(directory):
         try:
-            yield supply(directory, processes, os.environ, durable=durable)
+            urls = supply(directory, processes, os.environ, durable=durable)
+            if not os.environ.get("DATABASE_URL"):
+                let_owner_test(urls["DATABASE_OWNER_URL"])
+                if not durable:
+                    switch_autovacuum_off(urls["DATABASE_OWNER_URL"])
+            yield urls
         finally:
             processes.stop()
             shutil.rmtree(directory.joinpath("servers").resolve(), ignore_errors=True)
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def administrator_of(url: str) -> psycopg.Connection:
+    administrator = urlsplit(url)._replace(path="/postgres").geturl()
+    administrator = administrator.replace(f"//{OWNER}@", f"//{ADMINISTRATOR}@")
+    return psycopg.connect(administrator, autocommit=True)
+
+
+def let_owner_test(url: str) -> None:
+    """Let the owner make a database per worker, and tamper past the triggers."""
+    with administrator_of(url) as session:
+        session.execute(f"ALTER ROLE {OWNER} CREATEDB")
+        session.execute(f"CREATE ROLE {READER}")
+        session.execute(f"GRANT SET ON PARAMETER session_replication_role TO {OWNER}")
 
 
 def switch_autovacuum_off(url: str) -> None:
@@ -93,7 +114,7 @@ def switch_autovacuum_off(url: str) -> None:
     Plans made for such a table read it from end to end however it grows: a sandbox is
     then seeded eight times as slowly, where a run lasts long enough for it.
     """
-    with psycopg.connect(url, autocommit=True) as session:
+    with administrator_of(url) as session:
         session.execute("ALTER SYSTEM SET autovacuum = off")
         session.execute("SELECT pg_reload_conf()")
 
@@ -114,12 +135,9 @@ def pytest_load_initial_conftests(
             os.environ.setdefault(name, value)
         for name in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
             os.environ.setdefault(name, secrets.token_urlsafe(50))
-        is_ours = not os.environ.get("DATABASE_URL")
         try:
             os.environ |= servers.enter_context(throw_away_servers())
         except RunError as error:
             raise pytest.UsageError(str(error)) from None
-        if is_ours:
-            switch_autovacuum_off(os.environ["DATABASE_URL"])
     os.environ["REDIS_URL"] = redis_database(os.environ["REDIS_URL"], number)
     return (yield)

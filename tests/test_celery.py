@@ -47,6 +47,9 @@ def test_beat_asks_for_tasks_that_there_are():
     assert asked == {
         "partnerapi.operations.tasks.prune_book_log",
         "partnerapi.operations.tasks.prune_idempotency_records",
+        "partnerapi.operations.tasks.register_statement",
+        "partnerapi.operations.tasks.verify_books",
+        "partnerapi.operations.tasks.verify_register",
     }
     assert asked <= set(app.tasks)
 

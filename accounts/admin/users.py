@@ -107,7 +107,8 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
         # Staff who may edit users must not make themselves superusers.
         fields = super().get_readonly_fields(request, obj)
         if request.user.is_superuser:
-            return fields
+            # Only the owner of the tables makes one (createsuperuser).
+            return [*fields, "is_superuser"]
         return [*fields, "is_staff", "is_superuser", "groups", "user_permissions"]
 
     def has_change_permission(self, request, obj=None):

@@ -13,6 +13,7 @@ from accounts.models.users import (
     LEIIsValid,
     User,
     UserHolder,
+    UserHolderName,
     validate_lei,
 )
 
@@ -29,6 +30,7 @@ __all__ = [
     "Right",
     "User",
     "UserHolder",
+    "UserHolderName",
     "allowed_statuses",
     "validate_lei",
 ]

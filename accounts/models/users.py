@@ -251,6 +251,29 @@ class UserHolder(models.Model):
         return self.name
 
 
+class UserHolderName(models.Model):
+    """A name that a holder had, until it was replaced; written by a trigger."""
+
+    id = models.BigAutoField(primary_key=True)
+    holder = models.ForeignKey(
+        UserHolder, models.PROTECT, related_name="former_names", db_index=False
+    )
+    name = models.CharField(max_length=200)
+    replaced_at = models.DateTimeField(
+        help_text="From when on the holder had another name."
+    )
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["holder", "replaced_at", "id"], name="user_holder_name_at"
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.name} until {self.replaced_at}"
+
+
 class HolderImport(models.Model):
     """A file of holders that was imported; the same file once."""
 

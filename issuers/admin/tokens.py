@@ -14,10 +14,7 @@ LAST = 20
 class TokenAdmin(ProtectedAdmin):
     """Commands record units and prices, because they ask who does it and why."""
 
-    protection = (
-        "A token that has a ledger, legacy shareholders or an order book can not be "
-        "deleted."
-    )
+    protection = "A token stays: capitalization tables of the past list it."
 
     list_display = [
         "symbol", "name", "issuer", "isin", "market_type", "visibility", "supply",
@@ -51,8 +48,10 @@ class TokenAdmin(ProtectedAdmin):
     def get_readonly_fields(self, request, obj=None):
         if obj is None:
             return self.readonly_fields
-        kept = ["issuer"] if has_ledger(obj) else []
-        return [*self.readonly_fields, "market_type", *kept, *self.register_fields]
+        return [*self.readonly_fields, "market_type", "issuer", *self.register_fields]
+
+    def has_delete_permission(self, request, obj=None):
+        return False
 
     @admin.display(description="supply")
     def supply(self, token):
@@ -98,10 +97,6 @@ class TokenAdmin(ProtectedAdmin):
                 for p in last
             ],
         )  # fmt: skip
-
-
-def has_ledger(token):
-    return token.ledger_head.last_seq + token.ledger_head.last_price > 0
 
 
 def at(time):

@@ -23,6 +23,7 @@ from issuers.register.captable_reading import (
     WAYS,
     cheapest_way,
 )
+from issuers.register.names import name_at
 
 FETCHED = 2_000
 
@@ -119,6 +120,7 @@ def holdings(table: DatedTable) -> Iterator[Iterator[Holding]]:
         [token.seq for _, token in held],
         [token.price for _, token in held],
         [*map(str, ways)],
+        table.date,
     ]
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -150,16 +152,17 @@ def lines(table: DatedTable, held: Iterator[Holding]) -> Iterator[tuple[Any, ...
 
 
 WEIGHTS = {True: "balance * price", False: "balance"}
-HOLDINGS = """
+HOLDINGS = f"""
     WITH all_noted AS (
         SELECT * FROM unnest(%s::int[], %s::uuid[], %s::bigint[], %s::bigint[],
             %s::text[]) AS n (place, token_id, seq, price, way)
-    ), balances AS ({balances})
-    SELECT b.place, b.balance, u.id::text, h.name, u.type, u.country_id, u.lei, u.email,
+    ), balances AS ({{balances}})
+    SELECT b.place, b.balance, u.id::text,
+        {name_at("h", "%s::timestamptz")}, u.type, u.country_id, u.lei, u.email,
         h.wallet_address, u.first_name, u.last_name
     FROM (
         SELECT place, balance, user_id,
-            sum({weight}) OVER (PARTITION BY user_id) AS weight
+            sum({{weight}}) OVER (PARTITION BY user_id) AS weight
         FROM balances WHERE balance > 0 AND user_id IS NOT NULL
     ) b
     JOIN accounts_user u ON u.id = b.user_id

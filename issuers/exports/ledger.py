@@ -1,24 +1,17 @@
-"""All entries of a token's ledger, and the chain that their canonical lines make.
+"""All entries of a token's ledger, in their order."""
 
-The line of an entry is JSON with sorted members and no white space; the digest after it
-is the SHA-256 of the digest before it (32 zero bytes at first) and the line's UTF-8.
-"""
-
-import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
 from issuers.exports.tables import Column
 from issuers.models import Token
+from issuers.register.names import name_at
 
 FETCHED = 2_000
-BEGINNING = bytes(32)
-"""The digest before the first entry."""
 
 COLUMNS = (
     Column("seq", 8, is_number=True),
@@ -40,9 +33,21 @@ COLUMNS = (
     Column("reverses", 8, is_number=True),
 )
 
+PRICE_COLUMNS = (
+    Column("number", 8, is_number=True),
+    Column("price_cents", 20, is_number=True),
+    Column("source", 6),
+    Column("effective_at", 27),
+    Column("recorded_at", 27),
+    Column("recorded_by", 25),
+)
+
 
 class LedgerLine(NamedTuple):
-    """An entry; `source` and `target` are users' ids, "treasury", or None."""
+    """An entry; `source` and `target` are users' ids, "treasury", or None.
+
+    Names are those of the entry's time.
+    """
 
     seq: int
     kind: str
@@ -73,6 +78,15 @@ def entries(token: Token, user_id: Any = None) -> Iterator[Iterator[LedgerLine]]
         yield read(cursor)
 
 
+@contextmanager
+def prices(token: Token) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """The values of PRICE_COLUMNS for each price of a token, in their order."""
+    with transaction.atomic():
+        columns = [column.name for column in PRICE_COLUMNS]
+        found = token.prices.order_by("number").values_list(*columns)
+        yield found.iterator(FETCHED)
+
+
 def read(cursor: Any) -> Iterator[LedgerLine]:
     while rows := cursor.fetchmany(FETCHED):
         for row in rows:
@@ -84,50 +98,21 @@ def read(cursor: Any) -> Iterator[LedgerLine]:
             )
 
 
-def canonical_line(token: Token, entry: LedgerLine) -> str:
-    """What the chain covers. Numbers that may be above 2⁵³ are strings."""
-    said = {
-        "actor": entry.actor,
-        "amount": str(entry.amount),
-        "chainReference": entry.chain_reference,
-        "effectiveAt": instant(entry.effective_at),
-        "from": entry.source,
-        "heldAfter": str(entry.held_after),
-        "holdersAfter": entry.holders_after,
-        "kind": entry.kind,
-        "legacyShareholder": entry.legacy_shareholder,
-        "reason": entry.reason,
-        "recordedAt": instant(entry.recorded_at),
-        "reverses": entry.reverses,
-        "seq": entry.seq,
-        "supplyAfter": str(entry.supply_after),
-        "to": entry.target,
-        "token": str(token.pk),
-    }
-    return json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def instant(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
-
-
-def chained(token: Token, lines: Iterator[LedgerLine]) -> Iterator[tuple[str, bytes]]:
-    """Each entry's canonical line, and the digest of the chain after it."""
-    digest = BEGINNING
-    for entry in lines:
-        line = canonical_line(token, entry)
-        digest = hashlib.sha256(digest + line.encode()).digest()
-        yield line, digest
-
-
 PLACE = """
     CASE WHEN t.{side}_id IS NULL THEN NULL
         WHEN {side}.user_id IS NULL THEN 'treasury' ELSE {side}.user_id::text END,
-    coalesce({side}_holder.name, CASE WHEN t.{side}_id IS NOT NULL THEN 'treasury' END)
+    CASE WHEN {side}_holder.id IS NOT NULL THEN {name}
+        WHEN t.{side}_id IS NOT NULL THEN 'treasury' END
 """
+
+
+def place(side: str) -> str:
+    return PLACE.format(side=side, name=name_at(f"{side}_holder", "t.effective_at"))
+
+
 ENTRIES = f"""
-    SELECT t.seq, t.kind, t.amount, {PLACE.format(side="source")},
-        {PLACE.format(side="target")}, t.effective_at, t.recorded_at, t.supply_after,
+    SELECT t.seq, t.kind, t.amount, {place("source")},
+        {place("target")}, t.effective_at, t.recorded_at, t.supply_after,
         t.held_after, t.holders_after, t.actor, t.reason, t.chain_reference,
         t.legacy_shareholder_id::text, t.reverses
     FROM issuers_ledgertransaction t

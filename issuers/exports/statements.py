@@ -1,20 +1,19 @@
 """What a register says, as documents: an issuer's extract, a holder's statement."""
 
-from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import islice
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from accounts.models import User
-from issuers.exports import ledger
 from issuers.exports.captable import DatedTable, holdings, lines
 from issuers.exports.documents import DocumentTable, TableColumn, document
 from issuers.models import Issuer, Token
 from issuers.register.captable import tokens_as_of
 from issuers.register.captable_columns import TokenSummary
+from issuers.register.chains import Chain, digest_after
+from issuers.register.names import names_of
 from partnerapi.core.times import to_rfc3339
 
 MOST_LINES = 10_000
@@ -138,7 +137,7 @@ def holder_statement(user: User, at: datetime | None) -> bytes:
         for when, token_id, seq, kind, delta, after, reason in rows
     ]  # fmt: skip
     worth = sum(s.price * balances[s.token_id] for s in held)
-    name = user.holder.name if hasattr(user, "holder") else str(user)
+    name = names_of([str(user.pk)], date or "infinity").get(str(user.pk), str(user))
     touched = [s for s in summaries if s.token_id in balances]
     return document(
         f"Statement of {name}",
@@ -176,20 +175,14 @@ def chain_rows(
     summaries: Sequence[TokenSummary], tokens: dict[str, Token]
 ) -> list[tuple[str, ...]]:
     """The digest after the entry up to which a token was read."""
-    return [
-        (
-            f"{tokens[s.token_id].symbol}, {s.seq:,}",
-            digest_after(tokens[s.token_id], s.seq),
-        )
-        for s in summaries
-    ]
-
-
-def digest_after(token: Token, seq: int) -> str:
-    with ledger.entries(token) as entries:
-        chain = (digest for _, digest in ledger.chained(token, entries))
-        last = deque(islice(chain, seq), maxlen=1)
-    return (last[0] if last else ledger.BEGINNING).hex()
+    with transaction.atomic():
+        return [
+            (
+                f"{tokens[s.token_id].symbol}, {s.seq:,}",
+                digest_after(Chain.ENTRIES, s.token_id, s.seq)[1],
+            )
+            for s in summaries
+        ]
 
 
 def euros(cents: int) -> str:

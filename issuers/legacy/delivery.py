@@ -1,10 +1,13 @@
-"""Delivers legacy shares as tokens: each line once, and whole."""
+"""Delivers legacy shares as tokens: each line once, and whole.
+
+The entry's trigger marks the line DELIVERED.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max, Min, QuerySet
 from django.utils import timezone
 
@@ -38,9 +41,7 @@ def deliver(ids: Sequence[UUID], source: str, actor: str) -> list[Outcome]:
         rows = {row.pk: row for row in locked(ids)}
         due = pending(rows.values())
         results = ledger.record_each(entries(due, source), actor)
-        outcomes = outcomes_of(ids, rows, due, results)
-        mark_delivered([o.shareholder_id for o in outcomes if o.is_delivered])
-    return outcomes
+    return outcomes_of(ids, rows, due, results)
 
 
 class DryRun:
@@ -223,18 +224,3 @@ def entries(rows: Sequence[LegacyShareholder], source: str) -> list[Entry]:
         for row in rows
         if row.token_id
     ]
-
-
-def mark_delivered(ids: Sequence[UUID]) -> None:
-    """Copy the delivery that the ledger has of each line into the line."""
-    with connection.cursor() as cursor:
-        cursor.execute(MARK, [list(ids)])
-
-
-MARK = """
-    UPDATE issuers_legacyshareholder s
-    SET status = 'DELIVERED', delivered_at = t.effective_at, delivered_by = t.actor,
-        ledger_seq = t.seq, token_id = t.token_id
-    FROM issuers_ledgertransaction t
-    WHERE t.legacy_shareholder_id = s.id AND s.id = ANY (%s)
-"""

@@ -74,6 +74,9 @@ class Issuer(models.Model):
         null=True, blank=True, help_text="Initial number of shares to be issued."
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    recorded_in = models.BigIntegerField(
+        null=True, editable=False, help_text="The database transaction that made it."
+    )
 
     class Meta:
         constraints = [

@@ -7,7 +7,7 @@ same instant gives the same table for ever.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -69,7 +69,7 @@ def capitalization_tables(
         elif count:
             places.append(place)
     for place, found in read_holders(places, summaries):
-        holders[place] = found
+        holders[place] = replace(found, date=date)
     return [
         CapitalizationTable(date, tokens, held)
         for tokens, held in zip(summaries, holders, strict=True)

@@ -47,12 +47,13 @@ class TokenBalance(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """A user's holdings of an issuer's tokens; value in euro cents."""
+    """A user's holdings of an issuer's tokens at `date`; value in euro cents."""
 
     user_id: str
     total_value: int
     percentage: float
     token_balances: Sequence[TokenBalance]
+    date: str
 
 
 @dataclass(frozen=True)
@@ -78,18 +79,20 @@ class Holding:
 class Holders:
     """The holders by value descending, then by user's id; each a Holder.
 
-    `holdings` are in the order of the tokens' creation.
+    `holdings` are in the order of the tokens' creation; `date` is the table's.
     """
 
     user_ids: Sequence[str]
     holdings: Sequence[Holding]
+    date: str = ""
 
     def __len__(self) -> int:
         return len(self.user_ids)
 
     def __iter__(self) -> Iterator[Holder]:
         columns = (self.total_values, self.percentages, self.token_balances)
-        return map(Holder._make, zip(self.user_ids, *columns, strict=True))
+        dates = [self.date] * len(self)
+        return map(Holder._make, zip(self.user_ids, *columns, dates, strict=True))
 
     @cached_property
     def total_values(self) -> list[int]:

@@ -1,5 +1,7 @@
 """Why the ledger refuses an entry. Staff and operators read these, partners never."""
 
+from datetime import datetime
+
 
 class LedgerError(Exception):
     """The register refuses; `code` says which rule, the message what to do."""
@@ -110,3 +112,15 @@ class TimeRefused(LedgerError):
     """A time in a history is missing, out of order, or in the future."""
 
     code = "TIME_REFUSED"
+
+
+class ClockSetBack(LedgerError):
+    """The database's clock is before the last entry or price of a token."""
+
+    code = "CLOCK_SET_BACK"
+
+    def __init__(self, symbol: str, last_at: datetime, clock: datetime) -> None:
+        super().__init__(
+            f"The database's clock says {clock}, and {symbol} was written to at "
+            f"{last_at}: have the clock set right."
+        )

@@ -59,9 +59,9 @@ def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
         return []
     with transaction.atomic():
         writer = Writer((entry.token_id for entry in entries), actor)
-        now = writer.load(entries)
+        writer.load(entries)
         check_reversals(writer, entries)
-        at = {key: max(now, one.last_at or now) for key, one in writer.ledgers.items()}
+        at = {key: locked.now for key, locked in writer.ledgers.items()}
         recorded = [writer.enter(entry, at[entry.token_id]) for entry in entries]
         writer.open()
         writer.flush()
@@ -104,11 +104,10 @@ def enter_each(
     writer: Writer, entries: Sequence[Entry]
 ) -> list[Recorded | LedgerError]:
     results: list[Recorded | LedgerError] = []
-    now = writer.load(entries)
-    at = {key: max(now, one.last_at or now) for key, one in writer.ledgers.items()}
+    writer.load(entries)
     for entry in entries:
         try:
-            results.append(writer.enter(entry, at[entry.token_id]))
+            results.append(writer.enter(entry, writer.ledgers[entry.token_id].now))
         except LedgerError as error:
             results.append(error)
     return results
@@ -147,11 +146,9 @@ def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerErr
     results: list[Recorded | LedgerError] = []
     with transaction.atomic():
         writer = Writer((price.token_id for price in prices), actor)
-        now = writer.load([])
-        at = {key: max(now, one.last_at or now) for key, one in writer.ledgers.items()}
         for price in prices:
             try:
-                results.append(writer.price(price, at[price.token_id]))
+                results.append(writer.price(price, writer.ledgers[price.token_id].now))
             except LedgerError as error:
                 results.append(error)
                 if price.source == TokenPrice.Source.TRADE:
@@ -194,13 +191,15 @@ def write_history(
             if locked.is_open or locked.seq or locked.last_price:
                 raise TokenNotEmpty(locked.symbol)
             locked.last_at = locked.created_at
+        with connection.cursor() as cursor:
+            cursor.execute(OPENED_AT_THE_END)
         remaining = iter(events)
         while batch := list(islice(remaining, HISTORY_BATCH)):
             check_known(writer, batch)
             entries = [event for event in batch if isinstance(event, Entry)]
-            now = writer.load(entries)
+            writer.load(entries)
             for event in batch:
-                at = check_time(writer.ledgers[event.token_id], event, now)
+                at = check_time(writer.ledgers[event.token_id], event)
                 if isinstance(event, Entry):
                     writer.enter(event, at)
                 else:
@@ -212,6 +211,11 @@ def write_history(
     return written
 
 
+# The database lets nobody commit a history without opening its ledger; whatever the
+# transaction around this one has chosen, that is asked at its end.
+OPENED_AT_THE_END = "SET CONSTRAINTS register_keep_open DEFERRED"
+
+
 def check_known(writer: Writer, events: Iterable[Entry | Price]) -> None:
     for event in events:
         if event.token_id not in writer.ledgers:
@@ -221,8 +225,8 @@ def check_known(writer: Writer, events: Iterable[Entry | Price]) -> None:
             )
 
 
-def check_time(locked: LockedLedger, event: Entry | Price, now: datetime) -> datetime:
-    at = event.at
+def check_time(locked: LockedLedger, event: Entry | Price) -> datetime:
+    at, now = event.at, locked.clock
     if at is None or at > now:
         raise TimeRefused(
             f"An event of {locked.symbol} has the time {at}; now is {now}."

@@ -1,9 +1,9 @@
 """The register: who holds how many units of a token, and what a unit costs.
 
-Only `ledger` writes it. Transactions, postings and prices are for ever: triggers, made
-in the migrations, refuse to change or remove them, and demand that they are numbered
-without gaps in the order of their times. The triggers also keep each token's head and
-its holders' balances up to date.
+Only `ledger` writes transactions and prices, and they are for ever: triggers, made in
+the migrations, refuse to change or remove them, and demand that they are numbered
+without gaps in the order of their times. From a transaction the triggers write its
+postings, the holders' balances and the token's head; nobody else may.
 """
 
 from django.db import models
@@ -126,11 +126,21 @@ class TokenLedgerHead(models.Model):
     held = Units(default=0)
     holder_count = models.BigIntegerField(default=0)
     price_cents = models.BigIntegerField(null=True)
-    fingerprint = models.DecimalField(
-        max_digits=30,
-        decimal_places=0,
-        default=0,
-        help_text="Sum of digests of all entries and prices: betrays tampering.",
+    entry_digest = models.BinaryField(
+        max_length=32,
+        db_default=bytes(32),
+        help_text="End of the SHA-256 chain of all entries.",
+    )
+    price_digest = models.BinaryField(
+        max_length=32,
+        db_default=bytes(32),
+        help_text="End of the SHA-256 chain of all prices.",
+    )
+    hold_transaction = models.BigIntegerField(
+        null=True, help_text="The database transaction that held it last."
+    )
+    hold_at = models.DateTimeField(
+        null=True, help_text="The time that it took under the lock."
     )
     is_open = models.BooleanField(default=False)
 
@@ -251,7 +261,7 @@ class LedgerTransaction(models.Model):
 class LedgerPosting(models.Model):
     """One side of a transaction, and the account's balance after it.
 
-    A trigger compares each with its transaction, which has the foreign keys.
+    A trigger writes it from its transaction, which has the foreign keys.
     """
 
     pk = models.CompositePrimaryKey("token_id", "seq", "leg")

@@ -4,12 +4,14 @@ A statement gives a figure (how many things it compared, or the number that it f
 and how many breaches there are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
 
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE
+from issuers.register.guards import GUARDED
+from partnerapi.core.guard_lists import differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +25,14 @@ class Finding:
     rule: str
     figure: int
     breaches: int
+    details: Sequence[str] = ()
 
 
 def verify() -> Iterator[Finding]:
-    """Check every invariant; in one statement, so that all see one state."""
+    """Check every invariant; in one statement, so that all see one state.
+
+    Then the guards, each difference from their list in a sentence.
+    """
     counted = " UNION ALL ".join(
         f"SELECT {place}, found.* FROM ({invariant.statement}) AS found (figure, wrong)"
         for place, invariant in enumerate(INVARIANTS)
@@ -36,7 +42,13 @@ def verify() -> Iterator[Finding]:
         for place, figure, breaches in cursor.fetchall():
             rule = INVARIANTS[place].rule
             yield Finding(rule, int(figure or 0), int(breaches or 0))
+    found = GUARDED.found()
+    wrong = list(differences(GUARDED.listed(), found))
+    rule = "the guards are those of the migrations"
+    yield Finding(rule, len(found), len(wrong), wrong)
 
+
+BEGINNING = "decode(repeat('00', 32), 'hex')"
 
 INVARIANTS = (
     Invariant(
@@ -94,15 +106,11 @@ INVARIANTS = (
     ),
     Invariant(
         "entries and prices say what they said when they were written",
-        """
-        SELECT sum(said), count(*) FILTER (WHERE fingerprint <> digests)
-        FROM (
-            SELECT h.fingerprint, count(s.said) AS said,
-                coalesce(sum(register_digest(s.said)), 0) AS digests
-            FROM issuers_tokenledgerhead h
-            LEFT JOIN register_said s ON s.token_id = h.token_id
-            GROUP BY h.token_id
-        ) x
+        f"""
+        SELECT sum(last_seq + last_price), count(*) FILTER (
+            WHERE entry_digest <> register_chain_entries(token_id, 0, {BEGINNING})
+            OR price_digest <> register_chain_prices(token_id, 0, {BEGINNING}))
+        FROM issuers_tokenledgerhead
         """,
     ),
     Invariant(
@@ -284,10 +292,55 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "the guards are in force",
+        "each kind of entry moves units between accounts of its kinds",
         """
-        SELECT count(*), 11 - count(*) FILTER (WHERE tgenabled IN ('O', 'A'))
-        FROM pg_trigger WHERE tgname LIKE 'register\\_%' AND NOT tgisinternal
+        SELECT count(*), count(*) FILTER (WHERE kind <> 'REVERSAL' AND NOT EXISTS (
+            SELECT FROM (VALUES
+                ('MINT', NULL, 'TREASURY'), ('MINT', NULL, 'HOLDER'),
+                ('ALLOCATE', 'TREASURY', 'HOLDER'), ('TRANSFER', 'HOLDER', 'HOLDER'),
+                ('RETURN', 'HOLDER', 'TREASURY'), ('BURN', 'TREASURY', NULL),
+                ('BURN', 'HOLDER', NULL), ('FORCED_TRANSFER', 'HOLDER', 'HOLDER'),
+                ('LEGACY_DELIVERY', 'TREASURY', 'HOLDER'),
+                ('LEGACY_DELIVERY', NULL, 'HOLDER')
+            ) AS a (kind, source, target)
+            WHERE a.kind = x.kind AND a.source IS NOT DISTINCT FROM x.source
+                AND a.target IS NOT DISTINCT FROM x.target))
+        FROM (
+            SELECT t.kind, s.kind AS source, g.kind AS target
+            FROM issuers_ledgertransaction t
+            LEFT JOIN issuers_ledgeraccount s ON s.id = t.source_id
+            LEFT JOIN issuers_ledgeraccount g ON g.id = t.target_id
+        ) x
+        """,
+    ),
+    Invariant(
+        "every ledger with entries or prices is open",
+        """
+        SELECT count(*), count(*) FILTER (WHERE NOT is_open)
+        FROM issuers_tokenledgerhead WHERE last_seq + last_price > 0
+        """,
+    ),
+    Invariant(
+        "accounts with partners stand where their histories have led",
+        """
+        SELECT count(*), count(*) FILTER (WHERE a.changes <> h.entries
+            OR a.changes <> h.last_number OR (a.status, a.status_reason, a.updated_at)
+                IS DISTINCT FROM (h.status, h.reason, h.created_at) OR h.jumps > 0)
+        FROM accounts_account a
+        LEFT JOIN (
+            SELECT account_id, count(*) AS entries, max(number) AS last_number,
+                count(*) FILTER (WHERE previous_status IS DISTINCT FROM before
+                    OR created_at < before_at) AS jumps,
+                (array_agg(status ORDER BY number DESC))[1] AS status,
+                (array_agg(reason ORDER BY number DESC))[1] AS reason,
+                (array_agg(created_at ORDER BY number DESC))[1] AS created_at
+            FROM (
+                SELECT *, lag(status) OVER by_number AS before,
+                    lag(created_at) OVER by_number AS before_at
+                FROM accounts_accountstatuschange
+                WINDOW by_number AS (PARTITION BY account_id ORDER BY number)
+            ) x GROUP BY account_id
+        ) h ON h.account_id = a.id
         """,
     ),
 )

@@ -18,6 +18,7 @@ from issuers.register.errors import (
     AccountNotAllowed,
     AmountNotPositive,
     AuthorizedUnitsExceeded,
+    ClockSetBack,
     InsufficientBalance,
     PriceNegative,
     SupplyOverflow,
@@ -27,7 +28,6 @@ from issuers.register.errors import (
 from issuers.register.models import (
     LedgerAccount,
     LedgerTransaction,
-    TokenLedgerHead,
 )
 from partnerapi.core.database import copy
 
@@ -104,7 +104,19 @@ class LockedLedger:
     price_cents: int | None
     is_open: bool
     last_at: datetime | None
+    clock: datetime
     balances: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def now(self) -> datetime:
+        """The time that was taken under the lock.
+
+        Raises:
+            ClockSetBack: it is before that of the last entry or price.
+        """
+        if self.last_at is not None and self.clock < self.last_at:
+            raise ClockSetBack(self.symbol, self.last_at, self.clock)
+        return self.clock
 
     def check_supply(self, supply: int) -> None:
         if supply > MAX_UNITS:
@@ -128,7 +140,6 @@ class Writer:
         # Kind, issuer and name, by account.
         self.accounts: dict[int, tuple[str, UUID | None, str]] = {}
         self.transactions: list[Sequence[Any]] = []
-        self.postings: list[Sequence[Any]] = []
         self.prices: list[Sequence[Any]] = []
 
     def lock(self, token_ids: Iterable[UUID]) -> None:
@@ -136,8 +147,8 @@ class Writer:
         if new := set(token_ids) - self.ledgers.keys():
             self.ledgers |= {ledger.token_id: ledger for ledger in lock_ledgers(new)}
 
-    def load(self, entries: Iterable[Entry]) -> datetime:
-        """Read the balances of the entries' accounts, and the time, under the locks."""
+    def load(self, entries: Iterable[Entry]) -> None:
+        """Read the balances of the entries' accounts."""
         pairs = {
             (entry.token_id, account)
             for entry in entries
@@ -149,11 +160,10 @@ class Writer:
         with connection.cursor() as cursor:
             cursor.execute(ACCOUNT_STATES, [tokens, accounts])
             rows = cursor.fetchall()
-        for _, token_id, account, kind, issuer_id, name, balance in rows:
+        for token_id, account, kind, issuer_id, name, balance in rows:
             if kind is not None:
                 self.ledgers[token_id].balances[account] = int(balance)
                 self.accounts[account] = (kind, issuer_id, name)
-        return rows[0][0]
 
     def enter(self, entry: Entry, at: datetime) -> Recorded:
         """Check an entry against the ledger; `flush` will write it.
@@ -175,7 +185,7 @@ class Writer:
                 name, ledger.symbol, ledger.balances[source], amount
             )
         ledger.seq += 1
-        for leg, account, delta in ((1, source, -amount), (2, target, amount)):
+        for account, delta in ((source, -amount), (target, amount)):
             if account is None:
                 continue
             before = ledger.balances[account]
@@ -183,9 +193,6 @@ class Writer:
             if self.accounts[account][0] == HOLDER:
                 ledger.held += delta
                 ledger.holders += (after > 0) - (before > 0)
-            self.postings.append(
-                (ledger.token_id, ledger.seq, leg, account, delta, after)
-            )
         ledger.supply, ledger.last_at = supply, at
         self.transactions.append(
             (
@@ -236,7 +243,6 @@ class Writer:
     def flush(self) -> None:
         for table, columns, rows in (
             ("issuers_ledgertransaction", TRANSACTION_COLUMNS, self.transactions),
-            ("issuers_ledgerposting", POSTING_COLUMNS, self.postings),
             ("issuers_tokenprice", PRICE_COLUMNS, self.prices),
         ):
             if rows:
@@ -246,7 +252,6 @@ class Writer:
     def discard(self) -> None:
         """Forget the rows to write; the ledgers keep the effect of the entries."""
         self.transactions.clear()
-        self.postings.clear()
         self.prices.clear()
 
     def open(self) -> None:
@@ -257,7 +262,8 @@ class Writer:
             if not ledger.is_open and (ledger.seq or ledger.last_price)
         ]
         if closed:
-            TokenLedgerHead.objects.filter(token__in=closed).update(is_open=True)
+            with connection.cursor() as cursor:
+                cursor.execute(OPEN, [closed])
 
 
 def lock_ledgers(token_ids: Iterable[UUID]) -> list[LockedLedger]:
@@ -295,34 +301,22 @@ TRANSACTION_COLUMNS = (
 )  # fmt: skip
 
 
-POSTING_COLUMNS = (
-    "token_id", "seq", "leg", "account_id", "delta", "balance_after",
-)  # fmt: skip
-
-
 PRICE_COLUMNS = (
     "token_id", "number", "price_cents", "source", "effective_at", "recorded_by",
 )  # fmt: skip
 
 
-LOCK = """
-    SELECT h.token_id, t.symbol, t.issuer_id, t.created_at, t.authorized_units,
-        h.last_seq, h.last_price, h.supply, h.held, h.holder_count, h.price_cents,
-        h.is_open, greatest(h.last_effective_at, h.last_price_at)
-    FROM issuers_tokenledgerhead h JOIN issuers_token t ON t.id = h.token_id
-    WHERE h.token_id = ANY (%s) ORDER BY h.token_id FOR UPDATE OF h
-"""
+LOCK = "SELECT * FROM register_hold(%s)"
+OPEN = "SELECT register_open(%s)"
 
 
-# It has one row at least, for the clock, which LOCK may have read before it waited.
 # LATERAL looks each account up: where statistics are older than a large import, the
 # planner would compare each account with all.
 ACCOUNT_STATES = """
-    SELECT clock.now, w.token_id, w.account_id, a.kind, a.issuer_id,
+    SELECT w.token_id, w.account_id, a.kind, a.issuer_id,
         coalesce(holder.name, 'the treasury of ' || issuer.trading_name, ''),
         coalesce(b.balance, 0)
-    FROM (SELECT clock_timestamp() AS now) clock
-    LEFT JOIN unnest(%s::uuid[], %s::bigint[]) AS w (token_id, account_id) ON TRUE
+    FROM unnest(%s::uuid[], %s::bigint[]) AS w (token_id, account_id)
     LEFT JOIN LATERAL (
         SELECT * FROM issuers_ledgeraccount WHERE id = w.account_id LIMIT 1
     ) a ON TRUE

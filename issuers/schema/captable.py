@@ -7,6 +7,7 @@ from accounts.models import UserHolder as UserHolderModel
 from accounts.schema.users import User, UserHolder
 from issuers.models import Token as TokenModel
 from issuers.register.captable import capitalization_tables, too_much
+from issuers.register.names import holder_names
 from issuers.schema.tokens import Token
 from partnerapi.core.numbers import MAX_UINT64
 from partnerapi.graphql.cost import Cost, Field
@@ -75,6 +76,11 @@ class CapitalizationTableHolder(graphene.ObjectType):
     user_holder = graphene.Field(
         UserHolder, required=True, description="Holder's profile."
     )
+    holder_name = graphene.String(
+        required=True,
+        description="The holder's name at the table's date; `userHolder.name` is "
+        "today's.",
+    )
     total_value = Uint64(
         required=True, description="Value of all tokens held, euro cents."
     )
@@ -101,6 +107,9 @@ class CapitalizationTableHolder(graphene.ObjectType):
         profiles = UserHolderModel.objects.all()
         users = [holder.user_id for holder in holders]
         return read_rows("UserHolder", info, profiles, users, by="user_id")
+
+    def resolve_holder_name(holders, info):
+        return holder_names(holders)
 
     def resolve_total_value(holders, info):
         # The list is by value: where the first fits, all do.

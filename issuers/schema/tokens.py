@@ -3,8 +3,9 @@
 from uuid import UUID
 
 import graphene
+from django.db.models.functions import Greatest
 
-from accounts.access import Scope, requires
+from accounts.access import Scope, missing_grant, requires
 from issuers import models
 from issuers.register.models import TokenLedgerHead
 from issuers.schema.rows import ids, read_issuers
@@ -57,6 +58,47 @@ TokenVisibility = enumeration(
 )
 
 
+class LedgerHead(graphene.ObjectType):
+    """Where a token's ledger stands, and digests that cover all that led there.
+
+    Whoever keeps one can prove later that nothing before it was rewritten.
+    """
+
+    sequence = Uint64(
+        required=True,
+        description="Number of the last entry: entries of a token are numbered from "
+        "1, without gaps.",
+    )
+    digest = graphene.String(
+        required=True,
+        description="End of the SHA-256 chain of the entries, hexadecimal.",
+    )
+    price_number = Uint64(
+        required=True, description="Number of the last price, numbered likewise."
+    )
+    price_digest = graphene.String(
+        required=True,
+        description="End of the SHA-256 chain of the prices, hexadecimal.",
+    )
+    at = Time(
+        required=True,
+        description="Since when it stands there; before the first entry or price, "
+        "since the token was registered.",
+    )
+
+    def resolve_sequence(heads, info):
+        return [head.last_seq for head in heads]
+
+    def resolve_digest(heads, info):
+        return [head.entry_digest.hex() for head in heads]
+
+    def resolve_price_number(heads, info):
+        return [head.last_price for head in heads]
+
+    def resolve_price_digest(heads, info):
+        return [head.price_digest.hex() for head in heads]
+
+
 class Token(ModelType):
     """A tokenised share class of an issuer."""
 
@@ -82,6 +124,11 @@ class Token(ModelType):
     total_supply = Uint64(
         description="Units that exist now. Needs the scope `issuers:read`."
     )
+    ledger_head = graphene.Field(
+        LedgerHead,
+        description="Where the token's ledger stands, to be kept by whoever wants to "
+        "prove it later. Needs the scope `captable:read` and a grant for the issuer.",
+    )
 
     @needs("issuer_id")
     def resolve_issuer(tokens, info):
@@ -96,6 +143,21 @@ class Token(ModelType):
     def resolve_total_supply(tokens, info):
         heads = TokenLedgerHead.objects.in_bulk(ids(tokens))
         return [heads[UUID(token.id)].supply for token in tokens]
+
+    @needs("issuer_id")
+    @requires(Scope.CAPTABLE_READ)
+    def resolve_ledger_head(tokens, info):
+        may_see = info.context.caller.may_see
+        granted = [token for token in tokens if may_see(token.issuer_id)]
+        heads = TokenLedgerHead.objects.annotate(
+            at=Greatest("last_effective_at", "last_price_at", "token__created_at")
+        ).in_bulk(ids(granted))
+        return [
+            heads[UUID(token.id)]
+            if may_see(token.issuer_id)
+            else missing_grant(token.issuer_id)
+            for token in tokens
+        ]
 
 
 class TokenConnection(Connection):

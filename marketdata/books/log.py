@@ -203,16 +203,16 @@ def append(
     for changes, _ in messages:
         book.apply(changes)
     sequence = state.sequence + len(rows.prices)
-    due, image = state.due, NO_IMAGE
-    if sequence >= due:
-        ladder = book.ladder()
-        due, image = next_snapshot(sequence, ladder), image_of(ladder)
+    due = state.due
+    is_due = sequence >= due
+    if is_due:
+        due = next_snapshot(sequence, book.ladder())
     columns = (
         rows.sides, rows.prices, rows.quantities, rows.ends,
-        rows.deal_prices, rows.deal_quantities, *image,
+        rows.deal_prices, rows.deal_quantities,
     )  # fmt: skip
-    texts = [None if column is None else array_text(column) for column in columns]
-    parameters = (token_id, state.sequence, *texts)
+    texts = [array_text(column) for column in columns]
+    parameters = (token_id, state.sequence, *texts, is_due)
     if rows.deal_prices:
         with transaction.atomic():
             recorded = execute(parameters)
@@ -233,21 +233,6 @@ def next_snapshot(sequence: int, ladder: Ladder) -> int:
     So all snapshots of a deep book together are no larger than its log.
     """
     return sequence + max(SNAPSHOT_EVERY, len(ladder.bids) + len(ladder.asks))
-
-
-Image = Sequence[list[int] | None]
-NO_IMAGE: Image = (None, None, None, None)
-
-
-def image_of(ladder: Ladder) -> Image:
-    """A snapshot's four columns."""
-    bids, asks = ladder
-    return (
-        [level.price for level in bids],
-        [level.quantity for level in bids],
-        [level.price for level in asks],
-        [level.quantity for level in asks],
-    )
 
 
 def execute(parameters: Sequence[Any]) -> Recorded | None:
@@ -308,8 +293,7 @@ def kept_of(token_id: UUID) -> Kept:
 RECORD = """
     SELECT sequence, trade, at FROM marketdata_record(
         %s, %s, %s::smallint[], %s::bigint[], %s::bigint[], %s::boolean[],
-        %s::bigint[], %s::bigint[],
-        %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
+        %s::bigint[], %s::bigint[], %s)
 """
 
 LOCK_BOOK = """

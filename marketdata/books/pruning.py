@@ -1,7 +1,8 @@
 """Deletes old changes and trades of order books whose result a snapshot holds.
 
-Of each log these are kept: the newest two snapshots, everything younger than asked
-for, and the snapshot that the remaining changes continue.
+Of each log these are kept: the newest two snapshots, all changes younger than asked
+for, and the snapshot that the remaining changes continue. Trades are kept for ever. The
+database refuses to remove what is younger than KEEP.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,8 +11,6 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection
-
-from marketdata.models import BookSnapshot
 
 KEEP = timedelta(hours=24)
 ROWS_AT_ONCE = 10_000
@@ -22,15 +21,13 @@ class PrunableLog:
     """The part of a token's log that a snapshot covers.
 
     A log has no gaps: so the part has the changes from `first_change` to `sequence`,
-    the trades from `first_trade` to `trade`, and the older `snapshots`.
+    and the older `snapshots`.
     """
 
     token_id: UUID
     symbol: str
     sequence: int
-    trade: int
     first_change: int
-    first_trade: int
     snapshots: int
 
     @property
@@ -38,12 +35,8 @@ class PrunableLog:
         return self.sequence + 1 - self.first_change
 
     @property
-    def trades(self) -> int:
-        return self.trade + 1 - self.first_trade
-
-    @property
     def rows(self) -> int:
-        return self.snapshots + self.changes + self.trades
+        return self.snapshots + self.changes
 
 
 def prunable_logs(before: datetime) -> list[PrunableLog]:
@@ -65,46 +58,32 @@ def prune(
     deleted = 0
     for log in logs:
         # First the snapshots: a log must continue its oldest one.
-        done, _ = BookSnapshot.objects.filter(
-            token=log.token_id, sequence__lt=log.sequence
-        ).delete()
+        done = delete(log.token_id, log.sequence, first=1, last=0)
         advance(done)
         deleted += done
-        for table, first, last in (
-            ("marketdata_bookchange", log.first_change, log.sequence),
-            ("marketdata_trade", log.first_trade, log.trade),
-        ):
-            while first <= last:
-                end = min(first + ROWS_AT_ONCE, last + 1)
-                done = delete(table, log.token_id, first, end)
-                advance(done)
-                deleted += done
-                first = end
+        for first in range(log.first_change, log.sequence + 1, ROWS_AT_ONCE):
+            last = min(first + ROWS_AT_ONCE - 1, log.sequence)
+            done = delete(log.token_id, 0, first, last)
+            advance(done)
+            deleted += done
     return deleted
 
 
-def delete(table: str, token_id: UUID, first: int, end: int) -> int:
+def delete(token_id: UUID, snapshots_before: int, first: int, last: int) -> int:
+    """Delete snapshots before a change, and the changes `first` to `last`."""
     with connection.cursor() as cursor:
-        # Without the lower bound each step would pass again over all dead index
-        # entries that the steps before it have left.
-        cursor.execute(
-            f"DELETE FROM {table} "
-            "WHERE token_id = %s AND sequence >= %s AND sequence < %s",
-            [token_id, first, end],
-        )
-        return cursor.rowcount
+        cursor.execute(PRUNE, [token_id, snapshots_before, first, last])
+        [(deleted,)] = cursor.fetchall()
+    return deleted
 
 
+PRUNE = "SELECT marketdata_prune(%s, %s, %s, %s)"
 COVERED = """
-    SELECT h.token_id, t.symbol, s.sequence, s.trade_sequence,
+    SELECT h.token_id, t.symbol, s.sequence,
         coalesce((
             SELECT min(c.sequence) FROM marketdata_bookchange c
             WHERE c.token_id = h.token_id AND c.sequence <= s.sequence
         ), s.sequence + 1),
-        coalesce((
-            SELECT min(d.sequence) FROM marketdata_trade d
-            WHERE d.token_id = h.token_id AND d.sequence <= s.trade_sequence
-        ), s.trade_sequence + 1),
         (
             SELECT count(*) FROM marketdata_booksnapshot o
             WHERE o.token_id = h.token_id AND o.sequence < s.sequence
@@ -112,7 +91,7 @@ COVERED = """
     FROM marketdata_orderbookhead h
     JOIN issuers_token t ON t.id = h.token_id
     CROSS JOIN LATERAL (
-        SELECT o.sequence, o.trade_sequence, o.at FROM marketdata_booksnapshot o
+        SELECT o.sequence, o.at FROM marketdata_booksnapshot o
         WHERE o.token_id = h.token_id AND o.at < %s AND o.sequence <= (
             SELECT n.sequence FROM marketdata_booksnapshot n
             WHERE n.token_id = h.token_id ORDER BY n.sequence DESC OFFSET 1 LIMIT 1

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from issuers.models import Token
+from marketdata.books.guards import GUARDED
 from marketdata.books.livebook import NumberedLadder
 from marketdata.books.orderbook import (
     ASK,
@@ -29,6 +30,7 @@ from marketdata.models import (
     OrderBookHead,
     Side,
 )
+from partnerapi.core.guard_lists import differences
 
 ROWS_AT_ONCE = 5_000
 
@@ -53,6 +55,7 @@ class Rules:
         self.snapshots = Rule("snapshots are the books rebuilt from the log")
         self.levels = Rule("levels are those of the books rebuilt from the log")
         self.feed = Rule("the feed's books are the books rebuilt from the log")
+        self.guards = Rule("the guards are those of the migrations")
 
     def all(self) -> list[Rule]:
         return list(vars(self).values())
@@ -75,6 +78,9 @@ def verify(
             with connection.cursor() as cursor:
                 cursor.execute(ONE_INSTANT)
             Verification(token, rules, feed).run(advance)
+    found = GUARDED.found()
+    rules.guards.figure = len(found)
+    rules.guards.breaches.extend(differences(GUARDED.listed(), found))
     return rules.all()
 
 

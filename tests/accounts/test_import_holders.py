@@ -4,6 +4,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.models import HolderImport, User, UserHolder
+from tests.owner import superuser
 
 STAFF = "ana@example.com"
 WALLET = "0x52908400098527886E0F7030069857D2E4169EE7"
@@ -16,7 +17,7 @@ ACME = f"Acme AS,company,,{WALLET},{LEI},"
 
 @pytest.fixture
 def staff(db):
-    return User.objects.create_superuser(
+    return superuser(
         STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )
 

@@ -16,6 +16,7 @@ from accounts.models import ApiKey, Partner, User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer
 from partnerapi.models import IdempotencyRecord
+from tests.owner import superuser
 
 PASSWORD = "correct horse battery"
 MODELS = [
@@ -73,15 +74,14 @@ def answered(partner, number):
     )
 
 
-def signed_in(**rights):
-    user = User.objects.create_user(
+def signed_in(make=User.objects.create_user):
+    user = make(
         "staff@example.com",
         PASSWORD,
         type=User.Type.INDIVIDUAL,
         first_name="Sam",
         last_name="Staff",
         is_staff=True,
-        **rights,
     )
     client = Client()
     client.force_login(user)
@@ -91,7 +91,7 @@ def signed_in(**rights):
 
 @pytest.fixture
 def staff(sandbox, db):
-    return signed_in(is_superuser=True)
+    return signed_in(superuser)
 
 
 def page(model, name, *arguments):

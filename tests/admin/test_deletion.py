@@ -17,6 +17,7 @@ from issuers.register import ledger
 from marketdata.models import FixSession
 from tests.characters import START, World
 from tests.issuers.register import people
+from tests.owner import superuser
 
 ANA = Actor("ana@example.com", is_staff=True)
 
@@ -29,7 +30,7 @@ def person(**fields: Any) -> User:
 
 @pytest.fixture
 def staff(db: None) -> Client:
-    user = User.objects.create_superuser(
+    user = superuser(
         "ana@example.com", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )  # fmt: skip
     client = Client()
@@ -139,7 +140,7 @@ MADE = {
     holder_with: ["ledger account"],
     partner_with: ["account", "key", "grant", "session"],
     issuer_with: ["token", "legacy shares", "import", "treasury", "grant"],
-    token_with: ["price", "entry", "legacy shares"],
+    token_with: ["nothing", "price", "entry", "legacy shares"],
 }  # fmt: skip
 KEPT = [(make, what) for make, all_ in MADE.items() for what in all_]
 
@@ -157,7 +158,9 @@ def test_what_something_stands_on_is_not_deleted(
     assert type(row).objects.filter(pk=row.pk).exists()
 
 
-@pytest.mark.parametrize("make", [m for m in MADE if m is not holder_with])
+@pytest.mark.parametrize(
+    "make", [m for m in MADE if m not in (holder_with, token_with)]
+)
 def test_what_nothing_stands_on_is_deleted(make: Any, world: World, staff: Client):
     row = make(world, "nothing")
     delete = address(row, "delete")

@@ -32,7 +32,9 @@ from accounts.models import (
     Partner,
     User,
 )
+from partnerapi.models import IdempotencyRecord
 from tests.characters import START, Ask, World
+from tests.owner import as_owner, tamper
 from tests.waiting import until_waiting_for_a_lock
 
 STATUSES = ["PENDING", "ACTIVE", "SUSPENDED", "CLOSED", "REJECTED"]
@@ -237,11 +239,13 @@ def committed(
     partner = Partner.objects.create(login="broker_one", name="Broker One")
     yield partner
     users = list(partner.accounts.values_list("user", flat=True))
-    AccountStatusChange.objects.filter(account__partner=partner).delete()
-    partner.accounts.all().delete()
-    ApiKey.objects.filter(partner=partner).delete()
-    partner.delete()
-    User.objects.filter(pk__in=users).delete()
+    with as_owner():
+        IdempotencyRecord.objects.filter(partner=partner).delete()
+        AccountStatusChange.objects.filter(account__partner=partner).delete()
+        partner.accounts.all().delete()
+        ApiKey.objects.filter(partner=partner).delete()
+        partner.delete()
+        User.objects.filter(pk__in=users).delete()
 
 
 def in_thread(work: Any) -> threading.Thread:
@@ -335,8 +339,9 @@ def their_ids(world: World) -> list[str]:
     """Ids of another partner's accounts, each of a user of its own."""
     users = User.objects.bulk_create([make_user(n) for n in range(IDS)])
     accounts = Account.objects.bulk_create(
-        [Account(partner=world.observer, user=user, status="ACTIVE") for user in users]
+        [Account(partner=world.observer, user=user) for user in users]
     )
+    tamper("UPDATE accounts_account SET status = 'ACTIVE'")
     return [f"Account|{account.pk}" for account in accounts]
 
 

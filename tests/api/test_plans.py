@@ -14,6 +14,15 @@ from django.db import connection
 from tests.characters import Ask, World
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")
+FILLED = [
+    "issuers_issuer",
+    "issuers_industryclassificationbenchmark",
+    "issuers_token",
+    "issuers_article",
+    "issuers_legacyshareholder",
+    "issuers_issuerfinancialdata",
+    "accounts_user",
+]
 FILL = {
     "issuers": """
         INSERT INTO issuers_issuer (id, trading_name, slug, trading_location, owner_id)
@@ -133,11 +142,7 @@ def name(request: pytest.FixtureRequest, world: World) -> str:
     fill = FILL[request.param]
     with connection.cursor() as cursor:
         cursor.execute(fill, [parent] if "%s" in fill else None)
-        cursor.execute(
-            "ANALYZE issuers_issuer, issuers_industryclassificationbenchmark"
-        )
-        cursor.execute("ANALYZE issuers_token, issuers_article, accounts_user")
-        cursor.execute("ANALYZE issuers_legacyshareholder, issuers_issuerfinancialdata")
+        cursor.execute("SELECT partnerapi_analyze(%s)", [FILLED])
     return request.param
 
 

@@ -83,6 +83,7 @@ def seed(changes: int, books: int) -> dict[UUID, Any]:
 
     from issuers.models import Token
     from tests.issuers.register import new_issuer
+    from tests.owner import as_owner
 
     issuer = new_issuer()
     market = Token.MarketType.SECONDARY_MARKET
@@ -94,8 +95,7 @@ def seed(changes: int, books: int) -> dict[UUID, Any]:
     shortest = max(SNAPSHOT_EVERY, changes // books // SNAPSHOT_EVERY * SNAPSHOT_EVERY)
     lengths = [shortest + 4 * (number * 240 // books) for number in range(books)]
     ends: dict[int, Any] = {}
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("SET maintenance_work_mem = '512MB'")
         cursor.execute(f"ALTER TABLE marketdata_bookchange DROP CONSTRAINT {KEY}")
         cursor.execute(SEED_CHANGES, [lengths[-1], ids, lengths])
@@ -122,8 +122,6 @@ def seed(changes: int, books: int) -> dict[UUID, Any]:
             rows = [(side, *level) for side in (0, 1) for level in ends[length][side]]
             cursor.execute(SEED_LEVELS, [token_id, *map(list, zip(*rows, strict=True))])
         cursor.execute(SEED_HEADS, [ids, lengths])
-        cursor.execute("RESET session_replication_role")
-        cursor.execute("RESET maintenance_work_mem")
         cursor.execute("VACUUM ANALYZE")
     return {one: ends[length] for one, length in zip(ids, lengths, strict=True)}
 

@@ -64,6 +64,8 @@ def load(holders: int, transactions: int, console: Console) -> dict[str, Any]:
     """Tokens by name; what the triggers would derive is written directly."""
     from django.db import connection
 
+    from tests.owner import as_owner
+
     tokens = {"large": token("large")}
     sizes = {"large": (holders, transactions)}
     smaller = min(SMALLER, holders, transactions // 200)
@@ -71,8 +73,7 @@ def load(holders: int, transactions: int, console: Console) -> dict[str, Any]:
         name = f"{length}"
         tokens[name] = token(name)
         sizes[name] = (smaller, length)
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("SET work_mem = '256MB'")
         cursor.execute("SET maintenance_work_mem = '512MB'")
         cursor.execute("SELECT pg_get_indexdef('ledger_balance_at'::regclass)")
@@ -96,8 +97,6 @@ def load(holders: int, transactions: int, console: Console) -> dict[str, Any]:
             " JOIN issuers_ledgeraccount a ON a.id = p.account_id"
             " ORDER BY token_id, account_id, seq DESC"
         )
-        for setting in ("session_replication_role", "work_mem", "maintenance_work_mem"):
-            cursor.execute(f"RESET {setting}")
         cursor.execute("VACUUM ANALYZE")
     return tokens
 

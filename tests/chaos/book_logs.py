@@ -4,8 +4,6 @@ import time
 from typing import NamedTuple
 from uuid import UUID
 
-from django.utils import timezone
-
 from tests.chaos.installation import close_connection
 
 REST_SECONDS = 150.0
@@ -39,10 +37,9 @@ def open_books(count: int) -> list[UUID]:
 
 def prune(token_ids: list[UUID]) -> None:
     """Delete what is covered, however young it is."""
-    from marketdata.books import pruning
+    from tests.marketdata.books.markets import prune_at_once
 
-    logs = pruning.prunable_logs(timezone.now())
-    pruning.prune(log for log in logs if log.token_id in token_ids)
+    prune_at_once(token_ids)
     close_connection()
 
 

@@ -8,11 +8,12 @@ from django.utils import timezone
 from accounts.access import Scope
 from accounts.models import ApiKey, Partner, User
 
-pytestmark = pytest.mark.django_db
+# The superuser is the owner's, on a connection of its own.
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
 
 
 @pytest.fixture
-def demo(settings, tmp_path):
+def demo(settings, tmp_path, transactional_db):
     settings.PARTNER_API_SANDBOX = True
     settings.STATE_DIRECTORY = tmp_path
     return Partner.objects.create(login="demo", name="Demo")

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 
@@ -34,12 +34,15 @@ from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify
 from marketdata.models import FixSession
 from partnerapi.sandbox.data.chance import OPENING
-from tests.issuers.register import unguarded_register
+from tests.owner import tamper
 
 # One of xdist's workers seeds for all of them.
 pytestmark = pytest.mark.xdist_group("seed_sandbox")
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
+
+# The owner analyses what was written, on a connection of its own.
+pytestmark = pytest.mark.django_db(databases=["default", "owner"])
 
 
 def seed(*arguments):
@@ -229,8 +232,7 @@ def test_accounts_stand_where_a_lawful_history_has_left_them(seeded):
 
 def test_an_older_sandbox_is_given_its_accounts(seeded):
     before = fingerprint()
-    AccountStatusChange.objects.all().delete()
-    Account.objects.all().delete()
+    tamper("DELETE FROM accounts_accountstatuschange", "DELETE FROM accounts_account")
     User.objects.filter(is_staff=True).delete()
     assert seed() == seeded | {"keys": {}}
     assert fingerprint() == before
@@ -238,23 +240,19 @@ def test_an_older_sandbox_is_given_its_accounts(seeded):
 
 def test_an_older_sandbox_is_given_its_registers(seeded):
     before = fingerprint()
-    with unguarded_register(), connection.cursor() as cursor:
-        legacy = "ALTER TABLE issuers_legacyshareholder {} TRIGGER USER"
-        cursor.execute(legacy.format("DISABLE"))
-        LegacyShareholder.objects.update(
-            status="PENDING", token=None, delivered_at=None, delivered_by=None,
-            ledger_seq=None,
-        )  # fmt: skip
-        cursor.execute(
-            "DELETE FROM issuers_ledgertransaction; DELETE FROM issuers_ledgerposting;"
-            "DELETE FROM issuers_tokenprice; DELETE FROM issuers_holderbalance;"
-            "DELETE FROM issuers_ledgeraccount;"
-            "UPDATE issuers_tokenledgerhead SET last_seq = 0, last_price = 0,"
-            " last_effective_at = NULL, last_price_at = NULL, supply = 0, held = 0,"
-            " holder_count = 0, price_cents = NULL, fingerprint = 0, is_open = FALSE"
-        )
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute(legacy.format("ENABLE"))
+    tamper(
+        "UPDATE issuers_legacyshareholder SET status = 'PENDING', token_id = NULL,"
+        " delivered_at = NULL, delivered_by = NULL, ledger_seq = NULL",
+        "DELETE FROM issuers_ledgertransaction",
+        "DELETE FROM issuers_ledgerposting",
+        "DELETE FROM issuers_tokenprice",
+        "DELETE FROM issuers_holderbalance",
+        "DELETE FROM issuers_ledgeraccount",
+        "UPDATE issuers_tokenledgerhead SET last_seq = 0, last_price = 0,"
+        " last_effective_at = NULL, last_price_at = NULL, supply = 0, held = 0,"
+        " holder_count = 0, price_cents = NULL, entry_digest = DEFAULT,"
+        " price_digest = DEFAULT, is_open = FALSE",
+    )
     assert seed() == seeded | {"keys": {}}
     assert fingerprint() == before
     assert [finding.rule for finding in verify() if finding.breaches] == []
@@ -303,11 +301,10 @@ def test_partners_for_load_are_added_up_to_a_number(seeded, settings):
 
 def test_is_the_same_in_every_sandbox(seeded):
     before = fingerprint()
-    with unguarded_register(), connection.cursor() as cursor:
-        cursor.execute(
-            "TRUNCATE accounts_user, accounts_partner, issuers_document,"
-            " issuers_ledgerposting, issuers_holderbalance CASCADE"
-        )
+    tamper(
+        "TRUNCATE accounts_user, accounts_partner, issuers_document,"
+        " issuers_ledgerposting, issuers_holderbalance CASCADE"
+    )
     again = seed()
     assert fingerprint() == before
     assert again["keys"] != seeded["keys"]
@@ -351,7 +348,6 @@ def test_refuses_what_no_register_can_become(seeded, value, reason):
     assert LegacyShareholder.objects.count() == seeded["legacyShareholders"]
 
 
-@pytest.mark.django_db
 def test_refuses_an_installation_that_is_not_a_sandbox(settings):
     settings.PARTNER_API_SANDBOX = False
     with pytest.raises(CommandError, match="PARTNER_API_SANDBOX=true"):

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
 from accounts.models import User
+from tests.owner import superuser
 
 
 def test_a_database_that_is_not_there_is_a_sentence():
@@ -36,7 +37,7 @@ def waits(cursor, backend):
 @pytest.mark.django_db(transaction=True)
 def test_a_database_that_goes_away_is_a_sentence(tmp_path):
     """The server ends the connection while the import waits for a row."""
-    User.objects.create_superuser(
+    superuser(
         "ana@example.com", "a long password", type="INDIVIDUAL", first_name="Ana",
         last_name="Lund",
     )  # fmt: skip

@@ -1,17 +1,17 @@
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 import pytest
-from django.db import connection
 from django.http import HttpResponse
 
 from accounts.access import Scope
 from accounts.models import Account, Actor, ApiKey, Partner, User
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START, Ask, World
+from tests.owner import tamper
 
 STAFF = Actor("ana@staff.example", is_staff=True)
 KEY = "3f0c1d52-8a44-4d7e-9b1a-6c2e5f7a8b90"
@@ -199,7 +199,8 @@ def test_does_not_mind_white_space_comments_and_the_order_of_members(
 
 
 def expire(by: timedelta) -> None:
-    IdempotencyRecord.objects.update(expires_at=datetime.now(UTC) - by)
+    at = datetime.now(UTC) - by
+    tamper(f"UPDATE partnerapi_idempotencyrecord SET expires_at = '{at}'")
 
 
 def test_an_expired_key_is_new(send: Send, account: Account):
@@ -364,22 +365,19 @@ def test_an_error_below_the_mutation_undoes_it_and_says_so(
 
 
 @pytest.fixture
-def broken_history(db: None) -> Iterator[Callable[[], None]]:
+def broken_history(db: None) -> Callable[[], None]:
     """A database that refuses every entry of a history, until it is mended."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql AS"
-            " $$ BEGIN RAISE 'the history is broken'; END $$"
-        )
-        cursor.execute(
-            "CREATE TRIGGER broken BEFORE INSERT ON accounts_accountstatuschange"
-            " FOR EACH ROW EXECUTE FUNCTION break()"
-        )
+    tamper(
+        "CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE 'the history is broken'; END $$",
+        "CREATE TRIGGER broken BEFORE INSERT ON accounts_accountstatuschange"
+        " FOR EACH ROW EXECUTE FUNCTION break()",
+    )
+    return mend_history
 
-        def mend() -> None:
-            cursor.execute("DROP TRIGGER broken ON accounts_accountstatuschange")
 
-        yield mend
+def mend_history() -> None:
+    tamper("DROP TRIGGER broken ON accounts_accountstatuschange")
 
 
 def test_an_internal_error_undoes_everything_and_may_be_tried_again(
@@ -401,8 +399,7 @@ def test_an_answer_never_shows_what_was_undone(send: Send, account: Account):
     # A nullable field fails, so that the fields around it would stand.
     nested = "account { user { country { code } } }"
     User.objects.filter(pk=account.user_id).update(country="FR")
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE accounts_country RENAME TO lost")
+    tamper("ALTER TABLE accounts_country RENAME TO lost")
     failed = send(query=CHANGE.replace("changedAt", nested))
     assert code_of(failed) == "INTERNAL_SERVER_ERROR"
     assert orjson.loads(failed.content)["data"] == {"updateAccountStatus": None}

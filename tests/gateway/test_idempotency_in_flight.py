@@ -17,6 +17,7 @@ from accounts.models import Account, AccountStatusChange, Actor, ApiKey, Partner
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START
 from tests.gateway.conftest import WebServer
+from tests.owner import as_owner, tamper
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -84,34 +85,37 @@ def client(
     account.change_status("ACTIVE", STAFF, None, START)
     token = ApiKey.objects.issue(partner, list(Scope))[1]
     yield Client(web_server.port, token, account)
-    AccountStatusChange.objects.filter(account=account).delete()
-    account.delete()
-    ApiKey.objects.filter(partner=partner).delete()
-    partner.delete()
-    user.delete()
+    with as_owner():
+        IdempotencyRecord.objects.filter(partner=partner).delete()
+        AccountStatusChange.objects.filter(account=account).delete()
+        account.delete()
+        ApiKey.objects.filter(partner=partner).delete()
+        partner.delete()
+        user.delete()
 
 
 @pytest.fixture
 def before_each_entry(client: Client) -> Iterator[Callable[[str], None]]:
     """Lets the database do something before an entry of a history is written."""
-    with connection.cursor() as cursor:
 
-        def do(statement: str) -> None:
-            cursor.execute(
-                "CREATE OR REPLACE FUNCTION disturb() RETURNS trigger"
-                f" LANGUAGE plpgsql AS $$ BEGIN {statement} RETURN NEW; END $$"
-            )
-
-        do("")
-        cursor.execute(
-            "CREATE TRIGGER disturbed BEFORE INSERT ON accounts_accountstatuschange"
-            " FOR EACH ROW EXECUTE FUNCTION disturb()"
+    def do(statement: str) -> None:
+        tamper(
+            "CREATE OR REPLACE FUNCTION disturb() RETURNS trigger"
+            f" LANGUAGE plpgsql AS $$ BEGIN {statement} RETURN NEW; END $$"
         )
-        try:
-            yield do
-        finally:
-            cursor.execute("DROP TRIGGER disturbed ON accounts_accountstatuschange")
-            cursor.execute("DROP FUNCTION disturb()")
+
+    do("")
+    tamper(
+        "CREATE TRIGGER disturbed BEFORE INSERT ON accounts_accountstatuschange"
+        " FOR EACH ROW EXECUTE FUNCTION disturb()"
+    )
+    try:
+        yield do
+    finally:
+        tamper(
+            "DROP TRIGGER disturbed ON accounts_accountstatuschange",
+            "DROP FUNCTION disturb()",
+        )
 
 
 HOLD = (
@@ -181,8 +185,7 @@ def test_one_of_those_who_wait_takes_over_when_the_first_fails(
     client: Client, before_each_entry: Callable[[str], None]
 ):
     # Sequences do not roll back: only the first to come meets the error.
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE SEQUENCE entries")
+    tamper("CREATE SEQUENCE entries", "GRANT USAGE ON SEQUENCE entries TO PUBLIC")
     try:
         before_each_entry(f"IF nextval('entries') = 1 THEN {HOLD} RAISE 'no'; END IF;")
         key = str(uuid.uuid4())
@@ -195,8 +198,7 @@ def test_one_of_those_who_wait_takes_over_when_the_first_fails(
             answers = [each.result() for each in waiting]
             failed = running.result()
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP SEQUENCE entries")
+        tamper("DROP SEQUENCE entries")
     assert (failed.status, failed.code) == (200, "INTERNAL_SERVER_ERROR")
     assert len({answer.content for answer in answers}) == 1
     replayed = [answer.headers["Idempotent-Replayed"] for answer in answers]

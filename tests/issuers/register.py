@@ -1,42 +1,11 @@
-"""The register in tests: emptied, and written with a history of its own."""
+"""The register in tests: issuers, tokens and holders of its own."""
 
-import contextlib
 import uuid
-from collections.abc import Iterator
 from datetime import datetime
-
-from django.db import connection
 
 from accounts.models import User
 from issuers.models import Issuer, Token
 from issuers.register import ledger
-
-GUARDED = (
-    "issuers_ledgertransaction",
-    "issuers_ledgerposting",
-    "issuers_tokenprice",
-    "accounts_userholder",
-    "marketdata_orderbookhead",
-    "marketdata_bookchange",
-    "marketdata_trade",
-)
-
-
-@contextlib.contextmanager
-def unguarded_register() -> Iterator[None]:
-    """Let the owner of the tables do with them what their triggers refuse."""
-    alter("DISABLE")
-    yield
-    alter("ENABLE")
-
-
-def alter(state: str) -> None:
-    with connection.cursor() as cursor:
-        # Checks that wait for the end of the transaction would hold the tables.
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-        for table in GUARDED:
-            cursor.execute(f"ALTER TABLE {table} {state} TRIGGER USER")
 
 
 def new_issuer() -> Issuer:

@@ -241,12 +241,27 @@ def test_somebody_elses_program_computes_the_chain(issuer, tmp_path):
 
     last = json.loads(file.read_text().splitlines()[-1])
     assert computed().stdout.split() == [last["digest"], "900"]
+    head = Token.objects.get(symbol="ACME").ledger_head
+    assert last["digest"] == head.entry_digest.hex()
     first = json.loads(file.read_text().splitlines()[0])
     line = first["line"].encode()
     assert first["digest"] == hashlib.sha256(bytes(32) + line).hexdigest()
     assert LedgerTransaction.objects.filter(token__symbol="ACME").count() == 6
     file.write_text(file.read_text().replace("Founded", "Refounded"))
     assert "AssertionError: 1" in computed().stderr
+
+
+def test_prices_are_written_with_their_chain(issuer):
+    lines = run("ledger", "ACME", prices=True, format="jsonl").splitlines()
+    head = Token.objects.get(symbol="ACME").ledger_head
+    assert json.loads(lines[-1])["digest"] == head.price_digest.hex()
+    found = list(
+        csv.DictReader(io.StringIO(run("ledger", "ACME", prices=True, format="csv")))
+    )
+    assert [(x["number"], x["price_cents"], x["source"]) for x in found] == [
+        ("1", "125", "ISSUE"), ("2", "0", "MANUAL"),
+    ]  # fmt: skip
+    assert found[0]["effective_at"] == "2024-01-01T09:00:00Z"
 
 
 def text_of(file):

@@ -17,6 +17,7 @@ from issuers.register.captable import capitalization_tables
 from issuers.register.models import TokenLedgerHead
 from partnerapi.core.commands import importing
 from tests.issuers.register import empty_token, new_issuer, people
+from tests.owner import superuser
 from tests.waiting import until_waiting_for_a_lock
 
 pytestmark = [
@@ -168,7 +169,7 @@ def refused(*arguments, **options):
 
 
 def test_an_import_says_what_is_held(issuer, tmp_path):
-    User.objects.create_superuser(
+    superuser(
         STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )
     import_lines(issuer, "L-1")
@@ -202,7 +203,7 @@ def test_an_import_of_companies_says_what_is_held(tmp_path):
 
 
 def test_a_command_that_writes_the_register_says_what_is_held(issuer):
-    User.objects.create_superuser(
+    superuser(
         STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )
     with transaction.atomic():

@@ -22,6 +22,7 @@ from issuers.register.models import LedgerTransaction
 from issuers.register.verification import verify
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, people
+from tests.owner import superuser
 
 STAFF = "ana@example.com"
 HEADER = "reference,holder_email,holder_lei,token_symbol,number_of_shares,price_cents"
@@ -34,7 +35,7 @@ PENDING, DELIVERED = (
 
 @pytest.fixture
 def staff(db):
-    return User.objects.create_superuser(
+    return superuser(
         STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )
 

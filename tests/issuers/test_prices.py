@@ -47,7 +47,7 @@ def test_a_refused_price_leaves_the_trade_its_transaction(token, caplog):
         Partner.objects.create(login="later", name="What it writes afterwards")
         ledger.set_price(token, 8, "TRADE", "feed")
     assert [query["sql"].split()[0] for query in queries] == [
-        "SAVEPOINT", "SELECT", "SELECT", "RELEASE",
+        "SAVEPOINT", "SELECT", "RELEASE",
     ]  # fmt: skip
     assert Partner.objects.filter(login__in=["trade", "later"]).count() == 2
     assert recorded(token) == [(token, 1, 7, "TRADE"), (token, 2, 8, "TRADE")]

@@ -1,6 +1,12 @@
 import json
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
+
+from django.db import transaction
 
 from issuers.exports import ledger, tables
 from issuers.management.exporting import (
@@ -11,6 +17,7 @@ from issuers.management.exporting import (
     written,
 )
 from issuers.management.register_command import token_named
+from issuers.register.chains import Chain, chained
 from partnerapi.core.commands import CommandWithExamples, counting
 
 
@@ -22,9 +29,9 @@ class Format(StrEnum):
 
 
 class Command(CommandWithExamples):
-    help = """Write all entries of a token's ledger, in their order.
+    help = """Write all entries of a token's ledger, or its prices, in their order.
 
-As JSON lines, each is an object of two: `line`, the entry's canonical text, and
+As JSON lines, each is an object of two: `line`, the canonical text, and
 `digest`, the SHA-256 in hexadecimal digits of the digest before it (32 zero bytes at
 first) followed by the line in UTF-8. So anybody can compute the chain again.
 
@@ -33,6 +40,7 @@ examples:
   manage.py ledger ACME --format csv --output acme-ledger.csv
   manage.py ledger ACME --format xlsx --output acme-ledger.xlsx
   manage.py ledger ACME --format jsonl --output acme-ledger.jsonl
+  manage.py ledger ACME --prices --format jsonl --output acme-prices.jsonl
 """
 
     def add_arguments(self, parser):
@@ -41,29 +49,64 @@ examples:
             "--format", choices=[*Format], default=Format.TABLE.value, help="as what"
         )
         add_output(parser, "xlsx")
+        parser.add_argument("--prices", action="store_true", help="the prices instead")
 
-    def handle(self, *, symbol, format, output: Path | None, **options):
+    def handle(self, *, symbol, format, output: Path | None, prices, **options):
         if format == Format.XLSX:
             named_file(output, format)
         token = token_named(symbol)
-        with counting() as begin, ledger.entries(token) as entries:
-            advance = begin("Writing", token.ledger_head.last_seq)
-            rows = followed(entries, advance)
+        kind = PRICES if prices else ENTRIES
+        with counting() as begin, read(token, kind, format) as lines:
+            rows = followed(lines, begin("Writing", kind.last(token.ledger_head)))
             if format == Format.XLSX:
                 with written(named_file(output, format)) as path:
                     count = tables.write_workbook(
-                        ledger.COLUMNS, rows, path, token.created_at
+                        kind.columns, rows, path, token.created_at
                     )
             else:
                 with opened(output, self.stdout) as file:
-                    count = WRITERS[format](token, rows, file)
+                    count = WRITERS[format](kind.columns, rows, file)
         to = f"; written to {output}" if output else ""
-        self.stderr.write(f"{symbol}: {count:,} entries{to}.")
+        self.stderr.write(f"{symbol}: {count:,} {kind.name}{to}.")
 
 
-def write_chain(token, rows, file):
+@dataclass(frozen=True)
+class Kind:
+    """What of a ledger is written."""
+
+    name: str
+    chain: Chain
+    columns: Sequence[tables.Column]
+    read: Callable
+    last: Callable
+    """The number of the last, from a token's head."""
+
+
+ENTRIES = Kind(
+    "entries", Chain.ENTRIES, ledger.COLUMNS, ledger.entries, attrgetter("last_seq")
+)
+PRICES = Kind(
+    "prices",
+    Chain.PRICES,
+    ledger.PRICE_COLUMNS,
+    ledger.prices,
+    attrgetter("last_price"),
+)
+
+
+@contextmanager
+def read(token, kind, format):
+    if format == Format.JSON_LINES:
+        with transaction.atomic():
+            yield chained(kind.chain, token.pk)
+    else:
+        with kind.read(token) as rows:
+            yield rows
+
+
+def write_chain(columns, rows, file):
     count = 0
-    for line, digest in ledger.chained(token, rows):
+    for line, digest in rows:
         said = {"line": line, "digest": digest.hex()}
         file.write(json.dumps(said, ensure_ascii=False) + "\n")
         count += 1
@@ -71,7 +114,7 @@ def write_chain(token, rows, file):
 
 
 WRITERS = {
-    Format.TABLE: lambda _, rows, file: tables.write_text(ledger.COLUMNS, rows, file),
-    Format.CSV: lambda _, rows, file: tables.write_csv(ledger.COLUMNS, rows, file),
+    Format.TABLE: tables.write_text,
+    Format.CSV: tables.write_csv,
     Format.JSON_LINES: write_chain,
 }

@@ -1,22 +1,45 @@
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
 from django.core.management.base import CommandError
 
-from issuers.register.verification import INVARIANTS, verify
+from issuers.register import statements
+from issuers.register.verification import Finding, verify
 from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):
     help = """Check everything that must be true of the register, a line for each rule.
 
-It reads the whole register in one statement and changes nothing. The exit code is 1
+It reads the whole register and what guards it, and changes nothing. The exit code is 1
 where a rule is broken: then somebody got past the database's guards.
+
+With --against, it also compares the register with a signed statement: what the
+statement covers must still be what it was.
 
 examples:
   manage.py verify_register
+  manage.py verify_register --against register-20270131T020000Z.statement
 """
 
-    def handle(self, **options):
-        broken = 0
-        for finding in verify():
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--against", type=Path, metavar="FILE", help="a statement of the register"
+        )
+        parser.add_argument(
+            "--public-key",
+            metavar="KEY",
+            help="the key that signed it, in base64; as a default, that of "
+            "PARTNER_API_STATEMENT_KEY",
+        )
+
+    def handle(self, *, against, public_key, **options):
+        statement = None if against is None else stated(against, public_key)
+        rules = broken = 0
+        for finding in findings(statement, against):
+            rules += 1
             broken += finding.breaches > 0
             said = (
                 self.style.ERROR(f"BROKEN {finding.breaches:,} times")
@@ -24,9 +47,47 @@ examples:
                 else self.style.SUCCESS("ok")
             )
             self.stdout.write(f"{finding.rule}: {finding.figure:,}, {said}")
+            for detail in finding.details:
+                self.stdout.write(f"  {detail}")
         if broken:
             raise CommandError(
-                f"{broken} of {len(INVARIANTS)} rules are broken, marked above. "
+                f"{broken} of {rules} rules are broken, marked above. "
                 "Compare with a backup, and ask who can write to the database directly."
             )
-        return f"All {len(INVARIANTS)} rules hold."
+        return f"All {rules} rules hold."
+
+
+def stated(file: Path, public_key: str | None) -> dict[str, Any]:
+    """What a statement's file says.
+
+    Raises:
+        CommandError: it can not be read, or is not signed with the key.
+    """
+    try:
+        if public_key:
+            key = statements.public_key(public_key)
+        elif settings.PARTNER_API_STATEMENT_KEY:
+            private = statements.private_key(settings.PARTNER_API_STATEMENT_KEY)
+            key = private.public_key()
+        else:
+            raise CommandError(
+                "Whose signature counts? Set PARTNER_API_STATEMENT_KEY, or pass "
+                "--public-key."
+            )
+    except ValueError:
+        raise CommandError("--public-key is not the base64 of 32 bytes.") from None
+    try:
+        return statements.read_statement(file, key)
+    except OSError as error:
+        raise CommandError(f"{file} can not be read: {error.strerror}.") from None
+    except statements.WrongStatementError as error:
+        raise CommandError(str(error)) from None
+
+
+def findings(statement: dict[str, Any] | None, file: Path) -> Iterator[Finding]:
+    yield from verify()
+    if statement is not None:
+        wrong = list(statements.differences(statement))
+        covered = len(statement["tokens"]) + len(statement["tables"])
+        rule = f"what {file.name} states is still so"
+        yield Finding(rule, covered, len(wrong), wrong)

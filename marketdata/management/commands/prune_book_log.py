@@ -15,19 +15,19 @@ def hours(text: str) -> float:
         number = float(text)
     except ValueError:
         number = -1
-    if not 0 <= number <= MOST_HOURS:
-        raise ArgumentTypeError(f"{text}: give hours, 0 to {MOST_HOURS}")
+    if not KEEP_HOURS <= number <= MOST_HOURS:
+        raise ArgumentTypeError(f"{text}: give hours, {KEEP_HOURS} to {MOST_HOURS}")
     return number
 
 
 class Command(DryRunCommand):
     help = f"""Delete what the snapshots of order books stand for.
 
-Changes, trades and snapshots go that are older than the time to keep, as far as a
-snapshot covers them; of each book the newest two snapshots stay, whatever their age.
-Nothing that the feed or a restart needs is deleted. Celery's beat has this done every
-hour, keeping {KEEP_HOURS} hours; by hand it may run at any time, beside writers and
-beside itself. What it has deleted stays deleted when it is ended early.
+Changes and snapshots go that are older than the time to keep, as far as a snapshot
+covers them; of each book the newest two snapshots stay, whatever their age. Trades stay
+for ever. Nothing that the feed or a restart needs is deleted. Celery's beat has this
+done every hour, keeping {KEEP_HOURS} hours; by hand it may run at any time, beside
+writers and beside itself. What it has deleted stays deleted when it is ended early.
 
 examples:
   manage.py prune_book_log --dry-run
@@ -46,14 +46,11 @@ examples:
     def handle(self, *, keep_hours, dry_run, **options):
         logs = prunable_logs(timezone.now() - timedelta(hours=keep_hours))
         what = (
-            f"{sum(log.changes for log in logs):,} changes, "
-            f"{sum(log.trades for log in logs):,} trades and "
+            f"{sum(log.changes for log in logs):,} changes and "
             f"{sum(log.snapshots for log in logs):,} snapshots of {len(logs):,} books"
         )
         if dry_run:
             return f"{what} would be deleted{DRY_RUN}"
         with counting() as begin:
             deleted = prune(logs, begin("Rows", sum(log.rows for log in logs)))
-        return (
-            f"Deleted {deleted:,} changes, trades and snapshots of {len(logs):,} books."
-        )
+        return f"Deleted {deleted:,} changes and snapshots of {len(logs):,} books."

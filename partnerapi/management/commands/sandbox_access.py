@@ -8,6 +8,7 @@ from django.utils import timezone
 from accounts.access import Scope, Unauthenticated
 from accounts.models import ApiKey, Partner, User
 from marketdata.models import FixSession
+from partnerapi.core.owner import owner_alias
 from partnerapi.sandbox.data.sessions import DEMO, write_fix_sessions
 
 STAFF = "staff@sandbox.example"
@@ -54,7 +55,7 @@ class Command(BaseCommand):
         password = kept.read_text()
         staff = User.objects.filter(email=STAFF).first()
         if staff is None:
-            User.objects.create_superuser(
+            User.objects.db_manager(owner_alias()).create_superuser(
                 STAFF,
                 password,
                 type=User.Type.INDIVIDUAL,

@@ -1,3 +1,4 @@
+import base64
 import json
 import os
 import secrets
@@ -8,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import CommandError
@@ -24,7 +26,7 @@ from partnerapi.sandbox.run.processes import (
     RunError,
     take_lock,
 )
-from partnerapi.sandbox.run.servers import supply
+from partnerapi.sandbox.run.servers import ADDRESSES, supply
 from partnerapi.sandbox.run.welcome import Running
 
 COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
@@ -32,6 +34,11 @@ WEB_SECONDS = FIX_SECONDS = 60
 MOST_WORKERS = 8
 MARKET_RATE = 5
 """Events a second on all order books together: little work, and little to keep."""
+
+ONE_ROLE = (
+    "DATABASE_OWNER_URL is not set: the role of DATABASE_URL owns the tables and "
+    "serves, so that the database keeps nothing from it"
+)
 
 
 class Command(CommandWithExamples):
@@ -153,16 +160,25 @@ examples:
         environment = self.read_environment(port)
         environment |= supply(self.directory, self.processes, environment)
         self.write_environment(environment)
-        self.manage("migrate", environment)
+        # The owner's address is for what is done here, and not for who serves.
+        owning = environment.copy()
+        environment.pop("DATABASE_OWNER_URL", None)
+        self.manage("migrate", owning)
+        if "DATABASE_OWNER_URL" in owning:
+            role = urlsplit(environment["DATABASE_URL"]).username
+            self.manage("grant_application_role", owning, role, "--apply")
+        else:
+            self.say("up", ONE_ROLE)
         self.manage("import_industry_classification", environment)
-        seeded = self.manage("seed_sandbox", environment, "--json", "--no-color")
+        seeded = self.manage("seed_sandbox", owning, "--json", "--no-color")
         keys = json.loads(seeded[-1])["keys"]
         environment["PARTNER_API_SANDBOX_KEY"] = keys.get(
             "demo", environment.get("PARTNER_API_SANDBOX_KEY", "")
         )
-        access = json.loads(self.manage("sandbox_access", environment, "--json")[-1])
+        owning |= environment
+        access = json.loads(self.manage("sandbox_access", owning, "--json")[-1])
         environment["PARTNER_API_SANDBOX_KEY"] = access["key"]
-        self.write_environment(environment)
+        self.write_environment(owning | environment)
         self.work("worker", environment, "--concurrency=1", "--without-mingle")
         self.work("beat", environment)
         self.trade(environment)
@@ -191,11 +207,13 @@ examples:
                 name, _, value = line.partition("=")
                 kept[name] = value
         # The servers of an earlier run are not an address that anybody configured.
-        for name in ("DATABASE_URL", "REDIS_URL"):
+        for name in ADDRESSES:
             kept.pop(name, None)
         made = {
             "SECRET_KEY": secrets.token_urlsafe(50),
             "PARTNER_API_KEY_PEPPER": secrets.token_urlsafe(50),
+            "PARTNER_API_STATEMENT_KEY": base64.b64encode(os.urandom(32)).decode(),
+            "PARTNER_API_STATEMENTS": str(self.directory / "statements"),
             "PARTNER_API_SANDBOX": "true",
             "PARTNER_API_HTTPS": "false",
         }
@@ -220,7 +238,7 @@ examples:
 
     def write_environment(self, environment):
         """Let manage.py in another terminal work here: settings.py reads this file."""
-        ours = sorted({*self.ours, "DATABASE_URL", "REDIS_URL"} & set(environment))
+        ours = sorted({*self.ours, *ADDRESSES} & set(environment))
         unfinished = self.environment_file.with_suffix(".unfinished")
         unfinished.touch(mode=0o600)
         unfinished.write_text("".join(f"{n}={environment[n]}\n" for n in ours))

@@ -105,6 +105,7 @@ def life(
         [steps for _, steps in LIVES], [weight for weight, _ in LIVES]
     )
     at = moment_after(OPENING, 30 + number, name)
+    # Its history leads it on when that is written.
     account = Account(
         id=derived_uuid7(at, f"account {name}"),
         partner=partner,
@@ -116,21 +117,20 @@ def life(
     for step in (OPENED, *steps):
         if history:
             at = moment_after(at, chance.randrange(1, 30), name, len(history))
-        history.append(take(account, step, at))
+        history.append(entry(account, history, step, at))
     return account, history
 
 
-def take(account: Account, step: Step, at: datetime) -> AccountStatusChange:
-    """Bring the account to a step's status; the entry of its history."""
-    previous = account.status if account.changes else None
-    account.status, account.status_reason = step.status, step.reason
-    account.changes += 1
-    account.updated_at = at
+def entry(
+    account: Account, before: list[AccountStatusChange], step: Step, at: datetime
+) -> AccountStatusChange:
+    """The entry of the account's history for a step that follows those before."""
+    number = len(before) + 1
     return AccountStatusChange(
-        id=derived_uuid7(at, f"change {account.pk} {account.changes}"),
+        id=derived_uuid7(at, f"change {account.pk} {number}"),
         account=account,
-        number=account.changes,
-        previous_status=previous,
+        number=number,
+        previous_status=before[-1].status if before else None,
         status=step.status,
         reason=step.reason,
         actor=CHECKER if step.by_staff else account.partner.login,

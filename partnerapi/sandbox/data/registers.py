@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 
-from issuers.legacy.delivery import mark_delivered
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, Token
 from issuers.register import ledger
@@ -62,7 +61,6 @@ def write_register(issuer: Issuer, count: int) -> None:
         ledger.write_history(
             [token.pk], history(token, treasury, traders, deliveries), ACTOR
         )
-    mark_delivered([line.pk for line in delivered])
 
 
 def history(

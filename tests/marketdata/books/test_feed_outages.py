@@ -12,6 +12,7 @@ from marketdata.books.feed import Feed
 from marketdata.books.orderbook import BID, Ladder, Level
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead
 from tests.marketdata.books.feeds import bid, heard_by, unguarded, write
+from tests.owner import as_owner
 from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -118,12 +119,15 @@ def test_an_outage_keeps_nothing_from_being_told_or_mended(
     feed = started()
     rounds = heard_by(feed)
     book = feed.books[token.pk]
-    BookSnapshot.objects.create(
-        token=token, sequence=2, trade_sequence=0, at=book.at, bid_prices=[7],
-        bid_quantities=[1], ask_prices=[], ask_quantities=[],
-    )  # fmt: skip
-    with psycopg.connect(**connection.get_connection_params()) as session:
-        # A reader of snapshots waits, and gives up after two seconds.
+    with unguarded():
+        BookSnapshot.objects.create(
+            token=token, sequence=2, trade_sequence=0, at=book.at, bid_prices=[7],
+            bid_quantities=[1], ask_prices=[], ask_quantities=[],
+        )  # fmt: skip
+    with as_owner():
+        owners = connection.get_connection_params()
+    with psycopg.connect(**owners) as session:
+        # Whoever wants to read snapshots waits, and gives up after two seconds.
         session.execute("LOCK TABLE marketdata_booksnapshot")
         with unguarded():
             BookChange.objects.create(

@@ -14,8 +14,8 @@ from marketdata.books import log
 from marketdata.books.log import Deal, Message, Recorded, record
 from marketdata.books.orderbook import Change, ImpossibleChange, OrderBook
 from marketdata.models import BookChange, BookLevel, Trade
-from tests.issuers.register import unguarded_register
 from tests.marketdata.books.markets import bid, book_of, changes_of, head_of, traded
+from tests.owner import as_owner
 from tests.threads import in_threads
 from tests.waiting import until_waiting_for_a_lock
 
@@ -157,7 +157,7 @@ def test_a_log_that_others_have_written_on_since_a_restoration_is_read_anew(
     token_id = traded("ACME").pk
     record(token_id, [Message([bid(1, 1)])], "me")
     # As if that had been lost, and another process had then written this.
-    with unguarded_register():
+    with as_owner():
         BookChange.objects.filter(token=token_id).update(price_cents=2)
         BookLevel.objects.filter(token=token_id).update(price_cents=2)
     end()

@@ -154,7 +154,7 @@ def test_goes_on_when_the_database_has_not_taken_something(transactional_db, set
     simulate("--events", "5", "--seed", "1", *FAST)
     before = len(log(token))
     with psycopg.connect(**connection.get_connection_params()) as other:
-        held = "SELECT FROM marketdata_orderbookhead WHERE token_id = %s FOR UPDATE"
+        held = "SELECT FROM marketdata_lock_book(%s)"
         other.execute(held, [token.pk])
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = 200")

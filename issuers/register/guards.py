@@ -1,0 +1,30 @@
+"""What guards the register: `verify_register` compares it with its list."""
+
+from pathlib import Path
+
+from partnerapi.core.guard_lists import Guarded
+
+GUARDED = Guarded(
+    Path(__file__).with_name("guards.txt"),
+    (
+        "accounts_account",
+        "accounts_accountstatuschange",
+        "accounts_user",
+        "accounts_userholder",
+        "accounts_userholdername",
+        "django_admin_log",
+        "issuers_holderbalance",
+        "issuers_issuer",
+        "issuers_ledgeraccount",
+        "issuers_ledgerposting",
+        "issuers_ledgertransaction",
+        "issuers_legacyshareholder",
+        "issuers_token",
+        "issuers_tokenledgerhead",
+        "issuers_tokenprice",
+        "register_entry_lines",
+        "register_price_lines",
+    ),
+    ("accounts\\_", "isin\\_", "lei\\_", "register\\_", "staff\\_"),
+)
+"""`manage.py write_guards` writes the list, of a database that was just migrated."""

@@ -1,0 +1,278 @@
+"""Signed statements of what the register says, to be kept outside the database.
+
+A statement is a file of two lines: a JSON object, and the base64 of the Ed25519
+signature of that line's UTF-8. The object names, for each token, its issuer, its
+creation, how many entries and prices there are and the digests of their chains; for
+each table of TABLES, how many of its rows are older than an hour and the SHA-256 of
+their lines; and the SHA-256 of the names that holders had then.
+
+Whoever rewrites what a statement covers must also forge it: the database's owner has
+neither its key nor the place where it is kept.
+"""
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
+from django.db import connection, transaction
+
+from issuers.register.chains import Chain, digest_after, rows_of
+from issuers.register.names import name_at
+
+SETTLED = timedelta(hours=1)
+"""Older rows have been committed: no transaction takes as long."""
+
+
+class Kept(NamedTuple):
+    """A table whose rows are for ever: what they are ordered by, and their time."""
+
+    name: str
+    key: str
+    time: str
+
+
+TABLES = (
+    Kept("accounts_accountstatuschange", "id", "created_at"),
+    Kept("accounts_userholdername", "id", "replaced_at"),
+    Kept("issuers_legacyshareholder", "id", "delivered_at"),
+    Kept("django_admin_log", "id", "action_time"),
+    Kept("marketdata_trade", "token_id, sequence", "at"),
+)
+CHAINS = {
+    "entries": (Chain.ENTRIES, "entryDigest"),
+    "prices": (Chain.PRICES, "priceDigest"),
+}
+
+
+class WrongStatementError(Exception):
+    """A file that is no statement of ours; the message says why."""
+
+
+def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Path:
+    """Write the statement of `at`, the present instant, and return its file.
+
+    Raises:
+        OSError: the directory can not be written.
+    """
+    earlier = sorted(directory.glob("register-*.statement"))
+    said = take_statement(at) | {
+        "previous": earlier[-1].name if earlier else None,
+        "previousDigest": digest_of(earlier[-1]) if earlier else None,
+        "publicKey": public_text(key.public_key()),
+    }
+    line = json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
+    path = directory / f"register-{at:%Y%m%dT%H%M%SZ}.statement"
+    unfinished = path.with_suffix(".unfinished")
+    with unfinished.open("wb") as file:
+        file.write(line + b"\n" + base64.b64encode(key.sign(line)) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(path)
+    return path
+
+
+def take_statement(at: datetime) -> dict[str, Any]:
+    """What a statement says, all of it as of one state of the database."""
+    until = at - SETTLED
+    with one_state(), connection.cursor() as cursor:
+        cursor.execute(HEADS)
+        tokens = [
+            {
+                "token": str(token),
+                "symbol": symbol,
+                "issuer": str(issuer),
+                "createdAt": created_at.isoformat(),
+                "entries": entries,
+                "entryDigest": bytes(entry_digest).hex(),
+                "prices": prices,
+                "priceDigest": bytes(price_digest).hex(),
+            }
+            for token, symbol, issuer, created_at, entries, entry_digest, prices, price_digest in cursor
+        ]
+        tables = []
+        for table in TABLES:
+            columns = columns_of(table.name)
+            rows, digest = table_digest(table, columns, until)
+            tables.append(
+                {
+                    "table": table.name,
+                    "columns": columns,
+                    "until": until.isoformat(),
+                    "rows": rows,
+                    "digest": digest,
+                }
+            )
+        rows, digest = names_digest(tokens, until)
+        names = {"until": until.isoformat(), "rows": rows, "digest": digest}
+    return {"at": at.isoformat(), "tokens": tokens, "tables": tables, "names": names}
+
+
+def read_statement(path: Path, key: Ed25519PublicKey) -> dict[str, Any]:
+    """What a statement's file says.
+
+    Raises:
+        OSError: it can not be read.
+        WrongStatementError: it is not signed with this key.
+    """
+    line, _, signature = path.read_bytes().partition(b"\n")
+    try:
+        key.verify(base64.b64decode(signature, validate=False), line)
+        said: dict[str, Any] = json.loads(line)
+    except (InvalidSignature, ValueError):
+        raise WrongStatementError(
+            f"{path.name} is not signed with the key {public_text(key)}: it was "
+            "changed, or is a statement of another installation."
+        ) from None
+    return said
+
+
+def differences(said: dict[str, Any]) -> Iterator[str]:
+    """What the register no longer says of what a statement covers, a sentence each."""
+    with one_state():
+        yield from token_differences(said)
+        for token in said["tokens"]:
+            for chain, (view, digest) in CHAINS.items():
+                count, now = digest_after(view, token["token"], token[chain])
+                if (count, now) != (token[chain], token[digest]):
+                    yield (
+                        f"The {chain} of {token['symbol']} up to {token[chain]:,} are "
+                        f"not those that were stated: {count:,} are left, and their "
+                        f"digest is {now}, not {token[digest]}."
+                    )
+        for stated in said["tables"]:
+            table = next(one for one in TABLES if one.name == stated["table"])
+            until = datetime.fromisoformat(stated["until"])
+            rows, now = table_digest(table, stated["columns"], until)
+            if (rows, now) != (stated["rows"], stated["digest"]):
+                yield (
+                    f"The rows of {table.name} until {stated['until']} are not those "
+                    f"that were stated: {rows:,} instead of {stated['rows']:,}, and "
+                    f"their digest is {now}, not {stated['digest']}."
+                )
+        stated = said["names"]
+        until = datetime.fromisoformat(stated["until"])
+        rows, now = names_digest(said["tokens"], until)
+        if (rows, now) != (stated["rows"], stated["digest"]):
+            yield (
+                f"The names of holders as of {stated['until']} are not those that were "
+                f"stated: {rows:,} instead of {stated['rows']:,}, and their digest is "
+                f"{now}, not {stated['digest']}."
+            )
+
+
+def token_differences(said: dict[str, Any]) -> Iterator[str]:
+    """Tokens that tables of the past no longer list as they did."""
+    stated = {one["token"]: one for one in said["tokens"]}
+    issuers = {one["issuer"] for one in said["tokens"]}
+    settled = datetime.fromisoformat(said["at"]) - SETTLED
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id, issuer_id, created_at, symbol FROM issuers_token")
+        found = {str(token): others for token, *others in cursor.fetchall()}
+    for token, one in stated.items():
+        if token not in found:
+            yield f"Token {one['symbol']} is gone."
+        elif (one["issuer"], one["createdAt"]) != (
+            str(found[token][0]),
+            found[token][1].isoformat(),
+        ):
+            yield f"Token {one['symbol']} has another issuer or another creation."
+    for token in found.keys() - stated.keys():
+        issuer, created_at, symbol = found[token]
+        if str(issuer) in issuers and created_at < settled:
+            yield f"Token {symbol} was not there, and now begins at {created_at}."
+
+
+def table_digest(table: Kept, columns: list[str], until: datetime) -> tuple[int, str]:
+    """How many rows are older, and the SHA-256 of their lines, each with its end."""
+    listed = ", ".join(f"{table.name}.{column}" for column in columns)
+    count, digest = 0, hashlib.sha256()
+    for (line,) in rows_of(
+        f"SELECT ROW({listed})::text FROM {table.name} WHERE {table.time} < %s"
+        f" ORDER BY {table.key}",
+        [until],
+    ):
+        count += 1
+        digest.update(f"{line}\n".encode())
+    return count, digest.hexdigest()
+
+
+def names_digest(tokens: list[dict[str, Any]], until: datetime) -> tuple[int, str]:
+    """How many holders the stated entries name, and the SHA-256 of their names.
+
+    Each has a line: the user's id, a space and the name as JSON.
+    """
+    count, digest = 0, hashlib.sha256()
+    stated = [[one["token"] for one in tokens], [one["entries"] for one in tokens]]
+    for user_id, name in rows_of(NAMES, [until, *stated]):
+        count += 1
+        digest.update(f"{user_id} {json.dumps(name)}\n".encode())
+    return count, digest.hexdigest()
+
+
+@contextmanager
+def one_state() -> Iterator[None]:
+    """A transaction all of whose statements see one state of the database."""
+    with transaction.atomic(durable=True):
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def columns_of(table: str) -> list[str]:
+    with connection.cursor() as cursor:
+        described = connection.introspection.get_table_description(cursor, table)
+    return sorted(column.name for column in described)
+
+
+def digest_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def private_key(text: str) -> Ed25519PrivateKey:
+    """A key from the base64 of its 32 bytes.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return Ed25519PrivateKey.from_private_bytes(base64.b64decode(text, validate=True))
+
+
+def public_key(text: str) -> Ed25519PublicKey:
+    """A public key from the base64 of its 32 bytes.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return Ed25519PublicKey.from_public_bytes(base64.b64decode(text, validate=True))
+
+
+def public_text(key: Ed25519PublicKey) -> str:
+    return base64.b64encode(key.public_bytes_raw()).decode()
+
+
+HEADS = """
+    SELECT h.token_id, t.symbol, t.issuer_id, t.created_at, h.last_seq,
+        h.entry_digest, h.last_price, h.price_digest
+    FROM issuers_tokenledgerhead h JOIN issuers_token t ON t.id = h.token_id
+    ORDER BY h.token_id
+"""
+NAMES = f"""
+    SELECT a.user_id, {name_at("h", "%s")}
+    FROM issuers_ledgeraccount a JOIN accounts_userholder h ON h.id = a.holder_id
+    WHERE a.id IN (
+        SELECT p.account_id
+        FROM unnest(%s::uuid[], %s::bigint[]) AS n (token_id, seq)
+        JOIN issuers_ledgerposting p ON p.token_id = n.token_id AND p.seq <= n.seq)
+    ORDER BY a.user_id
+"""

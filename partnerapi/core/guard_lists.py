@@ -1,0 +1,114 @@
+"""What guards tables, compared with a list that was made when they were migrated."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import connection
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """Tables, and functions by the beginning of their names; `path` is the list."""
+
+    path: Path
+    tables: Sequence[str]
+    functions: Sequence[str]
+
+    def listed(self) -> dict[str, str]:
+        """Digests of the guards that there must be, by what they are and where."""
+        lines = self.path.read_text().splitlines()
+        return {guard: digest for digest, _, guard in (x.partition(" ") for x in lines)}
+
+    def found(self) -> dict[str, str]:
+        """Digests of the guards that there are."""
+        names = {
+            "tables": list(self.tables),
+            "functions": [f"{name}%" for name in self.functions],
+        }
+        with connection.cursor() as cursor:
+            cursor.execute(FOUND, names)
+            return dict(cursor.fetchall())
+
+    def write(self) -> None:
+        found = sorted(self.found().items())
+        self.path.write_text("".join(f"{digest} {guard}\n" for guard, digest in found))
+
+
+def differences(listed: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each guard that is missing, is another, or is one too many."""
+    for guard in sorted({*listed, *found}):
+        if guard not in found:
+            # A right that nobody was given is not missed.
+            if not guard.startswith(GRANT):
+                yield f"There is no {guard}."
+        elif guard not in listed:
+            yield f"There is a {guard}, which no migration has made."
+        elif listed[guard] != found[guard]:
+            yield f"The {guard} is not what a migration has made."
+
+
+GRANT = "grant of "
+
+# Sources are compared as they were written, the rest as PostgreSQL tells it.
+FOUND = """
+    WITH guarded AS (
+        SELECT oid, relname, relowner, relrowsecurity FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relname = ANY (%(tables)s)
+    ), guards (name, said) AS (
+        SELECT format('table %%s', relname), relrowsecurity::text FROM guarded
+        UNION ALL
+        SELECT format('column %%s of %%s', a.attname, g.relname),
+            concat_ws(' ', format_type(a.atttypid, a.atttypmod), a.attnotnull,
+                a.attidentity, pg_get_expr(d.adbin, d.adrelid))
+        FROM guarded g
+        JOIN pg_attribute a ON a.attrelid = g.oid
+            AND a.attnum > 0 AND NOT a.attisdropped
+        LEFT JOIN pg_attrdef d ON d.adrelid = g.oid AND d.adnum = a.attnum
+        UNION ALL
+        SELECT format('trigger %%s on %%s', t.tgname, g.relname),
+            concat_ws(' ', pg_get_triggerdef(t.oid), t.tgenabled)
+        FROM guarded g JOIN pg_trigger t ON t.tgrelid = g.oid AND NOT t.tgisinternal
+        UNION ALL
+        SELECT format('constraint %%s on %%s', c.conname, g.relname),
+            concat_ws(' ', pg_get_constraintdef(c.oid), c.convalidated, (
+                SELECT bool_and(t.tgenabled = 'O') FROM pg_trigger t
+                WHERE t.tgconstraint = c.oid))
+        FROM guarded g JOIN pg_constraint c ON c.conrelid = g.oid
+            AND c.contype IN ('c', 'f', 'p', 'u', 'x')
+        UNION ALL
+        SELECT format('index %%s on %%s', i.indexrelid::regclass, g.relname),
+            concat_ws(' ', pg_get_indexdef(i.indexrelid), i.indisvalid, i.indislive)
+        FROM guarded g JOIN pg_index i ON i.indrelid = g.oid
+        UNION ALL
+        SELECT format('rule %%s on %%s', r.rulename, g.relname), pg_get_ruledef(r.oid)
+        FROM guarded g JOIN pg_rewrite r ON r.ev_class = g.oid
+        UNION ALL
+        SELECT format('policy %%s on %%s', p.polname, g.relname), ''
+        FROM guarded g JOIN pg_policy p ON p.polrelid = g.oid
+        UNION ALL
+        SELECT format('function %%s', p.oid::regprocedure),
+            concat_ws(' ', p.prosrc, p.prosecdef, p.proconfig::text, p.provolatile,
+                p.prorettype::regtype, l.lanname,
+                has_function_privilege('public', p.oid, 'EXECUTE'),
+                p.proowner = (SELECT relowner FROM guarded LIMIT 1))
+        FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+        WHERE p.pronamespace = 'public'::regnamespace
+            AND p.proname LIKE ANY (%(functions)s)
+        UNION
+        SELECT format('grant of %%s on %%s', acl.privilege_type, granted.relname), ''
+        FROM (
+            SELECT g.relname, g.relowner, c.relacl AS acl
+            FROM guarded g JOIN pg_class c USING (oid)
+            UNION ALL
+            SELECT g.relname, g.relowner, a.attacl
+            FROM guarded g JOIN pg_attribute a ON a.attrelid = g.oid
+        ) granted
+        CROSS JOIN aclexplode(granted.acl) acl
+        WHERE acl.grantee <> granted.relowner AND acl.privilege_type <> 'SELECT'
+        UNION ALL
+        SELECT format('event trigger %%s', evtname), evtenabled::text
+        FROM pg_event_trigger
+    )
+    SELECT name, left(encode(sha256(convert_to(said, 'UTF8')), 'hex'), 16) FROM guards
+"""

@@ -1,0 +1,78 @@
+"""How migrations write the functions that guard tables.
+
+Such a function does as its owner what the application may not do itself, so nobody
+else may attach it to a table of their own, nor put a table of their own in a guarded
+one's place. Privileges decide what is allowed; the depth of triggers proves nothing.
+"""
+
+from django.db import migrations
+
+SEARCH_PATH = "SET search_path = pg_catalog, public, pg_temp"
+
+
+def closed_to_public(signature: str) -> str:
+    return f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC;\n"
+
+
+def trigger_function(
+    name: str, table: str, body: str, *, declare: str = "", settings: str = ""
+) -> str:
+    """A trigger function of one table that does as its owner what `body` says."""
+    declared = f"DECLARE\n    {declare.strip()}\n" if declare else ""
+    return f"""
+CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER {SEARCH_PATH} {settings} AS $$
+{declared}BEGIN
+    IF TG_RELID <> '{table}'::regclass THEN
+        RAISE EXCEPTION '{name} guards {table}, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    {body.strip()}
+END $$;
+{closed_to_public(f"{name}()")}"""
+
+
+def function(
+    signature: str, returns: str, body: str, *, declare: str = "", settings: str = ""
+) -> str:
+    """A function that does as its owner what `body` says, for roles that are named."""
+    name, _, parameters = signature.partition("(")
+    types = ", ".join(
+        parameter.split(maxsplit=1)[1]
+        for parameter in parameters.removesuffix(")").split(", ")
+    )
+    declared = f"DECLARE\n    {declare.strip()}\n" if declare else ""
+    return f"""
+CREATE OR REPLACE FUNCTION {signature} RETURNS {returns} LANGUAGE plpgsql
+SECURITY DEFINER {SEARCH_PATH} {settings} AS $$
+#variable_conflict use_column
+{declared}BEGIN
+    {body.strip()}
+END $$;
+{closed_to_public(f"{name}({types})")}"""
+
+
+def harden(*signatures: str) -> migrations.RunSQL:
+    """Close functions that were made without it: to the public, and to shadows."""
+    return migrations.RunSQL(
+        "".join(
+            f"ALTER FUNCTION {s} {SEARCH_PATH}; {closed_to_public(s)}"
+            for s in signatures
+        ),
+        "".join(
+            f"ALTER FUNCTION {s} RESET search_path;"
+            f"GRANT EXECUTE ON FUNCTION {s} TO PUBLIC;"
+            for s in signatures
+        ),
+    )
+
+
+def again(statements: str) -> str:
+    """The statements, for functions that exist already."""
+    return statements.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
+
+
+def drop(*functions: str, triggers: dict[str, str] | None = None) -> str:
+    """Drops triggers, by their names, from tables, and then functions."""
+    drops = [f"DROP TRIGGER {name} ON {t};" for name, t in (triggers or {}).items()]
+    return "".join([*drops, *(f"DROP FUNCTION {name};" for name in functions)])

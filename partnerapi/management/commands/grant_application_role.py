@@ -1,0 +1,51 @@
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.db import connections, transaction
+
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.owner import NO_OWNER, owner_alias
+from partnerapi.operations.roles import Role, RoleRefused, statements
+
+
+class Command(CommandWithExamples):
+    help = """Print the SQL that gives a role its rights and no others, or run it.
+
+The role is that of DATABASE_URL, which serves requests: it can add to the register and
+to the logs, and change nothing in them. The owner of the tables (DATABASE_OWNER_URL)
+grants, after every `migrate`. Readers and backups have roles of their own.
+
+examples:
+  manage.py grant_application_role partnerapi_application
+  manage.py grant_application_role partnerapi_application --apply
+  manage.py grant_application_role analyst --as read-only --apply
+  manage.py grant_application_role dump --as backup --apply
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument("role", metavar="ROLE", help="a role of the server")
+        parser.add_argument(
+            "--as",
+            dest="kind",
+            type=Role,
+            choices=list(Role),
+            default=Role.APPLICATION,
+            help="what the role is for (application)",
+        )
+        parser.add_argument(
+            "--apply", action="store_true", help="run it, in one transaction"
+        )
+
+    def handle(self, *, role, kind, apply, **options):
+        if not settings.DATABASE_OWNER_URL:
+            self.stderr.write(NO_OWNER)
+        alias = owner_alias()
+        try:
+            granted = list(statements(connections[alias], kind, role))
+        except RoleRefused as error:
+            raise CommandError(str(error)) from None
+        if not apply:
+            return "".join(f"{statement};\n" for statement in granted)
+        with transaction.atomic(alias), connections[alias].cursor() as cursor:
+            for statement in granted:
+                cursor.execute(statement)
+        return f"{role} has the rights of {kind}, and no others."

@@ -1,0 +1,37 @@
+"""Runs scheduled jobs, and records when each ran and what came of it."""
+
+import logging
+from collections.abc import Callable
+from time import monotonic
+
+from django.utils import timezone
+
+from partnerapi.models import JobRun
+
+logger = logging.getLogger(__name__)
+
+DETAIL_LENGTH = 10_000
+
+
+def run_job(name: str, job: Callable[[], str]) -> None:
+    """Run a job and record it; `job` returns what it did, in a sentence.
+
+    What the job raises is recorded and raised again.
+    """
+    started_at, began = timezone.now(), monotonic()
+
+    def record(result: str, detail: str) -> None:
+        JobRun.objects.create(
+            job=name,
+            started_at=started_at,
+            seconds=monotonic() - began,
+            result=result,
+            detail=detail[:DETAIL_LENGTH],
+        )
+
+    try:
+        detail = job()
+    except Exception as error:
+        record(JobRun.Result.FAILED, str(error) or type(error).__name__)
+        raise
+    record(JobRun.Result.DONE, detail)

@@ -1,0 +1,188 @@
+"""What each role of the database may do: grants, tests and documentation follow this.
+
+The owner has the tables and migrates them. The application serves requests: where
+something must never change it may only insert, and what is derived it may only read,
+because functions of the owner write it. Readers read all but secrets, and a backup
+reads everything.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+class Role(StrEnum):
+    APPLICATION = "application"
+    READ_ONLY = "read-only"
+    BACKUP = "backup"
+
+
+class RoleRefused(Exception):
+    """No grant can bind this role, or there is none; the message says why."""
+
+
+RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+NOTHING = ""
+READ = "SELECT"
+APPEND = "SELECT, INSERT"
+KEEP = "SELECT, INSERT, UPDATE"
+ALL = "SELECT, INSERT, UPDATE, DELETE"
+
+APPLICATION: Mapping[str, str] = {
+    "accounts_account": APPEND,
+    "accounts_accountstatuschange": APPEND,
+    "accounts_apikey": ALL,
+    "accounts_country": ALL,
+    "accounts_holderimport": APPEND,
+    "accounts_partner": ALL,
+    "accounts_user": ALL,
+    "accounts_user_groups": ALL,
+    "accounts_user_user_permissions": ALL,
+    "accounts_userholder": ALL,
+    "accounts_userholdername": READ,
+    "auth_group": ALL,
+    "auth_group_permissions": ALL,
+    "auth_permission": READ,
+    # A trigger keeps every row. Django deletes a user's rows with the user, and asks
+    # for the right even where there are none.
+    "django_admin_log": "SELECT, INSERT, DELETE",
+    "django_content_type": READ,
+    "django_migrations": READ,
+    # Signing out deletes a session.
+    "django_session": ALL,
+    "issuers_article": ALL,
+    "issuers_deliveryjob": KEEP,
+    "issuers_deliverystep": KEEP,
+    "issuers_document": ALL,
+    "issuers_holderbalance": READ,
+    "issuers_industryclassificationbenchmark": ALL,
+    "issuers_issuer": ALL,
+    "issuers_issuerfinancialdata": ALL,
+    "issuers_issuergrant": ALL,
+    "issuers_ledgeraccount": APPEND,
+    "issuers_ledgerposting": READ,
+    "issuers_ledgertransaction": APPEND,
+    "issuers_legacyimport": APPEND,
+    # Lines that are PENDING; a trigger keeps those that were delivered.
+    "issuers_legacyshareholder": ALL,
+    "issuers_legacyshareholderchange": "SELECT, INSERT, DELETE",
+    # Tables of the past list a token from its creation on.
+    "issuers_token": KEEP,
+    "issuers_tokenledgerhead": READ,
+    "issuers_tokenprice": APPEND,
+    "marketdata_bookchange": READ,
+    "marketdata_booklevel": READ,
+    "marketdata_booksnapshot": READ,
+    "marketdata_fixsession": ALL,
+    "marketdata_orderbookhead": READ,
+    "marketdata_trade": READ,
+    "partnerapi_idempotencyrecord": KEEP,
+    "partnerapi_jobrun": APPEND,
+    "register_entry_lines": READ,
+    "register_price_lines": READ,
+}
+"""The application's rights on every table and view."""
+
+CALLED_BY_APPLICATION = (
+    "accounts_lock(uuid)",
+    "marketdata_lock_book(uuid)",
+    "marketdata_prune(uuid, bigint, bigint, bigint)",
+    "marketdata_record(uuid, bigint, smallint[], bigint[], bigint[], boolean[],"
+    " bigint[], bigint[], boolean)",
+    "partnerapi_analyze(text[])",
+    "partnerapi_prune_idempotency_records(integer)",
+    "register_hold(uuid[])",
+    "register_note(uuid[], timestamptz)",
+    "register_open(uuid[])",
+)
+"""Functions that do as their owner what the application may not do itself."""
+
+SECRETS: Mapping[str, tuple[str, ...]] = {
+    "accounts_apikey": ("secret_digest",),
+    "accounts_user": ("password",),
+    "django_session": (),
+    "partnerapi_idempotencyrecord": (),
+}
+"""What readers do not see: these columns, or, without any, the whole table."""
+
+
+def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterator[str]:
+    """The SQL that gives `name` the rights of a role, and takes all others from it.
+
+    Raises:
+        RoleRefused: `name` is no role, is a superuser, or owns the tables.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(ABOUT, {"name": name})
+        [(database, owner, exists, is_superuser, is_owner)] = cursor.fetchall()
+        cursor.execute(TABLES)
+        tables = dict(cursor.fetchall())
+    if not exists:
+        raise RoleRefused(
+            f"There is no role {name}; an administrator of the server makes it: "
+            f"CREATE ROLE {quoted(name)} LOGIN PASSWORD '…'."
+        )
+    if is_superuser:
+        raise RoleRefused(f"{name} is a superuser: no right can be taken from it.")
+    if is_owner:
+        raise RoleRefused(
+            f"{name} is a member of {owner}, which owns the tables, and may do all "
+            "that it may. Choose another role."
+        )
+    to = quoted(name)
+    yield f"REVOKE CREATE ON SCHEMA public FROM PUBLIC, {to}"
+    yield f"GRANT CONNECT ON DATABASE {quoted(database)} TO {to}"
+    yield f"GRANT USAGE ON SCHEMA public TO {to}"
+    for kind in ("TABLES", "SEQUENCES", "ROUTINES"):
+        yield f"REVOKE ALL ON ALL {kind} IN SCHEMA public FROM {to}"
+    default = f"ALTER DEFAULT PRIVILEGES FOR ROLE {quoted(owner)} IN SCHEMA public"
+    yield f"{default} REVOKE ALL ON TABLES FROM {to}"
+    if role is not Role.READ_ONLY:
+        yield f"{default} GRANT SELECT ON TABLES TO {to}"
+    if role is Role.BACKUP:
+        yield f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {to}"
+        yield f"{default} GRANT SELECT ON SEQUENCES TO {to}"
+        yield f"GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO {to}"
+        return
+    for table, columns in sorted(tables.items()):
+        if role is Role.APPLICATION:
+            rights = APPLICATION.get(table, READ)
+        else:
+            rights = readable(table, columns)
+        if rights:
+            yield f"GRANT {rights} ON {quoted(table)} TO {to}"
+    if role is Role.APPLICATION:
+        for function in CALLED_BY_APPLICATION:
+            yield f"GRANT EXECUTE ON FUNCTION {function} TO {to}"
+
+
+def readable(table: str, columns: list[str]) -> str:
+    """A reader's right on a table; empty where it has none."""
+    if table not in SECRETS:
+        return READ
+    shown = [column for column in columns if column not in SECRETS[table]]
+    return f"{READ} ({', '.join(map(quoted, shown))})" if SECRETS[table] else NOTHING
+
+
+def quoted(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+ABOUT = """
+    SELECT current_database(), r.rolname, n.oid IS NOT NULL,
+        coalesce(n.rolsuper, FALSE),
+        coalesce(pg_has_role(n.oid, r.oid, 'MEMBER'), FALSE)
+    FROM pg_class c
+    JOIN pg_roles r ON r.oid = c.relowner
+    LEFT JOIN pg_roles n ON n.rolname = %(name)s
+    WHERE c.oid = 'public.issuers_token'::regclass
+"""
+TABLES = """
+    SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum)
+    FROM pg_class c
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v', 'p')
+    GROUP BY c.relname
+"""

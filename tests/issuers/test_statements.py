@@ -1,0 +1,213 @@
+"""Signed statements, and that they betray what even the tables' owner rewrites."""
+
+import base64
+import io
+import json
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
+
+from accounts.models import Account, Actor
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry, Price
+from tests.characters import World
+from tests.issuers.register import empty_token, new_issuer, people
+from tests.owner import as_owner
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def key(settings: Any) -> str:
+    settings.PARTNER_API_STATEMENT_KEY = base64.b64encode(
+        secrets.token_bytes(32)
+    ).decode()
+    return settings.PARTNER_API_STATEMENT_KEY
+
+
+@pytest.fixture
+def token(key: str) -> Token:
+    issuer = new_issuer()
+    token = empty_token(issuer, "STATED", timezone.now())
+    one, other = (user.ledger_account.pk for user in people(2))
+    ledger.record(
+        [
+            Entry(token.pk, "MINT", 100, target=one, reason="the first"),
+            Entry(token.pk, "TRANSFER", 30, one, other, reason="sold"),
+        ],
+        "ana@example.com",
+    )
+    ledger.set_prices([Price(token.pk, 500, "MANUAL")], "ana@example.com")
+    return token
+
+
+@pytest.fixture
+def statement(token: Token, tmp_path: Path) -> Path:
+    call_command("register_statement", directory=tmp_path, stdout=io.StringIO())
+    [written] = tmp_path.glob("*.statement")
+    return written
+
+
+def verify(statement: Path, **options: Any) -> str:
+    said = io.StringIO()
+    try:
+        call_command("verify_register", against=statement, stdout=said, **options)
+    except CommandError as error:
+        return f"{said.getvalue()}{error}"
+    return said.getvalue()
+
+
+def test_what_was_stated_holds_while_the_register_goes_on(
+    token: Token, statement: Path
+):
+    holder = ledger.holder_accounts([people(1)[0].pk])
+    [account] = holder.values()
+    ledger.record([Entry(token.pk, "MINT", 5, target=account)], "ana@example.com")
+    said = verify(statement)
+    assert f"what {statement.name} states is still so: 5, ok" in said
+    assert said.splitlines()[-1].startswith("All ")
+
+
+def test_it_names_the_heads_of_each_token(token: Token, statement: Path):
+    said = json.loads(statement.read_text().splitlines()[0])
+    token.ledger_head.refresh_from_db()
+    assert said["tokens"] == [
+        {
+            "token": str(token.pk),
+            "symbol": "STATED",
+            "entries": 2,
+            "entryDigest": bytes(token.ledger_head.entry_digest).hex(),
+            "prices": 1,
+            "priceDigest": bytes(token.ledger_head.price_digest).hex(),
+        }
+    ]
+    assert said["previous"] is None
+
+
+def test_each_names_the_one_before_it(token: Token, statement: Path):
+    later = statement.with_name("register-99991231T235959Z.statement")
+    statement.rename(later)
+    call_command("register_statement", directory=later.parent, stdout=io.StringIO())
+    [new] = [path for path in later.parent.glob("*.statement") if path != later]
+    assert json.loads(new.read_text().splitlines()[0])["previous"] == later.name
+
+
+REWRITTEN = """
+    UPDATE issuers_tokenledgerhead SET
+        entry_digest = register_chain_entries(
+            token_id, 0, decode(repeat('00', 32), 'hex')),
+        price_digest = register_chain_prices(
+            token_id, 0, decode(repeat('00', 32), 'hex'))
+"""
+
+
+@pytest.mark.parametrize(
+    ("tampering", "found"),
+    [
+        (
+            "UPDATE issuers_ledgertransaction SET reason = 'given' WHERE seq = 2",
+            "The entries of STATED up to 2",
+        ),
+        (
+            "UPDATE issuers_tokenprice SET price_cents = 900",
+            "The prices of STATED up to 1",
+        ),
+        (
+            "DELETE FROM issuers_tokenprice; "
+            "UPDATE issuers_tokenledgerhead SET last_price = 0, last_price_at = NULL,"
+            " price_cents = NULL",
+            "The prices of STATED up to 1",
+        ),
+        (
+            "UPDATE issuers_ledgeraccount SET user_id = CASE user_id"
+            " WHEN (SELECT min(user_id::text)::uuid FROM issuers_ledgeraccount)"
+            " THEN gen_random_uuid() ELSE user_id END",
+            "The entries of STATED up to 2",
+        ),
+    ],
+)
+def test_finds_what_the_owner_rewrote_and_digested_anew(
+    token: Token, statement: Path, tampering: str, found: str
+):
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(tampering)
+        cursor.execute(REWRITTEN)
+    said = verify(statement)
+    assert found in said
+    assert f"what {statement.name} states is still so: 5, BROKEN 1 times" in said
+
+
+def test_finds_what_the_owner_rewrote_of_other_histories(
+    world: World, key: str, tmp_path: Path
+):
+    user = world.owner
+    actor = Actor("ana@example.com", is_staff=True)
+    Account.objects.open(world.partner, user, actor, timezone.now())
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE accounts_accountstatuschange"
+            " SET created_at = created_at - interval '1 day'"
+        )
+    call_command("register_statement", directory=tmp_path, stdout=io.StringIO())
+    [statement] = tmp_path.glob("*.statement")
+    stated = json.loads(statement.read_text().splitlines()[0])["tables"]
+    assert stated[0]["table"] == "accounts_accountstatuschange"
+    assert stated[0]["rows"] > 0
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute("UPDATE accounts_accountstatuschange SET reason = 'another'")
+    assert "The rows of accounts_accountstatuschange until" in verify(statement)
+
+
+def forged(statement: Path) -> None:
+    line, signature = statement.read_bytes().splitlines()
+    statement.write_bytes(
+        line.replace(b'"entries":2', b'"entries":1') + b"\n" + signature
+    )
+
+
+def shortened(statement: Path) -> None:
+    statement.write_bytes(statement.read_bytes()[:50])
+
+
+def emptied(statement: Path) -> None:
+    statement.write_bytes(b"")
+
+
+@pytest.mark.parametrize("spoil", [forged, shortened, emptied])
+def test_a_statement_that_was_changed_is_refused(
+    statement: Path, spoil: Callable[[Path], None]
+):
+    spoil(statement)
+    assert "is not signed with the key" in verify(statement)
+
+
+def test_needs_the_key_that_signed_it(statement: Path, settings: Any):
+    public = json.loads(statement.read_text().splitlines()[0])["publicKey"]
+    settings.PARTNER_API_STATEMENT_KEY = ""
+    assert "Whose signature counts?" in verify(statement)
+    assert "All " in verify(statement, public_key=public)
+    assert "is not the base64" in verify(statement, public_key="short")
+    other = base64.b64encode(secrets.token_bytes(32)).decode()
+    assert "is not signed with the key" in verify(statement, public_key=other)
+
+
+def test_says_what_is_missing(settings: Any, tmp_path: Path, db: None):
+    settings.PARTNER_API_STATEMENT_KEY = ""
+    with pytest.raises(CommandError, match="PARTNER_API_STATEMENT_KEY is not set"):
+        call_command("register_statement", directory=tmp_path)
+    said = io.StringIO()
+    call_command("register_statement", new_key=True, stdout=said)
+    settings.PARTNER_API_STATEMENT_KEY = said.getvalue().strip().partition("=")[2]
+    settings.PARTNER_API_STATEMENTS = ""
+    with pytest.raises(CommandError, match="PARTNER_API_STATEMENTS is not set"):
+        call_command("register_statement")
+    (tmp_path / "file").touch()
+    with pytest.raises(CommandError, match="can not be written"):
+        call_command("register_statement", directory=tmp_path / "file")

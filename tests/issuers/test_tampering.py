@@ -1,0 +1,497 @@
+"""What somebody tries who has the application's role, and has no other."""
+
+import hashlib
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import Error, connection, transaction
+from django.utils import timezone
+
+from accounts.models import Account, Actor, User, UserHolder
+from issuers.legacy.models import LegacyShareholder
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.errors import ClockSetBack
+from issuers.register.ledger import Entry, Kind, Price
+from issuers.register.models import (
+    HolderBalance,
+    LedgerPosting,
+    LedgerTransaction,
+    TokenLedgerHead,
+)
+from issuers.register.verification import verify
+from tests.characters import Ask, World
+from tests.issuers.register import people
+from tests.owner import tamper
+
+
+class Register:
+    """A token with 1,000 units in the treasury, and two holders with 300 and 200."""
+
+    def __init__(self, world: World) -> None:
+        self.users = people(2)
+        accounts = ledger.holder_accounts(user.pk for user in self.users)
+        self.a, self.b = (accounts[user.pk] for user in self.users)
+        self.own = ledger.treasury(world.listed)
+        self.token = world.public_token.pk
+        ledger.record(
+            [
+                Entry(self.token, Kind.MINT, 1500, None, self.own),
+                Entry(self.token, Kind.ALLOCATE, 300, self.own, self.a),
+                Entry(self.token, Kind.ALLOCATE, 200, self.own, self.b),
+            ],
+            "me",
+        )
+        ledger.set_price(self.token, 12, "MANUAL", "me")
+
+    def entry(self, **changes: Any) -> tuple[str, list[Any]]:
+        """The insertion of a transfer of 10 units, as the ledger would make it."""
+        values = {
+            "token_id": self.token,
+            "seq": 4,
+            "kind": "TRANSFER",
+            "source_id": self.a,
+            "target_id": self.b,
+            "amount": 10,
+            "supply_after": 1500,
+            "held_after": 500,
+            "holders_after": 2,
+            "actor": "me",
+            "reason": "",
+        } | changes
+        values.setdefault("effective_at", self.hold())
+        columns = ", ".join(values)
+        marks = ", ".join(["%s"] * len(values))
+        into = f"INSERT INTO issuers_ledgertransaction ({columns})"
+        return f"{into} VALUES ({marks})", list(values.values())
+
+    def hold(self) -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT clock FROM register_hold(%s)", [[self.token]])
+            [(clock,)] = cursor.fetchall()
+        return clock
+
+    def state(self) -> list[Any]:
+        return [
+            list(model.objects.order_by("pk").values_list())
+            for model in (LedgerTransaction, LedgerPosting, HolderBalance)
+        ]
+
+
+@pytest.fixture
+def register(world: World) -> Register:
+    return Register(world)
+
+
+def refuses(statement: str, parameters: Any = None, *, saying: str = ".") -> None:
+    with pytest.raises(Error, match=saying), transaction.atomic():
+        execute(statement, parameters)
+
+
+def execute(statement: str, parameters: Any = None) -> None:
+    """Run it, and what would be checked at the end of its transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+    connection.check_constraints()
+
+
+REFUSED = [
+    "UPDATE issuers_ledgeraccount SET user_id = user_id, holder_id = holder_id",
+    "UPDATE issuers_holderbalance SET user_id = user_id",
+    "UPDATE issuers_holderbalance SET balance = balance + 1000000000",
+    "DELETE FROM issuers_holderbalance",
+    "UPDATE issuers_tokenledgerhead SET is_open = FALSE",
+    "UPDATE issuers_tokenledgerhead SET entry_digest = entry_digest",
+    "DELETE FROM issuers_tokenledgerhead",
+    "UPDATE issuers_ledgertransaction SET effective_at = now()",
+    "DELETE FROM issuers_ledgertransaction",
+    "TRUNCATE issuers_ledgertransaction CASCADE",
+    "UPDATE issuers_tokenprice SET price_cents = 1",
+    "DELETE FROM issuers_ledgerposting",
+    "INSERT INTO issuers_ledgerposting TABLE issuers_ledgerposting",
+    "UPDATE issuers_token SET created_at = created_at - interval '1 year'",
+    "DELETE FROM issuers_token",
+    "UPDATE accounts_userholdername SET name = 'x'",
+    "UPDATE accounts_account SET status = 'CLOSED'",
+    "UPDATE accounts_accountstatuschange SET reason = 'x'",
+    "DELETE FROM accounts_accountstatuschange",
+    "UPDATE django_admin_log SET change_message = 'x'",
+    "UPDATE marketdata_booklevel SET quantity = 1",
+    "UPDATE marketdata_orderbookhead SET last_sequence = 0",
+    "DELETE FROM marketdata_trade",
+    "DELETE FROM partnerapi_idempotencyrecord",
+    "UPDATE accounts_user SET is_superuser = TRUE",
+    "ALTER TABLE issuers_tokenprice DISABLE TRIGGER ALL",
+    "SET session_replication_role = replica",
+    "DROP TRIGGER register_refuse_change ON issuers_tokenprice",
+    "CREATE OR REPLACE FUNCTION register_refuse_change() RETURNS trigger"
+    " LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+    "CREATE TABLE public.mine (id integer)",
+    "DELETE FROM django_migrations",
+]
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_what_was_written_is_not_changed(register: Register, statement: str):
+    before = register.state()
+    refuses(statement)
+    assert register.state() == before
+
+
+def test_an_honest_entry_is_accepted_and_makes_what_follows(register: Register):
+    execute(*register.entry())
+    legs = LedgerPosting.objects.filter(seq=4).order_by("leg")
+    assert list(legs.values_list("account_id", "delta", "balance_after")) == [
+        (register.a, -10, 290),
+        (register.b, 10, 210),
+    ]
+    head = TokenLedgerHead.objects.get(token=register.token)
+    assert (head.last_seq, head.supply, head.held, head.holder_count) == (
+        4,
+        1500,
+        500,
+        2,
+    )
+    assert [found.rule for found in verify() if found.breaches] == []
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "a number that is not the next": {"seq": 5},
+    "ten months back": {"effective_at": timezone.now() - timedelta(days=300)},
+    "to come": {"effective_at": timezone.now() + timedelta(hours=1)},
+    "recorded in 1999": {"recorded_at": "1999-01-01Z"},
+    "more than is owned": {"amount": 301, "holders_after": 1},
+    "too few holders": {"holders_after": 1},
+    "more supply": {"supply_after": 1501},
+    "more held": {"held_after": 501},
+    "a transfer without a source": {"source_id": None, "supply_after": 1510},
+    "nothing moved": {"amount": 0},
+    "a kind that is none": {"kind": "GIFT"},
+    "a mint from somebody": {"kind": "MINT"},
+    "a burn to somebody": {"kind": "BURN"},
+    "an allocation by a holder": {"kind": "ALLOCATE"},
+    "a return to a holder": {"kind": "RETURN"},
+    "a delivery of nothing": {"kind": "LEGACY_DELIVERY"},
+    "a reversal of another entry": {"kind": "REVERSAL", "reverses": 2},
+    "a reversal of none": {"kind": "REVERSAL"},
+    "an account that is not there": {"target_id": 10**9},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_entry_that_does_not_follow_is_refused(register: Register, wrong: str):
+    before = register.state()
+    refuses(*register.entry(**WRONG[wrong]))
+    assert register.state() == before
+
+
+def test_an_entry_without_the_head_s_lock_is_refused(register: Register):
+    refuses(*register.entry(effective_at=timezone.now()), saying="under the lock")
+
+
+def test_no_more_is_made_than_is_authorized(register: Register):
+    Token.objects.filter(pk=register.token).update(authorized_units=1500)
+    made = {"kind": "MINT", "source_id": None, "amount": 1}
+    after = {"supply_after": 1501, "held_after": 501}
+    refuses(*register.entry(**made, **after), saying="next entry")
+    Token.objects.filter(pk=register.token).update(authorized_units=1501)
+    execute(*register.entry(**made, **after))
+
+
+def test_a_treasury_gives_tokens_of_its_issuer_only(register: Register, world: World):
+    other = ledger.treasury(world.quiet)
+    moved = {"kind": "RETURN", "target_id": other, "held_after": 490}
+    refuses(*register.entry(**moved), saying="accounts of its kind")
+    execute(*register.entry(**moved | {"target_id": register.own}))
+
+
+def test_a_line_is_delivered_by_an_entry_and_by_nothing_else(
+    register: Register, world: World
+):
+    line = LegacyShareholder.objects.create(
+        issuer=world.listed, user=register.users[0], token_id=register.token,
+        number_of_shares=7, price_cents=1,
+    )  # fmt: skip
+    refuses(
+        "UPDATE issuers_legacyshareholder SET status = 'DELIVERED', ledger_seq = 1,"
+        " delivered_at = now(), delivered_by = 'me' WHERE id = %s",
+        [line.pk],
+        saying="not delivered by the ledger",
+    )
+    delivery = {
+        "kind": "LEGACY_DELIVERY", "source_id": None, "target_id": register.a,
+        "amount": 7, "supply_after": 1507, "held_after": 507,
+        "legacy_shareholder_id": line.pk,
+    }  # fmt: skip
+    for wrong in (
+        {"target_id": register.b},
+        {"amount": 8, "supply_after": 1508, "held_after": 508},
+    ):
+        refuses(*register.entry(**delivery | wrong), saying="that are PENDING")
+    execute(*register.entry(**delivery))
+    line.refresh_from_db()
+    assert (line.status, line.ledger_seq) == ("DELIVERED", 4)
+
+
+def test_a_profile_of_another_user_gets_no_account(register: Register, world: World):
+    free = User.objects.create(type="INDIVIDUAL", first_name="Cy", last_name="Berg")
+    profile = UserHolder.objects.create(user=world.owner, name="Lumen")
+    refuses(
+        "INSERT INTO issuers_ledgeraccount (kind, holder_id, user_id)"
+        " VALUES ('HOLDER', %s, %s)",
+        [profile.pk, free.pk],
+        saying="is not that of user",
+    )
+
+
+def test_a_history_is_committed_with_its_ledger_open(world: World):
+    """Else more could be written before what was answered."""
+    [user] = people(1)
+    [account] = ledger.holder_accounts([user.pk]).values()
+    mint = (
+        "INSERT INTO issuers_ledgertransaction (token_id, seq, kind, target_id, amount,"
+        " effective_at, supply_after, held_after, holders_after, actor, reason)"
+        " VALUES (%s, 1, 'MINT', %s, 1, %s, 1, 1, 1, 'me', '')"
+    )
+    token = world.private_token
+    refuses(mint, [token.pk, account, token.created_at], saying="is not open")
+
+
+def test_an_account_moves_by_its_history_alone(world: World, db: None):
+    user = User.objects.create(type="INDIVIDUAL", first_name="Cy", last_name="Berg")
+    account = Account.objects.open(
+        world.partner, user, Actor("ana@example.com", is_staff=True), timezone.now()
+    )
+    change = (
+        "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
+        " previous_status, actor, is_staff, approved_by, created_at)"
+        " VALUES (gen_random_uuid(), %s, %s, %s, %s, 'me', TRUE, '', %s)"
+    )
+    now = timezone.now()
+    for number, status, previous, at in (
+        (3, "ACTIVE", "PENDING", now),
+        (2, "SUSPENDED", "ACTIVE", now),
+        (2, "ACTIVE", "PENDING", now - timedelta(days=300)),
+        (2, "ACTIVE", "PENDING", now + timedelta(days=1)),
+    ):
+        values = [account.pk, number, status, previous, at]
+        refuses(change, values, saying="next change must have the next number")
+    execute(change, [account.pk, 2, "ACTIVE", "PENDING", now])
+    account.refresh_from_db()
+    assert (account.status, account.changes, account.updated_at) == ("ACTIVE", 2, now)
+    refuses(
+        "INSERT INTO accounts_account (id, partner_id, user_id, status, changes)"
+        " VALUES (gen_random_uuid(), %s, %s, 'ACTIVE', 0)",
+        [world.partner.pk, world.owner.pk],
+        saying="begins as PENDING",
+    )
+
+
+# The traps, each in the application's own session.
+
+
+def test_a_guard_is_attached_to_no_other_table(register: Register):
+    execute("CREATE TEMP TABLE mine (LIKE issuers_ledgertransaction)")
+    for function in ("register_follow_transactions", "register_open_ledger"):
+        refuses(
+            "CREATE TRIGGER mine AFTER INSERT ON mine REFERENCING NEW TABLE AS entered"
+            f" FOR EACH STATEMENT EXECUTE FUNCTION {function}()",
+            saying="permission denied for function",
+        )
+
+
+def test_a_guard_that_its_owner_attaches_elsewhere_does_nothing(register: Register):
+    tamper("CREATE TABLE tests_entries (LIKE issuers_ledgertransaction)")
+    tamper(
+        "CREATE TRIGGER mine AFTER INSERT ON tests_entries"
+        " REFERENCING NEW TABLE AS entered FOR EACH STATEMENT"
+        " EXECUTE FUNCTION register_follow_transactions()"
+    )
+    with pytest.raises(Error, match="and no other table"), transaction.atomic():
+        tamper(
+            "INSERT INTO tests_entries SELECT * FROM issuers_ledgertransaction",
+            guarded=True,
+        )
+
+
+def test_a_temporary_table_takes_no_table_s_place(register: Register):
+    for table in ("issuers_tokenledgerhead", "issuers_ledgerposting"):
+        execute(f"CREATE TEMP TABLE {table} (LIKE public.{table})")
+    statement, values = register.entry(amount=301, holders_after=1)
+    public = statement.replace("INTO issuers", "INTO public.issuers")
+    execute("INSERT INTO issuers_tokenledgerhead TABLE public.issuers_tokenledgerhead")
+    refuses(public, values, saying="is_not_negative")
+    statement, values = register.entry()
+    execute(statement, values)
+    for table in ("issuers_tokenledgerhead", "issuers_ledgerposting"):
+        execute(f"DROP TABLE pg_temp.{table}")
+    assert LedgerPosting.objects.filter(seq=4).count() == 2
+
+
+def test_a_trigger_of_one_s_own_gives_no_right(register: Register):
+    """pg_trigger_depth() is above 0 there."""
+    execute("CREATE TEMP TABLE mine (id integer)")
+    execute(
+        "CREATE FUNCTION pg_temp.deep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " UPDATE public.issuers_holderbalance SET balance = 10 ^ 9; RETURN NULL;"
+        " END $$"
+    )
+    execute(
+        "CREATE TRIGGER deep AFTER INSERT ON mine FOR EACH ROW"
+        " EXECUTE FUNCTION pg_temp.deep()"
+    )
+    refuses("INSERT INTO mine VALUES (1)", saying="permission denied for table")
+
+
+def test_heads_are_locked_by_functions_alone(register: Register):
+    head = "SELECT FROM issuers_tokenledgerhead FOR "
+    for strength in ("UPDATE", "NO KEY UPDATE", "SHARE", "KEY SHARE"):
+        refuses(head + strength, saying="permission denied for table")
+    assert register.hold() is not None
+
+
+# The chains.
+
+
+def chained(lines: list[str]) -> str:
+    digest = bytes(32)
+    for line in lines:
+        # Canonical: whoever writes the same members comes to the same line.
+        members = json.loads(line)
+        assert line == json.dumps(
+            members, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
+        digest = hashlib.sha256(digest + line.encode()).digest()
+    return digest.hex()
+
+
+def lines_of(view: str, token_id: Any) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT line FROM {view} WHERE token_id = %s ORDER BY number", [token_id]
+        )
+        return [line for (line,) in cursor.fetchall()]
+
+
+def test_chains_are_what_anybody_computes_from_the_lines(register: Register):
+    odd = 'Erbe "Ø"\\\t\x1f\x7f 👤\nfin'
+    entry = Entry(register.token, Kind.BURN, 5, register.a, None, odd)
+    ledger.record([entry], odd)
+    ledger.set_price(register.token, 2**40, "NAV", odd)
+    head = TokenLedgerHead.objects.get(token=register.token)
+    entries = lines_of("register_entry_lines", register.token)
+    assert chained(entries) == head.entry_digest.hex()
+    prices = lines_of("register_price_lines", register.token)
+    assert chained(prices) == head.price_digest.hex()
+    last = json.loads(entries[-1])
+    assert last == {
+        "actor": odd,
+        "amount": "5",
+        "chainReference": None,
+        "effectiveAt": last["effectiveAt"],
+        "from": str(register.users[0].pk),
+        "heldAfter": "495",
+        "holdersAfter": 2,
+        "kind": "BURN",
+        "legacyShareholder": None,
+        "reason": odd,
+        "recordedAt": last["recordedAt"],
+        "reverses": None,
+        "seq": 4,
+        "supplyAfter": "1495",
+        "to": None,
+        "token": str(register.token),
+    }
+    assert [json.loads(line)["from"] for line in entries[:2]] == [None, "treasury"]
+
+
+# Clocks.
+
+
+def set_back(token_id: Any, by: timedelta) -> None:
+    """As if the database's clock had been set back since the last entry."""
+    tamper(
+        "UPDATE issuers_tokenledgerhead SET last_effective_at = clock_timestamp()"
+        f" + interval '{by.total_seconds()} s' WHERE token_id = '{token_id}'"
+    )
+
+
+def test_a_clock_that_was_set_back_a_little_is_waited_for(register: Register):
+    set_back(register.token, timedelta(milliseconds=300))
+    head = TokenLedgerHead.objects.get(token=register.token)
+    entry = Entry(register.token, Kind.TRANSFER, 10, register.a, register.b)
+    [recorded] = ledger.record([entry], "me")
+    assert recorded.effective_at >= head.last_effective_at
+
+
+def test_a_clock_that_was_set_back_far_is_told_in_one_sentence(
+    register: Register, caplog: pytest.LogCaptureFixture
+):
+    set_back(register.token, timedelta(hours=1))
+    before = register.state()
+    entry = Entry(register.token, Kind.TRANSFER, 10, register.a, register.b)
+    with pytest.raises(ClockSetBack) as refused:
+        ledger.record([entry], "me")
+    head = TokenLedgerHead.objects.get(token=register.token)
+    assert f"was written to at {head.last_effective_at}: have" in str(refused.value)
+    assert str(refused.value).startswith("The database's clock says 2")
+    [result] = ledger.record_each([entry], "me")
+    assert isinstance(result, ClockSetBack)
+    # A trade stands; its price is left out, and staff are told.
+    [result] = ledger.set_prices([Price(register.token, 13, "TRADE")], "feed")
+    assert isinstance(result, ClockSetBack)
+    [told] = [r for r in caplog.records if r.name == "issuers.register.ledger"]
+    assert "The trade itself stands" in told.getMessage()
+    assert register.state() == before
+
+
+# Names.
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_table_of_the_past_names_its_holders_as_they_were(
+    register: Register, partner: Ask
+):
+    [first, _] = register.users
+    holder = UserHolder.objects.get(user=first)
+    before = timezone.now()
+    UserHolder.objects.filter(pk=holder.pk).update(name="Second")
+    between = timezone.now()
+    with transaction.atomic():
+        UserHolder.objects.filter(pk=holder.pk).update(name="Third")
+        UserHolder.objects.filter(pk=holder.pk).update(name="Fourth")
+    query = """query ($date: Time) { issuer(slug: "lumen")
+        { capitalizationTable(date: $date)
+          { holders { userID holderName userHolder { name } } } } }"""
+
+    def named(date: Any) -> tuple[str, str]:
+        answer = partner(query, {"date": date and date.isoformat()})
+        rows = answer.data["issuer"]["capitalizationTable"]["holders"]
+        [row] = [row for row in rows if row["userID"] == f"User|{first.pk}"]
+        return row["holderName"], row["userHolder"]["name"]
+
+    assert named(before) == (holder.name, "Fourth")
+    assert named(between) == ("Second", "Fourth")
+    assert named(None) == ("Fourth", "Fourth")
+
+
+def test_a_partner_keeps_the_head_of_a_ledger(
+    register: Register, partner: Ask, observer: Ask, world: World
+):
+    query = """{ node(id: "Token|%s") { ... on Token { ledgerHead
+        { sequence digest priceNumber priceDigest at } } } }"""
+    head = TokenLedgerHead.objects.get(token=register.token)
+    found = partner(query % register.token).data["node"]["ledgerHead"]
+    assert datetime.fromisoformat(found.pop("at")) == head.last_price_at
+    assert found == {
+        "sequence": 3,
+        "digest": head.entry_digest.hex(),
+        "priceNumber": 1,
+        "priceDigest": head.price_digest.hex(),
+    }
+    empty = partner(query % world.private_token.pk).data["node"]["ledgerHead"]
+    assert (empty["sequence"], empty["digest"]) == (0, "00" * 32)
+    assert datetime.fromisoformat(empty["at"]) == world.private_token.created_at
+    assert observer(query % register.token).code == "FORBIDDEN"

@@ -1,0 +1,63 @@
+"""Scheduled jobs leave a row of what came of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError
+from django.db import connection
+from django.utils import timezone
+
+from partnerapi.models import JobRun
+from partnerapi.operations import tasks
+from tests.issuers.register import empty_token, new_issuer
+from tests.owner import as_owner
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def last() -> tuple[str, str, str]:
+    run = JobRun.objects.latest("started_at")
+    assert run.seconds >= 0
+    return run.job, run.result, run.detail
+
+
+def test_the_nightly_checks_say_what_they_found():
+    tasks.verify_register()
+    job, result, detail = last()
+    assert (job, result) == ("verify_register", "DONE")
+    assert detail.startswith("All ")
+    tasks.verify_books()
+    job, result, detail = last()
+    assert (job, result) == ("verify_books", "DONE")
+    assert detail.startswith("All ")
+
+
+def test_a_breach_is_recorded_and_fails_the_task():
+    token = empty_token(new_issuer(), "BROKEN", timezone.now())
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE issuers_tokenledgerhead SET last_seq = 1 WHERE token_id = %s",
+            [token.pk],
+        )
+    with pytest.raises(CommandError):
+        tasks.verify_register()
+    job, result, detail = last()
+    assert (job, result) == ("verify_register", "FAILED")
+    assert "rules are broken" in detail
+
+
+def test_the_statement_says_that_nothing_names_a_place_for_it(settings: Any):
+    settings.PARTNER_API_STATEMENTS = settings.PARTNER_API_STATEMENT_KEY = ""
+    tasks.register_statement()
+    job, result, detail = last()
+    assert (job, result) == ("register_statement", "DONE")
+    assert "are not both set" in detail
+
+
+def test_the_statement_is_written(settings: Any, tmp_path: Path):
+    settings.PARTNER_API_STATEMENTS = str(tmp_path)
+    settings.PARTNER_API_STATEMENT_KEY = "A" * 43 + "="
+    tasks.register_statement()
+    [written] = tmp_path.glob("*.statement")
+    assert str(written) in last()[2]

@@ -1,0 +1,103 @@
+"""What only the owner of the tables can do, for tests.
+
+Tests run as the application's role. The owner makes and empties their databases, and
+tampers where a test asks whether that is found.
+"""
+
+import contextlib
+import io
+from collections.abc import Iterator
+
+from django.core.management import call_command
+from django.db import connection, connections
+
+from accounts.models import User
+from partnerapi.core.owner import NAMED, OWNER
+
+
+def become_owner() -> None:
+    """Let the usual connection be the owner's."""
+    take(OWNER)
+
+
+def become_application(application: dict[str, str]) -> None:
+    """Give the application its rights, and let the usual connection be its again."""
+    with connection.cursor() as cursor:
+        cursor.execute(ALLOW_TAMPERING)
+    if OWNER in connections.settings:
+        role = application["USER"]
+        call_command("grant_application_role", role, "--apply", stdout=io.StringIO())
+    connection.close()
+    connection.settings_dict |= application
+
+
+def take(alias: str) -> None:
+    if alias in connections.settings:
+        connection.close()
+        connection.settings_dict |= credentials(alias)
+
+
+def credentials(alias: str) -> dict[str, str]:
+    return {name: connections.settings[alias][name] for name in NAMED}
+
+
+@contextlib.contextmanager
+def as_owner() -> Iterator[None]:
+    """Let this thread's connection be one of the owner, which no trigger holds.
+
+    What is not committed yet it does not see.
+    """
+    usual = connections["default"]
+    own = connections["default"] = usual.copy()
+    if OWNER in connections.settings:
+        own.settings_dict |= credentials(OWNER)
+    try:
+        with own.cursor() as cursor:
+            cursor.execute("SET session_replication_role = replica")
+        yield
+    finally:
+        own.close()
+        connections["default"] = usual
+
+
+def tamper(*statements: str, guarded: bool = False) -> int:
+    """Run statements as the owner, past the triggers, in the test's transaction.
+
+    `guarded`: not past the triggers. Returns how many rows the last one has changed.
+    """
+    with connection.cursor() as cursor:
+        # Checks that wait for the end of the transaction would hold the tables.
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+        for statement in statements:
+            cursor.execute("SELECT tests.tamper(%s, %s)", [statement, guarded])
+        [(rows,)] = cursor.fetchall()
+    return rows
+
+
+def superuser(email: str, password: str | None = None, **fields: object) -> User:
+    """Staff that may do everything, as the owner's command makes them."""
+    user = User.objects.create_user(email, password, **{"is_staff": True} | fields)
+    tamper(f"UPDATE accounts_user SET is_superuser = TRUE WHERE id = '{user.pk}'")
+    user.refresh_from_db()
+    return user
+
+
+# In the databases of tests only.
+ALLOW_TAMPERING = """
+    CREATE SCHEMA IF NOT EXISTS tests;
+    CREATE OR REPLACE FUNCTION tests.tamper(statement text, guarded boolean)
+    RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+    SET session_replication_role = replica SET search_path = public AS $$
+    DECLARE
+        rows bigint;
+    BEGIN
+        IF guarded THEN
+            SET LOCAL session_replication_role = origin;
+        END IF;
+        EXECUTE statement;
+        GET DIAGNOSTICS rows = ROW_COUNT;
+        RETURN rows;
+    END $$;
+    GRANT USAGE ON SCHEMA tests TO PUBLIC;
+"""
