@@ -88,17 +88,9 @@ def take_statement(at: datetime) -> dict[str, Any]:
     with one_state(), connection.cursor() as cursor:
         cursor.execute(HEADS)
         tokens = [
-            {
-                "token": str(token),
-                "symbol": symbol,
-                "issuer": str(issuer),
-                "createdAt": created_at.isoformat(),
-                "entries": entries,
-                "entryDigest": bytes(entry_digest).hex(),
-                "prices": prices,
-                "priceDigest": bytes(price_digest).hex(),
-            }
-            for token, symbol, issuer, created_at, entries, entry_digest, prices, price_digest in cursor
+            dict(zip(TOKEN_MEMBERS, row, strict=True))
+            | {"createdAt": row[3].isoformat()}
+            for row in cursor.fetchall()
         ]
         tables = []
         for table in TABLES:
@@ -261,9 +253,13 @@ def public_text(key: Ed25519PublicKey) -> str:
     return base64.b64encode(key.public_bytes_raw()).decode()
 
 
+TOKEN_MEMBERS = (
+    "token", "symbol", "issuer", "createdAt", "entries", "entryDigest", "prices",
+    "priceDigest",
+)  # fmt: skip
 HEADS = """
-    SELECT h.token_id, t.symbol, t.issuer_id, t.created_at, h.last_seq,
-        h.entry_digest, h.last_price, h.price_digest
+    SELECT h.token_id::text, t.symbol, t.issuer_id::text, t.created_at, h.last_seq,
+        encode(h.entry_digest, 'hex'), h.last_price, encode(h.price_digest, 'hex')
     FROM issuers_tokenledgerhead h JOIN issuers_token t ON t.id = h.token_id
     ORDER BY h.token_id
 """
