@@ -43,6 +43,12 @@ def application() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
+def environment_of_owner() -> dict[str, str]:
+    """What a program needs that makes an installation of its own."""
+    return {n: os.environ[n] for n in ("DATABASE_OWNER_URL",) if n in os.environ}
+
+
+@pytest.fixture(scope="session")
 def django_db_modify_db_settings(
     django_db_modify_db_settings: None, application: dict[str, str]
 ) -> None:
@@ -51,7 +57,10 @@ def django_db_modify_db_settings(
 
 @pytest.fixture(scope="session")
 def django_db_setup(
-    django_db_setup: None, django_db_blocker: Any, application: dict[str, str]
+    django_db_setup: None,
+    django_db_blocker: Any,
+    application: dict[str, str],
+    environment_of_owner: dict[str, str],
 ) -> Iterator[None]:
     with django_db_blocker.unblock():
         become_application(application)

@@ -35,13 +35,20 @@ def throw_away_installation(durable: bool = False) -> Iterator[None]:
     with throw_away_servers(durable) as urls:
         os.environ |= urls
         django.setup()
-        from django.core.management import call_command
         from django.db import connection
 
-        call_command("migrate", verbosity=0)
-        role = connection.settings_dict["USER"]
-        call_command("grant_application_role", role, "--apply", stdout=io.StringIO())
+        migrate()
         try:
             yield
         finally:
             connection.close()
+
+
+def migrate() -> None:
+    """Make the tables as their owner, and give the application its rights."""
+    from django.core.management import call_command
+    from django.db import connection
+
+    call_command("migrate", verbosity=0)
+    role = connection.settings_dict["USER"]
+    call_command("grant_application_role", role, "--apply", stdout=io.StringIO())

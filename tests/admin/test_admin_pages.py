@@ -16,6 +16,7 @@ from accounts.models import ApiKey, Partner, User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer
 from partnerapi.models import IdempotencyRecord
+from partnerapi.operations.jobs import run_job
 from tests.owner import superuser
 
 PASSWORD = "correct horse battery"
@@ -26,7 +27,7 @@ MODELS = [
 ]
 READ_ONLY = (
     "Account", "AccountStatusChange", "Country", "IdempotencyRecord",
-    "IndustryClassificationBenchmark",
+    "IndustryClassificationBenchmark", "JobRun",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
 ANSWER = b'{"data": {"told": "to the partner"}}'
@@ -48,6 +49,7 @@ SEARCHES = {
     "Account": ("holder-0000020@LUMARELLE", 1),
     "AccountStatusChange": ("holder-0000020@lumarelle", 6),
     "IdempotencyRecord": ("00000007-", 1),
+    "JobRun": ("statement", 1),
 }
 
 
@@ -57,8 +59,14 @@ def sandbox(django_db_setup, django_db_blocker):
         call_command("seed_sandbox", "--json", stdout=io.StringIO())
         demo = Partner.objects.get(login="demo")
         IdempotencyRecord.objects.bulk_create(answered(demo, n) for n in range(50))
+        for number in range(50):
+            run_job("register_statement" if number == 7 else "verify_books", said)
         yield
         transaction.set_rollback(True)
+
+
+def said():
+    return "All rules hold."
 
 
 def answered(partner, number):

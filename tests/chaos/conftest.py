@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,13 +12,14 @@ from tests.waiting import PROGRAM_SECONDS
 
 
 @pytest.fixture
-def run() -> Callable[..., dict[str, Any]]:
+def run(environment_of_owner: dict[str, str]) -> Callable[..., dict[str, Any]]:
     """Runs one of these commands; what it reports as JSON."""
 
     def run_command(name: str, *arguments: str) -> dict[str, Any]:
         ended = subprocess.run(
             [sys.executable, "-m", f"tests.chaos.{name}", "--json", *arguments],
             cwd=settings.BASE_DIR,
+            env=os.environ | environment_of_owner,
             capture_output=True,
             text=True,
             check=False,

@@ -31,7 +31,7 @@ from partnerapi.sandbox.run.servers import (
     supply,
     wheel_postgres,
 )
-from tests.installation import BUDGETS, UNLIMITED
+from tests.installation import BUDGETS, UNLIMITED, migrate
 from tests.servers import PREFIX, SETTINGS, remove_leftovers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,9 +151,7 @@ def breakable_installation() -> Iterator[tuple[Processes, Database]]:
             os.environ |= supply(directory, processes, {}, durable=True)
             check_durable()
             django.setup()
-            from django.core.management import call_command
-
-            call_command("migrate", verbosity=0)
+            migrate()
             close_connection()
             yield processes, Database(directory, processes)
             close_connection()
