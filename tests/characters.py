@@ -17,6 +17,7 @@ from accounts.access import Scope
 from accounts.models import ApiKey, Country, Partner, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Issuer, IssuerFinancialData, IssuerGrant, Token
+from tests.issuers.register import past
 
 START = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
@@ -119,21 +120,22 @@ def new_world() -> World:
     quiet = Issuer.objects.create(
         trading_name="Arbor", slug="arbor", trading_location="Porto", owner=person
     )
-    public_token, private_token = (
-        Token.objects.create(
-            issuer=listed,
-            name=name,
-            symbol=symbol,
-            visibility=visibility,
-            created_at=START + timedelta(days=day),
+    with past(listed):
+        public_token, private_token = (
+            Token.objects.create(
+                issuer=listed,
+                name=name,
+                symbol=symbol,
+                visibility=visibility,
+                created_at=START + timedelta(days=day),
+            )
+            for day, (name, symbol, visibility) in enumerate(
+                [
+                    ("Ordinary", "LUM", Token.Visibility.PUBLIC),
+                    ("Founders", "LUMF", Token.Visibility.PRIVATE),
+                ]
+            )
         )
-        for day, (name, symbol, visibility) in enumerate(
-            [
-                ("Ordinary", "LUM", Token.Visibility.PUBLIC),
-                ("Founders", "LUMF", Token.Visibility.PRIVATE),
-            ]
-        )
-    )
     article = Article.objects.create(
         issuer=listed, title="Hello", slug="hello", body="…", published_at=START
     )

@@ -102,18 +102,22 @@ def load(holders: int, transactions: int, console: Console) -> dict[str, Any]:
 
 
 def token(name: str) -> Any:
+    from django.db import transaction
+
     from accounts.models import User
     from issuers.models import Issuer, Token
 
     owner, _ = User.objects.get_or_create(
         type=User.Type.INDIVIDUAL, first_name="Ines", last_name="Roca"
     )
-    issuer = Issuer.objects.create(
-        trading_name=name, slug=name, trading_location="Lyon", owner=owner
-    )
-    return Token.objects.create(
-        issuer=issuer,
-        name=name,
-        symbol=name.upper(),
-        created_at="2020-01-01T00:00:00Z",
-    )
+    # Only who makes an issuer may say that its tokens began before now.
+    with transaction.atomic():
+        issuer = Issuer.objects.create(
+            trading_name=name, slug=name, trading_location="Lyon", owner=owner
+        )
+        return Token.objects.create(
+            issuer=issuer,
+            name=name,
+            symbol=name.upper(),
+            created_at="2020-01-01T00:00:00Z",
+        )

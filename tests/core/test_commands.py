@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
 from accounts.models import User
-from tests.owner import superuser
+from tests.owner import superuser, tamper
 
 
 def test_a_database_that_is_not_there_is_a_sentence():
@@ -60,7 +60,8 @@ def test_a_database_that_goes_away_is_a_sentence(tmp_path):
     backends: list[int] = []
     begun = threading.Event()
     with connection.cursor() as cursor:
-        cursor.execute("BEGIN; LOCK accounts_holderimport IN ACCESS EXCLUSIVE MODE")
+        cursor.execute("BEGIN")
+        tamper("LOCK accounts_holderimport IN ACCESS EXCLUSIVE MODE")
         thread = threading.Thread(target=import_holders)
         thread.start()
         begun.wait()

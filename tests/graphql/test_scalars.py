@@ -7,11 +7,12 @@ from graphql import GraphQLError, GraphQLInt, parse_value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from issuers.models import IssuerFinancialData, Token
+from issuers.models import IssuerFinancialData
 from partnerapi.core.numbers import MAX_EXACT_INTEGER, MAX_UINT64
 from partnerapi.core.times import from_rfc3339, to_rfc3339
 from partnerapi.graphql.scalars import Time, Uint64, serialize_int, uint64
 from tests.characters import Ask, World
+from tests.owner import tamper
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,8 @@ def test_any_offset_is_read_and_further_digits_are_cut(instant, digits):
 )
 def test_stored_times_are_answered_in_utc(stored, wire, world: World, stranger: Ask):
     instant = datetime.fromisoformat(stored).replace(tzinfo=UTC)
-    Token.objects.filter(pk=world.public_token.pk).update(created_at=instant)
+    token = world.public_token.pk
+    tamper(f"UPDATE issuers_token SET created_at = '{stored}+00' WHERE id = '{token}'")
     answer = stranger('{ issuer(slug: "lumen") { tokens { nodes { createdAt } } } }')
     [token] = answer.data["issuer"]["tokens"]["nodes"]
     assert token == {"createdAt": wire}

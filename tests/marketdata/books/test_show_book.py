@@ -26,20 +26,21 @@ from marketdata.books.orderbook import ASK, BID, Change, Ladder, Level
 from marketdata.management.book_screen import BookScreen, depth_that_fits
 from partnerapi.core.times import to_rfc3339
 from tests.characters import START, Ask, World
-from tests.issuers.register import new_issuer
+from tests.issuers.register import new_issuer, past
 from tests.waiting import PATIENCE_SECONDS, until
 
 ACTOR = "market@example.com"
 
 
 def traded(issuer, symbol: str = "TRD") -> Token:
-    return Token.objects.create(
-        issuer=issuer,
-        name="Ordinary shares",
-        symbol=symbol,
-        market_type=Token.MarketType.SECONDARY_MARKET,
-        created_at=START,
-    )
+    with past(issuer):
+        return Token.objects.create(
+            issuer=issuer,
+            name="Ordinary shares",
+            symbol=symbol,
+            market_type=Token.MarketType.SECONDARY_MARKET,
+            created_at=START,
+        )
 
 
 OPENING = Message(
