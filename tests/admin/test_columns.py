@@ -26,6 +26,7 @@ MODELS_LEFT_OUT = {
     "issuers.TokenPrice": REGISTER,
     "issuers.HolderBalance": REGISTER,
     "accounts.HolderImport": IMPORTS,
+    "accounts.UserHolderName": "a trigger writes it when a holder gets another name",
     "issuers.LegacyImport": IMPORTS,
     "issuers.LegacyShareholderChange": IMPORTS,
     "issuers.DeliveryJob": DELIVERIES,

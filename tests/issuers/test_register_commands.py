@@ -271,6 +271,40 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
             "ALTER TABLE accounts_userholder DISABLE TRIGGER register_keep_holder",
             "guards are those",
         ),
+        (
+            "CREATE TABLE dummy (id integer);"
+            "CREATE TRIGGER register_refuse_change BEFORE UPDATE ON dummy"
+            " EXECUTE FUNCTION register_refuse_change();"
+            "DROP TRIGGER register_refuse_change ON issuers_ledgertransaction",
+            "guards are those",
+        ),
+        (
+            "CREATE OR REPLACE FUNCTION register_refuse_change() RETURNS trigger"
+            " LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
+            "guards are those",
+        ),
+        (
+            "ALTER TABLE issuers_tokenledgerhead"
+            " DROP CONSTRAINT ledger_value_of_supply_within_bounds",
+            "guards are those",
+        ),
+        ("DROP INDEX ledger_entry_is_reversed_once", "guards are those"),
+        ("UPDATE issuers_tokenledgerhead SET is_open = FALSE", "is open"),
+        (
+            "CREATE OR REPLACE VIEW register_price_lines AS"
+            " SELECT token_id, number, 'x' AS line FROM issuers_tokenprice",
+            "guards are those",
+        ),
+        ("GRANT UPDATE ON issuers_ledgertransaction TO PUBLIC", "guards are those"),
+        ("GRANT UPDATE (reason) ON issuers_ledgertransaction TO PUBLIC", "guards are"),
+        (
+            "ALTER TABLE issuers_ledgertransaction ALTER recorded_at SET DEFAULT now()",
+            "guards are those",
+        ),
+        (
+            "CREATE RULE kept AS ON INSERT TO issuers_tokenprice DO INSTEAD NOTHING",
+            "guards are those",
+        ),
     ],
 )
 def test_tampering_by_the_owner_of_the_tables_is_found(

@@ -71,7 +71,7 @@ def test_what_was_stated_holds_while_the_register_goes_on(
     [account] = holder.values()
     ledger.record([Entry(token.pk, "MINT", 5, target=account)], "ana@example.com")
     said = verify(statement)
-    assert f"what {statement.name} states is still so: 5, ok" in said
+    assert f"what {statement.name} states is still so: 7, ok" in said
     assert said.splitlines()[-1].startswith("All ")
 
 
@@ -82,6 +82,8 @@ def test_it_names_the_heads_of_each_token(token: Token, statement: Path):
         {
             "token": str(token.pk),
             "symbol": "STATED",
+            "issuer": str(token.issuer_id),
+            "createdAt": token.created_at.isoformat(),
             "entries": 2,
             "entryDigest": bytes(token.ledger_head.entry_digest).hex(),
             "prices": 1,
@@ -131,6 +133,21 @@ REWRITTEN = """
             " THEN gen_random_uuid() ELSE user_id END",
             "The entries of STATED up to 2",
         ),
+        (
+            "UPDATE issuers_token SET created_at = created_at - interval '1 day'",
+            "Token STATED has another issuer or another creation.",
+        ),
+        (
+            "INSERT INTO issuers_token (id, issuer_id, name, symbol, created_at,"
+            " market_type, visibility, network)"
+            " SELECT gen_random_uuid(), issuer_id, 'Late', 'LATE', '2020-01-01Z',"
+            " market_type, visibility, network FROM issuers_token",
+            "Token LATE was not there, and now begins at 2020-01-01",
+        ),
+        (
+            "UPDATE accounts_userholder SET name = 'Somebody else'",
+            "The names of holders as of",
+        ),
     ],
 )
 def test_finds_what_the_owner_rewrote_and_digested_anew(
@@ -141,7 +158,7 @@ def test_finds_what_the_owner_rewrote_and_digested_anew(
         cursor.execute(REWRITTEN)
     said = verify(statement)
     assert found in said
-    assert f"what {statement.name} states is still so: 5, BROKEN 1 times" in said
+    assert f"what {statement.name} states is still so: 7, BROKEN 1 times" in said
 
 
 def test_finds_what_the_owner_rewrote_of_other_histories(

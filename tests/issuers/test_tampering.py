@@ -20,9 +20,10 @@ from issuers.register.models import (
     LedgerPosting,
     LedgerTransaction,
     TokenLedgerHead,
+    TokenPrice,
 )
 from issuers.register.verification import verify
-from tests.characters import Ask, World
+from tests.characters import START, Ask, World
 from tests.issuers.register import people
 from tests.owner import tamper
 
@@ -108,6 +109,7 @@ REFUSED = [
     "UPDATE issuers_ledgertransaction SET effective_at = now()",
     "DELETE FROM issuers_ledgertransaction",
     "TRUNCATE issuers_ledgertransaction CASCADE",
+    "UPDATE issuers_issuer SET recorded_in = pg_current_xact_id()::text::bigint",
     "UPDATE issuers_tokenprice SET price_cents = 1",
     "DELETE FROM issuers_ledgerposting",
     "INSERT INTO issuers_ledgerposting TABLE issuers_ledgerposting",
@@ -290,6 +292,28 @@ def test_an_account_moves_by_its_history_alone(world: World, db: None):
 
 
 # The traps, each in the application's own session.
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_token_begins_in_the_past_of_an_issuer(world: World):
+    with pytest.raises(Error, match="Tables of the past have no token LATE"):
+        Token.objects.create(
+            issuer=world.listed, name="Late", symbol="LATE", created_at=START
+        )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_past_is_written_for_a_token_that_was_there(world: World):
+    """A table at that time was perhaps answered, and had no units of it."""
+    own = ledger.treasury(world.listed)
+    at = START + timedelta(days=30)
+    for event in (
+        Entry(world.public_token.pk, Kind.MINT, 5, None, own, at=at),
+        Price(world.public_token.pk, 5, "ISSUE", at),
+    ):
+        with pytest.raises(Error, match="the time that its writer took"):
+            ledger.write_history([world.public_token.pk], [event], "me")
+    assert LedgerTransaction.objects.count() == TokenPrice.objects.count() == 0
 
 
 def test_a_guard_is_attached_to_no_other_table(register: Register):
