@@ -31,7 +31,11 @@ def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
     What makes the rows must not use the connection, which is taken meanwhile.
     """
     statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
-    with connection.cursor() as cursor, cursor.copy(statement) as target:
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cursor.copy(statement) as target,
+    ):
         for row in rows:
             target.write_row(row)
 

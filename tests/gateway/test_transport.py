@@ -8,11 +8,11 @@ from uuid import UUID
 import orjson
 import pytest
 from django.core.cache import caches
-from django.db import connection
 from django.test import Client
 
 from tests.characters import Answer, Ask, World
 from tests.gateway.conftest import WebServer
+from tests.owner import tamper
 from tests.waiting import PATIENCE_SECONDS
 
 JSON = "application/json; charset=utf-8"
@@ -393,8 +393,7 @@ def test_ends_a_check_after_twenty_errors(
 
 
 def lose_table(name: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"ALTER TABLE {name} RENAME TO lost")
+    tamper(f"ALTER TABLE {name} RENAME TO lost")
 
 
 @pytest.mark.parametrize("debug", [False, True])

@@ -4,7 +4,6 @@ import logging
 from datetime import UTC, datetime
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from accounts.access import Scope
@@ -98,14 +97,12 @@ def admitted(committed_key: str, supervisor: Supervisor) -> Admission:
 def test_sessions_outlive_the_database(sessions, supervisor, admitted, caplog):
     caplog.set_level(logging.INFO, "marketdata.fix")
     ApiKey.objects.update(scopes=[Scope.ISSUERS_READ])
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE accounts_apikey RENAME TO away")
-        try:
-            supervisor.attempt()
-            supervisor.attempt()
-        finally:
-            cursor = connection.cursor()
-            cursor.execute("ALTER TABLE away RENAME TO accounts_apikey")
+    tamper("ALTER TABLE accounts_apikey RENAME TO away")
+    try:
+        supervisor.attempt()
+        supervisor.attempt()
+    finally:
+        tamper("ALTER TABLE away RENAME TO accounts_apikey")
     assert sessions.ended == []
     supervisor.attempt()
     [(comp_id, text)] = sessions.ended
