@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from django.db import Error, connection, transaction
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from accounts.models import Account, Actor, User, UserHolder
 from issuers.legacy.models import LegacyShareholder
-from issuers.models import Token
+from issuers.models import Issuer, Token
 from issuers.register import ledger
 from issuers.register.errors import ClockSetBack
 from issuers.register.ledger import Entry, Kind, Price
@@ -295,17 +296,13 @@ def test_an_account_moves_by_its_history_alone(world: World, db: None):
 
 @pytest.mark.django_db(transaction=True)
 def test_no_token_begins_in_the_past_of_an_issuer(world: World):
-    with (
-        pytest.raises(Error, match="Tables of the past have no token LATE"),
-        transaction.atomic(),
-    ):
+    late = Token(issuer=world.listed, name="Late", symbol="LATE", created_at=START)
+    with transaction.atomic():
         # The database says which transaction has made an issuer, and nobody else.
-        execute(
-            "UPDATE issuers_issuer SET recorded_in = pg_current_xact_id()::text::int"
-        )
-        Token.objects.create(
-            issuer=world.listed, name="Late", symbol="LATE", created_at=START
-        )
+        Issuer.objects.update(recorded_in=RawSQL("pg_current_xact_id()::text::int", []))
+        with pytest.raises(Error, match="Tables of the past have no token LATE"):
+            late.save()
+        transaction.set_rollback(True)
 
 
 @pytest.mark.django_db(transaction=True)

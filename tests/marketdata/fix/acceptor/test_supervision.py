@@ -13,6 +13,7 @@ from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.sessions import Status
 from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.models import FixSession
+from tests.owner import tamper
 
 SINCE, LATER = (datetime(2026, 3, 2, 9, minute, tzinfo=UTC) for minute in (30, 45))
 
