@@ -1,10 +1,11 @@
 """What Django's database layer does not give: prepared reads, arrays as text."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from django.db import connection
+from django.db import connection, transaction
 
 from partnerapi.core.problems import MOST_TOLD, Problem, Problems
 
@@ -38,6 +39,22 @@ def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
     ):
         for row in rows:
             target.write_row(row)
+
+
+@contextmanager
+def planned_by_index() -> Iterator[None]:
+    """A transaction whose statements find rows by indexes, wherever there is one.
+
+    A session keeps the plans of the checks of foreign keys. One that was made while a
+    table was nearly empty would read it from end to end for each of a million rows that
+    are written afterwards.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('enable_seqscan')")
+        [(before,)] = cursor.fetchall()
+        cursor.execute("DISCARD PLANS; SET LOCAL enable_seqscan = off")
+        yield
+        cursor.execute("SELECT set_config('enable_seqscan', %s, TRUE)", [before])
 
 
 def make_temporary(table: str, columns: str) -> None:

@@ -113,9 +113,12 @@ class ReplayState:
         self.package, self.made, self.result = package, made, result
         self.events: list[Movement | IssuePrice] = []
         """Those of the step that was entered last, until they are taken."""
-        self.securities: dict[str, Security | str] = {}
-        """Of one that is closed, the id of the transaction that closed it."""
-        self.open: dict[str, dict[str, Security]] = defaultdict(dict)
+        self.securities: dict[str, Security | OcfStep] = {}
+        """Of one that is closed, the transaction that closed it."""
+        # Of the classes that are split, because a split multiplies each of them.
+        self.open: dict[str, dict[str, Security]] = {
+            step.class_id: {} for step in made.steps if step.type == SPLIT
+        }
         self.exact: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
         self.prices: dict[str, int] = {}
         self.result.balances = {key: Counter() for key in package.classes}
@@ -156,9 +159,9 @@ class ReplayState:
         security = self.securities.get(id)
         if security is None:
             raise Broken(f"security {id!r} does not exist yet; correct the dates")
-        if isinstance(security, str):
+        if isinstance(security, OcfStep):
             raise Broken(
-                f"security {id!r} was closed by {security}; take the "
+                f"security {id!r} was closed by {security.id}; take the "
                 "security that it left, or drop one of the two"
             )
         return security
@@ -257,11 +260,13 @@ class ReplayState:
         for id in closed:
             security = self.outstanding(id)
             change(security, -security.quantity)
-            self.securities[id] = step.id
-            del self.open[security.class_id][id]
+            self.securities[id] = step
+            self.open.get(security.class_id, {}).pop(id, None)
         for id, security in opened:
             change(security, security.quantity)
-            self.securities[id] = self.open[security.class_id][id] = security
+            self.securities[id] = security
+            if security.class_id in self.open:
+                self.open[security.class_id][id] = security
         deltas: dict[str, dict[str, int]] = defaultdict(dict)
         for (class_id, holder), was in touched.items():
             deltas[class_id][holder] = floor(self.exact[class_id, holder]) - was
@@ -321,9 +326,8 @@ class ReplayState:
             if rest := exact - floor(exact):
                 what = f"{rest} of a unit of {class_id} with {holder}"
                 self.result.unplaced[what] += 1
-        for id in self.made.makers.keys() & self.made.issuances.keys():
-            if self.made.issuances[id].price is not None:
-                self.result.unplaced["share prices not of an issue"] += 1
+        if count := self.made.results_with_price:
+            self.result.unplaced["share prices not of an issue"] += count
         for item in self.package.others:
             self.result.unplaced[item.type] += 1
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -51,11 +52,10 @@ class OcfStep:
     """A transaction that has an effect; its type says which fields it has."""
 
     file: str
-    id: str
+    told: str
+    """Its id and, after the end of a line, what it says of itself: one text a step."""
     type: str
     at: datetime
-    words: str = ""
-    """What it says of itself."""
     quantity: int | Fraction | None = None
     """Of a split: by how much it multiplies."""
     class_id: str = ""
@@ -66,7 +66,12 @@ class OcfStep:
     split_id: str = ""
     price: Any = None
     """The share price as the object has it."""
+    is_entered: bool = False
     is_done: bool = False
+
+    @property
+    def id(self) -> str:
+        return self.told.partition("\n")[0]
 
     # Most name one security, and a million lists would be as large as the rest.
     @property
@@ -84,7 +89,7 @@ class OcfStep:
     @property
     def reason(self) -> str:
         """The reason of its entries in the ledger, at any length."""
-        return f"{self.type} {self.id}" + (f": {self.words}" if self.words else "")
+        return f"{self.type} " + self.told.replace("\n", ": ", 1)
 
     def problem(self, rule: str) -> Problem:
         return problem_in(self.file, self.id, rule)
@@ -97,7 +102,9 @@ class ReplayPlan:
     steps: list[OcfStep] = field(default_factory=list)
     issuances: dict[str, OcfStep] = field(default_factory=dict)
     makers: dict[str, OcfStep] = field(default_factory=dict)
-    """By security: the transaction that it results from."""
+    """By security: the transaction that it results from; while it is planned."""
+    results_with_price: int = 0
+    """Issuances with a share price that result from steps, and so are no issue."""
     broken: set[str] = field(default_factory=set)
     """Securities of objects that are reported; what refers to them is not again."""
     kinds: Counter[str] = field(default_factory=Counter)
@@ -146,22 +153,29 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
                 lost.discard(str(item.values.get(name)))
             made.remarks[f"{item.type}: stock that it results in has no {ISSUANCE}; "
                 "its shares are not entered"] += len(lost)  # fmt: skip
-    known = made.issuances.keys() | made.makers.keys() | made.broken
-    for step in [*accepted, *steps]:
+    places = made.issuances, made.makers, made.broken
+    for step in chain(accepted, steps):
         for security in step.takes:
-            if security not in known:
+            if not any(security in place for place in places):
                 rule = (
                     f"security_id {security!r} is issued nowhere in the package; add "
                     f"its {ISSUANCE} or correct the id"
                 )
                 package.problems.append(step.problem(rule))
                 made.broken.update(step.named)
-    # In the order of the files.
-    entered = {id(step) for step in steps} | {
-        id(step) for key, step in made.issuances.items() if key not in made.makers
-    }
-    made.steps = in_order([s for s in read if id(s) in entered], made, package)
+    steps += (s for key, s in made.issuances.items() if key not in made.makers)
+    made.steps = in_order(in_files_order(steps, read), made, package)
+    for key, step in made.issuances.items():
+        made.results_with_price += step.price is not None and key in made.makers
+    made.makers.clear()
     return made
+
+
+def in_files_order(steps: list[OcfStep], read: list[OcfStep]) -> list[OcfStep]:
+    """Those of `read` that are among `steps`."""
+    for step in steps:
+        step.is_entered = True
+    return [step for step in read if step.is_entered]
 
 
 def share_names(steps: list[OcfStep], issuances: dict[str, OcfStep]) -> None:
@@ -229,12 +243,12 @@ def read_step(item: Item) -> OcfStep:
     values = item.values
     said = [values.get(name) for name in SAID]
     words = [one_line(text) for text in said if isinstance(text, str)]
+    spoken = ": ".join(filter(None, words))
     step = OcfStep(
         item.file,
-        item.id,
+        f"{item.id}\n{spoken}" if spoken else item.id,
         sys.intern(item.type),
         read_time(values.get("date")),
-        ": ".join(filter(None, words)),
         price=shared(values.get("share_price")),
     )
     if item.type in (SPLIT, AUTHORIZED, ISSUANCE):
@@ -290,7 +304,9 @@ def refer(id: str, name: str, known: dict[str, Item]) -> None:
 
 def in_order(steps: list[OcfStep], made: ReplayPlan, package: Package) -> list[OcfStep]:
     """By time, then in the files' order; but a security comes before its takers."""
-    ids = {step.id: step for step in steps}
+    linked_splits = {step.split_id for step in steps}
+    linked_splits |= {step.split_id for step in made.issuances.values()}
+    ids = {step.id: step for step in steps if step.id in linked_splits}
     splits: dict[tuple[str, datetime], OcfStep] = {
         (step.class_id, step.at): step for step in steps if step.type == SPLIT
     }

@@ -19,6 +19,7 @@ from issuers.imports.ocf.replay import Movement, Replay, replay
 from issuers.imports.ocf.share_classes import NO_FACT, share_class_facts
 from issuers.models import Issuer, Token
 from issuers.register import ledger
+from partnerapi.core.database import planned_by_index
 from partnerapi.core.problems import WrongFileError
 from partnerapi.core.progress import Advance, Begin
 
@@ -65,7 +66,7 @@ def import_package(
     )
     if package.problems:
         raise WrongFileError(package.problems)
-    with transaction.atomic():
+    with planned_by_index():
         issuer_id = derived(f"issuer {package.issuer.id} {legal_name}")
         stored = Issuer.objects.filter(pk=issuer_id).first()
         owner_id = derived(f"package {package.checksum}")

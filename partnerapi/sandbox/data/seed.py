@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 
 from accounts.access import Scope
 from accounts.models import (
@@ -36,6 +36,7 @@ from issuers.register.models import (
     TokenPrice,
 )
 from marketdata.models.sessions import NotBound
+from partnerapi.core.database import planned_by_index
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.chance import (
     OPENING,
@@ -115,7 +116,7 @@ def seed(
             the pool holds too few CompIDs.
     """
     seeded = Seeded()
-    with transaction.atomic():
+    with planned_by_index():
         ids = [issuer_id(company) for company in COMPANIES]
         if not Issuer.objects.filter(id__in=ids).exists():
             if Issuer.objects.exists():
