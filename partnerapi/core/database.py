@@ -54,7 +54,9 @@ def planned_by_index() -> Iterator[None]:
         [(before,)] = cursor.fetchall()
         cursor.execute("DISCARD PLANS; SET LOCAL enable_seqscan = off")
         yield
-        cursor.execute("SELECT set_config('enable_seqscan', %s, TRUE)", [before])
+        # A rollback takes the setting back, too.
+        if not transaction.get_rollback():
+            cursor.execute("SELECT set_config('enable_seqscan', %s, TRUE)", [before])
 
 
 def make_temporary(table: str, columns: str) -> None:

@@ -33,6 +33,8 @@ class Package:
     classes: dict[str, Item] = field(default_factory=dict)
     transactions: list[Any] = field(default_factory=list)
     """Those of stock that are read, as `steps.OcfStep`."""
+    security_names: dict[str, str] = field(default_factory=dict)
+    """Each name of a security by itself, while the package is read."""
     kinds: Counter[str] = field(default_factory=Counter)
     """All transactions of stock, by type."""
     broken: set[str] = field(default_factory=set)

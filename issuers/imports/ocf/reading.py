@@ -26,6 +26,8 @@ MAX_ID = 200
 CHUNK = 1024 * 1024
 FILE_BITS = 14
 """As many as number a package's files."""
+DIGEST_CUT = 256 - (60 - FILE_BITS)
+"""An object's digest is cut to so much that it takes, with the file, 60 bits."""
 MANIFEST = "OCF_MANIFEST_FILE"
 UNREADABLE = (
     zipfile.BadZipFile,
@@ -274,13 +276,14 @@ def check_manifest(
 class ObjectReader:
     """Places objects in a package, each once, and takes of a transaction what it does.
 
-    Of each id it remembers the file and a digest of the object.
+    Of each id it remembers its digest, the file, and a digest of the object: a million
+    ids are larger than that.
     """
 
     def __init__(self, package: Package) -> None:
         self.package = package
         self.sum = 0
-        self.seen: dict[str, int] = {}
+        self.seen: dict[int, int] = {}
         self.files: list[str] = []
 
     def read(self, file: OcfFile, position: int, values: Any) -> None:
@@ -290,8 +293,8 @@ class ObjectReader:
         if not self.files or self.files[-1] != file.name:
             self.files.append(file.name)
         digest = digest_of(values)
-        known = digest >> 192 << FILE_BITS | (len(self.files) - 1)
-        other = self.seen.setdefault(item.id, known)
+        known = digest >> DIGEST_CUT << FILE_BITS | (len(self.files) - 1)
+        other = self.seen.setdefault(cut_digest(item.id), known)
         if other is not known:
             if other >> FILE_BITS == known >> FILE_BITS:
                 remark = f"{file.name}, {item.id}: stands there twice"
@@ -307,8 +310,15 @@ class ObjectReader:
     def checksum(self) -> str:
         """The same for the same objects, however files divide and order them."""
         self.seen.clear()
+        self.package.security_names.clear()
         total = (self.sum + digest_of(self.package.issuer.values)) % (1 << 256)
         return f"{total:064x}"
+
+
+def cut_digest(id: str) -> int:
+    """60 bits: of a million ids two have the same once in two million packages."""
+    digest = hashlib.blake2b(id.encode(errors="surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest()) >> 4
 
 
 def digest_of(values: Any) -> int:
@@ -362,7 +372,7 @@ def place_transaction(package: Package, item: Item) -> None:
         return
     package.left.update(left_of(item))
     try:
-        package.transactions.append(read_step(item))
+        package.transactions.append(read_step(item, package.security_names))
     except Broken as error:
         package.problems.append(item.problem(str(error)))
         package.broken.update(names(item))

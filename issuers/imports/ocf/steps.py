@@ -136,7 +136,6 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
         else:
             made.issuances[step.gives[0]] = step
     read, package.transactions = package.transactions, []
-    share_names([*steps, *accepted], made.issuances)
     steps = without_doubles(steps, made)
     for step in steps:
         for security in [*step.gives, step.balance]:
@@ -176,21 +175,6 @@ def in_files_order(steps: list[OcfStep], read: list[OcfStep]) -> list[OcfStep]:
     for step in steps:
         step.is_entered = True
     return [step for step in read if step.is_entered]
-
-
-def share_names(steps: list[OcfStep], issuances: dict[str, OcfStep]) -> None:
-    """Let steps name securities by the same text as their issuances do."""
-
-    def one(name: str) -> str:
-        issuance = issuances.get(name)
-        return issuance.gives[0] if issuance else name
-
-    for step in steps:
-        if isinstance(step.taken, str):
-            step.taken = one(step.taken)
-        if isinstance(step.given, str):
-            step.given = one(step.given)
-        step.balance = one(step.balance)
 
 
 def without_doubles(steps: list[OcfStep], made: ReplayPlan) -> list[OcfStep]:
@@ -234,13 +218,19 @@ def names(item: Item) -> set[str]:
     return {text for text in found if isinstance(text, str) and text}
 
 
-def read_step(item: Item) -> OcfStep:
+def read_step(item: Item, names: dict[str, str]) -> OcfStep:
     """A transaction, by itself; of the object nothing else is kept.
+
+    Of each name of a security the same text is used, which `names` keeps.
 
     Raises:
         Broken
     """
     values = item.values
+
+    def one(name: str) -> str:
+        return names.setdefault(name, name)
+
     said = [values.get(name) for name in SAID]
     words = [one_line(text) for text in said if isinstance(text, str)]
     spoken = ": ".join(filter(None, words))
@@ -256,7 +246,7 @@ def read_step(item: Item) -> OcfStep:
     if item.type == ISSUANCE:
         step.holder_id = sys.intern(text_of(values, "stakeholder_id"))
         step.quantity = number_of(values, "quantity")
-        step.given = text_of(values, "security_id")
+        step.given = one(text_of(values, "security_id"))
     elif item.type == SPLIT:
         ratio = values.get("split_ratio")
         if not isinstance(ratio, dict):
@@ -272,11 +262,11 @@ def read_step(item: Item) -> OcfStep:
         step.taken = texts_of(values, "security_ids")
         step.given = text_of(values, "resulting_security_id")
     else:
-        step.taken = text_of(values, "security_id")
+        step.taken = one(text_of(values, "security_id"))
         if item.type in GIVING:
             given = texts_of(values, "resulting_security_ids")
-            step.given = given[0] if len(given) == 1 else given
-        step.balance = text_of(values, "balance_security_id", needed=False)
+            step.given = one(given[0]) if len(given) == 1 else given
+        step.balance = one(text_of(values, "balance_security_id", needed=False))
         field_name = TAKEN.get(item.type)
         if field_name and values.get(field_name) is not None:
             step.quantity = number_of(values, field_name)
