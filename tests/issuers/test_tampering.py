@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import Error, connection, transaction
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
@@ -627,3 +628,14 @@ def test_a_profile_is_not_given_away_beside_its_account(world: World):
 
 
 GIVE_AWAY = "UPDATE accounts_userholder SET user_id = %s WHERE id = %s"
+
+
+def test_the_staff_s_log_has_the_database_s_times(world: World):
+    LogEntry.objects.log_actions(world.owner.pk, [world.owner], CHANGE, "Changed.")
+    before = timezone.now()
+    LogEntry.objects.bulk_create(
+        LogEntry(user=world.owner, action_flag=CHANGE, action_time=START)
+        for _ in range(2)
+    )
+    times = LogEntry.objects.values_list("action_time", flat=True)
+    assert len([at for at in times if at >= before]) == 2
