@@ -1,10 +1,10 @@
 """Signed statements of what the register says, to be kept outside the database.
 
 A statement is a file of two lines: a JSON object, and the base64 of the Ed25519
-signature of that line's UTF-8. The object names, for each token, its issuer, its
-creation, how many entries and prices there are and the digests of their chains; for
-each table of TABLES, how many of its rows are older than an hour and the SHA-256 of
-their lines; and the SHA-256 of the names that holders had then.
+signature of that line's UTF-8. The object names all issuers; for each token, its
+issuer, its creation, how many entries and prices there are and the digests of their
+chains; for each table of TABLES, how many of its rows are older than an hour and the
+SHA-256 of their lines; and the SHA-256 of the names that holders had then.
 
 Whoever rewrites what a statement covers must also forge it: the database's owner has
 neither its key nor the place where it is kept.
@@ -92,6 +92,8 @@ def take_statement(at: datetime) -> dict[str, Any]:
             | {"createdAt": row[3].isoformat()}
             for row in cursor.fetchall()
         ]
+        cursor.execute("SELECT id::text FROM issuers_issuer ORDER BY id")
+        issuers = [issuer for (issuer,) in cursor.fetchall()]
         tables = []
         for table in TABLES:
             columns = columns_of(table.name)
@@ -107,7 +109,13 @@ def take_statement(at: datetime) -> dict[str, Any]:
             )
         rows, digest = names_digest(tokens, until)
         names = {"until": until.isoformat(), "rows": rows, "digest": digest}
-    return {"at": at.isoformat(), "tokens": tokens, "tables": tables, "names": names}
+    return {
+        "at": at.isoformat(),
+        "issuers": issuers,
+        "tokens": tokens,
+        "tables": tables,
+        "names": names,
+    }
 
 
 def read_statement(path: Path, key: Ed25519PublicKey) -> dict[str, Any]:
@@ -142,6 +150,7 @@ def differences(said: dict[str, Any]) -> Iterator[str]:
                         f"not those that were stated: {count:,} are left, and their "
                         f"digest is {now}, not {token[digest]}."
                     )
+        yield from late_additions(said)
         for stated in said["tables"]:
             table = next(one for one in TABLES if one.name == stated["table"])
             until = datetime.fromisoformat(stated["until"])
@@ -163,10 +172,26 @@ def differences(said: dict[str, Any]) -> Iterator[str]:
             )
 
 
+def late_additions(said: dict[str, Any]) -> Iterator[str]:
+    """Entries and prices that were not there, with times before the statement's."""
+    settled = datetime.fromisoformat(said["at"]) - SETTLED
+    with connection.cursor() as cursor:
+        for token in said["tokens"]:
+            for chain, statement in ADDED.items():
+                cursor.execute(statement, [token["token"], token[chain], settled])
+                [(added, first)] = cursor.fetchall()
+                if added:
+                    yield (
+                        f"The {chain} of {token['symbol']} were {token[chain]:,}, and "
+                        f"{added:,} later ones have times from {first} on, before the "
+                        "statement."
+                    )
+
+
 def token_differences(said: dict[str, Any]) -> Iterator[str]:
     """Tokens that tables of the past no longer list as they did."""
     stated = {one["token"]: one for one in said["tokens"]}
-    issuers = {one["issuer"] for one in said["tokens"]}
+    issuers = set(said["issuers"])
     settled = datetime.fromisoformat(said["at"]) - SETTLED
     with connection.cursor() as cursor:
         cursor.execute("SELECT id, issuer_id, created_at, symbol FROM issuers_token")
@@ -263,6 +288,16 @@ HEADS = """
     FROM issuers_tokenledgerhead h JOIN issuers_token t ON t.id = h.token_id
     ORDER BY h.token_id
 """
+ADDED = {
+    "entries": """
+        SELECT count(*), min(effective_at) FROM issuers_ledgertransaction
+        WHERE token_id = %s AND seq > %s AND effective_at < %s
+    """,
+    "prices": """
+        SELECT count(*), min(effective_at) FROM issuers_tokenprice
+        WHERE token_id = %s AND number > %s AND effective_at < %s
+    """,
+}
 NAMES = f"""
     SELECT a.user_id, {name_at("h", "%s")}
     FROM issuers_ledgeraccount a JOIN accounts_userholder h ON h.id = a.holder_id

@@ -321,6 +321,13 @@ INVARIANTS = (
         """,
     ),
     Invariant(
+        "no token has more units than are authorized",
+        """
+        SELECT count(*), count(*) FILTER (WHERE h.supply > t.authorized_units)
+        FROM issuers_tokenledgerhead h JOIN issuers_token t ON t.id = h.token_id
+        """,
+    ),
+    Invariant(
         "accounts with partners stand where their histories have led",
         """
         SELECT count(*), count(*) FILTER (WHERE a.changes <> h.entries

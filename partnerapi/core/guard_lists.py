@@ -27,6 +27,8 @@ class Guarded:
             "functions": [f"{name}%" for name in self.functions],
         }
         with connection.cursor() as cursor:
+            # A role may have set it for itself; PostgreSQL would tell all otherwise.
+            cursor.execute("SET quote_all_identifiers = off")
             cursor.execute(FOUND, names)
             return dict(cursor.fetchall())
 
@@ -53,14 +55,22 @@ GRANT = "grant of "
 # Sources are compared as they were written, the rest as PostgreSQL tells it.
 FOUND = """
     WITH guarded AS (
-        SELECT oid, relname, relowner, relrowsecurity FROM pg_class
+        SELECT oid, relname, relowner, relrowsecurity, relkind, relpersistence,
+            reloptions, relhassubclass
+        FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relname = ANY (%(tables)s)
     ), guards (name, said) AS (
-        SELECT format('table %%s', relname), relrowsecurity::text FROM guarded
+        SELECT format('table %%s', relname), concat_ws(' ', relrowsecurity, relkind,
+            relpersistence, reloptions, relhassubclass,
+            relowner = (SELECT relowner FROM pg_class
+                WHERE oid = 'public.issuers_token'::regclass))
+        FROM guarded
         UNION ALL
         SELECT format('column %%s of %%s', a.attname, g.relname),
             concat_ws(' ', format_type(a.atttypid, a.atttypmod), a.attnotnull,
-                a.attidentity, pg_get_expr(d.adbin, d.adrelid))
+                a.attidentity, a.attgenerated, pg_get_expr(d.adbin, d.adrelid), (
+                    SELECT c.collname FROM pg_collation c
+                    WHERE c.oid = a.attcollation AND c.collname <> 'default'))
         FROM guarded g
         JOIN pg_attribute a ON a.attrelid = g.oid
             AND a.attnum > 0 AND NOT a.attisdropped
@@ -89,12 +99,50 @@ FOUND = """
         UNION ALL
         SELECT format('function %%s', p.oid::regprocedure),
             concat_ws(' ', p.prosrc, p.prosecdef, p.proconfig::text, p.provolatile,
+                p.proisstrict,
                 p.prorettype::regtype, l.lanname,
                 has_function_privilege('public', p.oid, 'EXECUTE'),
-                p.proowner = (SELECT relowner FROM guarded LIMIT 1))
+                p.proowner = (SELECT relowner FROM pg_class
+                    WHERE oid = 'public.issuers_token'::regclass))
         FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
         WHERE p.pronamespace = 'public'::regnamespace
-            AND p.proname LIKE ANY (%(functions)s)
+            AND (p.proname LIKE ANY (%(functions)s) OR p.prosecdef OR EXISTS (
+                SELECT FROM pg_proc s WHERE s.proname = p.proname
+                    AND s.pronamespace = 'pg_catalog'::regnamespace))
+            AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.objid = p.oid
+                AND e.classid = 'pg_proc'::regclass AND e.deptype = 'e')
+        UNION ALL
+        SELECT format('operator %%s', o.oid::regoperator), o.oprcode::text
+        FROM pg_operator o WHERE o.oprnamespace = 'public'::regnamespace
+            AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.objid = o.oid
+                AND e.classid = 'pg_operator'::regclass AND e.deptype = 'e')
+        UNION ALL
+        SELECT DISTINCT format('setting of %%s', split_part(setting, '=', 1)), ''
+        FROM pg_db_role_setting, unnest(setconfig) AS setting
+        WHERE setdatabase IN (0, (
+                SELECT oid FROM pg_database WHERE datname = current_database()))
+            AND split_part(setting, '=', 1) IN (
+                'search_path', 'session_replication_role', 'row_security')
+        UNION
+        SELECT format('grant of EXECUTE on %%s', p.oid::regprocedure), ''
+        FROM pg_proc p CROSS JOIN aclexplode(p.proacl) acl
+        WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef
+            AND acl.grantee <> p.proowner
+        UNION
+        SELECT 'grant of CREATE on the schema', ''
+        FROM pg_namespace n CROSS JOIN aclexplode(n.nspacl) acl
+        WHERE n.nspname = 'public' AND acl.privilege_type = 'CREATE'
+            AND acl.grantee <> n.nspowner
+        UNION
+        SELECT 'grant of CREATE on the database', ''
+        FROM pg_database d CROSS JOIN aclexplode(d.datacl) acl
+        WHERE d.datname = current_database() AND acl.privilege_type = 'CREATE'
+            AND acl.grantee <> d.datdba
+        UNION
+        SELECT format('grant of %%s on new tables', acl.privilege_type), ''
+        FROM pg_default_acl d CROSS JOIN aclexplode(d.defaclacl) acl
+        WHERE d.defaclobjtype = 'r' AND acl.grantee <> d.defaclrole
+            AND acl.privilege_type <> 'SELECT'
         UNION
         SELECT format('grant of %%s on %%s', acl.privilege_type, granted.relname), ''
         FROM (

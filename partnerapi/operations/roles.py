@@ -55,6 +55,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_deliveryjob": KEEP,
     "issuers_deliverystep": KEEP,
     "issuers_document": ALL,
+    "issuers_formerissuer": READ,
     "issuers_holderbalance": READ,
     "issuers_industryclassificationbenchmark": ALL,
     "issuers_issuer": ALL,

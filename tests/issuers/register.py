@@ -36,7 +36,7 @@ def past(*issuers: Issuer) -> Iterator[None]:
     named = ", ".join(f"'{issuer.pk}'" for issuer in issuers)
     with transaction.atomic():
         tamper(
-            "UPDATE issuers_issuer SET recorded_in = pg_current_xact_id()::text::bigint"
+            "UPDATE issuers_issuer SET recorded_in = register_transaction(0)"
             f" WHERE id IN ({named})"
         )
         yield

@@ -14,6 +14,7 @@ from issuers.register.models import LedgerTransaction, TokenPrice
 from tests.characters import World
 from tests.issuers.register import people
 from tests.owner import tamper
+from tests.servers import READER
 
 STAFF = "ana@example.com"
 
@@ -210,7 +211,7 @@ def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
     ):
         with pytest.raises(CommandError, match=re.escape(reason)):
             run("reverse_entry", "LUM", number, *why)
-    assert verified()[-1] == "All 20 rules hold."
+    assert verified()[-1] == "All 21 rules hold."
 
 
 def verified():
@@ -221,9 +222,9 @@ def verified():
 
 def test_a_register_that_was_written_by_the_rules_holds(register):
     lines = verified()
-    assert lines[-1] == "All 20 rules hold."
+    assert lines[-1] == "All 21 rules hold."
     assert lines[1].endswith("up to their head's: 5, ok")
-    assert len(lines) == 21
+    assert len(lines) == 22
     assert all(line.endswith(", ok") for line in lines[:-1])
 
 
@@ -305,6 +306,31 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
             "CREATE RULE kept AS ON INSERT TO issuers_tokenprice DO INSTEAD NOTHING",
             "guards are those",
         ),
+        ("UPDATE issuers_token SET authorized_units = 1", "than are authorized"),
+        *[
+            (statement, "guards are those")
+            for statement in (
+                "ALTER TABLE issuers_ledgerposting SET UNLOGGED",
+                "CREATE TABLE more () INHERITS (issuers_ledgertransaction)",
+                'ALTER TABLE accounts_user ALTER city TYPE varchar(100) COLLATE "C"',
+                "ALTER FUNCTION register_hold(uuid[]) STRICT",
+                "ALTER VIEW register_price_lines SET (security_invoker = TRUE)",
+                "GRANT CREATE ON SCHEMA public TO PUBLIC",
+                "GRANT EXECUTE ON FUNCTION register_follow_prices() TO CURRENT_USER,"
+                f" {READER}",
+                f"ALTER DEFAULT PRIVILEGES GRANT INSERT ON TABLES TO {READER}",
+                "CREATE FUNCTION door(said text) RETURNS void LANGUAGE plpgsql"
+                " SECURITY DEFINER AS 'BEGIN EXECUTE said; END'",
+                "CREATE FUNCTION sha256(text) RETURNS bytea LANGUAGE sql"
+                " RETURN NULL::bytea",
+                "CREATE OPERATOR public.=== (LEFTARG = text, RIGHTARG = text,"
+                " FUNCTION = texteq)",
+                "ALTER ROLE CURRENT_USER SET search_path = elsewhere, public",
+                "CREATE OR REPLACE FUNCTION partnerapi_analyze(tables text[])"
+                " RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE tables[1]; END'",
+                "DROP TRIGGER partnerapi_keep_answers ON partnerapi_idempotencyrecord",
+            )
+        ],
     ],
 )
 def test_tampering_by_the_owner_of_the_tables_is_found(
@@ -339,7 +365,7 @@ def test_nobody_changes_what_was_written(register, table, statement):
         transaction.atomic(),
     ):
         tamper(statement.format(table), guarded=True)
-    assert verified()[-1] == "All 20 rules hold."
+    assert verified()[-1] == "All 21 rules hold."
 
 
 def test_a_profile_with_an_account_stays_its_users(register, holder):
@@ -353,4 +379,4 @@ def test_a_profile_with_an_account_stays_its_users(register, holder):
     free = User.objects.create(type="INDIVIDUAL", first_name="Cy", last_name="Berg")
     UserHolder.objects.create(user=free, name="Cy Berg")
     assert UserHolder.objects.filter(user=free).update(user=holder) == 1
-    assert verified()[-1] == "All 20 rules hold."
+    assert verified()[-1] == "All 21 rules hold."

@@ -5,6 +5,7 @@ import io
 import json
 import secrets
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,13 @@ REWRITTEN = """
             "Token LATE was not there, and now begins at 2020-01-01",
         ),
         (
+            "INSERT INTO issuers_tokenprice (token_id, number, price_cents, source,"
+            " effective_at, recorded_by) SELECT token_id, 2, 5, 'NAV', '2020-01-01Z',"
+            " 'me' FROM issuers_tokenprice; "
+            "UPDATE issuers_tokenledgerhead SET last_price = 2, price_cents = 5",
+            "The prices of STATED were 1, and 1 later ones have times from 2020-01-01",
+        ),
+        (
             "UPDATE accounts_userholder SET name = 'Somebody else'",
             "The names of holders as of",
         ),
@@ -159,6 +167,14 @@ def test_finds_what_the_owner_rewrote_and_digested_anew(
     said = verify(statement)
     assert found in said
     assert f"what {statement.name} states is still so: 7, BROKEN " in said
+
+
+def test_finds_a_token_in_the_past_of_an_issuer_without_any(key: str, tmp_path: Path):
+    issuer = new_issuer()
+    call_command("register_statement", directory=tmp_path, stdout=io.StringIO())
+    empty_token(issuer, "LATE", timezone.now() - timedelta(days=2))
+    [statement] = tmp_path.glob("*.statement")
+    assert "Token LATE was not there, and now begins at " in verify(statement)
 
 
 def test_finds_what_the_owner_rewrote_of_other_histories(

@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import Error, connection, transaction
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from accounts.models import Account, Actor, User, UserHolder
-from issuers.legacy.models import LegacyShareholder
+from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
 from issuers.register import ledger
 from issuers.register.errors import ClockSetBack
@@ -25,7 +26,7 @@ from issuers.register.models import (
 )
 from issuers.register.verification import verify
 from tests.characters import START, Ask, World
-from tests.issuers.register import people
+from tests.issuers.register import new_issuer, people
 from tests.owner import tamper
 
 
@@ -522,3 +523,119 @@ def test_a_partner_keeps_the_head_of_a_ledger(
     assert (empty["sequence"], empty["digest"]) == (0, "00" * 32)
     assert datetime.fromisoformat(empty["at"]) == world.private_token.created_at
     assert observer(query % register.token).code == "FORBIDDEN"
+
+
+# Who is who.
+
+
+AGAIN = """DO $$ DECLARE again {table}; BEGIN
+    SELECT * INTO again FROM {table} WHERE id = '{id}';
+    DELETE FROM {table} WHERE id = '{id}';
+    INSERT INTO {table} SELECT again.*;
+END $$"""
+OTHER_ID = "UPDATE {table} SET id = gen_random_uuid() WHERE id = '{id}'"
+
+
+@pytest.mark.parametrize("statement", [AGAIN, OTHER_ID])
+@pytest.mark.parametrize(
+    "table", ["issuers_issuer", "accounts_userholder", "accounts_user"]
+)
+def test_nobody_becomes_another_with_the_same_id(
+    register: Register, world: World, table: str, statement: str
+):
+    """Foreign keys would be checked at the commit, and find the id."""
+    user = register.users[0]
+    ids = {
+        "issuers_issuer": world.listed.pk,
+        "accounts_userholder": UserHolder.objects.get(user=user).pk,
+        "accounts_user": user.pk,
+    }
+    tampering = statement.format(table=table, id=ids[table])
+    refuses(tampering, saying="stays|keeps its id")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_issuer_that_was_deleted_has_no_past(world: World):
+    issuer = new_issuer()
+    with transaction.atomic():
+        Issuer.objects.filter(pk=issuer.pk).delete()
+    with transaction.atomic():
+        issuer.save(force_insert=True)
+        late = Token(issuer=issuer, name="Late", symbol="LATE", created_at=START)
+        with pytest.raises(Error, match="Tables of the past have no token LATE"):
+            late.save()
+        transaction.set_rollback(True)
+
+
+def test_numbers_of_transactions_are_those_of_this_cluster(register: Register):
+    """Where a dump is restored they are given again."""
+    number = "pg_current_xact_id()::text::bigint"
+    tamper(f"UPDATE issuers_tokenledgerhead SET hold_transaction = {number}")
+    head = TokenLedgerHead.objects.get(token=register.token)
+    refuses(*register.entry(effective_at=head.hold_at), saying="under the lock")
+
+
+def test_no_fewer_units_are_authorized_than_there_are(register: Register):
+    authorize = "UPDATE issuers_token SET authorized_units = %s WHERE id = %s"
+    refuses(authorize, [1499, register.token], saying="there are 1500 units")
+    execute(authorize, [1500, register.token])
+
+
+def test_a_line_of_another_issuer_is_not_delivered(register: Register, world: World):
+    line = LegacyShareholder.objects.create(
+        issuer=world.quiet, user=register.users[0], token_id=register.token,
+        number_of_shares=7, price_cents=1,
+    )  # fmt: skip
+    delivery = register.entry(
+        kind="LEGACY_DELIVERY", source_id=None, target_id=register.a, amount=7,
+        supply_after=1507, held_after=507, legacy_shareholder_id=line.pk,
+    )  # fmt: skip
+    refuses(*delivery, saying="that are PENDING")
+
+
+def test_what_changed_of_a_line_stays_with_it(register: Register, world: World):
+    line = LegacyShareholder.objects.create(
+        issuer=world.listed, user=register.users[0], number_of_shares=7, price_cents=1
+    )
+    batch = LegacyImport.objects.create(
+        issuer=world.listed, file_name="f", checksum_sha256="0", imported_by="ana"
+    )
+    line.changes.create(batch=batch, before={"number_of_shares": 6})
+    refuses("DELETE FROM issuers_legacyshareholderchange", saying="stays with them")
+    line.delete()
+    connection.check_constraints()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_profile_is_not_given_away_beside_its_account(world: World):
+    user = User.objects.create(type="INDIVIDUAL", first_name="Cy", last_name="Berg")
+    profile = UserHolder.objects.create(user=user, name="Cy Berg")
+    own = connection.copy()
+    try:
+        with transaction.atomic():
+            ledger.holder_accounts([user.pk])
+            with own.cursor() as cursor:
+                cursor.execute("SET lock_timeout = '50ms'")
+                with pytest.raises(Error, match="lock timeout"):
+                    cursor.execute(GIVE_AWAY, [world.owner.pk, profile.pk])
+        with own.cursor() as cursor:
+            for isolation in ("READ COMMITTED", "REPEATABLE READ"):
+                cursor.execute(f"SET default_transaction_isolation = '{isolation}'")
+                with pytest.raises(Error, match=r"has an account|READ COMMITTED\."):
+                    cursor.execute(GIVE_AWAY, [world.owner.pk, profile.pk])
+    finally:
+        own.close()
+
+
+GIVE_AWAY = "UPDATE accounts_userholder SET user_id = %s WHERE id = %s"
+
+
+def test_the_staff_s_log_has_the_database_s_times(world: World):
+    LogEntry.objects.log_actions(world.owner.pk, [world.owner], CHANGE, "Changed.")
+    before = timezone.now()
+    LogEntry.objects.bulk_create(
+        LogEntry(user=world.owner, action_flag=CHANGE, action_time=START)
+        for _ in range(2)
+    )
+    times = LogEntry.objects.values_list("action_time", flat=True)
+    assert len([at for at in times if at >= before]) == 2
