@@ -239,6 +239,7 @@ class AccountStatusChange(models.Model):
         max_length=254, blank=True, help_text="The second person, where one is needed."
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    recorded_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         ordering = ["account", "number"]

@@ -43,7 +43,7 @@ class Kept(NamedTuple):
 
 
 TABLES = (
-    Kept("accounts_accountstatuschange", "id", "created_at"),
+    Kept("accounts_accountstatuschange", "id", "recorded_at"),
     Kept("accounts_userholdername", "id", "replaced_at"),
     Kept("issuers_legacyshareholder", "id", "delivered_at"),
     Kept("django_admin_log", "id", "action_time"),

@@ -94,6 +94,50 @@ RECORD = function(
             RAISE EXCEPTION 'A change takes away a level that is not in the book.'
                 {RESTRICTED};
         END IF;
+        -- The end of the last message is looked at below.
+        IF cardinality(array_positions(ends, TRUE)) > 1 THEN
+            SELECT max(p.price) FILTER (WHERE p.side = 0),
+                min(p.price) FILTER (WHERE p.side = 1)
+            INTO highest_bid, lowest_ask
+            FROM (
+                SELECT c.side, c.price FROM unnest(sides, prices, quantities)
+                    AS c (side, price, quantity) WHERE c.quantity > 0
+                UNION ALL (
+                    SELECT l.side, l.price_cents FROM marketdata_booklevel l
+                    WHERE l.token_id = token AND l.side = 0
+                    ORDER BY l.side DESC, l.price_cents DESC LIMIT 1)
+                UNION ALL (
+                    SELECT l.side, l.price_cents FROM marketdata_booklevel l
+                    WHERE l.token_id = token AND l.side = 1
+                    ORDER BY l.side, l.price_cents LIMIT 1)
+            ) p;
+            IF highest_bid >= lowest_ask AND EXISTS (
+                WITH spans AS (
+                    SELECT s.side, s.price, s.quantity, s.place AS begins,
+                        lead(s.place, 1, cardinality(prices) + 1) OVER (
+                            PARTITION BY s.side, s.price ORDER BY s.place) AS until
+                    FROM (
+                        SELECT c.side, c.price, c.quantity, c.place
+                        FROM unnest(sides, prices, quantities)
+                            WITH ORDINALITY AS c (side, price, quantity, place)
+                        UNION ALL
+                        SELECT l.side, l.price_cents, l.quantity, 0
+                        FROM marketdata_booklevel l WHERE l.token_id = token
+                    ) s
+                    WHERE CASE s.side WHEN 0 THEN s.price >= lowest_ask
+                        ELSE s.price <= highest_bid END
+                )
+                SELECT FROM spans b JOIN spans a
+                    ON b.side = 0 AND a.side = 1 AND b.quantity > 0 AND a.quantity > 0
+                    AND b.price >= a.price AND b.begins < a.until AND a.begins < b.until
+                JOIN unnest(array_positions(ends, TRUE)) AS e (place)
+                    ON e.place >= greatest(b.begins, a.begins)
+                    AND e.place < least(b.until, a.until)
+            ) THEN
+                RAISE EXCEPTION 'The best bid would not be below the best ask.'
+                    {RESTRICTED};
+            END IF;
+        END IF;
         DELETE FROM marketdata_booklevel l
         USING unnest(sides, prices, quantities) AS c (side, price, quantity)
         WHERE c.quantity = 0 AND l.token_id = token
@@ -144,7 +188,8 @@ RECORD = function(
     END IF;
     RETURN QUERY SELECT head.last_sequence, head.last_trade, head.last_at;
     """,
-    declare="head marketdata_orderbookhead;\n    digests numeric := 0;",
+    declare="head marketdata_orderbookhead;\n    digests numeric := 0;\n"
+    "    highest_bid bigint;\n    lowest_ask bigint;",
     settings=f"{writer.BY_INDEX} {writer.WAITS}",
 )
 

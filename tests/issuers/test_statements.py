@@ -186,7 +186,7 @@ def test_finds_what_the_owner_rewrote_of_other_histories(
     with as_owner(), connection.cursor() as cursor:
         cursor.execute(
             "UPDATE accounts_accountstatuschange"
-            " SET created_at = created_at - interval '1 day'"
+            " SET recorded_at = recorded_at - interval '1 day'"
         )
     call_command("register_statement", directory=tmp_path, stdout=io.StringIO())
     [statement] = tmp_path.glob("*.statement")

@@ -296,6 +296,22 @@ def test_an_account_moves_by_its_history_alone(world: World, db: None):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_an_account_begins_with_its_opening(world: World):
+    with pytest.raises(Error, match="has no history; it begins with its opening"):
+        Account.objects.create(partner=world.partner, user=world.owner)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_change_is_recorded_when_it_is_told(world: World):
+    before = timezone.now()
+    actor = Actor("me", is_staff=True)
+    account = Account.objects.open(world.partner, world.owner, actor, START)
+    [change] = account.history.all()
+    assert change.created_at == START
+    assert before <= change.recorded_at <= timezone.now()
+
+
+@pytest.mark.django_db(transaction=True)
 def test_no_token_begins_in_the_past_of_an_issuer(world: World):
     late = Token(issuer=world.listed, name="Late", symbol="LATE", created_at=START)
     with transaction.atomic():

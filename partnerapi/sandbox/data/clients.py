@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from django.db import connection
+
 from accounts.models import Account, AccountStatusChange, Partner, User
 from accounts.models.accounts import AccountStatus as Status
 from issuers.legacy.models import LegacyShareholder
@@ -71,6 +73,9 @@ def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
             account, history = life(partner, client, number)
             accounts.append(account)
             changes += history
+        with connection.cursor() as cursor:
+            # Holders were checked row by row; an account's history comes after it.
+            cursor.execute("SET CONSTRAINTS accounts_begin_history DEFERRED")
         Account.objects.bulk_create(accounts)
         AccountStatusChange.objects.bulk_create(changes)
     return bool(without)

@@ -1,12 +1,15 @@
 """The database keeps the logs, whoever writes to it."""
 
+import random
+
 import pytest
 from django.db import IntegrityError, ProgrammingError, connection, transaction
 
 from issuers.models import Token
 from marketdata.books.log import Deal, Message, record
+from marketdata.books.orderbook import CrossedBook, ImpossibleChange, OrderBook
 from marketdata.models import BookChange, Trade
-from tests.marketdata.books.markets import bid, head_of, traded
+from tests.marketdata.books.markets import bid, book_of, head_of, traded
 from tests.owner import tamper
 
 ME = "maker@example.com"
@@ -113,3 +116,46 @@ def test_a_trade_that_does_not_follow_the_last_one_is_refused(acme: Token):
             saying="next trade",
         )
     assert head_of(acme.pk) == (0, 1, 0)
+
+
+RECORD = """SELECT marketdata_record(
+    %s, %s, %s::smallint[], %s, %s, %s, '{}', '{}', FALSE)"""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_database_refuses_the_batches_that_the_order_book_refuses(
+    acme: Token, seed: int
+):
+    """Whoever calls the function: no message of a batch may leave the book crossed."""
+    chance = random.Random(seed)
+    book, known, refused = OrderBook(), 0, 0
+    for _ in range(60):
+        messages = [
+            [
+                (chance.randrange(2), chance.randrange(1, 8), chance.randrange(3))
+                for _ in range(chance.randrange(1, 3))
+            ]
+            for _ in range(chance.randrange(1, 4))
+        ]
+        after = book_of(acme.pk)
+        try:
+            for message in messages:
+                after.apply(message)
+        except (ImpossibleChange, CrossedBook):
+            is_possible = False
+        else:
+            is_possible, book = True, after
+        changes = [change for message in messages for change in message]
+        ends = [n == len(m) - 1 for m in messages for n in range(len(m))]
+        columns = [[change[place] for change in changes] for place in range(3)]
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(RECORD, [acme.pk, known, *columns, ends])
+        except IntegrityError:
+            refused += 1
+            assert not is_possible, messages
+        else:
+            assert is_possible, messages
+            known += len(changes)
+        assert book_of(acme.pk) == book
+    assert 0 < refused < 60
