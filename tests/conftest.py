@@ -7,7 +7,7 @@ from typing import Any
 import hypothesis
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, connections
 from django.test import TransactionTestCase
 
 from tests.owner import as_owner, become_application, become_owner, credentials
@@ -69,6 +69,8 @@ def django_db_setup(
     yield
     with django_db_blocker.unblock():
         become_owner()
+        # Nobody may be connected to what is now removed.
+        connections.close_all()
 
 
 @pytest.fixture(scope="session")
