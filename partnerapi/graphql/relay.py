@@ -58,7 +58,7 @@ class ModelType(DjangoObjectType):
     resolve_id = Node.resolve_id
 
 
-def extend(type_: type[ModelType], **fields: graphene.Field) -> None:
+def extend(type_: type[graphene.ObjectType], **fields: graphene.Field) -> None:
     """Add fields to a type, as GraphQL's `extend type` does, before a schema is made.
 
     A later app adds what it knows of an earlier app's type. Each field has a resolver.

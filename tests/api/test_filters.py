@@ -166,14 +166,20 @@ def test_filters_narrow_together_and_their_pages_are_whole(
 
 @pytest.mark.parametrize(
     "arguments",
-    ["", "(id: null)", "(id: null, slug: null)", '(id: "Issuer|1", slug: "lumen")'],
+    [
+        "",
+        "(id: null)",
+        "(id: null, slug: null)",
+        '(id: "Issuer|1", slug: "lumen")',
+        '(slug: "lumen", lei: "529900T8BM49AURSDO55")',
+    ],
 )
 def test_an_issuer_is_named_by_exactly_one_argument(
     arguments, world: World, stranger: Ask
 ):
     answer = stranger(f"{{ issuer{arguments} {{ slug }} }}")
     assert answer.code == "BAD_USER_INPUT"
-    assert answer.errors[0]["extensions"]["arguments"] == ["id", "slug"]
+    assert answer.errors[0]["extensions"]["arguments"] == ["id", "slug", "lei"]
     assert answer.body["data"] == {"issuer": None}
 
 

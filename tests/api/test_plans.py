@@ -179,6 +179,18 @@ def test_search_reads_the_index_only_where_names_begin_so(name: str, stranger: A
     assert scan.get("Rows Removed by Filter", 0) == 0
 
 
+@pytest.mark.parametrize("name", ["legacyShareholders"], indirect=True)
+def test_a_status_that_no_line_has_reads_no_line(name: str, partner: Ask):
+    text = document(name, "first: 10, status: DELIVERED")
+    data, nodes = planned(partner, text)
+    assert data["issuers"]["nodes"] == [
+        {name: {"nodes": [], "pageInfo": page_info(name, data)}}
+    ]
+    [scan] = [n for n in nodes if n.get("Relation Name") == f"issuers_{NAMES[name]}"]
+    assert scan["Index Name"] == "legacy_shareholder_by_status"
+    assert scan["Actual Rows"] == scan.get("Rows Removed by Filter", 0) == 0
+
+
 NAMES = {
     "issuers": "issuer",
     "industryClassificationBenchmarks": "industryclassificationbenchmark",
