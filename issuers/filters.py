@@ -2,8 +2,6 @@
 
 import django_filters
 from django.core.validators import RegexValidator
-from django.db.models import Value
-from django.db.models.functions import Collate, Lower
 
 from accounts.access import Unauthenticated
 from accounts.models import User
@@ -26,7 +24,6 @@ def industry_code(name: str) -> RegexValidator:
 
 
 class IssuerFilter(django_filters.FilterSet):
-    search = django_filters.CharFilter(method="starting_with", strip=False)
     country = django_filters.CharFilter(
         method="in_country",
         strip=False,
@@ -48,7 +45,6 @@ class IssuerFilter(django_filters.FilterSet):
     class Meta:
         model = Issuer
         fields = [
-            "search",
             "country",
             "industry_code",
             "granted",
@@ -56,13 +52,6 @@ class IssuerFilter(django_filters.FilterSet):
             "isin",
             "symbol",
         ]
-
-    def starting_with(self, issuers, name, value):
-        """Compare prefixes, case ignored; the index that orders the list finds them."""
-        # The database lowers both: Python knows letters that a database may not know.
-        return issuers.alias(lower_name=Collate(Lower("trading_name"), "C")).filter(
-            lower_name__startswith=Lower(Value(value))
-        )
 
     def in_country(self, issuers, name, value):
         """Compare codes, case ignored; they are stored in capitals."""

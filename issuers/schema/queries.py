@@ -14,7 +14,9 @@ from issuers.schema.classification import (
 )
 from issuers.schema.issuers import ISSUERS, Issuer, IssuerConnection
 from issuers.schema.rows import read_issuers
+from issuers.schema.search import find, search_page
 from issuers.schema.tokens import Token
+from issuers.search import MOST_LETTERS, MOST_WORDS
 from issuers.visibility import holders_visible_to, users_visible_to
 from partnerapi.core.errors import BadUserInput
 from partnerapi.core.filters import MOST_CODES, as_code, narrow
@@ -49,7 +51,13 @@ class Query(graphene.ObjectType):
         IssuerConnection,
         "All issuers, by trading name.",
         search=graphene.String(
-            description="Only issuers whose trading name begins so, case ignored."
+            description="Only issuers that are found by this text, best first: by a "
+            "symbol, ISIN or LEI that it is; then by a trading name that begins so; "
+            "then by words of the trading name, the company name, symbols and the LEI, "
+            "each of them whole but the last, whose first three letters are enough. "
+            "Each of the three by trading name. Case and accents are ignored; a blank "
+            f"text narrows nothing. At most {MOST_LETTERS} characters and {MOST_WORDS} "
+            "words."
         ),
         country=graphene.String(
             description="Only issuers of this country, ISO 3166-1 alpha-2, case "
@@ -97,13 +105,21 @@ class Query(graphene.ObjectType):
         return read_rows("Issuer", info, models.Issuer.objects.all(), slugs, by="slug")
 
     def resolve_issuers(
-        roots, info, first=None, last=None, before=None, after=None, **given
+        roots,
+        info,
+        first=None,
+        last=None,
+        before=None,
+        after=None,
+        search=None,
+        **given,
     ):
-        caller = info.context.caller
-        issuers = narrow(IssuerFilter, models.Issuer.objects.all(), caller, **given)
-        return read_pages(
-            ISSUERS, info, issuers, first=first, last=last, before=before, after=after
-        )
+        issuers = models.Issuer.objects.all()
+        issuers = narrow(IssuerFilter, issuers, info.context.caller, **given)
+        page = {"first": first, "last": last, "before": before, "after": after}
+        if search and (found := find(search, info.context.caller, issuers)):
+            return [search_page(found, info, **page)]
+        return read_pages(ISSUERS, info, issuers, **page)
 
     def resolve_token(roots, info, **names):
         name, value = only_one(names, ["id", "symbol", "isin"])

@@ -19,6 +19,7 @@ from partnerapi.graphql.statements import (
     count_statement,
     holds_uuids,
     page_statement,
+    placed_statement,
     primary_key,
     rows_statement,
 )
@@ -105,6 +106,27 @@ def read_pages(
     return pages
 
 
+def read_placed(
+    of: OrderedList, info: Any, places: Sequence[Sequence[Any]]
+) -> list[Any]:
+    """The rows of the list that stand at these places, in order.
+
+    A place holds the row's keys, in the order of the list's, and then its id.
+    """
+    selection = info.selection
+    columns = (
+        selection.columns(of.graphql_type, "edges", "node")
+        | selection.columns(of.graphql_type, "nodes")
+        | {"id"}
+    )
+    keys = ["|".join(map(str, (place[-1], *place[:-1]))) for place in places]
+    return fetch(
+        placed_statement(of.model, columns),
+        [array_text([place[-1] for place in places]), keys],
+        row_class(of.graphql_type, of.name, PAGE_COLUMNS, columns),
+    )
+
+
 def read_rows(
     graphql_type: str,
     info: Any,
@@ -181,17 +203,25 @@ def split(found: list[Any], window: Window, count: int) -> list[Page]:
         more_after, more_before = rows[0].beyond_before, rows[0].beyond_after
         if rows[0].id is None:
             rows.clear()
-        extra = len(rows) > window.size
-        del rows[window.size :]
-        if window.backward:
-            rows.reverse()
-            more_before = more_before or extra
-        else:
-            more_after = more_after or extra
-            more_before = more_before or len(rows) > window.keep
-            del rows[: max(0, len(rows) - window.keep)]
-        pages.append(Page(rows, more_after, more_before))
+        pages.append(cut(rows, window, more_after, more_before))
     return pages
+
+
+def cut(rows: list[Any], window: Window, more_after: bool, more_before: bool) -> Page:
+    """The page of a window; `rows` are one more than its size, from where it begins.
+
+    `more_after` and `more_before` tell what lies beyond the cursors.
+    """
+    extra = len(rows) > window.size
+    del rows[window.size :]
+    if window.backward:
+        rows.reverse()
+        more_before = more_before or extra
+    else:
+        more_after = more_after or extra
+        more_before = more_before or len(rows) > window.keep
+        del rows[: max(0, len(rows) - window.keep)]
+    return Page(rows, more_after, more_before)
 
 
 PAGE_COLUMNS = ("beyond_after", "beyond_before", "cursor_key")

@@ -13,6 +13,7 @@ from django.test import Client
 
 from tests.characters import Answer, Ask, World
 from tests.gateway.conftest import WebServer
+from tests.owner import as_committed
 from tests.waiting import PATIENCE_SECONDS
 
 JSON = "application/json; charset=utf-8"
@@ -149,6 +150,7 @@ def test_answers_415_to_every_other_content_type(content_type: str, stranger: As
 def test_reads_json_in_utf_8(content_type: str, world: World, stranger: Ask):
     world.listed.trading_name = "Lumière 光"
     world.listed.save()
+    as_committed()
     body = '{"query":"{ issuers(search: \\"lumière\\") { nodes { tradingName } } }"}'
     answer = stranger.post(body.encode(), content_type)
     assert answer.data["issuers"]["nodes"] == [{"tradingName": "Lumière 光"}]
@@ -349,7 +351,7 @@ def test_tells_twenty_errors_and_counts_the_others(stranger: Ask):
         "message": "1 more error.",
         "extensions": {
             "code": "BAD_USER_INPUT",
-            "arguments": ["id", "slug"],
+            "arguments": ["id", "slug", "lei"],
             "requestId": answer.headers["X-Request-Id"],
             "omittedErrors": 1,
         },
