@@ -7,8 +7,9 @@ from accounts import models
 from accounts.access import Scope, check_scope, requires
 from accounts.filters import AccountFilter
 from accounts.schema.users import User
-from partnerapi.core.errors import BadUserInput, NotFound
+from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
 from partnerapi.core.filters import narrow
+from partnerapi.core.lock_waits import LockTimeout, named
 from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
@@ -254,11 +255,20 @@ class Mutation(graphene.ObjectType):
         key = key_of(input["account_id"], "Account")
         account = models.Account.objects.of_partner(caller).filter(pk=key).first()
         if account is None:
-            raise NotFound("You have no account of this id.")
+            raise NotFound(
+                "You have no account of this id.", argument="input.accountID"
+            )
         actor = models.Actor(caller.login, is_staff=False)
-        previous = account.change_status(
-            input["status"], actor, input.get("reason"), timezone.now()
-        )
+        try:
+            with named():
+                previous = account.change_status(
+                    input["status"], actor, input.get("reason"), timezone.now()
+                )
+        except LockTimeout as error:
+            raise RequestTimeout(
+                "Another change of this account is still running, and nothing was "
+                "changed; send the same request again."
+            ) from error
         return [Change(account, previous)]
 
 

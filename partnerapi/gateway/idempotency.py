@@ -93,12 +93,35 @@ def parse_key(header: str | None) -> UUID:
 
 
 def fingerprint(prepared: PreparedRequest) -> bytes:
-    """SHA-256 of a request; white space and the order of members do not count."""
+    """SHA-256 of a request: of what it means.
+
+    White space and the order of members do not count, nor whether what may be left out
+    is absent or null. Null for a variable that has a default is not the default.
+    """
     operation = prepared.operation
     name = operation.node.name.value if operation.node.name else ""
-    variables = orjson.dumps(prepared.inputs, option=orjson.OPT_SORT_KEYS)
+    with_default = {
+        definition.variable.name.value
+        for definition in operation.node.variable_definitions
+        if definition.default_value
+    }
+    given = {
+        name: without_nulls(value)
+        for name, value in prepared.inputs.items()
+        if value is not None or name in with_default
+    }
+    variables = orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
     asked = b"\0".join([operation.printed.encode(), name.encode(), variables])
     return hashlib.sha256(asked).digest()
+
+
+def without_nulls(value: Any) -> Any:
+    """A value without the members of input objects that are null."""
+    if isinstance(value, dict):
+        return {k: without_nulls(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
 
 
 def once(
