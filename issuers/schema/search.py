@@ -34,7 +34,8 @@ def find(text, caller, issuers):
 
 def search_page(found: Search, info, **arguments) -> Page:
     window = make_window(FOUND, **arguments)
-    after, before = as_place(window.after), as_place(window.before)
+    after = as_place(window.after, "after")
+    before = as_place(window.before, "before")
     places = found.places(
         after, before, backward=window.backward, limit=window.size + 1
     )
@@ -49,10 +50,10 @@ def search_page(found: Search, info, **arguments) -> Page:
     return page
 
 
-def as_place(keys: list[str] | None) -> Place | None:
+def as_place(keys: list[str] | None, argument: str) -> Place | None:
     if keys is None:
         return None
     kind, name, issuer_id = keys
     if kind not in ("1", "2", "3"):
-        raise InvalidCursor("This is not a cursor of this list.")
+        raise InvalidCursor("This is not a cursor of this list.", argument=argument)
     return Place(int(kind), name, issuer_id)

@@ -11,7 +11,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 
 from partnerapi.core.database import array_text, fetch
-from partnerapi.core.errors import BadUserInput
+from partnerapi.core.errors import BadUserInput, InvalidCursor
 from partnerapi.graphql.cursors import decode_cursor
 from partnerapi.graphql.statements import (
     OrderedList,
@@ -180,16 +180,20 @@ def make_window(
         backward=first is None,
         size=sizes[0],
         keep=sizes[-1],
-        after=place_of(after, of),
-        before=place_of(before, of),
+        after=place_of(after, of, "after"),
+        before=place_of(before, of, "before"),
     )
 
 
-def place_of(cursor: str | None, of: OrderedList) -> list[str] | None:
+def place_of(cursor: str | None, of: OrderedList, argument: str) -> list[str] | None:
     """The cursor's keys in the order in which the list compares: the id comes last."""
     if cursor is None:
         return None
-    key, *others = decode_cursor(cursor, of.name, of.key_types)
+    try:
+        key, *others = decode_cursor(cursor, of.name, of.key_types)
+    except InvalidCursor as error:
+        error.details["argument"] = argument
+        raise
     return others if of.unique else [*others, key]
 
 
