@@ -511,6 +511,22 @@ def test_reads_a_chunked_body(size: int, status: int, web_server: WebServer):
         assert error["extensions"]["code"] == "PAYLOAD_TOO_LARGE"
 
 
+@pytest.mark.parametrize(
+    "framed",
+    [
+        b"zz\r\n{}\r\n0\r\n\r\n",
+        b"-1\r\n{}\r\n0\r\n\r\n",
+        b"2\r\n{}xx0\r\n\r\n",
+        b"2\r\n{}\r\n0\r\nno trailer\r\n\r\n",
+        b"5\r\n{}",
+        b"",
+    ],
+)
+def test_refuses_a_malformed_chunked_body(framed: bytes, web_server: WebServer):
+    head, _ = exchange(web_server, HEAD, b"Transfer-Encoding: chunked\r\n\r\n", framed)
+    assert head.startswith(b"HTTP/1.1 400 ")
+
+
 def test_refuses_a_body_that_breaks_off(web_server: WebServer):
     head, body = exchange(web_server, HEAD, b"Content-Length: 100\r\n\r\n", TYPENAME)
     assert head.startswith(b"HTTP/1.1 400 ")
