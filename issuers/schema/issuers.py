@@ -27,7 +27,7 @@ from issuers.schema.publications import (
     IssuerFinancialDataConnection,
     IssuerFinancialDataPeriodType,
 )
-from issuers.schema.rows import ids, read_documents, read_users
+from issuers.schema.rows import NULLS_ISSUER, ids, read_documents, read_users
 from issuers.schema.tokens import (
     TOKENS,
     TokenConnection,
@@ -85,7 +85,7 @@ class Issuer(ModelType):
         User,
         required=True,
         description="User who owns and administers the issuer. Needs the scope "
-        "`issuers:read`; an error here nulls the issuer.",
+        f"`issuers:read`; {NULLS_ISSUER}.",
     )
     tokens = connection_field(
         TokenConnection,
@@ -110,7 +110,7 @@ class Issuer(ModelType):
         LegacyShareholderConnection,
         "Legacy shareholders imported before the on-chain migration, in the order of "
         "their creation. Needs the scope `shareholders:read` and a grant for the "
-        "issuer; an error here nulls the issuer.",
+        f"issuer; {NULLS_ISSUER}.",
         status=IssuerLegacyShareholderStatus(
             description="Only shareholders of this status."
         ),
@@ -123,7 +123,7 @@ class Issuer(ModelType):
         ),
         description="Who holds what at an instant: the same instant gives the same "
         "table for ever. Needs the scope `captable:read` and a grant for the issuer; "
-        "an error here nulls the issuer.",
+        f"{NULLS_ISSUER}.",
     )
     initial_number_of_shares = graphene.Int(
         description="Initial number of shares to be issued, exact up to 2⁵³−1, which "
@@ -132,7 +132,7 @@ class Issuer(ModelType):
     financial_data = connection_field(
         IssuerFinancialDataConnection,
         "Key financial data, latest year first, full year before first semester. "
-        "Needs the scope `issuers:read`; an error here nulls the issuer.",
+        f"Needs the scope `issuers:read`; {NULLS_ISSUER}.",
         year=graphene.Int(description="Only data of this calendar year."),
         period_type=IssuerFinancialDataPeriodType(
             description="Only data of such periods."

@@ -29,24 +29,34 @@ class KeyRequired(Refusal):
     """A mutation came without `Idempotency-Key`."""
 
     code, status = "IDEMPOTENCY_KEY_REQUIRED", 400
+    example = "a mutation without the header"
+    remedy = (
+        "Send a new UUID v4 for each mutation, and the same one when you send it again."
+    )
 
 
 class KeyInvalid(Refusal):
     """`Idempotency-Key` is not a UUID v4, bare or in double quotes."""
 
     code, status = "IDEMPOTENCY_KEY_INVALID", 400
+    example = "`Idempotency-Key: 1`"
+    remedy = "Send a UUID v4."
 
 
 class KeyParameterMismatch(Refusal):
     """The key was used for another request; a new mutation needs a new key."""
 
     code, status = "IDEMPOTENCY_KEY_PARAMETER_MISMATCH", 422
+    example = "the key of another mutation"
+    remedy = "Use a new key for a new mutation; send a repetition unchanged."
 
 
 class ConcurrentRequest(Refusal):
     """The first request with this key still runs; send it again a little later."""
 
     code, status = "IDEMPOTENCY_CONCURRENT_REQUEST", 409
+    example = "a repetition while the first request runs"
+    remedy = "Send it again, with the same key, after `Retry-After`."
 
 
 @dataclass(frozen=True, slots=True)
