@@ -23,12 +23,19 @@ class Unauthenticated(PartnerAPIError):
     """A field needs a key, and the request has none."""
 
     code = "UNAUTHENTICATED"
+    example = "{ accounts { totalCount } }"
+    remedy = "Send a key in `X-Token-Auth`."
 
 
 class Forbidden(PartnerAPIError):
     """The key lacks the scope (`requiredScope`) or the grant (`requiredGrant`)."""
 
     code = "FORBIDDEN"
+    example = "{ issuers { nodes { capitalizationTable { totalValue } } } }"
+    remedy = (
+        "Ask for what you may see, with `issuers(granted: true)`, or your "
+        "account manager for the scope or the grant."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ from django.conf import settings
 import accounts.schema.accounts
 import accounts.schema.users
 import accounts.schema.viewer
+import issuers.schema.grants
 import issuers.schema.queries
 import marketdata.schema
 import partnerapi.gateway.schema
+from accounts.schema.viewer import Viewer
 from issuers.schema.tokens import Token
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.cost import Cost, Field
@@ -86,6 +88,16 @@ class Mutation(accounts.schema.accounts.Mutation, graphene.ObjectType):
 
 
 extend(Token, order_book=marketdata.schema.ORDER_BOOK)
+extend(
+    Viewer,
+    grants=issuers.schema.grants.VIEWER_GRANTS,
+    all_issuers=issuers.schema.grants.ALL_ISSUERS,
+)
+extend(
+    Viewer,
+    grants=issuers.schema.grants.VIEWER_GRANTS,
+    all_issuers=issuers.schema.grants.ALL_ISSUERS,
+)
 
 schema = bind(
     graphene.Schema(

@@ -65,14 +65,20 @@ def tamper(*statements: str, guarded: bool = False) -> int:
 
     `guarded`: not past the triggers. Returns how many rows the last one has changed.
     """
+    # Checks that wait for the end of the transaction would hold the tables.
+    as_committed()
     with connection.cursor() as cursor:
-        # Checks that wait for the end of the transaction would hold the tables.
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
         for statement in statements:
             cursor.execute("SELECT tests.tamper(%s, %s)", [statement, guarded])
         [(rows,)] = cursor.fetchall()
     return rows
+
+
+def as_committed() -> None:
+    """Let the triggers that wait for the commit do their work now."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
 
 
 def superuser(email: str, password: str | None = None, **fields: object) -> User:

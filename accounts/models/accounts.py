@@ -21,6 +21,8 @@ class InvalidStatusTransition(PartnerAPIError):
     """
 
     code = "INVALID_STATUS_TRANSITION"
+    example = "`status: PENDING` for an account that is ACTIVE"
+    remedy = "Choose one of `allowedStatuses`, if there is any."
 
 
 class AccountStatus(models.TextChoices):

@@ -5,8 +5,11 @@ from django.utils import timezone
 
 from accounts import models
 from accounts.access import Scope, check_scope, requires
+from accounts.filters import AccountFilter
 from accounts.schema.users import User
-from partnerapi.core.errors import BadUserInput, NotFound
+from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
+from partnerapi.core.filters import narrow
+from partnerapi.core.lock_waits import LockTimeout, named
 from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
@@ -140,7 +143,11 @@ class Query(graphene.ObjectType):
     accounts = connection_field(
         AccountConnection,
         "Your accounts, oldest first. Needs the scope `accounts:read`.",
+        user_id=graphene.ID(name="userID", description="Only accounts of this user."),
         status=AccountStatus(description="Only accounts of this status."),
+        created_after=Time(
+            description="Only accounts that were opened after this instant."
+        ),
     )
 
     @requires(Scope.ACCOUNTS_READ)
@@ -149,10 +156,22 @@ class Query(graphene.ObjectType):
         return read_rows("Account", info, accounts, [key_of(id, "Account")])
 
     @requires(Scope.ACCOUNTS_READ)
-    def resolve_accounts(roots, info, status=None, **page):
-        accounts = models.Account.objects.visible_to(info.context.caller)
-        if status is not None:
-            accounts = accounts.filter(status=status)
+    def resolve_accounts(
+        roots, info, user_id=None, status=None, created_after=None, **page
+    ):
+        caller = info.context.caller
+        accounts = models.Account.objects.visible_to(caller)
+        user = key_of(user_id, "User")
+        if user_id is not None and user is None:
+            accounts = accounts.none()
+        accounts = narrow(
+            AccountFilter,
+            accounts,
+            caller,
+            user_id=user,
+            status=status,
+            created_after=created_after,
+        )
         return read_pages(ACCOUNTS, info, accounts, **page)
 
 
@@ -236,11 +255,20 @@ class Mutation(graphene.ObjectType):
         key = key_of(input["account_id"], "Account")
         account = models.Account.objects.of_partner(caller).filter(pk=key).first()
         if account is None:
-            raise NotFound("You have no account of this id.")
+            raise NotFound(
+                "You have no account of this id.", argument="input.accountID"
+            )
         actor = models.Actor(caller.login, is_staff=False)
-        previous = account.change_status(
-            input["status"], actor, input.get("reason"), timezone.now()
-        )
+        try:
+            with named():
+                previous = account.change_status(
+                    input["status"], actor, input.get("reason"), timezone.now()
+                )
+        except LockTimeout as error:
+            raise RequestTimeout(
+                "Another change of this account is still running, and nothing was "
+                "changed; send the same request again."
+            ) from error
         return [Change(account, previous)]
 
 

@@ -140,9 +140,13 @@ class LegacyShareholder(models.Model):
         ]
         indexes = [
             models.Index(
+                fields=["issuer", "status", "created_at", "id"],
+                name="legacy_shareholder_by_status",
+            ),
+            models.Index(
                 fields=["issuer", "created_at", "id"],
                 name="legacy_shareholder_list_order",
-            )
+            ),
         ]
 
     def __str__(self):

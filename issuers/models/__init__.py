@@ -2,6 +2,7 @@ from issuers.models.classification import IndustryClassificationBenchmark
 from issuers.models.documents import Document
 from issuers.models.issuers import SLUG, Issuer, IssuerGrant
 from issuers.models.publications import Article, IssuerFinancialData, public_documents
+from issuers.models.terms import IssuerTerm
 from issuers.models.tokens import ISINIsValid, Token, validate_isin
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Issuer",
     "IssuerFinancialData",
     "IssuerGrant",
+    "IssuerTerm",
     "Token",
     "public_documents",
     "validate_isin",

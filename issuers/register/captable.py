@@ -27,6 +27,8 @@ class CapitalizationTableTooLarge(PartnerAPIError):
     """More holders than one table may list (`maximum`), or a value above 2⁶⁴−1."""
 
     code = "CAPITALIZATION_TABLE_TOO_LARGE"
+    example = "`holders` of an issuer that has 50,001"
+    remedy = "Leave `holders` out: the totals have no such limit."
 
 
 @dataclass(frozen=True)

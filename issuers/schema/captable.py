@@ -8,14 +8,13 @@ from accounts.schema.users import User, UserHolder
 from issuers.models import Token as TokenModel
 from issuers.register.captable import capitalization_tables, too_much
 from issuers.register.names import holder_names
+from issuers.schema.rows import NULLS_ISSUER
 from issuers.schema.tokens import Token
 from partnerapi.core.numbers import MAX_UINT64
 from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.resolvers import column
 from partnerapi.graphql.scalars import Time, Uint64
-
-NULLS_ISSUER = "an error here nulls the issuer"
 
 
 def read_capitalization_tables(issuer_ids, date, info):

@@ -6,23 +6,34 @@ from accounts.access import Scope, requires, requires_grant
 from accounts.models import User as UserModel
 from accounts.schema.users import Country, User, UserCompanyLegalForm, read_countries
 from issuers import models
+from issuers.filters import (
+    ArticleFilter,
+    FinancialDataFilter,
+    LegacyShareholderFilter,
+)
 from issuers.legacy.models import LegacyShareholder
 from issuers.schema.captable import CapitalizationTable, read_capitalization_tables
 from issuers.schema.classification import IndustryClassificationBenchmark
-from issuers.schema.legacy import LEGACY_SHAREHOLDERS, LegacyShareholderConnection
+from issuers.schema.legacy import (
+    LEGACY_SHAREHOLDERS,
+    IssuerLegacyShareholderStatus,
+    LegacyShareholderConnection,
+)
 from issuers.schema.publications import (
     ARTICLES,
     FINANCIAL_DATA,
     ArticleConnection,
     Document,
     IssuerFinancialDataConnection,
+    IssuerFinancialDataPeriodType,
 )
-from issuers.schema.rows import ids, read_documents, read_users
+from issuers.schema.rows import NULLS_ISSUER, ids, read_documents, read_users
 from issuers.schema.tokens import (
     TOKENS,
     TokenConnection,
     TokenVisibility,
 )
+from partnerapi.core.filters import narrow
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
     Connection,
@@ -74,7 +85,7 @@ class Issuer(ModelType):
         User,
         required=True,
         description="User who owns and administers the issuer. Needs the scope "
-        "`issuers:read`; an error here nulls the issuer.",
+        f"`issuers:read`; {NULLS_ISSUER}.",
     )
     tokens = connection_field(
         TokenConnection,
@@ -91,12 +102,18 @@ class Issuer(ModelType):
     articles = connection_field(
         ArticleConnection,
         "Published articles of the issuer, newest first; each appears at its time.",
+        published_after=Time(
+            description="Only articles that were published after this instant."
+        ),
     )
     legacy_shareholders = connection_field(
         LegacyShareholderConnection,
         "Legacy shareholders imported before the on-chain migration, in the order of "
         "their creation. Needs the scope `shareholders:read` and a grant for the "
-        "issuer; an error here nulls the issuer.",
+        f"issuer; {NULLS_ISSUER}.",
+        status=IssuerLegacyShareholderStatus(
+            description="Only shareholders of this status."
+        ),
     )
     capitalization_table = graphene.Field(
         CapitalizationTable,
@@ -106,7 +123,7 @@ class Issuer(ModelType):
         ),
         description="Who holds what at an instant: the same instant gives the same "
         "table for ever. Needs the scope `captable:read` and a grant for the issuer; "
-        "an error here nulls the issuer.",
+        f"{NULLS_ISSUER}.",
     )
     initial_number_of_shares = graphene.Int(
         description="Initial number of shares to be issued, exact up to 2⁵³−1, which "
@@ -115,7 +132,11 @@ class Issuer(ModelType):
     financial_data = connection_field(
         IssuerFinancialDataConnection,
         "Key financial data, latest year first, full year before first semester. "
-        "Needs the scope `issuers:read`; an error here nulls the issuer.",
+        f"Needs the scope `issuers:read`; {NULLS_ISSUER}.",
+        year=graphene.Int(description="Only data of this calendar year."),
+        period_type=IssuerFinancialDataPeriodType(
+            description="Only data of such periods."
+        ),
     )
     company_name = graphene.String(
         resolver=column("owner__company_name"),
@@ -129,6 +150,10 @@ class Issuer(ModelType):
     headquarters_address = graphene.String(
         description="Address of the company on one line; null when the owner is an "
         "individual."
+    )
+    viewer_grant = graphene.Boolean(
+        required=True,
+        description="Whether you have a grant for the issuer; false without a key.",
     )
 
     @needs("country_id")
@@ -159,14 +184,24 @@ class Issuer(ModelType):
             [issuer.industry_classification_benchmark_id for issuer in issuers],
         )
 
-    def resolve_articles(issuers, info, **page):
-        articles = models.Article.objects.published()
+    def resolve_articles(issuers, info, published_after=None, **page):
+        articles = narrow(
+            ArticleFilter,
+            models.Article.objects.published(),
+            info.context.caller,
+            published_after=published_after,
+        )
         return read_pages(ARTICLES, info, articles, ids(issuers), **page)
 
     @requires(Scope.SHAREHOLDERS_READ)
     @requires_grant
-    def resolve_legacy_shareholders(issuers, info, **page):
-        shareholders = LegacyShareholder.objects.all()
+    def resolve_legacy_shareholders(issuers, info, status=None, **page):
+        shareholders = narrow(
+            LegacyShareholderFilter,
+            LegacyShareholder.objects.all(),
+            info.context.caller,
+            status=status,
+        )
         return read_pages(LEGACY_SHAREHOLDERS, info, shareholders, ids(issuers), **page)
 
     @requires(Scope.CAPTABLE_READ)
@@ -175,9 +210,19 @@ class Issuer(ModelType):
         return read_capitalization_tables(ids(issuers), date, info)
 
     @requires(Scope.ISSUERS_READ)
-    def resolve_financial_data(issuers, info, **page):
-        figures = models.IssuerFinancialData.objects.all()
+    def resolve_financial_data(issuers, info, year=None, period_type=None, **page):
+        figures = narrow(
+            FinancialDataFilter,
+            models.IssuerFinancialData.objects.all(),
+            info.context.caller,
+            year=year,
+            period_type=period_type,
+        )
         return read_pages(FINANCIAL_DATA, info, figures, ids(issuers), **page)
+
+    def resolve_viewer_grant(issuers, info):
+        caller = info.context.caller
+        return [bool(caller and caller.may_see(issuer.id)) for issuer in issuers]
 
     @needs(
         "owner__type",

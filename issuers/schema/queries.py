@@ -3,9 +3,10 @@
 import re
 
 import graphene
+from django.db.models.functions import Collate, Lower
 
 from issuers import models
-from issuers.filters import IssuerFilter
+from issuers.filters import ClassificationFilter, IssuerFilter
 from issuers.legacy.models import LegacyShareholder
 from issuers.schema.classification import (
     CLASSIFICATION,
@@ -13,9 +14,12 @@ from issuers.schema.classification import (
 )
 from issuers.schema.issuers import ISSUERS, Issuer, IssuerConnection
 from issuers.schema.rows import read_issuers
+from issuers.schema.search import find, search_page
 from issuers.schema.tokens import Token
+from issuers.search import MOST_LETTERS, MOST_WORDS
 from issuers.visibility import holders_visible_to, users_visible_to
 from partnerapi.core.errors import BadUserInput
+from partnerapi.core.filters import MOST_CODES, as_code, narrow
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
     connection_field,
@@ -23,19 +27,37 @@ from partnerapi.graphql.relay import (
 )
 
 
+def codes(which):
+    return graphene.List(
+        graphene.NonNull(graphene.String),
+        description=f"Only issuers {which}, case ignored; at most {MOST_CODES}. An "
+        "empty list finds none.",
+    )
+
+
 class Query(graphene.ObjectType):
     issuer = graphene.Field(
         Issuer,
         id=graphene.ID(description="The issuer's id."),
         slug=graphene.String(description="The issuer's slug."),
-        description="One issuer, by exactly one of its id and its slug; null when "
-        "there is none.",
+        lei=graphene.String(
+            description="The LEI of the issuer's owner, case ignored; of several "
+            "issuers of an owner the first by trading name."
+        ),
+        description="One issuer, by exactly one of its id, its slug and its LEI; null "
+        "when there is none.",
     )
     issuers = connection_field(
         IssuerConnection,
         "All issuers, by trading name.",
         search=graphene.String(
-            description="Only issuers whose trading name begins so, case ignored."
+            description="Only issuers that are found by this text, best first: by a "
+            "symbol, ISIN or LEI that it is; then by a trading name that begins so; "
+            "then by words of the trading name, the company name, symbols and the LEI, "
+            "each of them whole but the last, whose first three letters are enough. "
+            "Each of the three by trading name. Case and accents are ignored; a blank "
+            f"text narrows nothing. At most {MOST_LETTERS} characters and {MOST_WORDS} "
+            "words."
         ),
         country=graphene.String(
             description="Only issuers of this country, ISO 3166-1 alpha-2, case "
@@ -45,61 +67,89 @@ class Query(graphene.ObjectType):
             description="Only issuers classified here: an ICB code of 2, 4, 6 or 8 "
             "digits, for an industry, supersector, sector or subsector."
         ),
+        granted=graphene.Boolean(
+            description="Only issuers for which you have a grant, or only the others. "
+            "Needs a key. With `true`, no field below is refused for want of a grant."
+        ),
+        lei=codes("whose owner has one of these LEIs"),
+        isin=codes("that have a token, visible to you, with one of these ISINs"),
+        symbol=codes("that have a token, visible to you, with one of these symbols"),
     )
     token = graphene.Field(
         Token,
-        id=graphene.ID(required=True, description="The token's id."),
-        description="One token; null when there is none that you may see.",
+        id=graphene.ID(description="The token's id."),
+        symbol=graphene.String(description="The token's symbol, case ignored."),
+        isin=graphene.String(description="The token's ISIN, case ignored."),
+        description="One token, by exactly one of its id, its symbol and its ISIN; "
+        "null when there is none that you may see.",
     )
     industry_classification_benchmarks = connection_field(
         IndustryClassificationBenchmarkConnection,
         "All entries of the industry classification, by subsector code.",
+        code=graphene.String(
+            description="Only entries of this ICB code of 2, 4, 6 or 8 digits, an "
+            "industry, supersector, sector or subsector."
+        ),
     )
 
-    def resolve_issuer(roots, info, id=None, slug=None):
-        if (id is None) == (slug is None):
-            raise BadUserInput(
-                "Pass exactly one of `id` and `slug`.", arguments=["id", "slug"]
-            )
-        if id is not None:
-            return read_issuers([key_of(id, "Issuer")], info)
-        slugs = [slug if re.fullmatch(models.SLUG, slug) else None]
+    def resolve_issuer(roots, info, **names):
+        name, value = only_one(names, ["id", "slug", "lei"])
+        if name == "id":
+            return read_issuers([key_of(value, "Issuer")], info)
+        if name == "lei":
+            owned = models.Issuer.objects.filter(owner__lei=as_code(value) or "")
+            ordered = owned.order_by(Collate(Lower("trading_name"), "C"), "pk")
+            first = ordered.values_list("pk", flat=True).first()
+            return read_issuers([first and str(first)], info)
+        slugs = [value if re.fullmatch(models.SLUG, value) else None]
         return read_rows("Issuer", info, models.Issuer.objects.all(), slugs, by="slug")
 
     def resolve_issuers(
-        roots, info, search=None, country=None, industry_code=None, **page
+        roots,
+        info,
+        first=None,
+        last=None,
+        before=None,
+        after=None,
+        search=None,
+        **given,
     ):
         issuers = models.Issuer.objects.all()
-        given = {"search": search, "country": country, "industry_code": industry_code}
-        if any(given.values()):
-            check_filters(search, country, industry_code)
-            issuers = IssuerFilter(given, issuers).qs
+        issuers = narrow(IssuerFilter, issuers, info.context.caller, **given)
+        page = {"first": first, "last": last, "before": before, "after": after}
+        if search and (found := find(search, info.context.caller, issuers)):
+            return [search_page(found, info, **page)]
         return read_pages(ISSUERS, info, issuers, **page)
 
-    def resolve_token(roots, info, id):
+    def resolve_token(roots, info, **names):
+        name, value = only_one(names, ["id", "symbol", "isin"])
         tokens = models.Token.objects.visible_to(info.context.caller)
-        return read_rows("Token", info, tokens, [key_of(id, "Token")])
+        key = key_of(value, "Token") if name == "id" else as_code(value)
+        return read_rows("Token", info, tokens, [key], by=name)
 
-    def resolve_industry_classification_benchmarks(roots, info, **page):
-        entries = models.IndustryClassificationBenchmark.objects.all()
+    def resolve_industry_classification_benchmarks(roots, info, code=None, **page):
+        entries = narrow(
+            ClassificationFilter,
+            models.IndustryClassificationBenchmark.objects.all(),
+            info.context.caller,
+            code=code,
+        )
         return read_pages(CLASSIFICATION, info, entries, **page)
 
 
-def check_filters(search, country, industry_code):
-    if search and "\0" in search:
+def only_one(arguments, names):
+    """The name and the value of the one argument that is given and not null.
+
+    Raises:
+        BadUserInput: none is given, or several are; `arguments` are the names.
+    """
+    given = [(n, v) for n, v in arguments.items() if v is not None]
+    if len(given) != 1:
+        listed = ", ".join(f"`{name}`" for name in names[:-1])
         raise BadUserInput(
-            "`search` holds a NUL character; send text.", argument="search"
+            f"Pass exactly one of {listed} and `{names[-1]}`.", arguments=names
         )
-    if country and not re.fullmatch(r"[A-Za-z]{2}", country):
-        raise BadUserInput(
-            f"`country` is {country!r}; pass two letters such as FR.",
-            argument="country",
-        )
-    if industry_code and not re.fullmatch(r"(?:[0-9]{2}){1,4}", industry_code):
-        raise BadUserInput(
-            f"`industryCode` is {industry_code!r}; pass 2, 4, 6 or 8 digits.",
-            argument="industryCode",
-        )
+    return given[0]
 
 
 NODES = {

@@ -4,6 +4,11 @@ from accounts.models import User as UserModel
 from issuers import models
 from partnerapi.graphql.pages import read_rows
 
+NULLS_ISSUER = (
+    "an error here nulls the issuer, and in a list of issuers, whose items are never "
+    "null, the whole answer"
+)
+
 
 def read_issuers(ids, info):
     return read_rows("Issuer", info, models.Issuer.objects.all(), ids)

@@ -10,6 +10,7 @@ from partnerapi.core.errors import (
     BadUserInput,
     PartnerAPIError,
 )
+from partnerapi.graphql.culprits import name_of_argument
 from partnerapi.graphql.documents import CheckEnded
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ def error_entry(error: GraphQLError, request_id: str) -> dict[str, Any]:
         extensions = dict(error.extensions)
     elif cause is None or isinstance(cause, GraphQLError):
         # An error of graphql-core: the variable of an argument does not fit.
-        extensions = {"code": BadUserInput.code}
+        extensions = {"code": BadUserInput.code, **name_of_argument(error)}
     else:
         logger.error("request %s failed at %s", request_id, error.path, exc_info=cause)
         entry["message"] = MASKED

@@ -29,24 +29,34 @@ class KeyRequired(Refusal):
     """A mutation came without `Idempotency-Key`."""
 
     code, status = "IDEMPOTENCY_KEY_REQUIRED", 400
+    example = "a mutation without the header"
+    remedy = (
+        "Send a new UUID v4 for each mutation, and the same one when you send it again."
+    )
 
 
 class KeyInvalid(Refusal):
     """`Idempotency-Key` is not a UUID v4, bare or in double quotes."""
 
     code, status = "IDEMPOTENCY_KEY_INVALID", 400
+    example = "`Idempotency-Key: 1`"
+    remedy = "Send a UUID v4."
 
 
 class KeyParameterMismatch(Refusal):
     """The key was used for another request; a new mutation needs a new key."""
 
     code, status = "IDEMPOTENCY_KEY_PARAMETER_MISMATCH", 422
+    example = "the key of another mutation"
+    remedy = "Use a new key for a new mutation; send a repetition unchanged."
 
 
 class ConcurrentRequest(Refusal):
     """The first request with this key still runs; send it again a little later."""
 
     code, status = "IDEMPOTENCY_CONCURRENT_REQUEST", 409
+    example = "a repetition while the first request runs"
+    remedy = "Send it again, with the same key, after `Retry-After`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +103,35 @@ def parse_key(header: str | None) -> UUID:
 
 
 def fingerprint(prepared: PreparedRequest) -> bytes:
-    """SHA-256 of a request; white space and the order of members do not count."""
+    """SHA-256 of a request: of what it means.
+
+    White space and the order of members do not count, nor whether what may be left out
+    is absent or null. Null for a variable that has a default is not the default.
+    """
     operation = prepared.operation
     name = operation.node.name.value if operation.node.name else ""
-    variables = orjson.dumps(prepared.inputs, option=orjson.OPT_SORT_KEYS)
+    with_default = {
+        definition.variable.name.value
+        for definition in operation.node.variable_definitions
+        if definition.default_value
+    }
+    given = {
+        name: without_nulls(value)
+        for name, value in prepared.inputs.items()
+        if value is not None or name in with_default
+    }
+    variables = orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
     asked = b"\0".join([operation.printed.encode(), name.encode(), variables])
     return hashlib.sha256(asked).digest()
+
+
+def without_nulls(value: Any) -> Any:
+    """A value without the members of input objects that are null."""
+    if isinstance(value, dict):
+        return {k: without_nulls(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
 
 
 def once(

@@ -17,30 +17,40 @@ class BadRequest(Refusal):
     """The body is not a JSON object of `query`, `variables` and `operationName`."""
 
     code = "BAD_REQUEST"
+    example = "a body that is `[]`"
+    remedy = 'Send an object such as `{"query": "{ __typename }"}`.'
 
 
 class MethodNotAllowed(Refusal):
     """Operations are sent by POST."""
 
     code, status = "METHOD_NOT_ALLOWED", 405
+    example = "`GET /graphql`"
+    remedy = "Send `POST`; in urql, set `preferGetMethod: false`."
 
 
 class NotAcceptable(Refusal):
     """`Accept` admits no type that is answered."""
 
     code, status = "NOT_ACCEPTABLE", 406
+    example = "`Accept: text/html`"
+    remedy = "Admit `application/json`."
 
 
 class PayloadTooLarge(Refusal):
     """The body has too many bytes."""
 
     code, status = "PAYLOAD_TOO_LARGE", 413
+    example = "a body of 1 MiB and a byte"
+    remedy = "Send several requests."
 
 
 class UnsupportedMediaType(Refusal):
     """The content type is not `application/json` in UTF-8."""
 
     code, status = "UNSUPPORTED_MEDIA_TYPE", 415
+    example = "`Content-Type: text/plain`"
+    remedy = "Send `Content-Type: application/json`."
 
 
 class Throttled(Refusal):
@@ -48,9 +58,16 @@ class Throttled(Refusal):
     `Retry-After` tells when to send it again."""
 
     code, status = "THROTTLED", 429
+    example = "a request of 500 points to a budget that holds 100"
+    remedy = (
+        "Wait as many seconds as `Retry-After` says; `X-RateLimit-Remaining` "
+        "tells beforehand."
+    )
 
 
 class InvalidKey(Refusal):
     """The key is malformed, unknown, wrong, revoked or expired."""
 
     code, status = "UNAUTHENTICATED", 401
+    example = "a key that was revoked, or a mutation without a key"
+    remedy = "Send a live key; do not send a refused one again."

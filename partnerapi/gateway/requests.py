@@ -9,6 +9,7 @@ import uuid_utils
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.request import UnreadablePostError
+from gunicorn.http.errors import ParseException
 
 from partnerapi.gateway.refusals import (
     BadRequest,
@@ -135,7 +136,7 @@ def read_bytes(request: HttpRequest) -> bytes:
             body: bytes = environ["wsgi.input"].read(maximum + 1)
         else:
             body = request.body
-    except (UnreadablePostError, OSError, ValueError) as error:
+    except (UnreadablePostError, ParseException, OSError, ValueError) as error:
         raise BadRequest("The body could not be read to its end.") from error
     if len(body) > maximum:
         raise PayloadTooLarge(f"The body has more than {maximum} bytes.")

@@ -18,6 +18,7 @@ from graphql import (
     OperationDefinitionNode,
     OperationType,
     OverlappingFieldsCanBeMergedRule,
+    UniqueDirectivesPerLocationRule,
     parse,
     print_ast,
     specified_rules,
@@ -35,6 +36,7 @@ from partnerapi.core.errors import (
     ValidationFailed,
 )
 from partnerapi.graphql.cost import OperationCost, Points, too_costly
+from partnerapi.graphql.culprits import name_of_argument, names_of_variable
 from partnerapi.graphql.limits import check_counts, check_mutations
 from partnerapi.graphql.overlap import OverlappingFieldsRule
 from partnerapi.graphql.selections import Reach, Selection, Source
@@ -50,9 +52,25 @@ BARE_SIZE = 100
 """Characters that a document counts as, besides its text."""
 FIELD_SIZE = 4
 """Characters that a field of a plan counts as."""
+
+
+class RepeatedDirectivesRule(UniqueDirectivesPerLocationRule):
+    """Reports the first repetition of a directive; the others teach nothing more."""
+
+    reported = False
+
+    def report_error(self, error: GraphQLError) -> None:
+        if not self.reported:
+            super().report_error(error)
+        self.reported = True
+
+
+OWN_RULES: dict[Any, Any] = {
+    OverlappingFieldsCanBeMergedRule: OverlappingFieldsRule,
+    UniqueDirectivesPerLocationRule: RepeatedDirectivesRule,
+}
 RULES = [
-    OverlappingFieldsRule if rule is OverlappingFieldsCanBeMergedRule else rule
-    for rule in (*specified_rules, MaxIntrospectionDepthRule)
+    OWN_RULES.get(rule, rule) for rule in (*specified_rules, MaxIntrospectionDepthRule)
 ]
 
 
@@ -242,7 +260,8 @@ def prepare(
     except PartnerAPIError as error:
         raise Refused([as_graphql_error(error)]) from error
     except GraphQLError as error:
-        raise Refused(coded([error], BadUserInput.code)) from error
+        error.extensions = {"code": BadUserInput.code, **name_of_argument(error)}
+        raise Refused([error]) from error
     if known is None and document.size + plan.size <= MOST_SIZE:
         operation.plans[decisive] = plan
         document.size += plan.size
@@ -256,7 +275,13 @@ def coerce(
     definitions = operation.node.variable_definitions
     values = get_variable_values(schema, definitions, inputs, max_errors=MAX_ERRORS)
     if isinstance(values, list):
-        raise Refused(coded(values, BadUserInput.code))
+        refused = coded(values, BadUserInput.code)
+        for error in refused:
+            error.extensions = {
+                **(error.extensions or {}),
+                **names_of_variable(error, operation.ast),
+            }
+        raise Refused(refused)
     return values
 
 
@@ -283,8 +308,7 @@ def parse_and_validate(
     except GraphQLSyntaxError as error:
         return None, coded([error], ParseFailed.code)
     except RecursionError:
-        deep = MaxDepthExceeded("The document nests values or fields far too deeply.")
-        return None, [as_graphql_error(deep)]
+        return None, [as_graphql_error(too_deep())]
     return None if errors else ast, coded(errors, ValidationFailed.code)
 
 
@@ -293,6 +317,8 @@ def parse_text(text: str) -> DocumentNode:
     try:
         return parse(text, max_lexical_tokens=maximum, max_comments=maximum)
     except GraphQLSyntaxError as error:
+        if "nested too deeply" in error.message:
+            raise too_deep() from error
         if f"more than {maximum} " not in error.message:
             raise
         raise MaxTokensExceeded(
@@ -300,6 +326,13 @@ def parse_text(text: str) -> DocumentNode:
             "pass long lists as variables.",
             maximum=maximum,
         ) from error
+
+
+def too_deep() -> MaxDepthExceeded:
+    return MaxDepthExceeded(
+        "The document nests values, fragments or fields far too deeply.",
+        maximum=settings.PARTNER_API_MAX_DEPTH,
+    )
 
 
 def as_graphql_error(error: PartnerAPIError) -> GraphQLError:

@@ -11,7 +11,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 
 from partnerapi.core.database import array_text, fetch
-from partnerapi.core.errors import BadUserInput
+from partnerapi.core.errors import BadUserInput, InvalidCursor
 from partnerapi.graphql.cursors import decode_cursor
 from partnerapi.graphql.statements import (
     OrderedList,
@@ -19,6 +19,7 @@ from partnerapi.graphql.statements import (
     count_statement,
     holds_uuids,
     page_statement,
+    placed_statement,
     primary_key,
     rows_statement,
 )
@@ -105,6 +106,27 @@ def read_pages(
     return pages
 
 
+def read_placed(
+    of: OrderedList, info: Any, places: Sequence[Sequence[Any]]
+) -> list[Any]:
+    """The rows of the list that stand at these places, in order.
+
+    A place holds the row's keys, in the order of the list's, and then its id.
+    """
+    selection = info.selection
+    columns = (
+        selection.columns(of.graphql_type, "edges", "node")
+        | selection.columns(of.graphql_type, "nodes")
+        | {"id"}
+    )
+    keys = ["|".join(map(str, (place[-1], *place[:-1]))) for place in places]
+    return fetch(
+        placed_statement(of.model, columns),
+        [array_text([place[-1] for place in places]), keys],
+        row_class(of.graphql_type, of.name, PAGE_COLUMNS, columns),
+    )
+
+
 def read_rows(
     graphql_type: str,
     info: Any,
@@ -158,16 +180,20 @@ def make_window(
         backward=first is None,
         size=sizes[0],
         keep=sizes[-1],
-        after=place_of(after, of),
-        before=place_of(before, of),
+        after=place_of(after, of, "after"),
+        before=place_of(before, of, "before"),
     )
 
 
-def place_of(cursor: str | None, of: OrderedList) -> list[str] | None:
+def place_of(cursor: str | None, of: OrderedList, argument: str) -> list[str] | None:
     """The cursor's keys in the order in which the list compares: the id comes last."""
     if cursor is None:
         return None
-    key, *others = decode_cursor(cursor, of.name, of.key_types)
+    try:
+        key, *others = decode_cursor(cursor, of.name, of.key_types)
+    except InvalidCursor as error:
+        error.details["argument"] = argument
+        raise
     return others if of.unique else [*others, key]
 
 
@@ -181,17 +207,25 @@ def split(found: list[Any], window: Window, count: int) -> list[Page]:
         more_after, more_before = rows[0].beyond_before, rows[0].beyond_after
         if rows[0].id is None:
             rows.clear()
-        extra = len(rows) > window.size
-        del rows[window.size :]
-        if window.backward:
-            rows.reverse()
-            more_before = more_before or extra
-        else:
-            more_after = more_after or extra
-            more_before = more_before or len(rows) > window.keep
-            del rows[: max(0, len(rows) - window.keep)]
-        pages.append(Page(rows, more_after, more_before))
+        pages.append(cut(rows, window, more_after, more_before))
     return pages
+
+
+def cut(rows: list[Any], window: Window, more_after: bool, more_before: bool) -> Page:
+    """The page of a window; `rows` are one more than its size, from where it begins.
+
+    `more_after` and `more_before` tell what lies beyond the cursors.
+    """
+    extra = len(rows) > window.size
+    del rows[window.size :]
+    if window.backward:
+        rows.reverse()
+        more_before = more_before or extra
+    else:
+        more_after = more_after or extra
+        more_before = more_before or len(rows) > window.keep
+        del rows[: max(0, len(rows) - window.keep)]
+    return Page(rows, more_after, more_before)
 
 
 PAGE_COLUMNS = ("beyond_after", "beyond_before", "cursor_key")

@@ -58,7 +58,7 @@ class ModelType(DjangoObjectType):
     resolve_id = Node.resolve_id
 
 
-def extend(type_: type[ModelType], **fields: graphene.Field) -> None:
+def extend(type_: type[graphene.ObjectType], **fields: graphene.Field) -> None:
     """Add fields to a type, as GraphQL's `extend type` does, before a schema is made.
 
     A later app adds what it knows of an earlier app's type. Each field has a resolver.
@@ -113,6 +113,13 @@ ROW = Cost(items=1)
 EDGE = Cost(points=0, items=1)
 
 
+NULL_ITEMS = "An object that an error nulls is null here; `edges` hold none."
+NO_NULL_ITEMS = (
+    "None is null: an error that would null one nulls the nearest object above the "
+    "list that may be null, or the whole answer."
+)
+
+
 class Connection(graphene.relay.Connection):
     """A connection with `nodes` and `totalCount`, its edges and nodes non-null.
 
@@ -141,7 +148,8 @@ class Connection(graphene.relay.Connection):
             "nodes": Field(
                 graphene.NonNull(graphene.List(item)),
                 cost=ROW,
-                description="The objects of this page, without their cursors.",
+                description="The objects of this page, without their cursors. "
+                + (NULL_ITEMS if nullable_nodes else NO_NULL_ITEMS),
             ),
             "total_count": graphene.Field(
                 graphene.Int,

@@ -17,8 +17,8 @@ class Time(graphene.Scalar):
 
     Answers carry up to six fraction digits. Arguments may have any offset, or be
     a date such as 2026-01-31, which means 00:00:00Z of that day; a time without
-    offset is an error. A time that was answered and is sent back means the same
-    instant.
+    offset is an error, and so is a leap second (23:59:60): send the second after it.
+    A time that was answered and is sent back means the same instant.
     """
 
     url = "https://www.rfc-editor.org/rfc/rfc3339"

@@ -196,6 +196,30 @@ def page_statement(shape: Shape) -> str:
 
 
 @lru_cache(maxsize=2000)
+def placed_statement(model: Any, paths: frozenset[str]) -> str:
+    """The rows of some ids, in their order, each with the keys of its cursor.
+
+    Parameters: the ids, and the cursors' keys.
+    """
+    columns = Columns(model)
+    listed = columns.listed(paths)
+    return (
+        sql.SQL(
+            "SELECT 1, FALSE, FALSE, p.cursor_key, {} FROM"
+            " unnest(%s::uuid[], %s::text[]) WITH ORDINALITY AS p(key, cursor_key, n)"
+            " JOIN {} ON {}.id = p.key{} ORDER BY p.n"
+        )
+        .format(
+            listed,
+            columns.table,
+            columns.table,
+            sql.SQL("").join(columns.joins.values()),
+        )
+        .as_string()
+    )
+
+
+@lru_cache(maxsize=2000)
 def count_statement(of: OrderedList, condition: str) -> str:
     """For each parent, in order: how many rows its list has."""
     return (

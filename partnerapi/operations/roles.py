@@ -61,6 +61,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_issuer": ALL,
     "issuers_issuerfinancialdata": ALL,
     "issuers_issuergrant": ALL,
+    "issuers_issuerterm": READ,
     "issuers_ledgeraccount": APPEND,
     "issuers_ledgerposting": READ,
     "issuers_ledgertransaction": APPEND,

@@ -85,10 +85,20 @@ def errors_table() -> str:
     # The routes lead to all code that raises, and so to every class of an error.
     get_resolver().url_patterns  # noqa: B018
     rows = (
-        (code(error.code), ", ".join(map(str, error.statuses)), error.plain)
+        (
+            code(error.code),
+            ", ".join(map(str, error.statuses)),
+            error.plain,
+            "; ".join(map(shown_example, error.examples)),
+            error.remedy,
+        )
         for error in reference.errors()
     )
-    return table(("Code", "HTTP status", "Meaning"), rows)
+    return table(("Code", "HTTP status", "When", "Example", "Remedy"), rows)
+
+
+def shown_example(example: str) -> str:
+    return code(example) if reference.is_document(example) else example
 
 
 def scopes_table() -> str:

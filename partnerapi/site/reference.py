@@ -81,16 +81,23 @@ class Section:
 
 @dataclass(frozen=True)
 class PublishedError:
-    """A code with the HTTP statuses it comes with."""
+    """A code, the HTTP statuses it comes with, what gets it, what to do about it."""
 
     code: str
     statuses: tuple[int, ...]
     plain: str
-    """What it means, with `such words` for code."""
+    """When it comes, with `such words` for code."""
+    examples: tuple[str, ...]
+    remedy: str
 
     @property
     def meaning(self) -> SafeString:
         return text(self.plain)
+
+
+def is_document(example: str) -> bool:
+    """Whether an example is GraphQL, and not words about a request."""
+    return example.startswith(("{", "query ", "mutation {"))
 
 
 def addresses() -> list[tuple[str, str]]:
@@ -246,18 +253,24 @@ def errors() -> list[PublishedError]:
     """
     found = {
         INTERNAL_SERVER_ERROR: PublishedError(
-            INTERNAL_SERVER_ERROR, (EXECUTED, 500), MASKED
+            INTERNAL_SERVER_ERROR,
+            (EXECUTED, 500),
+            MASKED,
+            ("a fault of ours",),
+            "Send it again, a mutation with the same `Idempotency-Key`.",
         )
     }
     for kind in subclasses(PartnerAPIError):
         # A class without a code of its own only groups others.
         if "code" not in vars(kind):
             continue
-        known = found.get(kind.code, PublishedError(kind.code, (), ""))
+        known = found.get(kind.code, PublishedError(kind.code, (), "", (), ""))
         found[kind.code] = PublishedError(
             kind.code,
             tuple(sorted({*known.statuses, getattr(kind, "status", EXECUTED)})),
             " ".join(f"{known.plain} {kind.__doc__ or ''}".split()),
+            (*known.examples, kind.example),
+            f"{known.remedy} {kind.remedy}".strip(),
         )
     return sorted(found.values(), key=attrgetter("code"))
 

@@ -4,6 +4,7 @@ import pytest
 
 from issuers.models import IndustryClassificationBenchmark, Issuer
 from tests.characters import Ask, World
+from tests.owner import as_committed
 
 NAMES = [
     "Éclat",
@@ -42,6 +43,7 @@ def issuers(world: World) -> World:
             country_id=["PT", "FR", None][number % 3],
             industry_classification_benchmark=[*benchmarks, None][number % 5],
         )
+    as_committed()
     return world
 
 
@@ -70,41 +72,6 @@ def refused(ask: Ask, **arguments: str) -> str:
     assert answer.status == 200
     assert answer.code == "BAD_USER_INPUT"
     return answer.errors[0]["extensions"]["argument"]
-
-
-@pytest.mark.parametrize(
-    ("search", "names"),
-    [
-        ("zen", {"Zen 100%", "Zen 1000", "zen_x", "Zenyx"}),
-        ("ZEN 1", {"Zen 100%", "Zen 1000"}),
-        ("zen 100%", {"Zen 100%"}),
-        ("zen_", {"zen_x"}),
-        ("%", set()),
-        ("_", set()),
-        ("\\", set()),
-        ("back\\S", {"back\\slash"}),
-        ("o'brien \"", {'O\'Brien "Bros"'}),
-        ("'; DROP TABLE issuers_issuer; --", set()),
-        ("A|", {"a|b"}),
-        (" ", {" space"}),
-        ("enyx", set()),
-        ("東京", {"東京電力"}),
-        ("ﬁ", {"ﬁne"}),
-        ("éclair", {"éclair"}),
-        ("Éclat", {"Éclat"}),
-        ("lumen and more than its name", set()),
-        ("x" * 10_000, set()),
-        ("", {*NAMES, "Lumen", "Arbor"}),
-    ],
-)
-def test_search_is_by_prefix_without_regard_to_case(
-    search, names, issuers: World, stranger: Ask
-):
-    assert found(stranger, search=search) == names
-
-
-def test_search_refuses_a_nul_character(issuers: World, stranger: Ask):
-    assert refused(stranger, search="ze\0n") == "search"
 
 
 @pytest.mark.parametrize(
@@ -166,14 +133,20 @@ def test_filters_narrow_together_and_their_pages_are_whole(
 
 @pytest.mark.parametrize(
     "arguments",
-    ["", "(id: null)", "(id: null, slug: null)", '(id: "Issuer|1", slug: "lumen")'],
+    [
+        "",
+        "(id: null)",
+        "(id: null, slug: null)",
+        '(id: "Issuer|1", slug: "lumen")',
+        '(slug: "lumen", lei: "529900T8BM49AURSDO55")',
+    ],
 )
 def test_an_issuer_is_named_by_exactly_one_argument(
     arguments, world: World, stranger: Ask
 ):
     answer = stranger(f"{{ issuer{arguments} {{ slug }} }}")
     assert answer.code == "BAD_USER_INPUT"
-    assert answer.errors[0]["extensions"]["arguments"] == ["id", "slug"]
+    assert answer.errors[0]["extensions"]["arguments"] == ["id", "slug", "lei"]
     assert answer.body["data"] == {"issuer": None}
 
 

@@ -26,6 +26,7 @@ from partnerapi.graphql.resolvers import Info
 from partnerapi.graphql.statements import OrderedList, OrderKey
 from partnerapi.schema import schema
 from tests.characters import Ask, World
+from tests.owner import as_committed
 
 START = datetime(2024, 5, 1, tzinfo=UTC)
 PAGE = """
@@ -354,6 +355,7 @@ def test_pages_of_several_parents_are_each_their_own(world: World, stranger: Ask
             )
             for number in range(company)
         ]
+    as_committed()
     document = """
     query ($first: Int, $last: Int, $after: String, $before: String) {
       issuers(search: "n") {

@@ -11,7 +11,9 @@ import orjson
 import pytest
 from django.db import connection
 
+from issuers.search import BY_RARITY
 from tests.characters import Ask, World
+from tests.owner import as_committed
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")
 FILLED = [
@@ -101,7 +103,7 @@ def document(name: str, arguments: str) -> str:
         nodes {{ {NODE[name]} }} pageInfo {{ hasNextPage startCursor endCursor }}
     }}"""
     if name not in AT_ROOT:
-        field = f'issuers(search: "lumen") {{ nodes {{ {field} }} }}'
+        field = f'issuers(symbol: "LUM") {{ nodes {{ {field} }} }}'
     return f"{{ {field} }}"
 
 
@@ -168,15 +170,75 @@ def test_a_page_reads_an_index_from_where_it_begins(name: str, partner: Ask):
             assert compares == ("$" in arguments), (case, scan)
 
 
+# Every company of the list has the word; ten names begin with "company 99".
+SEARCHES = {
+    "company": "a page in the middle of a word that all have",
+    "company 99": "a beginning, and then a word with a rare one",
+    "made compa": "two words that all have, the last one begun",
+    "c": "the names that begin with a letter",
+    "company 999": "several words, one of them rare",
+}
+MOST_TERMS_READ = 100
+
+
 @pytest.mark.parametrize("name", ["issuers"], indirect=True)
-def test_search_reads_the_index_only_where_names_begin_so(name: str, stranger: Ask):
-    document = '{ issuers(search: "COMPANY 99", first: 10) { nodes { slug } } }'
-    data, nodes = planned(stranger, document)
-    assert len(data["issuers"]["nodes"]) == 10
-    [scan] = [n for n in nodes if n.get("Relation Name") == "issuers_issuer"]
-    assert "company 99" in scan["Index Cond"]
-    assert scan["Actual Rows"] == 11
-    assert scan.get("Rows Removed by Filter", 0) == 0
+def test_a_search_reads_about_as_many_terms_as_its_page_holds(name: str, stranger: Ask):
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE issuers_issuer SET trading_name = 'Made ' || trading_name"
+            " WHERE mod(hashtext(id::text), 2) = 0 AND trading_name LIKE 'C%'"
+        )
+    as_committed()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT partnerapi_analyze(%s)", [["issuers_issuerterm"]])
+    for text, case in SEARCHES.items():
+        first = f'{{ issuers(search: "{text}", first: 10) {{ nodes {{ slug }} '
+        first += "pageInfo { endCursor } } }"
+        data = stranger(first).data
+        cursor_key = data["issuers"]["pageInfo"]["endCursor"]
+        for arguments in ("first: 10", f'first: 10, after: "{cursor_key}"', "last: 10"):
+            document = f'{{ issuers(search: "{text}", {arguments}) {{'
+            document += " nodes { slug } pageInfo { hasNextPage hasPreviousPage } } }"
+            read = sum(
+                (node["Actual Rows"] + node.get("Rows Removed by Filter", 0))
+                * node["Actual Loops"]
+                for nodes in all_planned(stranger, document, "issuers_issuerterm")
+                for node in nodes
+                if node.get("Relation Name") == "issuers_issuerterm"
+            )
+            assert 0 < read <= MOST_TERMS_READ, (case, arguments)
+
+
+def all_planned(ask: Ask, text: str, table: str) -> list[list[dict[str, Any]]]:
+    """The plans, as they were run, of the statements that read a table."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(execute: Any, sql: str, values: Any, many: bool, context: Any) -> Any:
+        if table in sql and sql is not BY_RARITY:
+            asked.append((sql, values))
+        return execute(sql, values, many, context)
+
+    with connection.execute_wrapper(note):
+        assert ask(text).data
+    plans = []
+    for statement, values in asked:
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)
+            [[[root]]] = cursor.fetchall()
+        plans.append([*nodes_of(root["Plan"])])
+    return plans
+
+
+@pytest.mark.parametrize("name", ["legacyShareholders"], indirect=True)
+def test_a_status_that_no_line_has_reads_no_line(name: str, partner: Ask):
+    text = document(name, "first: 10, status: DELIVERED")
+    data, nodes = planned(partner, text)
+    assert data["issuers"]["nodes"] == [
+        {name: {"nodes": [], "pageInfo": page_info(name, data)}}
+    ]
+    [scan] = [n for n in nodes if n.get("Relation Name") == f"issuers_{NAMES[name]}"]
+    assert scan["Index Name"] == "legacy_shareholder_by_status"
+    assert scan["Actual Rows"] == scan.get("Rows Removed by Filter", 0) == 0
 
 
 NAMES = {

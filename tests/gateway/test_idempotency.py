@@ -1,16 +1,18 @@
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import orjson
 import pytest
+from django.db import connection, transaction
 from django.http import HttpResponse
 
 from accounts.access import Scope
 from accounts.models import Account, Actor, ApiKey, Partner, User
 from partnerapi.models import IdempotencyRecord
-from tests.characters import START, Ask, World
+from tests.characters import START, Ask, World, new_world
 from tests.owner import tamper
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -22,7 +24,9 @@ mutation Change($input: UpdateAccountStatusInput!) {
 """
 ASKED = """
 query ($key: String!) {
-  idempotentRequest(key: $key) { key operationName createdAt expiresAt }
+  idempotentRequest(key: $key) {
+    key operationName createdAt expiresAt outcome errorCodes
+  }
 }
 """
 Send = Callable[..., HttpResponse]
@@ -444,12 +448,83 @@ def test_tells_whether_a_request_has_happened(
         "key": KEY,
         "operationName": "Change",
         "expiresAt": first["Idempotency-Key-Expires"],
+        "outcome": "SUCCEEDED",
+        "errorCodes": [],
     }
     assert told(str(uuid.uuid4())) is told("nonsense") is told("") is None
     stranger = Ask(ApiKey.objects.issue(world.observer, list(Scope))[1])
     assert told(ask=stranger) is None
     expire(timedelta(0))
     assert told() is None
+
+
+def test_tells_that_a_request_was_refused(send: Send, account: Account, partner: Ask):
+    assert code_of(send(status="PENDING")) == "INVALID_STATUS_TRANSITION"
+    told = partner(ASKED, {"key": KEY}).data["idempotentRequest"]
+    assert told["outcome"] == "REFUSED"
+    assert told["errorCodes"] == ["INVALID_STATUS_TRANSITION"]
+
+
+def test_does_not_mind_null_for_what_may_be_left_out(send: Send, account: Account):
+    query = """
+    mutation ($id: ID!, $status: AccountStatus!, $reason: String) {
+      updateAccountStatus(input: {accountID: $id, status: $status, reason: $reason}) {
+        previousStatus
+      }
+    }
+    """
+    values = {"id": f"Account|{account.pk}", "status": "SUSPENDED"}
+    first = send(query=query, variables=values)
+    assert previous_status(first) == "ACTIVE"
+    again = send(query=query, variables=values | {"reason": None})
+    assert again["Idempotent-Replayed"] == "true"
+    other = send(query=query, variables=values | {"reason": ""})
+    assert code_of(other) == "IDEMPOTENCY_KEY_PARAMETER_MISMATCH"
+
+
+def test_null_for_a_member_of_an_input_is_its_absence(send: Send, account: Account):
+    first = send()
+    assert send(reason=None)["Idempotent-Replayed"] == "true"
+    assert send(reason=None).content == first.content
+
+
+def test_null_for_a_variable_with_a_default_is_another_request(
+    send: Send, account: Account
+):
+    query = """
+    mutation ($id: ID!, $why: String = "lost") {
+      updateAccountStatus(input: {accountID: $id, status: SUSPENDED, reason: $why}) {
+        previousStatus
+      }
+    }
+    """
+    values = {"id": f"Account|{account.pk}"}
+    assert previous_status(send(query=query, variables=values)) == "ACTIVE"
+    other = send(query=query, variables=values | {"why": None})
+    assert code_of(other) == "IDEMPOTENCY_KEY_PARAMETER_MISMATCH"
+
+
+def test_a_locked_account_is_a_timeout_and_may_be_tried_again(
+    transactional_db: None,
+):
+    with transaction.atomic():
+        world = new_world()
+        account = open_account(world.partner)
+    ask = Ask(ApiKey.objects.issue(world.partner, list(Scope))[1])
+    values = {"accountID": f"Account|{account.pk}", "status": "SUSPENDED"}
+    change = partial(ask, CHANGE, {"input": values}, **{"Idempotency-Key": KEY})
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT * FROM accounts_lock(%s)", [account.pk])
+            answer = change()
+        assert (answer.status, answer.code) == (200, "TIMEOUT")
+        assert rows(account) == UNTOUCHED
+    finally:
+        other.close()
+    assert change().data["updateAccountStatus"]["previousStatus"] == "ACTIVE"
+    assert rows(account) == SUSPENDED
 
 
 def test_tells_nobody_without_an_api_key(stranger: Ask):

@@ -12,7 +12,7 @@ from django.test import Client
 
 from tests.characters import Answer, Ask, World
 from tests.gateway.conftest import WebServer
-from tests.owner import tamper
+from tests.owner import as_committed, tamper
 from tests.waiting import PATIENCE_SECONDS
 
 JSON = "application/json; charset=utf-8"
@@ -149,6 +149,7 @@ def test_answers_415_to_every_other_content_type(content_type: str, stranger: As
 def test_reads_json_in_utf_8(content_type: str, world: World, stranger: Ask):
     world.listed.trading_name = "Lumière 光"
     world.listed.save()
+    as_committed()
     body = '{"query":"{ issuers(search: \\"lumière\\") { nodes { tradingName } } }"}'
     answer = stranger.post(body.encode(), content_type)
     assert answer.data["issuers"]["nodes"] == [{"tradingName": "Lumière 光"}]
@@ -349,7 +350,7 @@ def test_tells_twenty_errors_and_counts_the_others(stranger: Ask):
         "message": "1 more error.",
         "extensions": {
             "code": "BAD_USER_INPUT",
-            "arguments": ["id", "slug"],
+            "arguments": ["id", "slug", "lei"],
             "requestId": answer.headers["X-Request-Id"],
             "omittedErrors": 1,
         },
@@ -506,6 +507,22 @@ def test_reads_a_chunked_body(size: int, status: int, web_server: WebServer):
     else:
         [error] = orjson.loads(answer)["errors"]
         assert error["extensions"]["code"] == "PAYLOAD_TOO_LARGE"
+
+
+@pytest.mark.parametrize(
+    "framed",
+    [
+        b"zz\r\n{}\r\n0\r\n\r\n",
+        b"-1\r\n{}\r\n0\r\n\r\n",
+        b"2\r\n{}xx0\r\n\r\n",
+        b"2\r\n{}\r\n0\r\nno trailer\r\n\r\n",
+        b"5\r\n{}",
+        b"",
+    ],
+)
+def test_refuses_a_malformed_chunked_body(framed: bytes, web_server: WebServer):
+    head, _ = exchange(web_server, HEAD, b"Transfer-Encoding: chunked\r\n\r\n", framed)
+    assert head.startswith(b"HTTP/1.1 400 ")
 
 
 def test_refuses_a_body_that_breaks_off(web_server: WebServer):

@@ -292,6 +292,26 @@ def test_10_directives_on_a_node_and_11(query: str):
     assert code(11) == ("GRAPHQL_VALIDATION_FAILED", 10)
 
 
+def test_repeated_directives_are_one_error():
+    with pytest.raises(Refused) as refused:
+        prepare(schema, "{ __typename" + " @skip(if: false)" * 5 + " }", None, {})
+    [error] = refused.value.errors
+    assert error.extensions == {"code": "GRAPHQL_VALIDATION_FAILED"}
+    assert "can only be used once" in error.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" + "...{" * 250 + "__typename" + "}" * 251,
+        "{ nodes(ids: " + "[" * 250 + "]" * 250 + ") { id } }",
+        "{" + "a{" * 250 + "b" + "}" * 251,
+    ],
+)
+def test_what_nests_too_deeply_is_told_so(text: str):
+    assert refusal(text) == ("MAX_DEPTH_EXCEEDED", 12)
+
+
 def test_2_000_tokens_and_2_001():
     def tokens(count: int) -> str:
         # Braces, the field, its parentheses, name and colon, brackets: 10 of them.

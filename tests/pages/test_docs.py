@@ -2,6 +2,7 @@
 
 import html
 import re
+from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command, get_commands
@@ -11,6 +12,7 @@ from issuers.legacy import import_csv
 from partnerapi.celery import app
 from partnerapi.settings import VARIABLES
 from partnerapi.site import docs, docs_tables, reference
+from tests.characters import Ask, World
 
 NAMES = [*docs.FOR_PARTNERS, *docs.FOR_OPERATORS]
 each_document = pytest.mark.parametrize("name", NAMES)
@@ -60,6 +62,34 @@ def test_every_type_of_a_setting_is_explained(client):
 def test_every_error_code_stands_in_its_document(client):
     codes = {error.code for error in reference.errors()}
     assert first_column(text(client.get("/docs/errors"))) == codes
+
+
+def test_every_error_has_an_example_and_a_remedy():
+    for error in reference.errors():
+        assert error.plain, error.code
+        assert error.remedy.endswith("."), error.code
+        assert all(error.examples), error.code
+
+
+DOCUMENTS = [
+    (error.code, example)
+    for error in reference.errors()
+    for example in error.examples
+    if reference.is_document(example)
+]
+
+
+@pytest.mark.parametrize(("code", "document"), DOCUMENTS)
+def test_an_example_of_an_error_gets_it(
+    code: str, document: str, world: World, partner: Ask, stranger: Ask
+):
+    ask = stranger if code == "UNAUTHENTICATED" else partner
+    answer = ask(document, **{"Idempotency-Key": str(uuid4())})
+    assert {error["extensions"]["code"] for error in answer.errors} == {code}
+
+
+def test_examples_are_documents_wherever_one_line_tells():
+    assert len(DOCUMENTS) >= 9
 
 
 def test_every_scope_stands_in_its_document_with_a_field(client):
