@@ -44,8 +44,8 @@ class UnsupportedMediaType(Refusal):
 
 
 class Throttled(Refusal):
-    """The request costs more than the budget holds now; nothing was charged.
-    `Retry-After` tells when to send it again."""
+    """The request costs more than the budget holds now; only its bytes and tokens were
+    charged. `Retry-After` tells when to send it again."""
 
     code, status = "THROTTLED", 429
 

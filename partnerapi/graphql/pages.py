@@ -197,7 +197,7 @@ def split(found: list[Any], window: Window, count: int) -> list[Page]:
 PAGE_COLUMNS = ("beyond_after", "beyond_before", "cursor_key")
 
 
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=500)
 def row_class(
     graphql_type: str, list_name: str, before: tuple[str, ...], columns: frozenset[str]
 ) -> type:
