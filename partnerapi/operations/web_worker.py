@@ -272,7 +272,10 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             return
         except OSError:
             data = b""
-        if not data:
+        if not data and conn.phase is Phase.BODY:
+            # The application says what is missing, to a client that may still read.
+            conn.give_up()
+        elif not data:
             self.drop(conn)
             return
         if conn.phase is Phase.IDLE:
