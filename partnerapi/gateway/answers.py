@@ -55,5 +55,8 @@ def error_entry(error: GraphQLError, request_id: str) -> dict[str, Any]:
     return {**entry, "extensions": {**extensions, "requestId": request_id}}  # type: ignore[dict-item]
 
 
-def refusal_entry(code: str, message: str, request_id: str) -> dict[str, Any]:
-    return {"message": message, "extensions": {"code": code, "requestId": request_id}}
+def refusal_entry(
+    code: str, message: str, request_id: str, **details: Any
+) -> dict[str, Any]:
+    extensions = {"code": code, **details, "requestId": request_id}
+    return {"message": message, "extensions": extensions}

@@ -1,5 +1,7 @@
 """Why a request is refused before it is executed: a status, a code, headers."""
 
+from typing import Any
+
 from partnerapi.core.errors import PartnerAPIError
 
 
@@ -8,8 +10,10 @@ class Refusal(PartnerAPIError):
 
     status = 400
 
-    def __init__(self, message: str, *, headers: dict[str, str] | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, headers: dict[str, str] | None = None, **details: Any
+    ) -> None:
+        super().__init__(message, **details)
         self.headers = headers or {}
 
 
@@ -54,3 +58,17 @@ class InvalidKey(Refusal):
     """The key is malformed, unknown, wrong, revoked or expired."""
 
     code, status = "UNAUTHENTICATED", 401
+
+
+class InsecureTransport(Refusal):
+    """A key came over plain HTTP, where others can read it, and was not looked at. Have
+    it revoked, and send the next one over HTTPS."""
+
+    code, status = "INSECURE_TRANSPORT", 403
+
+
+class AnswerNotReplayed(Refusal):
+    """The first answer of the Idempotency-Key needed a scope (`requiredScope`) that the
+    API key does not have. The mutation is not done again."""
+
+    code, status = "FORBIDDEN", 403

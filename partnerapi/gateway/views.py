@@ -21,7 +21,12 @@ from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.authentication import authenticate
 from partnerapi.gateway.bills import REFUSED_COST, Bill, weigh
 from partnerapi.gateway.idempotency import NotStored, once, parse_key
-from partnerapi.gateway.refusals import BadRequest, InvalidKey, Refusal
+from partnerapi.gateway.refusals import (
+    BadRequest,
+    InsecureTransport,
+    InvalidKey,
+    Refusal,
+)
 from partnerapi.gateway.requests import (
     GRAPHQL_RESPONSE,
     JSON,
@@ -74,6 +79,11 @@ def graphql_view(schema: GraphQLSchema) -> View:
             response = respond(body, media_type or JSON, 500, {})
         response["X-Request-Id"] = request_id
         response["Cache-Control"] = "no-store"
+        response["X-Content-Type-Options"] = "nosniff"
+        if settings.PARTNER_API_HTTPS and request.is_secure():
+            response["Strict-Transport-Security"] = (
+                f"max-age={settings.SECURE_HSTS_SECONDS}; includeSubDomains; preload"
+            )
         return response
 
     return graphql
@@ -82,7 +92,7 @@ def graphql_view(schema: GraphQLSchema) -> View:
 def respond_refusal(
     refusal: Refusal, request_id: str, media_type: str | None
 ) -> HttpResponse:
-    entry = refusal_entry(refusal.code, str(refusal), request_id)
+    entry = refusal_entry(refusal.code, str(refusal), request_id, **refusal.details)
     body = to_json({"errors": [entry]})
     return respond(body, media_type or JSON, refusal.status, refusal.headers)
 
@@ -101,6 +111,7 @@ def answer(
             check_content_type(request)
             check_accept(media_type)
             check_host(request)
+            check_transport(request)
         except Refusal:
             bill.charge(1)
             raise
@@ -197,6 +208,15 @@ def check_host(request: HttpRequest) -> None:
         request.get_host()
     except DisallowedHost as error:
         raise BadRequest("The Host header names no host of this service.") from error
+
+
+def check_transport(request: HttpRequest) -> None:
+    insecure = settings.PARTNER_API_HTTPS and not request.is_secure()
+    if insecure and "HTTP_X_TOKEN_AUTH" in request.META:
+        raise InsecureTransport(
+            "The API key came over plain HTTP and was not looked at. Others may have "
+            "read it: have it revoked, and send the next one over HTTPS."
+        )
 
 
 def identify(request: HttpRequest, bill: Bill) -> Caller | None:

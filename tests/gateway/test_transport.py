@@ -551,5 +551,6 @@ def test_sends_exactly_these_headers(web_server: WebServer):
         b"x-ratelimit-remaining",
         b"x-ratelimit-reset",
         b"x-query-cost",
+        b"x-content-type-options",
     }
     assert re.search(rb"(?i)content-length: %d\r\n" % len(body), head + b"\r\n")
