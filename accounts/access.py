@@ -72,6 +72,7 @@ def requires(scope: Scope) -> Callable[..., Any]:
             check_scope(info.context.caller, scope)
             return resolver(parents, info, **arguments)
 
+        guarded.scope = scope  # type: ignore[attr-defined]
         return guarded
 
     return decorate

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
 from django.db.models import Q
 
@@ -50,6 +51,8 @@ class IdempotencyRecord(models.Model):
     key = models.UUIDField()
     fingerprint = models.BinaryField(max_length=32)
     operation_name = models.CharField(max_length=NAME_LENGTH, null=True)
+    # Those of the first key without which the answer would have been another.
+    scopes = ArrayField(models.CharField(max_length=50), db_default=[])
     body = models.BinaryField(null=True)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, db_index=True)

@@ -58,6 +58,7 @@ VARIABLES = {
     "PARTNER_API_MAX_DIRECTIVES": Variable("int", 10, "10", "directives on one node of a document"),
     "PARTNER_API_MAX_TOKENS": Variable("positive", 2_000, "2000", "tokens in a document"),
     "PARTNER_API_MAX_HOLDERS": Variable("positive", 50_000, "50000", "holders that one capitalization table may list"),
+    "PARTNER_API_CONNECTIONS_PER_ADDRESS": Variable("positive", 100, "100", "connections that one address, or proxy, may hold in one web process"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
     "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
     "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
@@ -219,6 +220,7 @@ PARTNER_API_MAX_FRAGMENTS: int = values["PARTNER_API_MAX_FRAGMENTS"]
 PARTNER_API_MAX_DIRECTIVES: int = values["PARTNER_API_MAX_DIRECTIVES"]
 PARTNER_API_MAX_TOKENS: int = values["PARTNER_API_MAX_TOKENS"]
 PARTNER_API_MAX_HOLDERS: int = values["PARTNER_API_MAX_HOLDERS"]
+PARTNER_API_CONNECTIONS_PER_ADDRESS: int = values["PARTNER_API_CONNECTIONS_PER_ADDRESS"]
 PARTNER_API_MAX_SECONDS: int = values["PARTNER_API_MAX_SECONDS"]
 
 FIX_HOST: str = values["FIX_HOST"]

@@ -17,6 +17,7 @@ from accounts.access import Scope
 from accounts.models import ApiKey, Country, Partner, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Issuer, IssuerFinancialData, IssuerGrant, Token
+from partnerapi.gateway.throttling import local_buckets
 from tests.issuers.register import past
 
 START = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -185,6 +186,7 @@ def full_budgets(request: pytest.FixtureRequest) -> None:
     if "db" in request.fixturenames or "transactional_db" in request.fixturenames:
         caches["default"].clear()
         caches["default"].client.get_client().flushdb()
+        local_buckets.clear()
 
 
 @pytest.fixture

@@ -162,8 +162,9 @@ class CapitalizationTable(graphene.ObjectType):
     holders = Field(
         graphene.List(graphene.NonNull(CapitalizationTableHolder)),
         required=True,
-        # A table may have 50,000 of them: they are charged as a full page.
-        cost=Cost(items=100),
+        # A table may have 50,000 of them: they are charged as a full page, and what
+        # they are beyond 1,000 as soon as that is known.
+        cost=Cost(items=100, beyond=1_000),
         description="Everybody who held units, by value descending, then by the "
         "user's id. More than 50,000 are CAPITALIZATION_TABLE_TOO_LARGE; "
         f"{NULLS_ISSUER}.",

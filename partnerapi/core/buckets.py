@@ -36,6 +36,11 @@ class Bucket:
         """Take the amount, even where the bucket holds less."""
         self.left = self.level - amount
 
+    def fill_to(self, level: float) -> None:
+        """Hold so much from now on."""
+        self.left = level
+        self.at = monotonic()
+
     @property
     def debt_seconds(self) -> float:
         """Seconds until the bucket holds 0 again; 0 where it does."""

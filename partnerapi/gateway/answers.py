@@ -16,6 +16,8 @@ from partnerapi.graphql.documents import CheckEnded
 logger = logging.getLogger(__name__)
 
 MAX_ERRORS = 20
+MAX_MESSAGE = 500
+"""Characters of a message: what it repeats of a request may be long."""
 MASKED = "Something went wrong on our side. Quote the requestId if you report it."
 
 
@@ -49,8 +51,13 @@ def error_entry(error: GraphQLError, request_id: str) -> dict[str, Any]:
         logger.error("request %s failed at %s", request_id, error.path, exc_info=cause)
         entry["message"] = MASKED
         extensions = {"code": INTERNAL_SERVER_ERROR}
+    if len(entry["message"]) > MAX_MESSAGE:
+        entry["message"] = entry["message"][:MAX_MESSAGE] + "…"
     return {**entry, "extensions": {**extensions, "requestId": request_id}}  # type: ignore[dict-item]
 
 
-def refusal_entry(code: str, message: str, request_id: str) -> dict[str, Any]:
-    return {"message": message, "extensions": {"code": code, "requestId": request_id}}
+def refusal_entry(
+    code: str, message: str, request_id: str, **details: Any
+) -> dict[str, Any]:
+    extensions = {"code": code, **details, "requestId": request_id}
+    return {"message": message, "extensions": extensions}

@@ -20,8 +20,9 @@ from psycopg.errors import LockNotAvailable
 
 from accounts.access import Caller
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
-from partnerapi.gateway.refusals import Refusal
+from partnerapi.gateway.refusals import AnswerNotReplayed, Refusal
 from partnerapi.graphql.documents import PreparedRequest
+from partnerapi.graphql.resolvers import batch_resolvers
 from partnerapi.models import NAME_LENGTH, RETENTION, IdempotencyRecord
 
 
@@ -148,6 +149,7 @@ def once(
 
     Raises:
         KeyParameterMismatch: another request used the key.
+        AnswerNotReplayed: the answer needed a scope that the caller does not have.
         ConcurrentRequest: the first request did not end while this one waited.
         NotStored: an internal error or TIMEOUT; the same key may be tried again.
     """
@@ -155,7 +157,7 @@ def once(
     # Most repetitions come late: they need no transaction and no lock.
     known = recorded(caller, key)
     if known:
-        return replay(known, asked)
+        return replay(known, asked, caller)
     try:
         with transaction.atomic():
             claimed = None
@@ -163,7 +165,7 @@ def once(
                 claimed = claim(caller, key, prepared, asked)
                 known = None if claimed else recorded(caller, key)
                 if known:
-                    return replay(known, asked)
+                    return replay(known, asked, caller)
             result = run_in_savepoint(run)
             body = write(result)
             if may_be_tried_again(result):
@@ -192,11 +194,12 @@ class ClockTimestamp(Func):
 # the statement waits for its end, at most lock_timeout.
 CLAIM = """
 INSERT INTO partnerapi_idempotencyrecord AS record
-    (partner_id, key, fingerprint, operation_name, created_at)
-VALUES (%(partner)s, %(key)s, %(asked)s, %(name)s, clock_timestamp())
+    (partner_id, key, fingerprint, operation_name, scopes, created_at)
+VALUES (%(partner)s, %(key)s, %(asked)s, %(name)s, %(scopes)s, clock_timestamp())
 ON CONFLICT ON CONSTRAINT one_answer_per_partner_and_key DO UPDATE
 SET fingerprint = EXCLUDED.fingerprint, operation_name = EXCLUDED.operation_name,
-    created_at = EXCLUDED.created_at, body = NULL, expires_at = NULL
+    scopes = EXCLUDED.scopes, created_at = EXCLUDED.created_at, body = NULL,
+    expires_at = NULL
 WHERE record.expires_at <= clock_timestamp()
 RETURNING id
 """
@@ -212,11 +215,19 @@ def claim(
         "key": key,
         "asked": asked,
         "name": node.name.value[:NAME_LENGTH] if node.name else None,
+        "scopes": scopes_used(caller, prepared),
     }
     with connection.cursor() as cursor:
         cursor.execute(CLAIM, values)
         row = cursor.fetchone()
     return row[0] if row else None
+
+
+def scopes_used(caller: Caller, prepared: PreparedRequest) -> list[str]:
+    """The caller's scopes that fields of the answer need, sorted."""
+    resolvers = batch_resolvers(prepared.plan.selection)
+    needed = {getattr(resolver, "scope", None) for resolver in resolvers}
+    return sorted(scope for scope in caller.scopes if scope in needed)
 
 
 def recorded(caller: Caller, key: UUID) -> IdempotencyRecord | None:
@@ -225,10 +236,16 @@ def recorded(caller: Caller, key: UUID) -> IdempotencyRecord | None:
     return records.filter(expires_at__gt=ClockTimestamp()).first()
 
 
-def replay(record: IdempotencyRecord, asked: bytes) -> StoredAnswer:
+def replay(record: IdempotencyRecord, asked: bytes, caller: Caller) -> StoredAnswer:
     if bytes(record.fingerprint) != asked:
         raise KeyParameterMismatch(
             "This Idempotency-Key was used for another request; use a new key."
+        )
+    if missing := sorted(set(record.scopes) - caller.scopes):
+        raise AnswerNotReplayed(
+            f"The answer of this Idempotency-Key needed the scope {missing[0]}, which "
+            "your key does not have. The mutation is not done again.",
+            requiredScope=missing[0],
         )
     assert record.body is not None
     assert record.expires_at is not None

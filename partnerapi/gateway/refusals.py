@@ -1,5 +1,7 @@
 """Why a request is refused before it is executed: a status, a code, headers."""
 
+from typing import Any
+
 from partnerapi.core.errors import PartnerAPIError
 
 
@@ -8,8 +10,10 @@ class Refusal(PartnerAPIError):
 
     status = 400
 
-    def __init__(self, message: str, *, headers: dict[str, str] | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, headers: dict[str, str] | None = None, **details: Any
+    ) -> None:
+        super().__init__(message, **details)
         self.headers = headers or {}
 
 
@@ -54,8 +58,8 @@ class UnsupportedMediaType(Refusal):
 
 
 class Throttled(Refusal):
-    """The request costs more than the budget holds now; nothing was charged.
-    `Retry-After` tells when to send it again."""
+    """The request costs more than the budget holds now; only its bytes and tokens were
+    charged. `Retry-After` tells when to send it again."""
 
     code, status = "THROTTLED", 429
     example = "a request of 500 points to a budget that holds 100"
@@ -71,3 +75,21 @@ class InvalidKey(Refusal):
     code, status = "UNAUTHENTICATED", 401
     example = "a key that was revoked, or a mutation without a key"
     remedy = "Send a live key; do not send a refused one again."
+
+
+class InsecureTransport(Refusal):
+    """A key came over plain HTTP, where others can read it, and was not looked at. Have
+    it revoked, and send the next one over HTTPS."""
+
+    code, status = "INSECURE_TRANSPORT", 403
+    example = "`X-Token-Auth` in a request to `http://`"
+    remedy = "Have the key revoked; send a new one over HTTPS only."
+
+
+class AnswerNotReplayed(Refusal):
+    """The first answer of the Idempotency-Key needed a scope (`requiredScope`) that the
+    API key does not have. The mutation is not done again."""
+
+    code, status = "FORBIDDEN", 403
+    example = "a repetition with a key that has lost the scope"
+    remedy = "Repeat it with a key that has the scope, or read the object instead."

@@ -96,15 +96,14 @@ def quality(parameters: list[str]) -> float:
     return 1.0
 
 
-def read_body(request: HttpRequest) -> GraphQLRequest:
-    """Read and check the JSON object; null members count as absent.
+def parse_body(data: bytes) -> GraphQLRequest:
+    """Check the JSON object; null members count as absent.
 
     Raises:
-        PayloadTooLarge: the body, chunked or not, has too many bytes.
         BadRequest: the body is not JSON, no object, or a member has a wrong type.
     """
     try:
-        body = orjson.loads(read_bytes(request))
+        body = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"The body is not JSON: {error}.") from error
     if isinstance(body, list):
@@ -125,6 +124,12 @@ def read_body(request: HttpRequest) -> GraphQLRequest:
 
 
 def read_bytes(request: HttpRequest) -> bytes:
+    """The body to its end.
+
+    Raises:
+        PayloadTooLarge: the body, chunked or not, has too many bytes.
+        BadRequest: it could not be read to its end.
+    """
     maximum = settings.PARTNER_API_MAX_BODY_BYTES
     environ = request.META
     try:

@@ -12,44 +12,49 @@ from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
-from graphql import ExecutionResult, GraphQLError, GraphQLSchema
+from graphql import ExecutionResult, GraphQLSchema
 
 from accounts.access import Caller, Unauthenticated
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.authentication import authenticate
+from partnerapi.gateway.bills import REFUSED_COST, Bill, weigh
 from partnerapi.gateway.idempotency import NotStored, once, parse_key
-from partnerapi.gateway.refusals import BadRequest, InvalidKey, Refusal, Throttled
+from partnerapi.gateway.refusals import (
+    BadRequest,
+    InsecureTransport,
+    InvalidKey,
+    Refusal,
+)
 from partnerapi.gateway.requests import (
     GRAPHQL_RESPONSE,
     JSON,
-    address_of,
     check_accept,
     check_content_type,
     check_method,
     negotiate,
-    read_body,
+    parse_body,
+    read_bytes,
     request_id_of,
 )
-from partnerapi.gateway.throttling import Budget, take
-from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
+from partnerapi.gateway.throttling import Budget
+from partnerapi.graphql.documents import Refused, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.resolvers import passes_checks
 
 logger = logging.getLogger(__name__)
 
 CHALLENGE = {"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'}
-REFUSED_COST = 10
-"""Points that a refused document or key costs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What resolvers know of a request."""
+    """What resolvers know of a request. `spend` takes points that are known late."""
 
     caller: Caller | None
     budget: Budget
+    spend: Callable[[int], None]
     absolute_url: Callable[[str], str]
 
 
@@ -74,6 +79,11 @@ def graphql_view(schema: GraphQLSchema) -> View:
             response = respond(body, media_type or JSON, 500, {})
         response["X-Request-Id"] = request_id
         response["Cache-Control"] = "no-store"
+        response["X-Content-Type-Options"] = "nosniff"
+        if settings.PARTNER_API_HTTPS and request.is_secure():
+            response["Strict-Transport-Security"] = (
+                f"max-age={settings.SECURE_HSTS_SECONDS}; includeSubDomains; preload"
+            )
         return response
 
     return graphql
@@ -82,7 +92,7 @@ def graphql_view(schema: GraphQLSchema) -> View:
 def respond_refusal(
     refusal: Refusal, request_id: str, media_type: str | None
 ) -> HttpResponse:
-    entry = refusal_entry(refusal.code, str(refusal), request_id)
+    entry = refusal_entry(refusal.code, str(refusal), request_id, **refusal.details)
     body = to_json({"errors": [entry]})
     return respond(body, media_type or JSON, refusal.status, refusal.headers)
 
@@ -94,52 +104,88 @@ def answer(
     media_type: str | None,
 ) -> HttpResponse:
     deadline = monotonic() + settings.PARTNER_API_MAX_SECONDS
-    check_method(request)
-    check_content_type(request)
-    check_accept(media_type)
-    check_host(request)
-    body = read_body(request)
-    caller = identify(request)
-    errors: list[GraphQLError] = []
-    prepared: PreparedRequest | None = None
+    bill = Bill(request, None)
+    try:
+        try:
+            check_method(request)
+            check_content_type(request)
+            check_accept(media_type)
+            check_host(request)
+            check_transport(request)
+        except Refusal:
+            bill.charge(1)
+            raise
+        caller = identify(request, bill)
+        if caller:
+            bill = Bill(request, caller)
+        bill.look(1)
+        return pay_and_run(
+            schema, request, caller, bill, request_id, media_type or JSON, deadline
+        )
+    except Refusal as refusal:
+        refusal.headers = bill.headers() | refusal.headers
+        raise
+
+
+def pay_and_run(
+    schema: GraphQLSchema,
+    request: HttpRequest,
+    caller: Caller | None,
+    bill: Bill,
+    request_id: str,
+    media_type: str,
+    deadline: float,
+) -> HttpResponse:
+    size = 0
+    try:
+        data = read_bytes(request)
+        size = len(data)
+        body = parse_body(data)
+    except Refusal:
+        points = REFUSED_COST + weigh(size)
+        bill.charge(points, owed=points)
+        raise
+    weight = weigh(size)
+
+    def extensions() -> dict[str, Any] | None:
+        asked = request.headers.get("X-Cost-Debug") == "1"
+        return {"cost": bill.members()} if asked else None
+
     try:
         prepared = prepare(schema, body.query, body.operation_name, body.variables)
     except Refused as refused:
-        errors = refused.errors
-    cost = prepared.cost if prepared else REFUSED_COST
-    budget = charge(request, caller, cost)
-    headers = budget_headers(budget) | {"X-Query-Cost": str(cost)}
-    extensions = None
-    if request.headers.get("X-Cost-Debug") == "1":
-        extensions = {"cost": cost_members(cost, budget)}
-    if prepared is None:
-        refused_as_400 = media_type == GRAPHQL_RESPONSE
-        result = {"errors": error_entries(errors, request_id), "extensions": extensions}
-        status = 400 if refused_as_400 else 200
-        return respond(to_json(result), media_type or JSON, status, headers)
-    context = Context(caller, budget, request.build_absolute_uri)
+        points = max(REFUSED_COST, refused.reading) + weight
+        bill.charge(points, owed=points)
+        errors = error_entries(refused.errors, request_id)
+        result = {"errors": errors, "extensions": extensions()}
+        status = 400 if media_type == GRAPHQL_RESPONSE else 200
+        return respond(to_json(result), media_type, status, bill.headers())
+    # What may be asked can be paid by a full budget, however long it is.
+    price = min(prepared.price + weight, settings.PARTNER_API_MAX_COST)
+    budget = bill.charge(price, owed=max(1, prepared.reading) + weight)
+    context = Context(caller, budget, bill.spend, request.build_absolute_uri)
 
     def run() -> ExecutionResult:
         return execute(prepared, context, deadline)
 
     def write(executed: ExecutionResult) -> bytes:
         errors = error_entries(executed.errors or [], request_id)
-        result = {"data": executed.data, "errors": errors, "extensions": extensions}
-        return to_json(result)
+        members = {"data": executed.data, "errors": errors, "extensions": extensions()}
+        return to_json(members)
 
     if not prepared.operation.is_mutation:
-        return respond(write(run()), media_type or JSON, 200, headers)
+        return respond(write(run()), media_type, 200, bill.headers())
     caller, key = check_mutation(request, caller)
     if not passes_checks(prepared, context):
-        return respond(write(run()), media_type or JSON, 200, headers)
+        return respond(write(run()), media_type, 200, bill.headers())
     try:
         stored = once(caller, key, prepared, run, write)
     except NotStored as failed:
-        return respond(failed.body, media_type or JSON, 200, headers)
-    headers["Idempotency-Key-Expires"] = to_rfc3339(stored.expires_at)
+        return respond(failed.body, media_type, 200, bill.headers())
+    headers = {"Idempotency-Key-Expires": to_rfc3339(stored.expires_at)}
     if stored.replayed:
         headers["Idempotent-Replayed"] = "true"
-    return respond(stored.body, media_type or JSON, 200, headers)
+    return respond(stored.body, media_type, 200, bill.headers() | headers)
 
 
 def check_mutation(request: HttpRequest, caller: Caller | None) -> tuple[Caller, UUID]:
@@ -164,11 +210,20 @@ def check_host(request: HttpRequest) -> None:
         raise BadRequest("The Host header names no host of this service.") from error
 
 
-def identify(request: HttpRequest) -> Caller | None:
+def check_transport(request: HttpRequest) -> None:
+    insecure = settings.PARTNER_API_HTTPS and not request.is_secure()
+    if insecure and "HTTP_X_TOKEN_AUTH" in request.META:
+        raise InsecureTransport(
+            "The API key came over plain HTTP and was not looked at. Others may have "
+            "read it: have it revoked, and send the next one over HTTPS."
+        )
+
+
+def identify(request: HttpRequest, bill: Bill) -> Caller | None:
     """The caller whose key is in the headers; None without a key.
 
     Raises:
-        InvalidKey: the key is refused; the address pays REFUSED_COST.
+        InvalidKey: the key is refused; the address, whose bill this is, pays.
         Throttled: the address can not pay.
     """
     token = request.META.get("HTTP_X_TOKEN_AUTH")
@@ -177,64 +232,12 @@ def identify(request: HttpRequest) -> Caller | None:
     try:
         return authenticate(token)
     except Unauthenticated as error:
-        charge(request, None, REFUSED_COST)
+        bill.charge(REFUSED_COST)
         raise InvalidKey(
             "The API key is malformed, unknown, revoked or expired. Send a live key as "
             "X-Token-Auth: service-apikey_<login>_<secret>.",
             headers=CHALLENGE,
         ) from error
-
-
-def charge(request: HttpRequest, caller: Caller | None, cost: int) -> Budget:
-    """Take the cost, in points, from the caller's budget, or from the address's.
-
-    Raises:
-        Throttled: the budget holds less; it stays as it is.
-    """
-    if caller:
-        name, limit = f"partner:{caller.partner_id}", caller.budget_points
-        refill = caller.budget_refill
-    else:
-        name, limit = (
-            f"address:{address_of(request)}",
-            settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS,
-        )
-        refill = settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL
-    budget = take(name, limit, refill, cost)
-    if not budget.taken:
-        advice = (
-            f"try again in {budget.retry_after} seconds"
-            if cost <= limit
-            else f"it never holds more than {limit}, so ask for less at once"
-        )
-        raise Throttled(
-            f"The request costs {cost} points and the budget holds "
-            f"{budget.remaining}; {advice}.",
-            headers={
-                "Retry-After": str(budget.retry_after),
-                "X-Query-Cost": str(cost),
-                **budget_headers(budget),
-            },
-        )
-    return budget
-
-
-def budget_headers(budget: Budget) -> dict[str, str]:
-    return {
-        "X-RateLimit-Limit": str(budget.limit),
-        "X-RateLimit-Remaining": str(budget.remaining),
-        "X-RateLimit-Reset": str(budget.reset),
-    }
-
-
-def cost_members(cost: int, budget: Budget) -> dict[str, int]:
-    """`extensions.cost`, by the names that partners know."""
-    return {
-        "price": cost,
-        "limit": budget.limit,
-        "remaining": budget.remaining,
-        "refillPerSecond": budget.refill_per_second,
-    }
 
 
 def to_json(result: dict[str, Any]) -> bytes:

@@ -3,7 +3,7 @@
 A request is charged its cost, and refused above PARTNER_API_MAX_COST.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,15 @@ from partnerapi.graphql.pages import NESTED_PAGE_SIZE, ROOT_PAGE_SIZE
 from partnerapi.graphql.selections import SelectedField, Selection
 
 INTROSPECTION_COST = 100
+"""Least points of a `__schema` or `__type`."""
+INTROSPECTED_FIELDS_PER_POINT = 5
+ROOT_COUNT_COST = 20
+"""Points of a `totalCount` at the root: it counts a whole table."""
+FREE_LEAVES = 50
+"""Scalars that an object answers without a point of their own."""
+LEAVES_PER_POINT = 25
+ITEMS_PER_POINT = 10
+"""Items beyond Cost.beyond that count as one more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,8 @@ class Cost:
     times: the argument, a number, that multiplies what is selected below an item;
         without it and without a default, `most`.
     most: what counts where `times` is above it.
+    beyond: of items above this number every ten count as one more, as soon as somebody
+        knows how many they are.
     """
 
     points: int = 1
@@ -56,6 +67,7 @@ class Cost:
     page: bool = False
     times: str | None = None
     most: int = 0
+    beyond: int | None = None
 
     @property
     def counts_items(self) -> bool:
@@ -176,16 +188,24 @@ class OperationCost:
         known = self.counted.get(id(selection))
         if known is None:
             by_type = [
-                add([self.of_field(field) for field in selection.fields(type_.name)])
+                self.of_fields(selection.fields(type_.name))
                 for type_ in selection.types
             ]
             known = self.counted[id(selection)] = costliest(by_type)
         return known
 
+    def of_fields(self, fields: list[SelectedField]) -> tuple[Points, int]:
+        leaves = sum(1 for field in fields if field.selection is None)
+        many = max(0, -((FREE_LEAVES - leaves) // LEAVES_PER_POINT))
+        return add([(many, many), *map(self.of_field, fields)])
+
     def of_field(self, field: SelectedField) -> tuple[Points, int]:
         if field.name in INTROSPECTION:
+            before = self.introspection.fields
             self.introspection.add(field)
-            return INTROSPECTION_COST, INTROSPECTION_COST
+            answered = self.introspection.fields - before
+            points = max(INTROSPECTION_COST, answered // INTROSPECTED_FIELDS_PER_POINT)
+            return points, points
         cost: Cost | None = field.definition.extensions.get("cost")
         if cost is None:
             return 0, 0
@@ -197,7 +217,36 @@ class OperationCost:
         item = add([(cost.points, cost.points), below])
         if not cost.counts_items:
             return item
-        return times(number_of_items(field, cost), item) if item[1] else (1, 1)
+        count = count_cost(field) if cost.page else 0
+        if not item[1]:
+            return max(1, count), max(1, count)
+        return add([times(number_of_items(field, cost), item), (count, count)])
+
+
+def count_cost(field: SelectedField) -> int:
+    """What the `totalCount` of a connection costs, besides its page."""
+    assert field.selection is not None
+    at_root = field.parent is field.selection.source.schema.query_type
+    return ROOT_COUNT_COST * (at_root and field.selection.selects("totalCount"))
+
+
+def rest_of(
+    field: SelectedField,
+) -> "Callable[[list[Any], Variables], int] | None":
+    """A function from a column of lists to the points that their lengths cost more."""
+    cost: Cost | None = field.definition.extensions.get("cost")
+    if cost is None or cost.beyond is None or field.selection is None:
+        return None
+    free = cost.beyond
+    below = OperationCost().of_selection(field.selection)
+    item = add([(cost.points, cost.points), below])[0]
+
+    def rest(values: list[Any], variables: Variables) -> int:
+        lengths = [len(value) for value in values if isinstance(value, Sized)]
+        tens = sum(max(0, -((free - n) // ITEMS_PER_POINT)) for n in lengths)
+        return tens * (item if isinstance(item, int) else item(variables))
+
+    return rest
 
 
 def add(costs: list[tuple[Points, int]]) -> tuple[Points, int]:

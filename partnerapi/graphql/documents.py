@@ -19,12 +19,12 @@ from graphql import (
     OperationType,
     OverlappingFieldsCanBeMergedRule,
     UniqueDirectivesPerLocationRule,
-    parse,
     print_ast,
     specified_rules,
     validate,
 )
 from graphql.execution.values import get_variable_values
+from graphql.language.parser import Parser
 
 from partnerapi.core.errors import (
     BadUserInput,
@@ -37,14 +37,16 @@ from partnerapi.core.errors import (
 )
 from partnerapi.graphql.cost import OperationCost, Points, too_costly
 from partnerapi.graphql.culprits import name_of_argument, names_of_variable
-from partnerapi.graphql.limits import check_counts, check_mutations
+from partnerapi.graphql.limits import check_counts, check_mutations, check_values
 from partnerapi.graphql.overlap import OverlappingFieldsRule
 from partnerapi.graphql.selections import Reach, Selection, Source
 
 MAX_ERRORS = 20
-CACHED_SIZE = 400_000
+MAX_LENGTH = 100_000
+"""Characters of a document."""
+CACHED_SIZE = 150_000
 """Characters of all documents in the cache; of a costly document each takes 270 bytes
-of memory."""
+of memory: 40 MB."""
 CACHED_TEXT_LENGTH = 20_000
 MOST_SIZE = 40_000
 """Largest size, in characters, at which a document gets another plan."""
@@ -52,6 +54,14 @@ BARE_SIZE = 100
 """Characters that a document counts as, besides its text."""
 FIELD_SIZE = 4
 """Characters that a field of a plan counts as."""
+ERROR_SIZE = 20
+"""Characters that an error counts as, besides its message."""
+ROOT_FIELD_COST = 10
+"""Least points of a field at the root: most are a statement."""
+TOKENS_PER_POINT = 2
+CHARACTERS_PER_POINT = 200
+REFUSED_TIMES = 4
+"""What is refused was looked at with more care than what is answered."""
 
 
 class RepeatedDirectivesRule(UniqueDirectivesPerLocationRule):
@@ -75,11 +85,15 @@ RULES = [
 
 
 class Refused(Exception):
-    """The request can not be executed; `errors` say why."""
+    """The request can not be executed; `errors` say why.
 
-    def __init__(self, errors: list[GraphQLError]) -> None:
+    `reading` is what it took to find that out, points.
+    """
+
+    def __init__(self, errors: list[GraphQLError], reading: int = 0) -> None:
         super().__init__(errors[0].message)
         self.errors = errors
+        self.reading = reading
 
 
 class CheckEnded(GraphQLError):
@@ -107,6 +121,9 @@ class OperationPlan:
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
         self.cost: Points = OperationCost().points(selection)
+        fields = selection.fields(selection.type.name)
+        queried = sum(1 for field in fields if field.definition.extensions)
+        self.least = ROOT_FIELD_COST * queried
         self.size = FIELD_SIZE * selection.source.count_fields()
 
 
@@ -165,7 +182,8 @@ class PreparedRequest:
     """A request that may be executed, and what it costs.
 
     `inputs` are the variables as they were sent, `variables` as graphql-core coerced
-    them. `cost` is in points.
+    them. `cost` is that of what is selected, `reading` that of the document's text, in
+    points.
     """
 
     operation: Operation
@@ -173,6 +191,12 @@ class PreparedRequest:
     inputs: dict[str, Any]
     variables: dict[str, Any]
     cost: int
+    reading: int
+
+    @property
+    def price(self) -> int:
+        """What the request costs, points, besides its bytes."""
+        return max(1, self.cost, self.reading, self.plan.least)
 
 
 class Document:
@@ -184,10 +208,14 @@ class Document:
         text: str,
         ast: DocumentNode | None,
         errors: list[GraphQLError],
+        tokens: int,
     ) -> None:
         self.key = schema, text
-        self.size = BARE_SIZE + len(text)
+        told = sum(ERROR_SIZE + len(error.message) for error in errors)
+        self.size = BARE_SIZE + len(text) + told
         self.errors = errors
+        self.tokens = tokens
+        self.reading = tokens // TOKENS_PER_POINT + len(text) // CHARACTERS_PER_POINT
         definitions = ast.definitions if ast else ()
         fragments = {
             definition.name.value: definition
@@ -246,10 +274,12 @@ def prepare(
         Refused: one of these steps failed; `errors` are those of the step.
     """
     document = read_document(schema, text)
+    wasted = document.reading * REFUSED_TIMES
     if document.errors:
-        raise Refused(document.errors)
+        raise Refused(document.errors, wasted)
     try:
         operation = document.operation(operation_name)
+        check_values(inputs)
         variables = coerce(schema, operation, inputs)
         decisive = tuple(map(variables.get, operation.directive_variables))
         known = operation.plans.get(decisive)
@@ -258,15 +288,17 @@ def prepare(
         if cost > settings.PARTNER_API_MAX_COST:
             raise too_costly(cost)
     except PartnerAPIError as error:
-        raise Refused([as_graphql_error(error)]) from error
+        raise Refused([as_graphql_error(error)], wasted) from error
     except GraphQLError as error:
         error.extensions = {"code": BadUserInput.code, **name_of_argument(error)}
-        raise Refused([error]) from error
+        raise Refused([error], wasted) from error
+    except Refused as refused:
+        raise Refused(refused.errors, wasted) from refused
     if known is None and document.size + plan.size <= MOST_SIZE:
         operation.plans[decisive] = plan
         document.size += plan.size
         document.keep()
-    return PreparedRequest(operation, plan, inputs, variables, cost)
+    return PreparedRequest(operation, plan, inputs, variables, cost, document.reading)
 
 
 def coerce(
@@ -297,25 +329,36 @@ def read_document(schema: GraphQLSchema, text: str) -> Document:
 
 def parse_and_validate(
     schema: GraphQLSchema, text: str
-) -> tuple[DocumentNode | None, list[GraphQLError]]:
-    """The tree of a valid document, or its errors."""
+) -> tuple[DocumentNode | None, list[GraphQLError], int]:
+    """The tree of a valid document, or its errors; and how many tokens were read."""
+    if len(text) > MAX_LENGTH:
+        long = MaxTokensExceeded(
+            f"The document has more than {MAX_LENGTH} characters; send several "
+            "requests, or pass long texts as variables.",
+            maximum=MAX_LENGTH,
+        )
+        return None, [as_graphql_error(long)], 0
+    maximum = settings.PARTNER_API_MAX_TOKENS
+    parser = Parser(text, max_lexical_tokens=maximum, max_comments=maximum)
+    ast, errors = None, []
     try:
-        ast = parse_text(text)
+        ast = parse_with(parser)
         check_counts(ast)
         errors = validate(schema, ast, RULES, max_errors=MAX_ERRORS)
+        errors = coded(errors, ValidationFailed.code)
     except PartnerAPIError as error:
-        return None, [as_graphql_error(error)]
+        errors = [as_graphql_error(error)]
     except GraphQLSyntaxError as error:
-        return None, coded([error], ParseFailed.code)
+        errors = coded([error], ParseFailed.code)
     except RecursionError:
-        return None, [as_graphql_error(too_deep())]
-    return None if errors else ast, coded(errors, ValidationFailed.code)
+        errors = [as_graphql_error(too_deep())]
+    return None if errors else ast, errors, parser.token_count
 
 
-def parse_text(text: str) -> DocumentNode:
+def parse_with(parser: Parser) -> DocumentNode:
     maximum = settings.PARTNER_API_MAX_TOKENS
     try:
-        return parse(text, max_lexical_tokens=maximum, max_comments=maximum)
+        return parser.parse_document()
     except GraphQLSyntaxError as error:
         if "nested too deeply" in error.message:
             raise too_deep() from error

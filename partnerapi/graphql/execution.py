@@ -8,7 +8,6 @@ errors that a depth-first executor would have met, in its order.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import chain, islice
 from operator import attrgetter
 from time import monotonic
@@ -24,10 +23,12 @@ from graphql import (
 from graphql.execution.values import get_argument_values
 
 from partnerapi.core.errors import RequestTimeout
+from partnerapi.graphql.cost import rest_of
 from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.failures import Failure, settle
 from partnerapi.graphql.introspection import INTROSPECTION, Question, introspect
 from partnerapi.graphql.leaves import column_serializer
+from partnerapi.graphql.limits import check_lengths
 from partnerapi.graphql.resolvers import BatchResolver, Info
 from partnerapi.graphql.selections import SelectedField, Selection
 
@@ -74,25 +75,29 @@ def complete_objects(
     """The response objects of parents of one type, in order."""
     if not parents:
         return []
-    steps = selection.steps.get(type_name)
-    if steps is None:
-        steps = [FieldStep(field) for field in selection.fields(type_name)]
-        selection.steps[type_name] = steps
+    known = selection.steps.get(type_name)
+    if known is None:
+        made = [FieldStep(field) for field in selection.fields(type_name)]
+        known = made, builder([step.field.key for step in made])
+        selection.steps[type_name] = known
+    steps, build = known
     if not steps:
         return [{} for _ in parents]
     read = reader(parents)
-    columns = [step.complete(step.resolve(parents, read, run), run) for step in steps]
-    return builder(tuple(step.field.key for step in steps))(columns)
+    return build(
+        [step.complete(step.resolve(parents, read, run), run) for step in steps]
+    )
 
 
-@lru_cache(maxsize=2000)
-def builder(keys: tuple[str, ...]) -> Callable[[list[list[Any]]], list[Any]]:
+def builder(keys: list[str]) -> Callable[[list[list[Any]]], list[Any]]:
     """A function from columns to objects with these keys.
 
     `lambda columns: [{'id': v0, 'name': v1} for v0, v1, in zip(*columns)]`, compiled
     from text, is twice as fast as dict(zip(keys, values)). The text is safe: response
     keys are GraphQL names.
     """
+    if not keys:
+        return lambda columns: []
     names = "".join(f"v{n}, " for n in range(len(keys)))
     pairs = ", ".join(f"{key!r}: v{n}" for n, key in enumerate(keys))
     build: Callable[[list[list[Any]]], list[Any]] = eval(
@@ -114,7 +119,15 @@ def reader(parents: list[Any]) -> Callable[[str], list[Any]]:
 class FieldStep:
     """One field of a selection: it resolves a column, then completes it."""
 
-    __slots__ = ("arguments", "attribute", "batch", "complete", "field", "question")
+    __slots__ = (
+        "arguments",
+        "attribute",
+        "batch",
+        "complete",
+        "field",
+        "question",
+        "rest",
+    )
 
     def __init__(self, field: SelectedField) -> None:
         extensions = field.definition.extensions
@@ -123,6 +136,7 @@ class FieldStep:
         self.batch: BatchResolver | None = extensions.get("batch")
         self.arguments = None if field.nodes[0].arguments else default_arguments(field)
         self.complete = completer(field.definition.type, field)
+        self.rest = rest_of(field)
         self.question = Question(field) if field.name in INTROSPECTION else None
 
     def resolve(
@@ -143,10 +157,13 @@ class FieldStep:
             if arguments is None:
                 definition, node = self.field.definition, self.field.nodes[0]
                 arguments = get_argument_values(definition, node, run.variables)
+                check_lengths(definition, arguments)
             info = Info(run.context, self.field.selection)
             values = self.batch(parents, info, **arguments)
             if len(values) != len(parents):
                 raise RuntimeError(f"{self.batch} did not answer for each parent")
+            if self.rest is not None and (rest := self.rest(values, run.variables)):
+                run.context.spend(rest)
         except Exception as error:  # The gateway masks and logs it.
             return [run.fail(error) for _ in parents]
         if any(issubclass(kind, Exception) for kind in set(map(type, values))):

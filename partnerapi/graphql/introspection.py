@@ -23,7 +23,7 @@ from partnerapi.graphql.selections import Reach, SelectedField, Selection
 INTROSPECTION = ("__schema", "__type")
 MAX_FIELDS = 10_000
 """The introspection query of GraphiQL and code generators answers a third of it."""
-MAX_RESULTS = 32
+MAX_RESULTS = 8
 """Answers in the cache; the largest take 1 MB."""
 
 

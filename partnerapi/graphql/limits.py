@@ -3,7 +3,7 @@
 Most numbers are settings, PARTNER_API_MAX_….
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,11 +13,15 @@ from graphql import (
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
+    GraphQLField,
+    GraphQLID,
     OperationDefinitionNode,
     SelectionSetNode,
+    get_named_type,
 )
 
 from partnerapi.core.errors import (
+    BadUserInput,
     MaxAliasesExceeded,
     MaxCostExceeded,
     MaxDepthExceeded,
@@ -29,6 +33,14 @@ from partnerapi.graphql.selections import Selection
 
 MAX_INTROSPECTIONS = 10
 MAX_MUTATIONS = 1
+MAX_ALIAS_LENGTH = 100
+"""Characters."""
+MAX_VALUES = 2_000
+"""Items and members in all variables: as many as a document has tokens."""
+MAX_TEXT_LENGTH = 100
+"""Characters of a text that is an argument, where MAX_TEXT_LENGTHS has no other."""
+MAX_TEXT_LENGTHS = {"search": 200, "before": 1_000, "after": 1_000}
+MAX_ID_LENGTH = 200
 
 
 def check_counts(document: DocumentNode) -> None:
@@ -36,7 +48,7 @@ def check_counts(document: DocumentNode) -> None:
 
     Raises:
         MaxAliasesExceeded, MaxFragmentsExceeded, MaxDepthExceeded,
-        MaxCostExceeded (introspections), ValidationFailed (directives):
+        MaxCostExceeded (introspections), ValidationFailed (directives, aliases):
             `maximum` holds the limit.
     """
     counts = Counts()
@@ -65,6 +77,53 @@ def check_counts(document: DocumentNode) -> None:
             )
 
 
+def check_values(inputs: dict[str, Any]) -> None:
+    """Refuse variables that would take long to coerce.
+
+    Raises:
+        BadUserInput: they hold more than MAX_VALUES items and members.
+    """
+    found, waiting = 0, deque[Any]([inputs])
+    while waiting:
+        value = waiting.popleft()
+        if not isinstance(value, dict | list):
+            continue
+        found += len(value)
+        if found > MAX_VALUES:
+            raise BadUserInput(
+                f"The variables hold more than {MAX_VALUES} items and members; send "
+                "several requests.",
+                maximum=MAX_VALUES,
+            )
+        waiting.extend(value.values() if isinstance(value, dict) else value)
+
+
+def check_lengths(definition: GraphQLField, arguments: dict[str, Any]) -> None:
+    """Refuse texts that are longer than what they look for can be.
+
+    Raises:
+        BadUserInput: `argument` names the text, `maximum` is in characters.
+    """
+    for name, argument in definition.args.items():
+        value = arguments.get(argument.out_name or name)
+        if isinstance(value, str):
+            maximum = MAX_TEXT_LENGTHS.get(name, MAX_TEXT_LENGTH)
+            if get_named_type(argument.type) is GraphQLID:
+                maximum = MAX_ID_LENGTH
+            longest = len(value)
+        elif isinstance(value, list):
+            maximum = MAX_ID_LENGTH
+            longest = max((len(v) for v in value if isinstance(v, str)), default=0)
+        else:
+            continue
+        if longest > maximum:
+            raise BadUserInput(
+                f"`{name}` has {longest} characters; pass at most {maximum}.",
+                argument=name,
+                maximum=maximum,
+            )
+
+
 def check_mutations(selection: Selection) -> None:
     """Refuse a mutation of several root fields: an Idempotency-Key stands for one.
 
@@ -89,12 +148,16 @@ class Counts:
         self.directives = 0
         self.introspections = 0
         self.response_names: Counter[str] = Counter()
+        self.longest_alias = 0
 
     def visit(self, selection_set: SelectionSetNode) -> None:
         for selection in selection_set.selections:
             self.count_directives(selection)
             if isinstance(selection, FieldNode):
-                self.aliases += selection.alias is not None
+                if selection.alias:
+                    self.aliases += 1
+                    length = len(selection.alias.value)
+                    self.longest_alias = max(self.longest_alias, length)
                 self.introspections += selection.name.value in ("__schema", "__type")
                 self.response_names[(selection.alias or selection.name).value] += 1
             elif isinstance(selection, FragmentSpreadNode):
@@ -125,6 +188,12 @@ class Counts:
                 f"The document selects `{name}` {repeated} times; at most {maximum} "
                 "repetitions of a name are allowed.",
                 maximum=maximum,
+            )
+        if self.longest_alias > MAX_ALIAS_LENGTH:
+            raise ValidationFailed(
+                f"An alias in the document has {self.longest_alias} characters; at "
+                f"most {MAX_ALIAS_LENGTH} are allowed.",
+                maximum=MAX_ALIAS_LENGTH,
             )
         maximum = settings.PARTNER_API_MAX_FRAGMENTS
         if self.spreads > maximum:

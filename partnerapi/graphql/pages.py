@@ -231,7 +231,7 @@ def cut(rows: list[Any], window: Window, more_after: bool, more_before: bool) ->
 PAGE_COLUMNS = ("beyond_after", "beyond_before", "cursor_key")
 
 
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=500)
 def row_class(
     graphql_type: str, list_name: str, before: tuple[str, ...], columns: frozenset[str]
 ) -> type:

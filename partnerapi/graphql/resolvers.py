@@ -4,7 +4,7 @@ A batch resolver gets all parents of its field on a level. It returns a value or
 exception for each, in order: `def resolve_articles(issuers, info, **page)`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from typing import Any
 
@@ -21,6 +21,7 @@ from graphql.execution.values import get_argument_values
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.graphql.cost import set_costs
 from partnerapi.graphql.documents import PreparedRequest
+from partnerapi.graphql.introspection import INTROSPECTION
 from partnerapi.graphql.scalars import widen_int
 from partnerapi.graphql.selections import Selection
 
@@ -68,6 +69,16 @@ def checked(check: Callable[..., None]) -> Callable[[BatchResolver], BatchResolv
         return guarded
 
     return decorate
+
+
+def batch_resolvers(selection: Selection) -> Iterator[BatchResolver]:
+    """The batch resolvers of all fields that a selection holds, on any type."""
+    for type_ in selection.types:
+        for field in selection.fields(type_.name):
+            if batch := field.definition.extensions.get("batch"):
+                yield batch
+            if field.selection and field.name not in INTROSPECTION:
+                yield from batch_resolvers(field.selection)
 
 
 def passes_checks(prepared: PreparedRequest, context: Any) -> bool:

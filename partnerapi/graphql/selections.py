@@ -113,7 +113,7 @@ class Selection:
         self.type = type_
         self.nodes = nodes
         self.fields_by_type: dict[str, list[SelectedField]] = {}
-        # The executor keeps its steps here, by type.
+        # The executor keeps its steps here, by type, and what makes objects of them.
         self.steps: dict[str, Any] = {}
 
     @property

@@ -116,7 +116,7 @@ class Columns:
         return sql.SQL("{}{}").format(self.table, sql.SQL("").join(self.joins.values()))
 
 
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=500)
 def page_statement(shape: Shape) -> str:
     """For each parent: whether rows lie beyond each cursor, and a page and one row.
 
@@ -195,7 +195,7 @@ def page_statement(shape: Shape) -> str:
     )
 
 
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=500)
 def placed_statement(model: Any, paths: frozenset[str]) -> str:
     """The rows of some ids, in their order, each with the keys of its cursor.
 
@@ -219,7 +219,7 @@ def placed_statement(model: Any, paths: frozenset[str]) -> str:
     )
 
 
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=500)
 def count_statement(of: OrderedList, condition: str) -> str:
     """For each parent, in order: how many rows its list has."""
     return (
@@ -236,7 +236,7 @@ def count_statement(of: OrderedList, condition: str) -> str:
     )
 
 
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=500)
 def rows_statement(model: Any, paths: frozenset[str], by: str, condition: str) -> str:
     columns = Columns(model)
     listed = columns.listed(paths)

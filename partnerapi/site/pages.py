@@ -17,6 +17,8 @@ from django.views.decorators.http import require_safe
 from issuers.models import public_documents
 from marketdata.fix import reference as fix_reference
 from marketdata.fix.protocol import layouts, rules
+from partnerapi.gateway.bills import Bill
+from partnerapi.gateway.refusals import Throttled
 from partnerapi.schema import schema
 from partnerapi.site import reference
 
@@ -119,9 +121,20 @@ def fix(request: HttpRequest) -> HttpResponse:
     return page(request, "fix_reference.html", context, PAGE_POLICY)
 
 
+DOCUMENT_BYTES_PER_POINT = 20_000
+
+
 @require_safe
 def document(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
-    """A public document's bytes, which never change once they are stored."""
+    """A public document's bytes, which never change once they are stored.
+
+    Each answer draws on the address's budget, by its bytes.
+    """
+    bill = Bill(request, None)
+    try:
+        bill.charge(1)
+    except Throttled as refusal:
+        return too_many(refusal)
     documents = public_documents().defer("content")
     found = get_object_or_404(documents, pk=pk, name=name)
     headers = {
@@ -137,8 +150,21 @@ def document(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
     if answer is response:
         response["Content-Length"] = found.size_bytes
         if request.method == "GET":
+            try:
+                bill.charge(found.size_bytes // DOCUMENT_BYTES_PER_POINT)
+            except Throttled as refusal:
+                return too_many(refusal)
             response.content = found.content
     return answer
+
+
+def too_many(refusal: Throttled) -> HttpResponse:
+    return HttpResponse(
+        f"{refusal}\n",
+        status=refusal.status,
+        content_type="text/plain; charset=utf-8",
+        headers=refusal.headers,
+    )
 
 
 def page(

@@ -58,7 +58,8 @@ def web_server(
     database = connection.settings_dict["NAME"]
     url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{database}").geturl()
     command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi"]
-    command += ["--worker-class", "gthread", "--threads", "2", "--no-control-socket"]
+    command += ["--config", "python:partnerapi.operations.gunicorn_config"]
+    command += ["--no-control-socket"]
     command += ["--workers", str(WORKERS), "--bind", f"127.0.0.1:{port}"]
     with log.open("wb") as output:
         process = subprocess.Popen(

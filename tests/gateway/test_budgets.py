@@ -4,9 +4,11 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 import pytest
 from cachetools import LRUCache
 from django.core.cache import caches
+from django.test import RequestFactory
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -16,9 +18,13 @@ from accounts.models import ApiKey
 from partnerapi.core import buckets, outages
 from partnerapi.core.redis import own
 from partnerapi.gateway import throttling
+from partnerapi.gateway.bills import Bill
+from partnerapi.gateway.refusals import Throttled
 from partnerapi.gateway.throttling import TAKE, take, take_here
+from partnerapi.graphql.documents import documents
 from tests.characters import Ask, World
 
+MEBIBYTE = 1024 * 1024
 LIST = "{ issuers(first: %d) { nodes { id } } }"
 
 
@@ -61,12 +67,13 @@ def pass_by(monkeypatch: pytest.MonkeyPatch) -> PassBy:
 
 # The script with a clock that the test moves, microseconds.
 TAKE_AT = TAKE.replace(
-    "redis.call('TIME')", "{math.floor(ARGV[4] / 1000000), ARGV[4] % 1000000}"
+    "redis.call('TIME')", "{math.floor(ARGV[5] / 1000000), ARGV[5] % 1000000}"
 )
 STEPS = st.lists(
     st.tuples(
         st.integers(min_value=0, max_value=5_000_000),  # microseconds that pass
         st.integers(min_value=0, max_value=150),  # points asked for
+        st.integers(min_value=0, max_value=40),  # points owed without them
     ),
     max_size=30,
 )
@@ -75,30 +82,30 @@ STEPS = st.lists(
 @hypothesis_settings(deadline=None)
 @given(STEPS, st.integers(1, 120), st.integers(1, 50))
 def test_a_bucket_is_what_came_in_less_what_was_taken(
-    steps: list[tuple[int, int]], capacity: int, refill: int
+    steps: list[tuple[int, int, int]], capacity: int, refill: int
 ):
     redis().delete("budget:model")
     model: dict[str, float] = {"level": capacity, "at": 0}
     now = 1_800_000_000_000_000
     model["at"] = now
-    for passed, points in steps:
+    for passed, points, owed in steps:
         now += passed
         taken, text = redis().eval(
-            TAKE_AT, 1, "budget:model", capacity, refill, points, now
+            TAKE_AT, 1, "budget:model", capacity, refill, points, owed, now
         )
         level = min(capacity, model["level"] + (now - model["at"]) / 1e6 * refill)
-        assert float(text) >= 0
         # A microsecond of doubt: clocks are added up in floating point.
         if abs(level - points) > refill * 1e-5:
             assert bool(taken) is (points <= level)
-        if taken:
-            model = {"level": level - points, "at": now}
-            level -= points
+        drawn = points if taken else owed
+        if drawn:
+            model = {"level": level - drawn, "at": now}
+            level -= drawn
         assert float(text) == pytest.approx(level, abs=1e-3)
 
 
 def test_the_clock_in_the_test_is_the_only_difference():
-    assert TAKE_AT.count("ARGV[4]") == 2
+    assert TAKE_AT.count("ARGV[5]") == 2
     assert "TIME" not in TAKE_AT
 
 
@@ -146,14 +153,14 @@ def test_throttles_what_the_budget_does_not_hold(
 
     answer = stranger(LIST % 100)
     assert (answer.status, answer.code) == (429, "THROTTLED")
-    assert answer.headers["Retry-After"] == "50"
+    assert answer.headers["Retry-After"] == "57"
     assert answer.headers["X-Query-Cost"] == "100"
-    assert headers(answer) == (150, 50, 100)
+    assert headers(answer) == (150, 43, 107)
     assert answer.errors[0]["message"] == (
-        "The request costs 100 points and the budget holds 50; try again in 50 seconds."
+        "The request costs 100 points and the budget holds 43; try again in 57 seconds."
     )
-    # Nothing was charged: what is left still pays for less.
-    assert stranger(LIST % 50).status == 200
+    # Only its 14 tokens were charged: what is left still pays for less.
+    assert stranger(LIST % 43).status == 200
 
 
 def test_says_so_when_waiting_does_not_help(world: World, stranger: Ask, settings: Any):
@@ -178,13 +185,149 @@ def test_retry_after_is_when_the_request_can_be_paid(
 
 
 @pytest.mark.parametrize(
-    "query",
-    ["{", "{ nothing }", "query a { id: __typename } query b { id: __typename }"],
+    ("query", "cost"),
+    [
+        ("{", 10),
+        ("{ nothing }", 10),
+        # Two points for each of 14 tokens.
+        ("query a { id: __typename } query b { id: __typename }", 28),
+    ],
 )
-def test_a_refused_document_costs_ten(query: str, world: World, partner: Ask):
+def test_a_refused_document_costs_ten_or_two_a_token(
+    query: str, cost: int, world: World, partner: Ask
+):
     answer = partner(query)
-    assert (answer.status, answer.headers["X-Query-Cost"]) == (200, "10")
-    assert headers(answer)[1] == 19_990
+    assert (answer.status, answer.headers["X-Query-Cost"]) == (200, str(cost))
+    assert headers(answer)[1] == 20_000 - cost
+
+
+def test_a_spent_budget_refuses_before_anything_is_read(
+    world: World, stranger: Ask, settings: Any
+):
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 10
+    settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
+    assert stranger("{ spent }").status == 200
+    answers: list[Any] = []
+    unread = [b'{"query": "{ unread }"}', b"{", b" " * 2_000_000]
+    assert commands(lambda: answers.extend(map(stranger.post, unread))) == []
+    assert [(a.status, a.code) for a in answers] == [(429, "THROTTLED")] * 3
+    assert {headers(answer) for answer in answers} == {(10, 0, 10)}
+    assert {a.headers["Retry-After"] for a in answers} == {"1"}
+    texts = [text for _, text in documents]
+    assert "{ spent }" in texts
+    assert "{ unread }" not in texts
+
+
+def test_another_process_may_have_spent_the_budget(
+    world: World, stranger: Ask, settings: Any
+):
+    """It is told so by the answer to the first request that it charges."""
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 10
+    settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
+    assert stranger("{ spent }").status == 200
+    throttling.local_buckets.clear()
+    assert commands(lambda: stranger("{ a: __typename }")) == ["EVALSHA"]
+    assert commands(lambda: stranger("{ b: __typename }")) == []
+
+
+def test_what_could_not_be_paid_is_charged_what_it_took_to_read(
+    world: World, stranger: Ask, settings: Any
+):
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 150
+    settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
+    stranger(LIST % 100)
+    aliases = " ".join(f"a{n}: __typename" for n in range(90))
+    assert stranger(f"{{ {aliases} }}").status == 429
+    # 272 tokens, at two a point, and 1,523 characters, at 200 a point.
+    assert throttling.look("address:127.0.0.1", 150, 1, 1).level == 50 - 143
+    assert headers(stranger("{ __typename }"))[1:] == (0, 243)
+
+
+@pytest.mark.parametrize(
+    ("size", "cost"), [(2_000, 10), (2_001, 11), (10_000, 14), (MEBIBYTE, 534)]
+)
+def test_every_2_000_bytes_cost_a_point(
+    size: int, cost: int, world: World, stranger: Ask
+):
+    body = b'{"query": "{ viewer { login } }"}'
+    answer = stranger.post(body + b" " * (size - len(body)))
+    assert (answer.status, answer.headers["X-Query-Cost"]) == (200, str(cost))
+    broken = stranger.post(b"{" * size)
+    assert (broken.status, broken.headers["X-Query-Cost"]) == (400, str(cost))
+    assert headers(broken)[1] == 10_000 - 2 * cost
+
+
+@pytest.mark.parametrize(
+    ("query", "cost"),
+    [
+        ("{ __typename }", 1),
+        ("{ a: __typename b: __typename }", 4),
+        # A field at the root costs 10 at least.
+        ('{ issuer(slug: "lumen") { id } }', 10),
+        ("{ issuers(first: 3) { nodes { id } } }", 10),
+        ("{ viewer { login } __typename }", 10),
+        ('{ issuer(slug: "lumen") { id } viewer { login } }', 20),
+        ("{ issuers(first: 30) { nodes { id } } }", 30),
+        # Tokens and characters count where they are more than what is selected.
+        ("{ __typename @include(if: true)" + " # " + "x" * 2_000 + "\n}", 16),
+    ],
+)
+def test_nothing_is_free(query: str, cost: int, world: World, stranger: Ask):
+    answer = stranger(query)
+    assert (answer.status, answer.headers["X-Query-Cost"]) == (200, str(cost))
+    assert headers(answer)[1] == 10_000 - cost
+
+
+def test_the_longest_body_of_the_dearest_document_can_be_paid(
+    world: World, stranger: Ask
+):
+    lists = " ".join(f"a{n}: issuers {{ nodes {{ id }} }}" for n in range(100))
+    body = orjson.dumps({"query": f"{{ {lists} }}"})
+    answer = stranger.post(body + b" " * 500_000)
+    assert (answer.status, answer.headers["X-Query-Cost"]) == (200, "10000")
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "content_type", "status", "cost"),
+    [
+        ("PUT", b"", "application/json", 405, 1),
+        ("POST", b"", "text/plain", 415, 1),
+        ("POST", b"[]", "application/json", 400, 10),
+        ("POST", b" " * 2_000_000, "application/json", 413, 10),
+        (
+            "POST",
+            b'{"query": "mutation { updateAccountStatus { changedAt } }"}',
+            "application/json",
+            200,
+            12,
+        ),
+    ],
+)
+def test_every_refusal_is_charged_and_says_so(
+    method: str,
+    body: bytes,
+    content_type: str,
+    status: int,
+    cost: int,
+    world: World,
+    stranger: Ask,
+):
+    answer = stranger.client.generic(method, "/graphql", body, content_type)
+    assert (answer.status_code, answer.headers["X-Query-Cost"]) == (status, str(cost))
+    assert headers(answer) == (10_000, 10_000 - cost, 1)
+
+
+def test_what_costs_more_than_was_known_is_owed(db: None):
+    bill = Bill(RequestFactory().post("/graphql"), None)
+    bill.charge(9_999)
+    bill.spend(500)
+    assert bill.points == 10_499
+    assert bill.headers()["X-RateLimit-Remaining"] == "0"
+    assert bill.headers()["X-RateLimit-Reset"] == "105"
+    assert bill.budget is not None
+    assert bill.budget.level == -499
+    with pytest.raises(Throttled):
+        bill.look(1)
 
 
 def test_an_unpaid_refusal_is_throttled(world: World, stranger: Ask, settings: Any):
@@ -200,8 +343,8 @@ def test_a_failed_key_draws_on_the_address(
     wrong = {"X-Token-Auth": "service-apikey_broker_one_wrong"}
     for _ in range(3):
         assert stranger("{ __typename }", **wrong).status == 401
-    assert headers(stranger("{ __typename }"))[:2] == (10_000, 9_970)
-    assert headers(partner("{ __typename }"))[1] == 20_000
+    assert headers(stranger("{ __typename }"))[:2] == (10_000, 9_969)
+    assert headers(partner("{ __typename }"))[1] == 19_999
 
 
 def test_failed_keys_are_throttled(world: World, stranger: Ask, settings: Any):
@@ -216,8 +359,8 @@ def test_partners_do_not_draw_on_each_other(
     world: World, partner: Ask, observer: Ask, stranger: Ask
 ):
     partner(LIST % 100)
-    assert headers(observer(LIST % 1))[1] == 19_999
-    assert headers(stranger(LIST % 1))[1] == 9_999
+    assert headers(observer(LIST % 10))[1] == 19_990
+    assert headers(stranger(LIST % 10))[1] == 9_990
 
 
 def test_keys_of_one_partner_share_its_budget(world: World, partner: Ask):
@@ -225,7 +368,7 @@ def test_keys_of_one_partner_share_its_budget(world: World, partner: Ask):
     world.partner.save()
     second = Ask(ApiKey.objects.issue(world.partner, [])[1])
     partner(LIST % 100)
-    assert headers(second(LIST % 1))[1] == 19_899
+    assert headers(second(LIST % 10))[1] == 19_890
 
 
 def test_a_partner_may_have_a_budget_of_its_own(world: World, observer: Ask):
@@ -236,7 +379,7 @@ def test_a_partner_may_have_a_budget_of_its_own(world: World, observer: Ask):
     rate = observer("{ viewer { rateLimit { limit remaining refillPerSecond } } }")
     assert rate.data["viewer"]["rateLimit"] == {
         "limit": 120,
-        "remaining": 68,
+        "remaining": 60,
         "refillPerSecond": 7,
     }
     assert observer(LIST % 100).status == 429
@@ -312,7 +455,8 @@ def test_without_redis_answers_stay_200_and_budgets_limited(
     settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
     statuses = [stranger(LIST % 100).status for _ in range(4)]
     assert statuses == [200, 200, 429, 429]
-    assert headers(stranger(LIST % 1))[:2] == (250, 49)
+    # Each refusal was charged its 14 tokens.
+    assert headers(stranger(LIST % 10))[:2] == (250, 26)
     # Until the next attempt is due, nobody waits for one.
     assert len(tried) == 1
     warnings = [r for r in caplog.records if "Redis does not answer" in r.getMessage()]

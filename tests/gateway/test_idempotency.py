@@ -531,3 +531,41 @@ def test_tells_nobody_without_an_api_key(stranger: Ask):
     answer = stranger(ASKED, {"key": KEY})
     assert (answer.status, answer.code) == (200, "UNAUTHENTICATED")
     assert answer.body["data"] == {"idempotentRequest": None}
+
+
+NAMED = CHANGE.replace("{ status }", "{ user { displayName } }")
+
+
+def test_a_replay_needs_the_scopes_that_its_answer_needed(
+    send: Send, account: Account, world: World
+):
+    scopes = [Scope.ACCOUNTS_WRITE]
+    writer = ApiKey.objects.issue(world.partner, scopes)[1]
+    reader = ApiKey.objects.issue(world.partner, [*scopes, Scope.ACCOUNTS_READ])[1]
+    first = send(query=NAMED)
+    assert b"Otto Lund" in first.content
+    refused = send(query=NAMED, token=writer)
+    assert (refused.status_code, code_of(refused)) == (403, "FORBIDDEN")
+    assert b"Otto Lund" not in refused.content
+    extensions = orjson.loads(refused.content)["errors"][0]["extensions"]
+    assert extensions["requiredScope"] == "accounts:read"
+    assert send(query=NAMED, token=reader).content == first.content
+    assert rows(account) == SUSPENDED
+
+
+def test_a_replay_needs_no_scope_that_the_first_key_had_not(
+    send: Send, account: Account, world: World
+):
+    writer = ApiKey.objects.issue(world.partner, [Scope.ACCOUNTS_WRITE])[1]
+    first = send(query=NAMED, token=writer)
+    assert code_of(first) == "FORBIDDEN"
+    assert send(query=NAMED, token=writer).content == first.content
+    assert send(query=NAMED).content == first.content
+
+
+def test_other_scopes_of_the_first_key_do_not_matter(
+    send: Send, account: Account, world: World
+):
+    writer = ApiKey.objects.issue(world.partner, [Scope.ACCOUNTS_WRITE])[1]
+    first = send()
+    assert send(token=writer).content == first.content

@@ -10,6 +10,7 @@ import pytest
 from django.core.cache import caches
 from django.test import Client
 
+from partnerapi.gateway.throttling import local_buckets
 from tests.characters import Answer, Ask, World
 from tests.gateway.conftest import WebServer
 from tests.owner import as_committed, tamper
@@ -26,9 +27,9 @@ REFUSALS = {
     "method": (405, "METHOD_NOT_ALLOWED"),
     "content type": (415, "UNSUPPORTED_MEDIA_TYPE"),
     "accept": (406, "NOT_ACCEPTABLE"),
+    "key": (401, "UNAUTHENTICATED"),
     "size": (413, "PAYLOAD_TOO_LARGE"),
     "body": (400, "BAD_REQUEST"),
-    "key": (401, "UNAUTHENTICATED"),
     "document": (200, "GRAPHQL_VALIDATION_FAILED"),
     "price": (429, "THROTTLED"),
 }
@@ -86,7 +87,7 @@ def test_the_rules_of_mutations_follow_in_their_order(
     partner: Ask, stranger: Ask, settings: Any
 ):
     no_uuid = {"Idempotency-Key": "none"}
-    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 10
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 45
     settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
     answers = [
         stranger(MUTATION.replace("changedAt", "nothing"), **no_uuid),
@@ -100,7 +101,7 @@ def test_the_rules_of_mutations_follow_in_their_order(
         (400, "IDEMPOTENCY_KEY_INVALID"),
         (400, "IDEMPOTENCY_KEY_REQUIRED"),
     ]
-    caches["default"].client.get_client().flushdb()
+    full_budget()
     answer = stranger(MUTATION, **no_uuid)
     assert (answer.status, answer.code) == (401, "UNAUTHENTICATED")
     assert answer.headers["WWW-Authenticate"] == 'X-Token-Auth realm="Partner API"'
@@ -454,12 +455,18 @@ def test_masks_a_crash_of_a_field(
     assert "issuers_article" in str(record.exc_info[1])
 
 
+def full_budget() -> None:
+    caches["default"].client.get_client().flushdb()
+    local_buckets.clear()
+
+
 @pytest.mark.parametrize("broken", REFUSALS)
 def test_debug_never_changes_an_answer(broken: str, db: None, settings: Any):
     settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 50 if broken == "price" else 10_000
     bodies = []
     for debug in (False, True):
         settings.DEBUG = debug
+        full_budget()
         response = send(broken)
         bodies.append(response.content.replace(response["X-Request-Id"].encode(), b""))
     assert bodies[0] == bodies[1]
@@ -560,5 +567,6 @@ def test_sends_exactly_these_headers(web_server: WebServer):
         b"x-ratelimit-remaining",
         b"x-ratelimit-reset",
         b"x-query-cost",
+        b"x-content-type-options",
     }
     assert re.search(rb"(?i)content-length: %d\r\n" % len(body), head + b"\r\n")

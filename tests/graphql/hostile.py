@@ -348,7 +348,9 @@ def row(name: str, cost: Cost) -> str:
         error["extensions"]["code"] for error in cost.answer.body.get("errors", ())
     ]
     outcome = codes[0] if codes else "answered"
+    points = int(cost.answer.headers["X-Query-Cost"])
     return (
         f"{cost.seconds * 1000:6.1f} ms {cost.yardsticks:6.2f} yardsticks "
+        f"{points:5} points {cost.seconds * 1000 / points:6.3f} ms a point "
         f"{len(BODIES[name]):6} B  {outcome:26} {name}"
     )

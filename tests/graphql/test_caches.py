@@ -107,6 +107,13 @@ def test_the_document_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatc
     assert {text[2] for _, text in few} == {"a", "c", "d"}
 
 
+def test_the_errors_of_a_document_count():
+    text = "{ __typename @" + "x" * 100 + " }"
+    with suppress(Refused):
+        prepare(schema, text, None, {})
+    assert documents[schema, text].size > 100 + 2 * len(text)
+
+
 def test_a_long_document_is_not_kept():
     prepare(schema, "{ __typename }" + " " * module.CACHED_TEXT_LENGTH, None, {})
     assert len(documents) == 0

@@ -1,5 +1,7 @@
 """Costs as fields declare them, on schemas of a few fields."""
 
+import math
+from types import SimpleNamespace
 from typing import Any
 
 import graphene
@@ -8,6 +10,7 @@ from graphql import GraphQLSchema
 
 from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.documents import prepare
+from partnerapi.graphql.execution import execute
 from partnerapi.graphql.relay import Connection
 from partnerapi.graphql.resolvers import bind
 
@@ -50,6 +53,25 @@ THREE = schema(
 )
 def test_a_field_costs_what_it_declares_whatever_its_name(query: str, expected: int):
     assert cost(THREE, query) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "rest"), [(3, 0), (1_000, 0), (1_001, 1), (1_010, 1), (1_011, 2)]
+)
+def test_items_are_charged_by_their_number_once_it_is_known(
+    count: int, rest: int, monkeypatch: pytest.MonkeyPatch
+):
+    spent: list[int] = []
+    many = schema(holders=Field(HOLDERS, cost=Cost(items=100, beyond=1_000)))
+    field = many.query_type.fields["holders"]  # type: ignore[union-attr]
+    rows = [SimpleNamespace(x=n) for n in range(count)]
+    monkeypatch.delitem(field.extensions, "attribute")
+    monkeypatch.setitem(field.extensions, "batch", lambda roots, info: [rows])
+    prepared = prepare(many, "{ a: holders { x } b: holders { x } }", None, {})
+    assert prepared.cost == 2 * 100
+    answered = execute(prepared, SimpleNamespace(spend=spent.append), math.inf)
+    assert [len(holders) for holders in answered.data.values()] == [count] * 2
+    assert spent == [rest] * 2 * (rest > 0)
 
 
 class Book(graphene.ObjectType):

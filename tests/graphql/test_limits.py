@@ -34,6 +34,12 @@ BOOKS = (
     'query ($d: Int) { nodes(ids: ["a", "b"]) '
     "{ ... on Token { orderBook(depth: $d) { bids { price } asks { price } } } } }"
 )
+
+
+def leaves(count: int) -> str:
+    return " ".join(f"a{number}: slug" for number in range(count))
+
+
 COSTS = {
     "{ __typename }": 0,
     '{ issuer(slug: "a") { slug lei } }': 1,
@@ -46,8 +52,11 @@ COSTS = {
     "{ issuers(first: 50) { edges { node { id } } pageInfo { endCursor } } }": 50,
     f"{{ {FIGURES} }}": FIFTY,
     "{ issuers(first: 50) { nodes { slug } edges { node { slug } } } }": 100,
-    "{ issuers(first: 50) { totalCount } }": 1,
-    "{ issuers(first: 50) { pageInfo { endCursor } totalCount } }": 1,
+    # At the root a total counts a whole table.
+    "{ issuers(first: 50) { totalCount } }": 20,
+    "{ issuers(first: 50) { pageInfo { endCursor } totalCount } }": 20,
+    "{ issuers(first: 50) { nodes { slug } totalCount } }": 50 + 20,
+    "{ issuers(first: 2) { nodes { tokens(first: 3) { totalCount } } } }": 2 * (1 + 1),
     # Sizes: neither argument, one, the other, both.
     "{ issuers { nodes { slug } } }": 100,
     '{ issuer(slug: "a") { articles { nodes { slug } } } }': 1 + 20,
@@ -86,8 +95,12 @@ COSTS = {
     '{ token(id: "x") { orderBook(depth: 51) { asks { price } } } }': 1 + 1 + 50,
     # Directives decide first.
     "{ issuers(first: 50) @skip(if: true) { nodes { slug } } __typename }": 0,
-    "{ issuers(first: 50) { nodes @include(if: false) { slug } totalCount } }": 1,
-    # Introspection has one cost.
+    "{ issuers(first: 50) { nodes @include(if: false) { slug } totalCount } }": 20,
+    # An object answers 50 scalars; each 25 more, begun, are a point.
+    f"{{ issuers(first: 9) {{ nodes {{ {leaves(50)} }} }} }}": 9,
+    f"{{ issuers(first: 9) {{ nodes {{ {leaves(51)} }} }} }}": 9 * 2,
+    f"{{ issuers(first: 9) {{ nodes {{ {leaves(76)} }} }} }}": 9 * 3,
+    # Introspection costs 100, or a fifth of the fields that it answers.
     "{ __schema { types { name } } }": 100,
     '{ __type(name: "Issuer") { fields { name } } }': 100,
 }
@@ -326,6 +339,69 @@ def test_2_000_tokens_and_2_001():
 def test_2_000_comments_and_2_001():
     assert accepted("#\n" * 2_000 + "{ __typename }")
     assert refusal("#\n" * 2_001 + "{ __typename }") == ("MAX_TOKENS_EXCEEDED", 2_000)
+
+
+def test_100_000_characters_and_one_more():
+    assert accepted("{ __typename }".ljust(100_000))
+    assert refusal("{ __typename }".ljust(100_001)) == ("MAX_TOKENS_EXCEEDED", 100_000)
+
+
+def test_aliases_of_100_characters_and_101():
+    assert accepted("{ " + "x" * 100 + ": __typename }")
+    long = "fragment F on Query { " + "x" * 101 + ": __typename } { ...F }"
+    assert refusal(long) == ("GRAPHQL_VALIDATION_FAILED", 100)
+
+
+def test_2_000_values_of_variables_and_2_001():
+    query = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
+    assert accepted(query, {"ids": ["1"] * 1_999})
+    assert refusal(query, {"ids": ["1"] * 2_000}) == ("BAD_USER_INPUT", 2_000)
+    nested = {"ids": ["1"], "unknown": {"a": [{}] * 1_996}}
+    assert accepted(query, nested)
+    nested["unknown"]["b"] = None  # type: ignore[call-overload]
+    assert refusal(query, nested) == ("BAD_USER_INPUT", 2_000)
+
+
+@pytest.mark.parametrize(
+    ("query", "argument", "maximum"),
+    [
+        ("{ issuers(search: %s) { totalCount } }", "search", 200),
+        ("{ issuers(country: %s) { totalCount } }", "country", 100),
+        ("{ issuers(industryCode: %s) { totalCount } }", "industryCode", 100),
+        ("{ issuers(after: %s) { totalCount } }", "after", 1_000),
+        ("{ issuer(slug: %s) { id } }", "slug", 100),
+        ("{ issuer(id: %s) { id } }", "id", 200),
+        ("{ node(id: %s) { id } }", "id", 200),
+        ('{ nodes(ids: ["a", %s]) { id } }', "ids", 200),
+    ],
+)
+def test_texts_are_no_longer_than_what_they_look_for(
+    query: str, argument: str, maximum: int, world: World, stranger: Ask
+):
+    def told(length: int) -> list[Any]:
+        answer = stranger(query % f'"{"x" * length}"')
+        errors = answer.body.get("errors", ())
+        return [e["message"] for e in errors if "characters" in e["message"]]
+
+    assert told(maximum) == []
+    assert told(maximum + 1) == [
+        f"`{argument}` has {maximum + 1} characters; pass at most {maximum}."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "variables"),
+    [
+        ("query ($n: Int!) { issuers(first: $n) { totalCount } }", {"n": "x" * 9_999}),
+        ("{ issuers(first: " + "9" * 9_999 + ") { totalCount } }", None),
+        ("{ __typename(" + "x" * 9_999 + ": 1) }", None),
+        ("{ __typename @" + "x" * 9_999 + " }", None),
+        ("query ($t: Time!) { issuers(first: $t) { totalCount } }", {"t": "x" * 9_999}),
+    ],
+)
+def test_messages_are_cut(query: str, variables: Any, world: World, stranger: Ask):
+    for error in stranger(query, variables).errors:
+        assert len(error["message"]) <= 501
 
 
 @pytest.mark.parametrize("argument", ["first", "last"])

@@ -108,3 +108,23 @@ def test_answers_304_to_its_own_etag(client, logo, django_assert_num_queries):
     assert (response.status_code, response.content) == (304, b"")
     assert response["ETag"] == etag
     assert response["Cache-Control"] == "public, max-age=31536000, immutable"
+
+
+def test_documents_draw_on_the_budget_of_the_address(client, issuer, settings):
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 12
+    settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
+    large = Document.objects.unsaved("large.png", PNG + bytes(100_000))
+    large.save()
+    issuer.company_logo = large
+    issuer.save(update_fields=["company_logo"])
+    etag = f'"{large.checksum_sha256}"'
+
+    assert client.get(address(large)).status_code == 200
+    # Who has it already pays for the question alone.
+    assert (
+        client.get(address(large), headers={"If-None-Match": etag}).status_code == 304
+    )
+    assert client.head(address(large)).status_code == 200
+    refused = client.get(address(large))
+    assert (refused.status_code, refused["Retry-After"]) == (429, "2")
+    assert b"budget" in refused.content

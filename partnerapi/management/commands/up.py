@@ -316,7 +316,7 @@ examples:
             "web",
             [
                 *(sys.executable, "-m", "gunicorn", "partnerapi.wsgi"),
-                *("--worker-class", "gthread", "--threads", "2"),
+                *("--config", "python:partnerapi.operations.gunicorn_config"),
                 *("--workers", str(workers), "--graceful-timeout", "5"),
                 "--no-control-socket",
                 *(f"--bind=fd://{number}" for number in descriptors),

@@ -50,9 +50,14 @@ class Plan:
         ]
 
 
-def gunicorn(python: Path | str, site: str, workers: int, threads: int) -> tuple:
+PRODUCT_WORKER = "partnerapi.operations.web_worker.BufferingWorker"
+
+
+def gunicorn(
+    python: Path | str, site: str, workers: int, threads: int, worker: str = "gthread"
+) -> tuple:
     return (
-        *(python, "-m", "gunicorn", site, "--worker-class", "gthread"),
+        *(python, "-m", "gunicorn", site, "--worker-class", worker),
         *("--workers", str(workers), "--threads", str(threads)),
         *("--bind", "127.0.0.1:{port}", "--log-level", "warning"),
         *("--keep-alive", "60", "--no-control-socket"),
@@ -63,7 +68,9 @@ def product_on_gunicorn(key: str, threads: int, workers: int = 1) -> Plan:
     return Plan(
         name=f"partnerapi, gunicorn{f' × {workers}' if workers > 1 else ''}",
         dialect=PRODUCT,
-        command=gunicorn(sys.executable, "partnerapi.wsgi", workers, threads),
+        command=gunicorn(
+            sys.executable, "partnerapi.wsgi", workers, threads, PRODUCT_WORKER
+        ),
         environment={},
         headers={"X-Token-Auth": key},
         cwd=settings.BASE_DIR,

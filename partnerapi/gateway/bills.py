@@ -1,0 +1,104 @@
+"""What a request costs, and whose budget pays for it."""
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from accounts.access import Caller
+from partnerapi.gateway import throttling
+from partnerapi.gateway.refusals import Throttled
+from partnerapi.gateway.requests import address_of
+from partnerapi.gateway.throttling import Budget
+
+REFUSED_COST = 10
+"""Least points of a refused document, body or key."""
+BYTES_PER_POINT = 2_000
+"""Each so many bytes of a body, begun, cost a point; the first is in every price."""
+
+
+def weigh(size: int) -> int:
+    """Points that a body of this size costs, besides the price of its document."""
+    return max(0, size - 1) // BYTES_PER_POINT
+
+
+class Bill:
+    """Draws on the budget of a caller, or of an address, for one request.
+
+    `points` is what was charged, or could not be. `budget` is as it stood after that;
+    None as long as nobody has asked it.
+    """
+
+    def __init__(self, request: HttpRequest, caller: Caller | None) -> None:
+        if caller:
+            self.name = f"partner:{caller.partner_id}"
+            self.limit, self.refill = caller.budget_points, caller.budget_refill
+        else:
+            self.name = f"address:{address_of(request)}"
+            self.limit = settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS
+            self.refill = settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL
+        self.points = 0
+        self.budget: Budget | None = None
+
+    @property
+    def account(self) -> tuple[str, int, int]:
+        return self.name, self.limit, self.refill
+
+    def look(self, points: int) -> None:
+        """Refuse a request that costs so much at least, before it is read.
+
+        Raises:
+            Throttled: the budget holds less; it stays as it is.
+        """
+        self.points, self.budget = points, throttling.look(*self.account, points)
+        if not self.budget.taken:
+            raise self.throttled()
+
+    def charge(self, points: int, owed: int = 0) -> Budget:
+        """Take the points; where the budget holds fewer, what is owed for reading.
+
+        Raises:
+            Throttled: the budget holds less than the points.
+        """
+        budget = throttling.take(*self.account, points, owed)
+        self.points, self.budget = points, budget
+        if not budget.taken:
+            raise self.throttled()
+        return budget
+
+    def spend(self, points: int) -> None:
+        """Take more points, which the budget may then owe."""
+        self.points += points
+        self.budget = throttling.spend(*self.account, points)
+
+    def throttled(self) -> Throttled:
+        assert self.budget is not None
+        advice = (
+            f"try again in {self.budget.retry_after} seconds"
+            if self.points <= self.limit
+            else f"it never holds more than {self.limit}, so ask for less at once"
+        )
+        return Throttled(
+            f"The request costs {self.points} points and the budget holds "
+            f"{self.budget.remaining}; {advice}.",
+            headers={"Retry-After": str(self.budget.retry_after)},
+        )
+
+    def headers(self) -> dict[str, str]:
+        """`X-Query-Cost` and `X-RateLimit-…`; none before the budget was asked."""
+        if self.budget is None:
+            return {}
+        return {
+            "X-Query-Cost": str(self.points),
+            "X-RateLimit-Limit": str(self.budget.limit),
+            "X-RateLimit-Remaining": str(self.budget.remaining),
+            "X-RateLimit-Reset": str(self.budget.reset),
+        }
+
+    def members(self) -> dict[str, int]:
+        """`extensions.cost`, by the names that partners know."""
+        assert self.budget is not None
+        return {
+            "price": self.points,
+            "limit": self.budget.limit,
+            "remaining": self.budget.remaining,
+            "refillPerSecond": self.budget.refill_per_second,
+        }

@@ -1,0 +1,281 @@
+"""Clients that send or read slowly, beside one that does neither."""
+
+import contextlib
+import os
+import re
+import selectors
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import psutil
+import pytest
+from django.conf import settings
+from gunicorn.config import Config
+
+from partnerapi.operations.web_worker import BufferingWorker, Connection, Phase
+from tests.gateway.conftest import WebServer
+from tests.system import free_port
+from tests.waiting import PATIENCE_SECONDS, until
+
+TYPENAME = b'{"query":"{ __typename }"}'
+HEAD = (
+    b"POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Content-Length: %d\r\n\r\n"
+)
+FIELDS = "{ name description args { name description type { name kind } } }"
+LARGE = orjson.dumps(
+    {
+        "query": "{"
+        + " ".join(
+            f"a{n}: __schema {{ types {{ fields {FIELDS} }} }}" for n in range(8)
+        )
+        + "}"
+    }
+)
+"""Its answer is larger than what small buffers between server and client hold."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    """One process of two threads, as `up` configures it, with unlimited budgets."""
+    port = free_port()
+    log = tmp_path_factory.mktemp("web") / "log"
+    command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi"]
+    command += ["--config", "python:partnerapi.operations.gunicorn_config"]
+    command += ["--no-control-socket", "--workers", "1", "--bind", f"127.0.0.1:{port}"]
+    unlimited = dict.fromkeys(
+        (
+            "PARTNER_API_ANONYMOUS_BUDGET_POINTS",
+            "PARTNER_API_ANONYMOUS_BUDGET_REFILL",
+        ),
+        str(10**9),
+    )
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=settings.BASE_DIR,
+            env=os.environ | unlimited,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    server = WebServer(process, port, log)
+    try:
+        until(server.answers, log.read_text, pause=0.05)
+        yield server
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_SECONDS)
+
+
+def connect(server: WebServer, sent: bytes, small: bool = False) -> socket.socket:
+    client = socket.socket()
+    if small:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    client.settimeout(PATIENCE_SECONDS)
+    client.connect(("127.0.0.1", server.port))
+    client.sendall(sent)
+    return client
+
+
+def answer_on(client: socket.socket) -> tuple[int, bytes]:
+    """The next answer and no byte beyond it."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        byte = client.recv(1)
+        assert byte, head
+        head += byte
+    [length] = re.findall(rb"Content-Length: ([0-9]+)", head)
+    body = b""
+    while len(body) < int(length):
+        body += client.recv(min(1_000, int(length) - len(body)))
+    return int(head[9:12]), body
+
+
+def whole(body: bytes) -> bytes:
+    return HEAD % len(body) + body
+
+
+SLOW = {
+    "nothing": b"",
+    "a head": HEAD[:40],
+    "a body": HEAD % 100 + b'{"qu',
+    "chunks": (HEAD % 0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    + b"5\r\n{",
+    "an answer": whole(LARGE),
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+def test_forty_slow_clients_hold_up_nobody(slow: str, server: WebServer):
+    with contextlib.ExitStack() as hanging:
+        for _ in range(40):
+            client = connect(server, SLOW[slow], small=slow == "an answer")
+            hanging.enter_context(client)
+        # With a thread for each of them none of these would be answered.
+        for _ in range(20):
+            assert server.post(TYPENAME) == (200, {"data": {"__typename": "Query"}})
+
+
+def test_a_slow_request_is_answered_when_it_is_whole(server: WebServer):
+    message = whole(TYPENAME)
+    with connect(server, b"") as client:
+        for n in range(len(message)):
+            client.sendall(message[n : n + 1])
+        assert answer_on(client)[0] == 200
+
+
+def test_requests_that_come_together_are_answered_in_order(server: WebServer):
+    bodies = [b'{"query":"{ a%d: __typename }"}' % n for n in range(5)]
+    with connect(server, b"".join(map(whole, bodies))) as client:
+        found = [orjson.loads(answer_on(client)[1]) for _ in bodies]
+    assert found == [{"data": {f"a{n}": "Query"}} for n in range(5)]
+
+
+def test_chunks_are_read_to_the_last(server: WebServer):
+    head = (HEAD % 0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    chunks = [b"%x\r\n%s\r\n" % (1, TYPENAME[n : n + 1]) for n in range(len(TYPENAME))]
+    with connect(server, head) as client:
+        for _ in range(2):
+            for chunk in chunks:
+                client.sendall(chunk)
+            client.sendall(b"0\r\nX-Sum: x\r\n\r\n")
+            assert answer_on(client)[0] == 200
+            client.sendall(head)
+
+
+def test_a_client_may_wait_for_leave_to_send_its_body(server: WebServer):
+    head = HEAD.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n")
+    with connect(server, head % len(TYPENAME)) as client:
+        assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(TYPENAME)
+        assert answer_on(client)[0] == 200
+
+
+@pytest.mark.parametrize("size", [1_048_577, 10**12])
+def test_a_body_that_is_too_long_is_refused_unread(size: int, server: WebServer):
+    with connect(server, HEAD % size) as client:
+        status, body = answer_on(client)
+        assert (status, b"PAYLOAD_TOO_LARGE" in body) == (413, True)
+        assert client.recv(1) == b""
+
+
+def test_a_head_has_16_kilobytes(server: WebServer):
+    many = b"".join(b"X-%d: %s\r\n" % (n, b"x" * 1_000) for n in range(15))
+    fits = whole(TYPENAME).replace(
+        b"\r\nContent-Type", b"\r\n" + many + b"Content-Type"
+    )
+    with connect(server, fits) as client:
+        assert answer_on(client)[0] == 200
+    with connect(server, HEAD[:-4] + b"\r\nX: " + b"x" * 20_000) as client:
+        assert answer_on(client)[0] == 431
+        assert client.recv(1) == b""
+
+
+def test_a_large_answer_arrives_whole_however_slowly_it_is_read(server: WebServer):
+    with connect(server, whole(LARGE), small=True) as client:
+        status, body = answer_on(client)
+    assert status == 200
+    assert orjson.loads(body).keys() == {"data"}
+    assert len(body) > 200_000
+
+
+def test_a_request_that_takes_too_long_is_ended(server: WebServer):
+    with connect(server, HEAD[:40]) as client:
+        assert answer_on(client)[0] == 408
+        assert client.recv(1) == b""
+
+
+def test_an_address_holds_a_hundred_connections(server: WebServer):
+    def is_closed(client: socket.socket) -> bool:
+        client.settimeout(0.2)
+        try:
+            return client.recv(1) == b""
+        except ConnectionResetError:
+            return True
+        except TimeoutError:
+            return False
+
+    def connections() -> int:
+        [worker] = psutil.Process(server.process.pid).children()
+        return len(worker.net_connections(kind="tcp"))
+
+    with contextlib.ExitStack() as open_ones:
+        idle = connections()
+        clients = [open_ones.enter_context(connect(server, b"")) for _ in range(100)]
+        until(lambda: connections() == idle + 100, server.log.read_text)
+        one_more = open_ones.enter_context(connect(server, b""))
+        assert is_closed(one_more)
+        assert len(clients) == 100
+    until(server.answers, server.log.read_text)
+
+
+def test_up_and_production_run_this_worker():
+    page = (Path(settings.BASE_DIR) / "templates/docs/production.md").read_text()
+    option = "--config python:partnerapi.operations.gunicorn_config"
+    assert option in page
+
+
+@pytest.fixture
+def worker() -> Iterator[BufferingWorker]:
+    made = BufferingWorker(1, os.getpid(), [], None, 30, Config(), None)
+    made.poller = selectors.DefaultSelector()
+    yield made
+    made.murder_keepalived(force=True)
+    assert made.held == made.nr_conns == 0
+    made.poller.close()
+    made.tmp.close()
+
+
+def waiting(worker: BufferingWorker, size: int, moved: int) -> Connection:
+    """A connection with an answer of this size to be sent, of which some is."""
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    conn = Connection(worker.cfg, ours, ("192.0.2.1", 1), ("127.0.0.1", 80))
+    conn.begin(Phase.SEND, 60)
+    conn.moved = moved
+    conn.buffers.answer += bytes(size)
+    worker.connections.add(conn)
+    worker.by_address["192.0.2.1"] += 1
+    worker.nr_conns += 1
+    worker.weigh(conn)
+    return conn
+
+
+def test_beyond_64_megabytes_the_slowest_is_closed(worker: BufferingWorker):
+    megabyte = 1024 * 1024
+    fast, slow, small = (
+        waiting(worker, size, moved)
+        for size, moved in ((30 * megabyte, 5_000), (30 * megabyte, 10), (100, 0))
+    )
+    assert worker.connections == {fast, slow, small}
+    last = waiting(worker, 10 * megabyte, 9_000)
+    assert worker.connections == {fast, small, last}
+    assert worker.held == 40 * megabyte + 100
+
+
+def test_of_too_many_connections_the_slowest_is_closed(worker: BufferingWorker):
+    slow, fast = waiting(worker, 0, 1), waiting(worker, 0, 1_000)
+    worker.worker_connections = 3
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()),
+    ):
+        worker.accept(listener)
+    assert fast in worker.connections
+    assert slow not in worker.connections
+    assert worker.nr_conns == 2
+
+
+@pytest.mark.parametrize(
+    ("moved", "late", "overdue"),
+    [(0, -1, False), (64 * 1024, 0, False), (64 * 1024, 1, True), (100_000, 3, False)],
+)
+def test_an_answer_has_a_minute_and_ten_kilobytes_a_second(
+    moved: int, late: float, overdue: bool, worker: BufferingWorker
+):
+    conn = waiting(worker, 1_000, moved)
+    assert conn.is_overdue(conn.deadline + late) is overdue
