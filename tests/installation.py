@@ -35,9 +35,13 @@ def throw_away_installation(durable: bool = False) -> Iterator[None]:
     with throw_away_servers(durable) as urls:
         os.environ |= urls
         django.setup()
-        from django.db import connection
+        from django.db import connection, connections
+
+        from partnerapi.core.owner import owner_alias
+        from tests.owner import allow_tampering
 
         migrate()
+        allow_tampering(connections[owner_alias()])
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from django.core.management import call_command
 from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from accounts.models import User
 from partnerapi.core.owner import NAMED, OWNER
@@ -22,13 +23,18 @@ def become_owner() -> None:
 
 def become_application(application: dict[str, str]) -> None:
     """Give the application its rights, and let the usual connection be its again."""
-    with connection.cursor() as cursor:
-        cursor.execute(ALLOW_TAMPERING)
+    allow_tampering(connection)
     if OWNER in connections.settings:
         role = application["USER"]
         call_command("grant_application_role", role, "--apply", stdout=io.StringIO())
     connection.close()
     connection.settings_dict |= application
+
+
+def allow_tampering(owner: BaseDatabaseWrapper) -> None:
+    """Let `tamper` work in the owner's database."""
+    with owner.cursor() as cursor:
+        cursor.execute(ALLOW_TAMPERING)
 
 
 def take(alias: str) -> None:

@@ -142,11 +142,11 @@ def additions() -> float:
 def prepare() -> None:
     from datetime import UTC, datetime
 
-    from accounts.models import User
     from issuers.models import Issuer
     from tests.issuers.register import empty_token
+    from tests.owner import superuser
 
-    ana = User.objects.create_superuser(
+    ana = superuser(
         STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )
     issuer = Issuer.objects.create(

@@ -257,9 +257,11 @@ class FeedProcess:
     def sleep(self, seconds: float, token_ids: list[UUID]) -> None:
         """Let it miss what is pruned before it wakes."""
         os.kill(self.process.pid, signal.SIGSTOP)
-        time.sleep(seconds)
-        prune(token_ids)
-        os.kill(self.process.pid, signal.SIGCONT)
+        try:
+            time.sleep(seconds)
+            prune(token_ids)
+        finally:
+            os.kill(self.process.pid, signal.SIGCONT)
         self.sleeps += 1
 
     def books(self, wanted: dict[UUID, tuple[int, int]]) -> dict[UUID, Seen]:

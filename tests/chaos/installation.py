@@ -32,7 +32,7 @@ from partnerapi.sandbox.run.servers import (
     wheel_postgres,
 )
 from tests.installation import BUDGETS, UNLIMITED, migrate
-from tests.servers import PREFIX, SETTINGS, remove_leftovers
+from tests.servers import PREFIX, SETTINGS, let_owner_test, remove_leftovers
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 600
@@ -149,6 +149,7 @@ def breakable_installation() -> Iterator[tuple[Processes, Database]]:
     with take_lock(directory):
         try:
             os.environ |= supply(directory, processes, {}, durable=True)
+            let_owner_test(os.environ["DATABASE_OWNER_URL"])
             check_durable()
             django.setup()
             migrate()

@@ -19,7 +19,7 @@ def write_register(holders: int, entries: int, chance: random.Random):
     from issuers.models import Issuer
     from issuers.register import ledger
     from issuers.register.ledger import Entry, Price
-    from tests.issuers.register import empty_token, new_issuer, people
+    from tests.issuers.register import empty_token, new_issuer, past, people
 
     issuer = new_issuer()
     Issuer.objects.filter(pk=issuer.pk).update(slug="acme")
@@ -53,7 +53,8 @@ def write_register(holders: int, entries: int, chance: random.Random):
             yield Entry(token, kind_of(source, target, own), amount, source, target,
                         at=at)  # fmt: skip
 
-    ledger.write_history(tokens, history(), "instants")
+    with past(issuer):
+        ledger.write_history(tokens, history(), "instants")
     return issuer
 
 
