@@ -34,7 +34,7 @@ from accounts.models import (
 )
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START, Ask, World
-from tests.owner import as_owner, tamper
+from tests.owner import as_owner
 from tests.waiting import until_waiting_for_a_lock
 
 STATUSES = ["PENDING", "ACTIVE", "SUSPENDED", "CLOSED", "REJECTED"]
@@ -341,7 +341,19 @@ def their_ids(world: World) -> list[str]:
     accounts = Account.objects.bulk_create(
         [Account(partner=world.observer, user=user) for user in users]
     )
-    tamper("UPDATE accounts_account SET status = 'ACTIVE'")
+    steps = ((1, None, "PENDING"), (2, "PENDING", "ACTIVE"))
+    AccountStatusChange.objects.bulk_create(
+        AccountStatusChange(
+            account=account,
+            number=number,
+            previous_status=before,
+            status=status,
+            actor="ana@example.com",
+            is_staff=True,
+        )
+        for account in accounts
+        for number, before, status in steps
+    )
     return [f"Account|{account.pk}" for account in accounts]
 
 
@@ -374,4 +386,4 @@ def test_never_shows_another_partners_accounts(
     [only] = refusals
     assert "You have no account of this id." in only
     assert not Account.objects.filter(status="SUSPENDED").exists()
-    assert not AccountStatusChange.objects.exists()
+    assert AccountStatusChange.objects.count() == 2 * IDS
