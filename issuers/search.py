@@ -59,7 +59,7 @@ def check_search(text: str) -> None:
         )
     if len(text) > MOST_LETTERS:
         raise BadUserInput(
-            f"`search` has {len(text)} characters; send at most {MOST_LETTERS}.",
+            f"`search` has {len(text)} characters; pass at most {MOST_LETTERS}.",
             argument="search",
             maximum=MOST_LETTERS,
         )

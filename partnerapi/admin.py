@@ -18,7 +18,9 @@ class IdempotencyRecordAdmin(ReadOnlyAdmin):
     search_help_text = "The beginning of an Idempotency-Key"
     ordering = ["-id"]
     show_full_result_count = False
-    fields = ["key", "partner", "operation_name", "created_at", "expires_at"]
+    fields = [
+        "key", "partner", "operation_name", "scopes", "created_at", "expires_at",
+    ]  # fmt: skip
 
     def get_queryset(self, request):
         return super().get_queryset(request).defer("body", "fingerprint")

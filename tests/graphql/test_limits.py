@@ -365,7 +365,7 @@ def test_2_000_values_of_variables_and_2_001():
 @pytest.mark.parametrize(
     ("query", "argument", "maximum"),
     [
-        ("{ issuers(search: %s) { totalCount } }", "search", 200),
+        ("{ issuers(search: %s) { totalCount } }", "search", 100),
         ("{ issuers(country: %s) { totalCount } }", "country", 100),
         ("{ issuers(industryCode: %s) { totalCount } }", "industryCode", 100),
         ("{ issuers(after: %s) { totalCount } }", "after", 1_000),
