@@ -31,7 +31,7 @@ LARGE = orjson.dumps(
     {
         "query": "{"
         + " ".join(
-            f"a{n}: __schema {{ types {{ fields {FIELDS} }} }}" for n in range(8)
+            f"a{n}: __schema {{ types {{ fields {FIELDS} }} }}" for n in range(5)
         )
         + "}"
     }
@@ -190,15 +190,6 @@ def test_a_request_that_takes_too_long_is_ended(server: WebServer):
 
 
 def test_an_address_holds_a_hundred_connections(server: WebServer):
-    def is_closed(client: socket.socket) -> bool:
-        client.settimeout(0.2)
-        try:
-            return client.recv(1) == b""
-        except ConnectionResetError:
-            return True
-        except TimeoutError:
-            return False
-
     def connections() -> int:
         [worker] = psutil.Process(server.process.pid).children()
         return len(worker.net_connections(kind="tcp"))
@@ -208,7 +199,8 @@ def test_an_address_holds_a_hundred_connections(server: WebServer):
         clients = [open_ones.enter_context(connect(server, b"")) for _ in range(100)]
         until(lambda: connections() == idle + 100, server.log.read_text)
         one_more = open_ones.enter_context(connect(server, b""))
-        assert is_closed(one_more)
+        with contextlib.suppress(ConnectionResetError):
+            assert one_more.recv(1) == b""
         assert len(clients) == 100
     until(server.answers, server.log.read_text)
 
