@@ -83,9 +83,18 @@ def written(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def opened(path: Path | None, stdout: OutputWrapper) -> Iterator[IO[str]]:
-    """Standard output, or a file that is there when all of it is written."""
+    """Standard output, or a file that is there when all of it is written.
+
+    Who reads standard output may stop, as `head` does: then the command ends, with 0.
+    """
     if path is None:
-        yield Unstyled(stdout)  # type: ignore[misc]
+        try:
+            yield Unstyled(stdout)  # type: ignore[misc]
+            stdout.flush()
+        except BrokenPipeError:
+            # Python flushes once more at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
+            raise SystemExit(0) from None
         return
     with (
         written(path) as beside,

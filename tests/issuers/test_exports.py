@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -12,9 +13,11 @@ from xml.etree import ElementTree
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.core.management.base import OutputWrapper
 from pypdf import PdfReader
 
 from accounts.models import User, UserHolder
+from issuers.management.exporting import opened
 from issuers.models import Issuer, Token
 from issuers.register import ledger
 from issuers.register.captable import capitalization_tables
@@ -262,6 +265,18 @@ def test_prices_are_written_with_their_chain(issuer):
         ("1", "125", "ISSUE"), ("2", "0", "MANUAL"),
     ]  # fmt: skip
     assert found[0]["effective_at"] == "2024-01-01T09:00:00Z"
+
+
+def test_a_reader_of_standard_output_may_stop():
+    reads, writes = os.pipe()
+    os.close(reads)
+    with (
+        os.fdopen(writes, "w") as pipe,
+        pytest.raises(SystemExit) as ended,
+        opened(None, OutputWrapper(pipe)) as file,
+    ):
+        file.write("a line\n" * 100_000)
+    assert ended.value.code == 0
 
 
 def text_of(file):
