@@ -31,7 +31,7 @@ LARGE = orjson.dumps(
     {
         "query": "{"
         + " ".join(
-            f"a{n}: __schema {{ types {{ fields {FIELDS} }} }}" for n in range(8)
+            f"a{n}: __schema {{ types {{ fields {FIELDS} }} }}" for n in range(6)
         )
         + "}"
     }
