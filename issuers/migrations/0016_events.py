@@ -34,16 +34,14 @@ NUMBER = (
         "events_number",
         "issuers_unnumberedevent",
         f"""
-    IF NOT EXISTS (
-        SELECT FROM issuers_unnumberedevent WHERE transaction = {THIS}) THEN
-        RETURN NULL;
-    END IF;
-    IF EXISTS (SELECT FROM issuers_unnumberedevent
-            WHERE transaction = {THIS} AND type = 'GRANT_CHANGED') THEN
+    SELECT bool_or(type = 'GRANT_CHANGED'), bool_or(audience = 'GRANTED')
+    INTO gives, asks FROM issuers_unnumberedevent WHERE transaction = {THIS};
+    IF gives THEN
         PERFORM pg_advisory_xact_lock(hashtextextended('events by grants', 0));
-    ELSIF EXISTS (SELECT FROM issuers_unnumberedevent
-            WHERE transaction = {THIS} AND audience = 'GRANTED') THEN
+    ELSIF asks THEN
         PERFORM pg_advisory_xact_lock_shared(hashtextextended('events by grants', 0));
+    ELSIF gives IS NULL THEN
+        RETURN NULL;
     END IF;
     SELECT array_agg(u.id), array_agg(p.id) INTO places, told
     FROM issuers_unnumberedevent u
@@ -83,7 +81,8 @@ NUMBER = (
     DELETE FROM issuers_unnumberedevent WHERE transaction = {THIS};
     RETURN NULL;
         """,
-        declare="places bigint[];\n    told uuid[];\n    taken timestamptz;",
+        declare="gives boolean;\n    asks boolean;\n    places bigint[];\n"
+        "    told uuid[];\n    taken timestamptz;",
         settings=guards.BY_INDEX,
     )
     + """

@@ -91,6 +91,7 @@ APPLICATION: Mapping[str, str] = {
 """The application's rights on every table and view."""
 
 CALLED_BY_APPLICATION = (
+    "accounts_first_writer()",
     "accounts_lock(uuid)",
     "events_announce_articles()",
     "events_prune(integer, integer)",

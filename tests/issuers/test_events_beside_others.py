@@ -62,6 +62,8 @@ class Follower:
                 self.problems.append(f"{event.sequence} after {self.sequence}")
             self.sequence = event.sequence
             if event.type == "REGISTER_CHANGED":
+                assert event.token_id
+                assert event.ledger_sequence
                 entries = TokenLedgerHead.objects.get(pk=event.token_id).last_seq
                 if entries < event.ledger_sequence:
                     self.problems.append(f"{event} before its entries")
