@@ -8,17 +8,19 @@ from django.conf import settings
 import accounts.schema.accounts
 import accounts.schema.users
 import accounts.schema.viewer
+import issuers.schema.events
 import issuers.schema.grants
 import issuers.schema.queries
 import marketdata.schema
 import partnerapi.gateway.schema
 from accounts.schema.viewer import Viewer
+from issuers.schema.events import SUBJECTS, Event
 from issuers.schema.tokens import Token
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import Node, extend, parse_id
-from partnerapi.graphql.resolvers import bind
+from partnerapi.graphql.resolvers import bind, needs
 
 NODES = accounts.schema.accounts.NODES | issuers.schema.queries.NODES
 
@@ -72,7 +74,16 @@ class NodeQuery(graphene.ObjectType):
         return [read_nodes(ids, info)]
 
 
+@needs("type", "subject_id")
+def resolve_subject(events, info):
+    """What events are about, as far as the caller may see it."""
+    return read_nodes(
+        [f"{SUBJECTS.get(event.type, '')}|{event.subject_id}" for event in events], info
+    )
+
+
 class Query(
+    issuers.schema.events.Query,
     partnerapi.gateway.schema.Query,
     NodeQuery,
     accounts.schema.viewer.Query,
@@ -87,12 +98,15 @@ class Mutation(accounts.schema.accounts.Mutation, graphene.ObjectType):
     """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
 
 
-extend(Token, order_book=marketdata.schema.ORDER_BOOK)
 extend(
-    Viewer,
-    grants=issuers.schema.grants.VIEWER_GRANTS,
-    all_issuers=issuers.schema.grants.ALL_ISSUERS,
+    Event,
+    subject=graphene.Field(
+        Node,
+        resolver=resolve_subject,
+        description="What it is about; null when you may no longer see it.",
+    ),
 )
+extend(Token, order_book=marketdata.schema.ORDER_BOOK)
 extend(
     Viewer,
     grants=issuers.schema.grants.VIEWER_GRANTS,

@@ -117,6 +117,11 @@ class Token(ModelType):
     )
     visibility = TokenVisibility(required=True, description="Who can see the token.")
     created_at = Time(required=True, description="When the token was registered.")
+    updated_at = Time(
+        required=True,
+        description="When a field of the token last changed; its price and its supply "
+        "do not count, which events tell.",
+    )
     current_price = Uint64(
         description="Latest unit price, euro cents; null before the first. Needs the "
         "scope `issuers:read`."

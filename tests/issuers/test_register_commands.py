@@ -312,7 +312,8 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
             for statement in (
                 "ALTER TABLE issuers_ledgerposting SET UNLOGGED",
                 "CREATE TABLE more () INHERITS (issuers_ledgertransaction)",
-                'ALTER TABLE accounts_user ALTER city TYPE varchar(100) COLLATE "C"',
+                "ALTER TABLE issuers_issuer ALTER tag_line TYPE varchar(200)"
+                ' COLLATE "C"',
                 "ALTER FUNCTION register_hold(uuid[]) STRICT",
                 "ALTER VIEW register_price_lines SET (security_invoker = TRUE)",
                 "GRANT CREATE ON SCHEMA public TO PUBLIC",
