@@ -35,11 +35,13 @@ class CapitalizationTableTooLarge(PartnerAPIError):
 class CapitalizationTable:
     """An issuer's table at `date`, an instant as PostgreSQL's text in UTC.
 
-    `holders` is None where nobody asked for them; where they are too many, it is the
-    error that says so.
+    `is_present`: no instant was asked for, or one in the future. `holders` is None
+    where nobody asked for them; where they are too many, it is the error that says so.
     """
 
+    issuer_id: str
     date: str
+    is_present: bool
     tokens: list[TokenSummary]
     holders: Holders | CapitalizationTableTooLarge | None = None
 
@@ -60,8 +62,13 @@ def capitalization_tables(
         RequestTimeout: a writer holds one of the ledgers for too long.
     """
     date, summaries = tokens_as_of(issuer_ids, at)
+    is_present = at is None or at > datetime.fromisoformat(date)
+    tables = [
+        CapitalizationTable(issuer_id, date, is_present, tokens)
+        for issuer_id, tokens in zip(issuer_ids, summaries, strict=True)
+    ]
     if not with_holders:
-        return [CapitalizationTable(date, tokens) for tokens in summaries]
+        return tables
     holders: list[Any] = [Holders([], []) for _ in issuer_ids]
     places = []
     for place, tokens in enumerate(summaries):
@@ -73,8 +80,8 @@ def capitalization_tables(
     for place, found in read_holders(places, summaries):
         holders[place] = replace(found, date=date)
     return [
-        CapitalizationTable(date, tokens, held)
-        for tokens, held in zip(summaries, holders, strict=True)
+        replace(table, holders=held)
+        for table, held in zip(tables, holders, strict=True)
     ]
 
 

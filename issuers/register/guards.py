@@ -15,6 +15,7 @@ GUARDED = Guarded(
         "django_admin_log",
         "issuers_formerissuer",
         "issuers_holderbalance",
+        "issuers_holdingperiod",
         "issuers_issuer",
         "issuers_ledgeraccount",
         "issuers_ledgerposting",

@@ -7,7 +7,7 @@ postings, the holders' balances and the token's head; nobody else may.
 """
 
 from django.db import models
-from django.db.models import ExpressionWrapper, Q
+from django.db.models import ExpressionWrapper, F, Func, Q
 from django.db.models.functions import Now
 from django.db.models.lookups import LessThanOrEqual
 
@@ -18,6 +18,7 @@ from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
 
 ACTOR_LENGTH = 254
 REASON_LENGTH = 500
+UNTIL_CLASS = "floor(8 * ln(%(expressions)s::float8) / ln(2::float8))::smallint"
 
 
 class TokenPrice(models.Model):
@@ -350,3 +351,55 @@ class HolderBalance(models.Model):
 
     def __str__(self):
         return f"{self.account}: {self.balance} {self.token}"
+
+
+class HoldingPeriod(models.Model):
+    """From which entry to which a user had units of a token; a trigger writes it.
+
+    Whoever holds at entry n has a period with since ≤ n, and until > n or none. So
+    the holders of any instant are listed by user without a look at their balances.
+    """
+
+    pk = models.CompositePrimaryKey("token_id", "user_id", "since")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    user = models.ForeignKey(
+        User, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    since = models.BigIntegerField(help_text="The entry that gave the first unit.")
+    until = models.BigIntegerField(
+        null=True, help_text="The entry that took the last unit."
+    )
+    # Eight to each doubling: a reader of entry n passes over the periods that ended
+    # long before it.
+    until_class = models.GeneratedField(
+        expression=Func(F("until"), template=UNTIL_CLASS),
+        output_field=models.SmallIntegerField(),
+        db_persist=True,
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(until__isnull=True) | Q(until__gt=F("since")),
+                name="holding_ends_after_it_begins",
+            ),
+            models.UniqueConstraint(
+                fields=["token", "user"],
+                condition=Q(until__isnull=True),
+                include=["since"],
+                name="holding_now",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["token", "until_class", "user"],
+                condition=Q(until__isnull=False),
+                include=["since", "until"],
+                name="holding_ended",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.user}: {self.token} from {self.since}"

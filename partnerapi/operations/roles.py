@@ -57,6 +57,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_document": ALL,
     "issuers_formerissuer": READ,
     "issuers_holderbalance": READ,
+    "issuers_holdingperiod": READ,
     "issuers_industryclassificationbenchmark": ALL,
     "issuers_issuer": ALL,
     "issuers_issuerfinancialdata": ALL,

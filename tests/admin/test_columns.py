@@ -25,6 +25,7 @@ MODELS_LEFT_OUT = {
     "issuers.TokenLedgerHead": REGISTER,
     "issuers.TokenPrice": REGISTER,
     "issuers.HolderBalance": REGISTER,
+    "issuers.HoldingPeriod": REGISTER,
     "issuers.IssuerTerm": "triggers write it; the list of issuers has a search",
     "accounts.HolderImport": IMPORTS,
     "accounts.UserHolderName": "a trigger writes it when a holder gets another name",
