@@ -24,7 +24,8 @@ from partnerapi.core.numbers import MAX_UINT64
 
 
 class CapitalizationTableTooLarge(PartnerAPIError):
-    """More holders than one table may list (`maximum`), or a value above 2⁶⁴−1."""
+    """More holders, or balances, than one list may have (`maximum`), or a value above
+    2⁶⁴−1."""
 
     code = "CAPITALIZATION_TABLE_TOO_LARGE"
     example = "`holders` of an issuer that has 50,001"
