@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 from partnerapi.core.guards import drop, trigger_function
 
-UNTIL_CLASS = "floor(8 * ln(%(expressions)s::float8) / ln(2::float8))::smallint"
+CLASS = "floor(%(to_a_doubling)s * ln(%(expressions)s::float8) / ln(2::float8))::int2"
 
 # Where balances begin or cease to be above nothing, each with the next such entry.
 CHANGES = """
@@ -98,10 +98,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "since_class",
+                    models.GeneratedField(
+                        db_persist=True,
+                        expression=models.Func(
+                            models.F("since"), template=CLASS, to_a_doubling=8
+                        ),
+                        output_field=models.SmallIntegerField(),
+                    ),
+                ),
+                (
                     "until_class",
                     models.GeneratedField(
                         db_persist=True,
-                        expression=models.Func(models.F("until"), template=UNTIL_CLASS),
+                        expression=models.Func(
+                            models.F("until"), template=CLASS, to_a_doubling=32
+                        ),
                         output_field=models.SmallIntegerField(),
                     ),
                 ),
@@ -128,7 +140,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             "holdingperiod",
             models.Index(
-                fields=["token", "until_class", "user"],
+                fields=["token", "since_class", "until_class", "user"],
                 condition=models.Q(until__isnull=False),
                 include=["since", "until"],
                 name="holding_ended",

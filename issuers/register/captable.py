@@ -7,7 +7,7 @@ same instant gives the same table for ever.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -42,7 +42,7 @@ class CapitalizationTable:
 
     issuer_id: str
     date: str
-    is_present: bool
+    is_present: bool = field(compare=False)
     tokens: list[TokenSummary]
     holders: Holders | CapitalizationTableTooLarge | None = None
 

@@ -118,40 +118,61 @@ def bounds(stretch: Stretch) -> list[Any]:
     return [*between, stretch.limit, *between, stretch.limit, stretch.limit]
 
 
+# The classes are those of HoldingPeriod.
 NOTED = """
-    SELECT n.*, h.last_seq
+    SELECT n.*, floor(8 * ln(n.seq::float8) / ln(2::float8))::int2 AS last_since,
+        floor(32 * ln((n.seq + 1)::float8) / ln(2::float8))::int2 AS first_until
     FROM unnest(%s::int[], %s::int[], %s::uuid[], %s::bigint[])
         AS n (place, number, token_id, seq)
-    JOIN issuers_tokenledgerhead h ON h.token_id = n.token_id
 """
-# Whoever holds now has a period without end. The others' are read class by class, and
-# what ended before the class of the entry is never met.
+# The pairs of classes that ended periods have, found one by one in the index: those
+# that begin early enough, and of them those that end late enough.
+CELLS = """
+    SELECT n.*, c.since_class, c.until_class
+    FROM noted n CROSS JOIN LATERAL (
+        SELECT h.since_class, h.until_class FROM issuers_holdingperiod h
+        WHERE h.token_id = n.token_id AND h.until IS NOT NULL
+            AND h.since_class <= n.last_since
+        ORDER BY h.since_class, h.until_class LIMIT 1
+    ) AS c
+    UNION ALL
+    SELECT c.place, c.number, c.token_id, c.seq, c.last_since, c.first_until,
+        next.since_class, next.until_class
+    FROM cells c CROSS JOIN LATERAL (
+        SELECT h.since_class, h.until_class FROM issuers_holdingperiod h
+        WHERE h.token_id = c.token_id AND h.until IS NOT NULL
+            AND h.since_class <= c.last_since AND (h.since_class, h.until_class)
+                > (c.since_class, greatest(c.until_class, c.first_until - 1::int2))
+        ORDER BY h.since_class, h.until_class LIMIT 1
+    ) AS next
+"""
+# Whoever holds now has a period without end.
 USERS = """
     SELECT DISTINCT u.user_id
-    FROM noted n CROSS JOIN LATERAL (
-        (SELECT h.user_id FROM issuers_holdingperiod h
-         WHERE h.token_id = n.token_id AND h.until IS NULL AND h.since <= n.seq
-            AND h.user_id >{or_equal} %s::uuid AND h.user_id <{or_equal} %s::uuid
-         ORDER BY h.user_id {direction} LIMIT %s)
-        UNION ALL
-        (SELECT e.user_id
-         FROM generate_series(
-            floor(8 * ln((n.seq + 1)::float8) / ln(2::float8))::int,
-            floor(8 * ln(n.last_seq::float8) / ln(2::float8))::int) AS class
-         CROSS JOIN LATERAL (
+    FROM (
+        SELECT e.user_id FROM noted n CROSS JOIN LATERAL (
             SELECT h.user_id FROM issuers_holdingperiod h
-            WHERE h.token_id = n.token_id AND h.until IS NOT NULL
-                AND h.until_class = class::smallint
-                AND h.until > n.seq AND h.since <= n.seq
+            WHERE h.token_id = n.token_id AND h.until IS NULL AND h.since <= n.seq
                 AND h.user_id >{or_equal} %s::uuid AND h.user_id <{or_equal} %s::uuid
             ORDER BY h.user_id {direction} LIMIT %s
-         ) AS e)
+        ) AS e
+        WHERE n.place = p.place
+        UNION ALL
+        SELECT e.user_id FROM cells c CROSS JOIN LATERAL (
+            SELECT h.user_id FROM issuers_holdingperiod h
+            WHERE h.token_id = c.token_id AND h.until IS NOT NULL
+                AND h.since_class = c.since_class AND h.until_class = c.until_class
+                AND h.until > c.seq AND h.since <= c.seq
+                AND h.user_id >{or_equal} %s::uuid AND h.user_id <{or_equal} %s::uuid
+            ORDER BY h.user_id {direction} LIMIT %s
+        ) AS e
+        WHERE c.place = p.place AND c.until_class >= c.first_until
     ) AS u
-    WHERE n.place = p.place
     ORDER BY u.user_id {direction} LIMIT %s
 """
 PLACES = f"""
-    WITH noted AS MATERIALIZED ({NOTED}),
+    WITH RECURSIVE noted AS MATERIALIZED ({NOTED}),
+    cells AS ({CELLS}),
     p AS (SELECT DISTINCT place FROM noted)
 """
 PAGES = (

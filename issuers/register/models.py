@@ -18,7 +18,7 @@ from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
 
 ACTOR_LENGTH = 254
 REASON_LENGTH = 500
-UNTIL_CLASS = "floor(8 * ln(%(expressions)s::float8) / ln(2::float8))::smallint"
+CLASS = "floor(%(to_a_doubling)s * ln(%(expressions)s::float8) / ln(2::float8))::int2"
 
 
 class TokenPrice(models.Model):
@@ -371,10 +371,15 @@ class HoldingPeriod(models.Model):
     until = models.BigIntegerField(
         null=True, help_text="The entry that took the last unit."
     )
-    # Eight to each doubling: a reader of entry n passes over the periods that ended
-    # long before it.
+    # Classes by the logarithm: a reader of entry n passes over the periods that begin
+    # or end in a class that can not have n.
+    since_class = models.GeneratedField(
+        expression=Func(F("since"), template=CLASS, to_a_doubling=8),
+        output_field=models.SmallIntegerField(),
+        db_persist=True,
+    )
     until_class = models.GeneratedField(
-        expression=Func(F("until"), template=UNTIL_CLASS),
+        expression=Func(F("until"), template=CLASS, to_a_doubling=32),
         output_field=models.SmallIntegerField(),
         db_persist=True,
     )
@@ -394,7 +399,7 @@ class HoldingPeriod(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["token", "until_class", "user"],
+                fields=["token", "since_class", "until_class", "user"],
                 condition=Q(until__isnull=False),
                 include=["since", "until"],
                 name="holding_ended",
