@@ -112,7 +112,9 @@ class Migration(migrations.Migration):
                     models.GeneratedField(
                         db_persist=True,
                         expression=models.Func(
-                            models.F("until"), template=CLASS, to_a_doubling=32
+                            models.F("until"),
+                            template=f"coalesce({CLASS}, 32767)",
+                            to_a_doubling=32,
                         ),
                         output_field=models.SmallIntegerField(),
                     ),
@@ -141,9 +143,8 @@ class Migration(migrations.Migration):
             "holdingperiod",
             models.Index(
                 fields=["token", "since_class", "until_class", "user"],
-                condition=models.Q(until__isnull=False),
                 include=["since", "until"],
-                name="holding_ended",
+                name="holding_then",
             ),
         ),
         migrations.RunSQL(

@@ -16,6 +16,8 @@ from issuers.register.captable_columns import Holder, TokenBalance
 from partnerapi.core.database import fetch
 
 FIRST_USER = "00000000-0000-0000-0000-000000000000"
+FEW = 10_000
+"""Entries after which the present holders still are nearly those of before."""
 LAST_USER = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
@@ -78,14 +80,14 @@ def holder_counts(tables: Sequence[CapitalizationTable]) -> list[int]:
 
 
 def noted_columns(tables: Sequence[CapitalizationTable]) -> list[list[Any]]:
-    """Of the tokens that somebody holds: table, place in it, token and entry."""
+    """Of the tokens that somebody holds: table, place in it, token, entry, newness."""
     rows = [
-        (place, number, token.token_id, token.seq)
+        (place, number, token.token_id, token.seq, token.last_seq - token.seq <= FEW)
         for place, table in enumerate(tables)
         for number, token in enumerate(table.tokens)
         if token.holder_count
     ]
-    return [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
+    return [list(column) for column in zip(*rows, strict=True)] or [[], [], [], [], []]
 
 
 def holder_of(
@@ -122,31 +124,31 @@ def bounds(stretch: Stretch) -> list[Any]:
 NOTED = """
     SELECT n.*, floor(8 * ln(n.seq::float8) / ln(2::float8))::int2 AS last_since,
         floor(32 * ln((n.seq + 1)::float8) / ln(2::float8))::int2 AS first_until
-    FROM unnest(%s::int[], %s::int[], %s::uuid[], %s::bigint[])
-        AS n (place, number, token_id, seq)
+    FROM unnest(%s::int[], %s::int[], %s::uuid[], %s::bigint[], %s::boolean[])
+        AS n (place, number, token_id, seq, is_new)
 """
-# The pairs of classes that ended periods have, found one by one in the index: those
-# that begin early enough, and of them those that end late enough.
+# The pairs of classes that periods have, found one by one in the index: those that
+# begin early enough, and of them those that end late enough. Periods without end have
+# the last class.
 CELLS = """
     SELECT n.*, c.since_class, c.until_class
     FROM noted n CROSS JOIN LATERAL (
         SELECT h.since_class, h.until_class FROM issuers_holdingperiod h
-        WHERE h.token_id = n.token_id AND h.until IS NOT NULL
-            AND h.since_class <= n.last_since
+        WHERE h.token_id = n.token_id AND h.since_class <= n.last_since
         ORDER BY h.since_class, h.until_class LIMIT 1
     ) AS c
     UNION ALL
-    SELECT c.place, c.number, c.token_id, c.seq, c.last_since, c.first_until,
+    SELECT c.place, c.number, c.token_id, c.seq, c.is_new, c.last_since, c.first_until,
         next.since_class, next.until_class
     FROM cells c CROSS JOIN LATERAL (
         SELECT h.since_class, h.until_class FROM issuers_holdingperiod h
-        WHERE h.token_id = c.token_id AND h.until IS NOT NULL
-            AND h.since_class <= c.last_since AND (h.since_class, h.until_class)
+        WHERE h.token_id = c.token_id AND h.since_class <= c.last_since
+            AND (h.since_class, h.until_class)
                 > (c.since_class, greatest(c.until_class, c.first_until - 1::int2))
         ORDER BY h.since_class, h.until_class LIMIT 1
     ) AS next
 """
-# Whoever holds now has a period without end.
+# Where little was entered since, nearly all periods without end are of holders.
 USERS = """
     SELECT DISTINCT u.user_id
     FROM (
@@ -156,17 +158,18 @@ USERS = """
                 AND h.user_id >{or_equal} %s::uuid AND h.user_id <{or_equal} %s::uuid
             ORDER BY h.user_id {direction} LIMIT %s
         ) AS e
-        WHERE n.place = p.place
+        WHERE n.place = p.place AND n.is_new
         UNION ALL
         SELECT e.user_id FROM cells c CROSS JOIN LATERAL (
             SELECT h.user_id FROM issuers_holdingperiod h
-            WHERE h.token_id = c.token_id AND h.until IS NOT NULL
+            WHERE h.token_id = c.token_id
                 AND h.since_class = c.since_class AND h.until_class = c.until_class
-                AND h.until > c.seq AND h.since <= c.seq
+                AND (h.until IS NULL OR h.until > c.seq) AND h.since <= c.seq
                 AND h.user_id >{or_equal} %s::uuid AND h.user_id <{or_equal} %s::uuid
             ORDER BY h.user_id {direction} LIMIT %s
         ) AS e
         WHERE c.place = p.place AND c.until_class >= c.first_until
+            AND NOT (c.is_new AND c.until_class = 32767)
     ) AS u
     ORDER BY u.user_id {direction} LIMIT %s
 """

@@ -379,7 +379,9 @@ class HoldingPeriod(models.Model):
         db_persist=True,
     )
     until_class = models.GeneratedField(
-        expression=Func(F("until"), template=CLASS, to_a_doubling=32),
+        expression=Func(
+            F("until"), template=f"coalesce({CLASS}, 32767)", to_a_doubling=32
+        ),
         output_field=models.SmallIntegerField(),
         db_persist=True,
     )
@@ -400,9 +402,8 @@ class HoldingPeriod(models.Model):
         indexes = [
             models.Index(
                 fields=["token", "since_class", "until_class", "user"],
-                condition=Q(until__isnull=False),
                 include=["since", "until"],
-                name="holding_ended",
+                name="holding_then",
             )
         ]
 

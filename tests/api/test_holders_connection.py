@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import IssuerGrant
-from issuers.register import ledger
+from issuers.register import captable_pages, ledger
 from issuers.register.ledger import Entry, Price
 from tests.characters import START, Ask, World
 from tests.issuers.register import empty_token, new_issuer, people
@@ -116,10 +116,13 @@ def walk(ask: Ask, size: int, forward: bool, **variables) -> list[dict[str, Any]
         cursor = info["endCursor" if forward else "startCursor"]
 
 
+# Periods without end are read by user, or by class where much was entered since.
+@pytest.mark.parametrize("few", [10_000, 50, -1])
 @pytest.mark.parametrize("hour", [0, 1, 20, 99, 150, 250, 333, 399, 500])
 def test_pages_are_the_table_by_user(
-    hour, world: World, register, partner: Ask, unlimited_budgets
+    hour, few, world: World, register, partner: Ask, unlimited_budgets, monkeypatch
 ):
+    monkeypatch.setattr(captable_pages, "FEW", few)
     at = START + timedelta(days=2) + HOUR * hour
     plain = table(partner, at)
     expected = sorted(plain["holders"], key=lambda holder: holder["userID"])
