@@ -6,13 +6,15 @@ import graphene
 from django.conf import settings
 
 import accounts.schema.accounts
-import accounts.schema.users
 import accounts.schema.viewer
 import issuers.schema.events
 import issuers.schema.grants
+import issuers.schema.holdings
 import issuers.schema.queries
 import marketdata.schema
 import partnerapi.gateway.schema
+from accounts.schema.accounts import Account
+from accounts.schema.users import UserHolder
 from accounts.schema.viewer import Viewer
 from issuers.schema.events import SUBJECTS, Event
 from issuers.schema.tokens import Token
@@ -98,6 +100,8 @@ class Mutation(accounts.schema.accounts.Mutation, graphene.ObjectType):
     """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
 
 
+extend(UserHolder, balances=issuers.schema.holdings.HOLDER_BALANCES)
+extend(Account, holdings=issuers.schema.holdings.ACCOUNT_HOLDINGS)
 extend(
     Event,
     subject=graphene.Field(
@@ -117,6 +121,6 @@ schema = bind(
     graphene.Schema(
         query=Query,
         mutation=Mutation,
-        types=[accounts.schema.users.UserHolder],
+        types=[UserHolder],
     ).graphql_schema
 )

@@ -18,6 +18,7 @@ GUARDED = Guarded(
         "issuers_eventhead",
         "issuers_formerissuer",
         "issuers_holderbalance",
+        "issuers_holdingperiod",
         "issuers_issuer",
         "issuers_ledgeraccount",
         "issuers_ledgerposting",

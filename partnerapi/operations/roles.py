@@ -60,6 +60,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_eventhead": READ,
     "issuers_formerissuer": READ,
     "issuers_holderbalance": READ,
+    "issuers_holdingperiod": READ,
     "issuers_industryclassificationbenchmark": ALL,
     "issuers_issuer": ALL,
     "issuers_issuerfinancialdata": ALL,

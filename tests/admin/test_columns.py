@@ -26,6 +26,7 @@ MODELS_LEFT_OUT = {
     "issuers.TokenLedgerHead": REGISTER,
     "issuers.TokenPrice": REGISTER,
     "issuers.HolderBalance": REGISTER,
+    "issuers.HoldingPeriod": REGISTER,
     "issuers.IssuerTerm": "triggers write it; the list of issuers has a search",
     "issuers.Event": EVENTS,
     "issuers.EventHead": EVENTS,
