@@ -41,7 +41,7 @@ pytestmark = pytest.mark.xdist_group("seed_sandbox")
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 
-WHEN = {"recorded_at", "recorded_in"}
+WHEN = {"recorded_at", "recorded_in", "updated_at"}
 """What the database says of when something was written."""
 
 
