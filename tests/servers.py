@@ -19,8 +19,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import psycopg
 import pytest
 
+from partnerapi.sandbox.run.postgres import ADMINISTRATOR, OWNER
 from partnerapi.sandbox.run.processes import Processes, RunError, take_lock
-from partnerapi.sandbox.run.servers import ADMINISTRATOR, OWNER, supply
+from partnerapi.sandbox.run.servers import supply
 
 PREFIX = "partnerapi-tests-"
 READER = "partnerapi_reader"

@@ -5,15 +5,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from partnerapi.sandbox.run.processes import Processes, RunError
-from partnerapi.sandbox.run.servers import (
+from partnerapi.sandbox.run.places import private_directory, server_account
+from partnerapi.sandbox.run.postgres import (
     Postgres,
     find_postgres,
-    private_directory,
-    server_account,
     start_postgres,
     wheel_postgres,
 )
+from partnerapi.sandbox.run.processes import Processes, RunError
 
 
 @pytest.fixture

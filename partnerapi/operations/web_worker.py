@@ -7,202 +7,32 @@ connections. TLS ends in the proxy.
 """
 
 import errno
-import re
 import selectors
 import socket
 from collections import Counter
 from concurrent.futures import Future
-from enum import Enum, auto
 from time import monotonic
 from typing import Any
 
 from django.conf import settings
 from gunicorn.errors import ConfigError
-from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
+from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
-HEAD_BYTES = 16 * 1024
-HEAD_SECONDS = 5.0
-BODY_SECONDS = 10.0
-UPLOAD_BYTES = 16 * 1024 * 1024
-"""Largest body that staff may send to the back office."""
-UPLOAD_SECONDS = 60.0
+from partnerapi.operations.web_connection import (
+    HEAD_BYTES,
+    HEAD_SECONDS,
+    SEND_BYTES,
+    Connection,
+    Phase,
+)
+
 SEND_SECONDS = 60.0
 """The first SEND_BYTES of an answer may take so long."""
-SEND_BYTES = 64 * 1024
-SEND_BYTES_PER_SECOND = 10_000
 LINGER_SECONDS = 2.0
 HELD_BYTES = 64 * 1024 * 1024
 """Requests and answers that wait in a process."""
 RECEIVE_BYTES = 64 * 1024
-
-CONTENT_LENGTH = re.compile(
-    rb"^content-length:[ \t]*([0-9]{1,18})[ \t]*\r$", re.I | re.M
-)
-TRANSFER_ENCODING = re.compile(rb"^transfer-encoding:", re.I | re.M)
-EXPECT = re.compile(rb"^expect:[ \t]*100-continue[ \t]*\r\n", re.I | re.M)
-CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?")
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 EMPTY = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-
-
-class Buffers:
-    """What gunicorn takes for a socket: bytes that have come, bytes that are to go."""
-
-    def __init__(self) -> None:
-        self.received = bytearray()
-        self.answer = bytearray()
-
-    def recv(self, size: int) -> bytes:
-        taken = bytes(self.received[:size])
-        del self.received[:size]
-        return taken
-
-    def sendall(self, data: bytes) -> None:
-        self.answer += data
-
-    def send(self, data: bytes) -> int:
-        self.answer += data
-        return len(data)
-
-    def setblocking(self, blocking: bool) -> None:
-        pass
-
-    def gettimeout(self) -> None:
-        pass
-
-    def settimeout(self, seconds: float | None) -> None:
-        pass
-
-    def shutdown(self, how: int) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-class Phase(Enum):
-    IDLE = auto()
-    """Nothing has come of the next request."""
-    HEAD = auto()
-    BODY = auto()
-    WORK = auto()
-    """A thread has it."""
-    SEND = auto()
-    LINGER = auto()
-    """Everything is sent; what still comes is thrown away, so that nothing is lost."""
-
-
-class Connection(TConn):  # type: ignore[misc]
-    """A client's connection; `moved` bytes have come or gone in this phase."""
-
-    def __init__(self, cfg: Any, client: socket.socket, address: Any, server: Any):
-        super().__init__(cfg, client, address, server)
-        self.socket = client
-        self.sock = self.buffers = Buffers()
-        self.address = address[0] if isinstance(address, tuple) else ""
-        self.events = 0
-        self.held = 0
-        self.keep = False
-        self.broken = False
-        self.begin(Phase.HEAD, HEAD_SECONDS)
-        self.await_request()
-
-    def begin(self, phase: Phase, seconds: float) -> None:
-        self.phase, self.since, self.moved = phase, monotonic(), 0
-        self.deadline = self.since + seconds
-
-    def await_request(self) -> None:
-        self.data_ready = True
-        self.initialized, self.parser = False, None
-        self.body_at: int | None = None
-        self.length: int | None = None
-        self.chunk_at = 0
-
-    def is_overdue(self, now: float) -> bool:
-        if self.phase is Phase.WORK or now < self.deadline:
-            return False
-        late = now - self.deadline
-        wanted = SEND_BYTES + late * SEND_BYTES_PER_SECOND
-        return self.phase is not Phase.SEND or self.moved < wanted
-
-    def speed(self, now: float) -> float:
-        return self.moved / (now - self.since + 0.001)
-
-    def is_whole(self) -> bool:
-        """Whether a thread can have the request: it is there, or can not be right."""
-        received = self.buffers.received
-        if self.body_at is None:
-            end = received.find(b"\r\n\r\n")
-            if end < 0:
-                return False
-            self.read_head(end + 4)
-        assert self.body_at is not None
-        if self.length is None:
-            return self.has_last_chunk()
-        return len(received) >= self.body_at + self.length
-
-    def read_head(self, end: int) -> None:
-        received = self.buffers.received
-        head = bytes(received[:end])
-        expected = EXPECT.search(head)
-        if expected:
-            del received[expected.start() : expected.end()]
-            head = bytes(received[: end - len(expected[0])])
-        lengths = CONTENT_LENGTH.findall(head)
-        self.body_at = self.chunk_at = len(head)
-        self.length = int(lengths[0]) if len(lengths) == 1 else 0
-        upload = head.startswith((b"POST /admin/", b"PUT /admin/"))
-        most = UPLOAD_BYTES if upload else settings.PARTNER_API_MAX_BODY_BYTES
-        if TRANSFER_ENCODING.search(head):
-            self.length = None
-        elif self.length > most:
-            # The application refuses it by its length.
-            self.give_up()
-            return
-        self.begin(Phase.BODY, UPLOAD_SECONDS if upload else BODY_SECONDS)
-        if expected and len(received) == self.body_at:
-            self.buffers.answer += CONTINUE
-
-    def give_up(self) -> None:
-        """Hand over what is there, and close the connection after the answer."""
-        assert self.body_at is not None
-        self.buffers.received[self.body_at - 2 : self.body_at - 2] = (
-            b"Connection: close\r\n"
-        )
-        self.body_at += len(b"Connection: close\r\n")
-        self.chunk_at = self.body_at
-        self.length = 0
-
-    def has_last_chunk(self) -> bool:
-        received = self.buffers.received
-        assert self.body_at is not None
-        if len(received) - self.body_at > settings.PARTNER_API_MAX_BODY_BYTES + 1:
-            self.give_up()
-            return True
-        while self.chunk_at < len(received):
-            end = received.find(b"\r\n", self.chunk_at)
-            if end < 0:
-                return False
-            size = CHUNK_SIZE.fullmatch(received, self.chunk_at, end)
-            if size is None:
-                return True
-            if int(size[1], 16) == 0:
-                return received.find(b"\r\n\r\n", end) >= 0
-            self.chunk_at = end + 2 + int(size[1], 16) + 2
-        return False
-
-    def send(self) -> None:
-        """Send what goes without waiting."""
-        answer = self.buffers.answer
-        try:
-            while answer:
-                sent = self.socket.send(answer)
-                del answer[:sent]
-                self.moved += sent
-        except BlockingIOError:
-            pass
-        except OSError:
-            self.broken = True
 
 
 class BufferingWorker(ThreadWorker):  # type: ignore[misc]

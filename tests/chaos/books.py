@@ -20,12 +20,9 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from partnerapi.sandbox.run.places import private_directory, server_account
 from partnerapi.sandbox.run.processes import Process, Processes
-from partnerapi.sandbox.run.servers import (
-    private_directory,
-    server_account,
-    start_valkey,
-)
+from partnerapi.sandbox.run.valkey import start_valkey
 from tests.chaos.book_actors import NARROW, FeedProcess, Writer
 from tests.chaos.book_findings import Report, examine
 from tests.chaos.book_logs import open_books, prune

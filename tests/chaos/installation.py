@@ -21,16 +21,15 @@ import django
 import psutil
 import psycopg
 
-from partnerapi.sandbox.run.processes import Process, Processes, RunError, take_lock
-from partnerapi.sandbox.run.servers import (
+from partnerapi.sandbox.run.places import private_directory, server_account
+from partnerapi.sandbox.run.postgres import (
     find_postgres,
     machine_postgres,
-    private_directory,
-    server_account,
     start_postgres,
-    supply,
     wheel_postgres,
 )
+from partnerapi.sandbox.run.processes import Process, Processes, RunError, take_lock
+from partnerapi.sandbox.run.servers import supply
 from tests.installation import BUDGETS, UNLIMITED, migrate
 from tests.servers import PREFIX, SETTINGS, let_owner_test, remove_leftovers
 

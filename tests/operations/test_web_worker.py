@@ -16,7 +16,8 @@ import pytest
 from django.conf import settings
 from gunicorn.config import Config
 
-from partnerapi.operations.web_worker import BufferingWorker, Connection, Phase
+from partnerapi.operations.web_connection import Connection, Phase
+from partnerapi.operations.web_worker import BufferingWorker
 from tests.gateway.conftest import WebServer
 from tests.system import free_port
 from tests.waiting import PATIENCE_SECONDS, until
