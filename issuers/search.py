@@ -15,7 +15,6 @@ from django.db import connection
 from accounts.access import Caller
 from partnerapi.core.errors import BadUserInput
 
-MOST_LETTERS = 100
 MOST_WORDS = 8
 WORD_LETTERS = 20
 NAME_LETTERS = 100
@@ -48,7 +47,7 @@ class Range(NamedTuple):
 
 
 def check_search(text: str) -> None:
-    """Refuse a text that is too long, or that the database can not hold.
+    """Refuse a text that the database can not hold.
 
     Raises:
         BadUserInput: `argument` is `search`.
@@ -56,12 +55,6 @@ def check_search(text: str) -> None:
     if "\0" in text:
         raise BadUserInput(
             "`search` holds a NUL character; send text.", argument="search"
-        )
-    if len(text) > MOST_LETTERS:
-        raise BadUserInput(
-            f"`search` has {len(text)} characters; pass at most {MOST_LETTERS}.",
-            argument="search",
-            maximum=MOST_LETTERS,
         )
 
 

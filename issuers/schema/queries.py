@@ -16,10 +16,11 @@ from issuers.schema.issuers import ISSUERS, Issuer, IssuerConnection
 from issuers.schema.rows import read_issuers
 from issuers.schema.search import find, search_page
 from issuers.schema.tokens import Token
-from issuers.search import MOST_LETTERS, MOST_WORDS
+from issuers.search import MOST_WORDS
 from issuers.visibility import holders_visible_to, users_visible_to
 from partnerapi.core.errors import BadUserInput
 from partnerapi.core.filters import MOST_CODES, as_code, narrow
+from partnerapi.graphql.limits import MAX_TEXT_LENGTH
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
     connection_field,
@@ -56,8 +57,8 @@ class Query(graphene.ObjectType):
             "then by words of the trading name, the company name, symbols and the LEI, "
             "each of them whole but the last, whose first three letters are enough. "
             "Each of the three by trading name. Case and accents are ignored; a blank "
-            f"text narrows nothing. At most {MOST_LETTERS} characters and {MOST_WORDS} "
-            "words."
+            f"text narrows nothing. At most {MAX_TEXT_LENGTH} characters and "
+            f"{MOST_WORDS} words."
         ),
         country=graphene.String(
             description="Only issuers of this country, ISO 3166-1 alpha-2, case "

@@ -39,7 +39,7 @@ MAX_VALUES = 2_000
 """Items and members in all variables: as many as a document has tokens."""
 MAX_TEXT_LENGTH = 100
 """Characters of a text that is an argument, where MAX_TEXT_LENGTHS has no other."""
-MAX_TEXT_LENGTHS = {"search": 200, "before": 1_000, "after": 1_000}
+MAX_TEXT_LENGTHS = {"before": 1_000, "after": 1_000}
 MAX_ID_LENGTH = 200
 
 
