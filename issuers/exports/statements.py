@@ -13,6 +13,7 @@ from issuers.models import Issuer, Token
 from issuers.register.captable import tokens_as_of
 from issuers.register.captable_columns import TokenSummary
 from issuers.register.chains import Chain, digest_after
+from issuers.register.models import TokenLedgerHead
 from issuers.register.names import names_of
 from partnerapi.core.times import to_rfc3339
 
@@ -174,12 +175,24 @@ def token_rows(
 def chain_rows(
     summaries: Sequence[TokenSummary], tokens: dict[str, Token]
 ) -> list[tuple[str, ...]]:
-    """The digest after the entry up to which a token was read."""
+    """The digest after the entry up to which a token was read.
+
+    The head has that of the last entry; an earlier one is computed again.
+    """
+    heads = TokenLedgerHead.objects.in_bulk([s.token_id for s in summaries])
+    ends = {str(pk): (h.last_seq, h.entry_digest.hex()) for pk, h in heads.items()}
+
+    def digest(summary: TokenSummary) -> str:
+        last, end = ends[summary.token_id]
+        if summary.seq == last:
+            return end
+        return digest_after(Chain.ENTRIES, summary.token_id, summary.seq)[1]
+
     with transaction.atomic():
         return [
             (
                 f"{tokens[s.token_id].symbol}, {s.seq:,}",
-                digest_after(Chain.ENTRIES, s.token_id, s.seq)[1],
+                digest(s),
             )
             for s in summaries
         ]

@@ -2,7 +2,7 @@
 
 import os
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
+from issuers.exports import tables
 from issuers.models import Issuer
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.progress import Advance
@@ -101,6 +102,26 @@ def opened(path: Path | None, stdout: OutputWrapper) -> Iterator[IO[str]]:
         beside.open("w", encoding="utf-8", newline="") as file,
     ):
         yield file
+
+
+def write_rows(
+    columns: Sequence[tables.Column],
+    rows: Iterable[Any],
+    write: Callable[..., int] | None,
+    output: Path | None,
+    stdout: OutputWrapper,
+    made_at: datetime,
+) -> int:
+    """Write rows with `write`, or, without it, as a workbook; how many there were.
+
+    Raises:
+        CommandError: a workbook without a file, or a file that can not be written.
+    """
+    if write is None:
+        with written(named_file(output, "xlsx")) as path:
+            return tables.write_workbook(columns, rows, path, made_at)
+    with opened(output, stdout) as file:
+        return write(columns, rows, file)
 
 
 class Unstyled:

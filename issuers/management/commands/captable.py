@@ -10,7 +10,7 @@ from issuers.management.exporting import (
     followed,
     issuer_named,
     named_file,
-    opened,
+    write_rows,
     written,
 )
 from partnerapi.core.commands import CommandWithExamples, counting
@@ -75,11 +75,8 @@ examples:
 def write(table, format, output, stdout, advance):
     with captable.holdings(table) as held:
         rows = captable.lines(table, followed(held, advance))
-        if format == Format.XLSX:
-            with written(named_file(output, format)) as path:
-                return tables.write_workbook(captable.COLUMNS, rows, path, table.at)
-        with opened(output, stdout) as file:
-            return WRITERS[format](captable.COLUMNS, rows, file)
+        writer = WRITERS.get(format)
+        return write_rows(captable.COLUMNS, rows, writer, output, stdout, table.at)
 
 
 def said(table, count, output):

@@ -13,8 +13,7 @@ from issuers.management.exporting import (
     add_output,
     followed,
     named_file,
-    opened,
-    written,
+    write_rows,
 )
 from issuers.management.register_command import token_named
 from issuers.register.chains import Chain, chained
@@ -58,14 +57,10 @@ examples:
         kind = PRICES if prices else ENTRIES
         with counting() as begin, read(token, kind, format) as lines:
             rows = followed(lines, begin("Writing", kind.last(token.ledger_head)))
-            if format == Format.XLSX:
-                with written(named_file(output, format)) as path:
-                    count = tables.write_workbook(
-                        kind.columns, rows, path, token.created_at
-                    )
-            else:
-                with opened(output, self.stdout) as file:
-                    count = WRITERS[format](kind.columns, rows, file)
+            count = write_rows(
+                kind.columns, rows, WRITERS.get(format), output, self.stdout,
+                token.created_at,
+            )  # fmt: skip
         to = f"; written to {output}" if output else ""
         self.stderr.write(f"{symbol}: {count:,} {kind.name}{to}.")
 
