@@ -3,23 +3,11 @@
 import pytest
 
 from issuers.models import IndustryClassificationBenchmark, Issuer
+from tests.api.test_search import NAMES as OF_SEARCH
 from tests.characters import Ask, World
 from tests.owner import as_committed
 
-NAMES = [
-    "Éclat",
-    "éclair",
-    "Zen 100%",
-    "Zen 1000",
-    "zen_x",
-    "Zenyx",
-    'O\'Brien "Bros"',
-    "back\\slash",
-    "a|b",
-    " space",
-    "ﬁne",
-    "東京電力",
-]
+NAMES = OF_SEARCH[:12]
 
 
 @pytest.fixture

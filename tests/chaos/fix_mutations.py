@@ -13,7 +13,6 @@ FIX_FAILED_LOGONS_PER_MINUTE are raised for it, all other limits are as usual.
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,6 +33,7 @@ from tests.chaos.fix_player import Seat
 from tests.chaos.fix_secrets import leaks
 from tests.chaos.fix_witnesses import HEARTBEAT, Calm, Helper, Witnesses
 from tests.installation import throw_away_installation
+from tests.marketdata.fix.certificates import new_certificate
 
 MESSAGES = 100_000
 BOOKS = 5
@@ -87,20 +87,6 @@ class Report:
         )
 
 
-def self_signed(directory: Path) -> tuple[Path, Path]:
-    certificate, key = directory / "certificate.pem", directory / "key.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"),
-            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=localhost"),
-            *("-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return certificate, key
-
-
 def storm(messages: int, logs: Path, busy: bool) -> Report:
     from marketdata.fix.client.health import own_certificate
     from tests.marketdata.fix.market import new_token
@@ -108,7 +94,7 @@ def storm(messages: int, logs: Path, busy: bool) -> Report:
     tokens = [new_token(f"TKN{number}") for number in range(BOOKS)]
     ids = {token.symbol: token.pk for token in tokens}
     seats = new_seats(WITNESSES + 2 + ATTACKERS * SEATS_OF_AN_ATTACKER)
-    certificate, key = self_signed(logs)
+    certificate, key = new_certificate(logs)
     common = {
         "FIX_SESSIONS": str(len(seats)),
         "FIX_COMP_ID": COMP_ID,

@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -49,23 +50,21 @@ class WebServer:
             return False
 
 
-@pytest.fixture(scope="session")
-def web_server(
-    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
+@contextmanager
+def serving(
+    workers: int, environment: dict[str, str], directory: Path
 ) -> Iterator[WebServer]:
-    port = free_port()
-    log = tmp_path_factory.mktemp("web") / "log"
-    database = connection.settings_dict["NAME"]
-    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{database}").geturl()
+    """A web server, configured as in production, until it is no longer needed."""
+    port, log = free_port(), directory / "log"
     command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi"]
     command += ["--config", "python:partnerapi.operations.gunicorn_config"]
     command += ["--no-control-socket"]
-    command += ["--workers", str(WORKERS), "--bind", f"127.0.0.1:{port}"]
+    command += ["--workers", str(workers), "--bind", f"127.0.0.1:{port}"]
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
             cwd=settings.BASE_DIR,
-            env=os.environ | {"DATABASE_URL": url},
+            env=os.environ | environment,
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -76,3 +75,14 @@ def web_server(
     finally:
         process.terminate()
         process.wait(PATIENCE_SECONDS)
+
+
+@pytest.fixture(scope="session")
+def web_server(
+    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WebServer]:
+    database = connection.settings_dict["NAME"]
+    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{database}").geturl()
+    directory = tmp_path_factory.mktemp("web")
+    with serving(WORKERS, {"DATABASE_URL": url}, directory) as server:
+        yield server

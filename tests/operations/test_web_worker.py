@@ -5,8 +5,6 @@ import os
 import re
 import selectors
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +16,7 @@ from gunicorn.config import Config
 
 from partnerapi.operations.web_connection import Connection, Phase
 from partnerapi.operations.web_worker import BufferingWorker
-from tests.gateway.conftest import WebServer
-from tests.system import free_port
+from tests.gateway.conftest import WebServer, serving
 from tests.waiting import PATIENCE_SECONDS, until
 
 TYPENAME = b'{"query":"{ __typename }"}'
@@ -42,12 +39,7 @@ LARGE = orjson.dumps(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    """One process of two threads, as `up` configures it, with unlimited budgets."""
-    port = free_port()
-    log = tmp_path_factory.mktemp("web") / "log"
-    command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi"]
-    command += ["--config", "python:partnerapi.operations.gunicorn_config"]
-    command += ["--no-control-socket", "--workers", "1", "--bind", f"127.0.0.1:{port}"]
+    """One process of two threads, with unlimited budgets."""
     unlimited = dict.fromkeys(
         (
             "PARTNER_API_ANONYMOUS_BUDGET_POINTS",
@@ -55,21 +47,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
         ),
         str(10**9),
     )
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=settings.BASE_DIR,
-            env=os.environ | unlimited,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    server = WebServer(process, port, log)
-    try:
-        until(server.answers, log.read_text, pause=0.05)
+    with serving(1, unlimited, tmp_path_factory.mktemp("web")) as server:
         yield server
-    finally:
-        process.terminate()
-        process.wait(PATIENCE_SECONDS)
 
 
 def connect(server: WebServer, sent: bytes, small: bool = False) -> socket.socket:

@@ -1,6 +1,5 @@
 import contextlib
 import ssl
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from accounts.models import ApiKey, Partner
 from issuers.models import Token
 from marketdata.models import FixSession
 from tests.marketdata.fix.acceptor_process import Acceptor, running_acceptor
+from tests.marketdata.fix.certificates import new_certificate
 from tests.marketdata.fix.market import Member, new_member, new_token
 
 
@@ -70,22 +70,6 @@ def committed_key(keeps_rows: None, transactional_db: None) -> Iterator[str]:
 def any_port(settings: Any) -> None:
     """Let the system choose where to listen."""
     settings.FIX_PORT = 0
-
-
-def new_certificate(directory: Path) -> tuple[Path, Path]:
-    """Write a self-signed certificate for localhost, and its key: two PEM files."""
-    certificate, key = directory / "certificate.pem", directory / "key.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"),
-            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=localhost"),
-            *("-addext", "subjectAltName=DNS:localhost"),
-            *("-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return certificate, key
 
 
 @pytest.fixture

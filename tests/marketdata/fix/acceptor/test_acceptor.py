@@ -31,7 +31,8 @@ from tests.marketdata.fix.acceptor_process import (
     database_url,
     running_acceptor,
 )
-from tests.marketdata.fix.conftest import Market, new_certificate
+from tests.marketdata.fix.certificates import new_certificate
+from tests.marketdata.fix.conftest import Market
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS, until
 
 Start = Callable[..., Acceptor]

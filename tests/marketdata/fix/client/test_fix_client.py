@@ -117,6 +117,21 @@ def test_prints_messages_without_the_key():
     assert KEY not in shown
 
 
+def raw_client(port: int, directory: Path) -> subprocess.Popen[str]:
+    """The command, which has its key from the environment and prints each message."""
+    address = ["--port", str(port), "--target", "THEM", "--comp-id", "US"]
+    manage = str(settings.BASE_DIR / "manage.py")
+    return subprocess.Popen(
+        [sys.executable, manage, "fix_client", "LUM", "--raw", *address],
+        env=bare_environment()
+        | {"FIX_KEY": KEY, "PARTNER_API_DIRECTORY": str(directory)},
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def test_takes_the_key_from_the_environment_and_logs_out_on_ctrl_c(tmp_path: Path):
     logons = []
 
@@ -128,21 +143,8 @@ def test_takes_the_key_from_the_environment_and_logs_out_on_ctrl_c(tmp_path: Pat
         assert them.hear().type == "5"
         them.say("5")
 
-    environment = bare_environment() | {
-        "FIX_KEY": KEY,
-        "PARTNER_API_DIRECTORY": str(tmp_path),
-    }
     with counterpart(script) as port:
-        address = ["--port", str(port), "--target", "THEM", "--comp-id", "US"]
-        manage = str(settings.BASE_DIR / "manage.py")
-        program = subprocess.Popen(
-            [sys.executable, manage, "fix_client", "LUM", "--raw", *address],
-            env=environment,
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        program = raw_client(port, tmp_path)
         output, errors = program.communicate(timeout=PATIENCE_SECONDS)
 
     assert (program.returncode, errors) == (0, "")
@@ -162,21 +164,8 @@ def test_each_message_is_told_at_once_until_nobody_reads(tmp_path: Path):
         assert them.hear().type == "5"
         them.say("5")
 
-    environment = bare_environment() | {
-        "FIX_KEY": KEY,
-        "PARTNER_API_DIRECTORY": str(tmp_path),
-    }
     with counterpart(script) as port:
-        address = ["--port", str(port), "--target", "THEM", "--comp-id", "US"]
-        manage = str(settings.BASE_DIR / "manage.py")
-        program = subprocess.Popen(
-            [sys.executable, manage, "fix_client", "LUM", "--raw", *address],
-            env=environment,
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        program = raw_client(port, tmp_path)
         program.wait(PATIENCE_SECONDS)
     with program.stderr as errors:
         assert (program.returncode, errors.read()) == (0, "")
@@ -266,10 +255,10 @@ def test_explains_who_says_nothing(impatient):
     assert told.startswith(f"127.0.0.1:{port} says nothing to our Logon: it may be no")
 
 
-def test_explains_that_the_acceptor_wants_tls(tls_files):
+def test_explains_that_the_acceptor_wants_tls(certificate):
     def script(them: Counterpart) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*tls_files)
+        context.load_cert_chain(*certificate)
         with pytest.raises(ssl.SSLError):
             context.wrap_socket(them.connection, server_side=True)
 
@@ -286,27 +275,10 @@ def test_explains_that_the_acceptor_has_no_tls():
     assert "use --no-tls" in told
 
 
-@pytest.fixture
-def tls_files(tmp_path: Path) -> tuple[Path, Path]:
-    """A self-signed certificate of `localhost`, and its key."""
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "1"),
-            *("-pkeyopt", "ec_paramgen_curve:P-256", "-subj", "/CN=localhost"),
-            *("-addext", "subjectAltName=DNS:localhost"),
-            *("-keyout", key, "-out", certificate),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return certificate, key
-
-
-def serve_books_in_tls(tls_files: tuple[Path, Path]):
+def serve_books_in_tls(certificate: tuple[Path, Path]):
     def script(them: Counterpart) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*tls_files)
+        context.load_cert_chain(*certificate)
         try:
             connection = context.wrap_socket(them.connection, server_side=True)
         except ssl.SSLError:
@@ -319,14 +291,14 @@ def serve_books_in_tls(tls_files: tuple[Path, Path]):
     return script
 
 
-def test_trusts_a_self_signed_certificate_that_is_named(tls_files):
-    arguments = ("--host", "localhost", "--tls", "--ca", str(tls_files[0]))
-    with counterpart(serve_books_in_tls(tls_files)) as port:
+def test_trusts_a_self_signed_certificate_that_is_named(certificate):
+    arguments = ("--host", "localhost", "--tls", "--ca", str(certificate[0]))
+    with counterpart(serve_books_in_tls(certificate)) as port:
         assert "FR0000120271" in fix_client(port, *arguments)
 
 
-def test_explains_a_certificate_that_is_not_trusted(tls_files):
-    with counterpart(serve_books_in_tls(tls_files)) as port:
+def test_explains_a_certificate_that_is_not_trusted(certificate):
+    with counterpart(serve_books_in_tls(certificate)) as port:
         told = failure(port, "--host", "localhost", "--tls")
     assert "its certificate is not trusted (self-signed certificate)" in told
     assert "--ca" in told
