@@ -183,6 +183,8 @@ class Storm:
     def break_one(self, token_ids: list[UUID]) -> None:
         acceptor = self.dice.choice(self.acceptors)
         fault = self.dice.choice(("kill", "restart", *["sleep", "redis", "prune"] * 3))
+        if fault in ("kill", "restart") and not acceptor.may_end():
+            return
         if fault == "kill":
             acceptor.kill()
         elif fault == "restart":
