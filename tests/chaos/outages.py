@@ -2,10 +2,11 @@
 
 Run it with `python -m tests.chaos.outages --seconds 30`. Sixteen clients of a real web
 server read accounts with a key and change one, each once a turn, while another reads
-the schema, for which no database is needed. One fault after the other begins, lasts and
-ends. It ends with exit code 1 where an answer takes longer than MAX_SECONDS and one
-more, where one is INTERNAL_SERVER_ERROR or has an outage's error in a 200, where the
-schema was ever late, or where the answers are not normal again within a second.
+the schema, for which no database is needed, and one a document. One fault after the
+other begins, lasts and ends. It ends with exit code 1 where an answer takes longer than
+MAX_SECONDS and one more, where one is INTERNAL_SERVER_ERROR or has an outage's error in
+a 200, where the schema was ever late, or where the answers are not normal again within
+a second.
 """
 
 import argparse
@@ -77,7 +78,8 @@ class Clients:
             threading.Thread(target=self.ask_for_accounts, args=[number])
             for number in range(CLIENTS)
         ]
-        self.threads.append(threading.Thread(target=self.ask_for_schema))
+        for ask in (self.ask_for_schema, self.ask_for_documents):
+            self.threads.append(threading.Thread(target=ask))
 
     def __enter__(self) -> "Clients":
         for thread in self.threads:
@@ -122,13 +124,24 @@ class Clients:
 
     def ask_for_schema(self) -> None:
         while not self.ended.wait(0.05):
-            begun = time.monotonic()
-            client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-            client.request("GET", "/schema.graphql")
-            status = client.getresponse().status
+            self.schema.append(self.get("/schema.graphql"))
+
+    def ask_for_documents(self) -> None:
+        """There is none by this name, and only the database knows it."""
+        while not self.ended.wait(0.05):
+            self.answers.append(self.get(f"/documents/{uuid4()}/logo.png"))
+
+    def get(self, path: str) -> Answer:
+        begun = time.monotonic()
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            client.request("GET", path)
+            code = f"{client.getresponse().status} page"
+        except OSError as error:
+            code = type(error).__name__
+        finally:
             client.close()
-            taken = time.monotonic() - begun
-            self.schema.append(Answer(begun, taken, str(status)))
+        return Answer(begun, time.monotonic() - begun, code)
 
 
 def processes_of(server: Any) -> list[psutil.Process]:
@@ -308,20 +321,21 @@ def measure(seconds: float, max_seconds: int, names: list[str]) -> list[Outcome]
         usual = outcomes[0].rate
         for outcome in outcomes:
             outcome.rate /= usual
-        Console(stderr=True).print(log.read_text()[-4000:])
     return outcomes
 
 
-def failures(outcomes: list[Outcome], max_seconds: int) -> list[str]:
-    """What went otherwise than it should."""
+def failures(outcomes: list[Outcome], max_seconds: int, busy: bool) -> list[str]:
+    """What went otherwise than it should; on a busy machine time does not count."""
     found = []
     for outcome in outcomes:
         wrong = [
             code
             for code in outcome.codes
-            if "INTERNAL" in code or code in ("200 UNAVAILABLE", "500")
+            if "INTERNAL" in code or code in ("200 UNAVAILABLE", "500", "500 page")
         ]
         found += [f"{outcome.fault}: answered {code}" for code in wrong]
+        if busy:
+            continue
         if outcome.slowest > max_seconds + 1:
             found.append(f"{outcome.fault}: an answer took {outcome.slowest:.1f} s")
         if outcome.schema > MOST_SCHEMA_SECONDS:
@@ -360,9 +374,10 @@ def main() -> None:
     parser.add_argument("--max-seconds", type=int, default=10, help="of a request")
     parser.add_argument("--faults", nargs="+", default=list(FAULTS[1:]), choices=FAULTS)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--busy", action="store_true", help="do not judge by time")
     options = parser.parse_args()
     outcomes = measure(options.seconds, options.max_seconds, options.faults)
-    found = failures(outcomes, options.max_seconds)
+    found = failures(outcomes, options.max_seconds, options.busy)
     if options.json:
         report = {"outcomes": [*map(asdict, outcomes)], "failures": found}
         sys.stdout.write(json.dumps(report))
