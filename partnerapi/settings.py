@@ -59,6 +59,7 @@ VARIABLES = {
     "PARTNER_API_MAX_TOKENS": Variable("positive", 2_000, "2000", "tokens in a document"),
     "PARTNER_API_MAX_HOLDERS": Variable("positive", 50_000, "50000", "holders that one capitalization table may list"),
     "PARTNER_API_CONNECTIONS_PER_ADDRESS": Variable("positive", 100, "100", "connections that one address, or proxy, may hold in one web process"),
+    "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 2, "2", "connections to PostgreSQL that the threads of one web process share; a request waits a second for one"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
     "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
     "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
@@ -221,6 +222,7 @@ PARTNER_API_MAX_DIRECTIVES: int = values["PARTNER_API_MAX_DIRECTIVES"]
 PARTNER_API_MAX_TOKENS: int = values["PARTNER_API_MAX_TOKENS"]
 PARTNER_API_MAX_HOLDERS: int = values["PARTNER_API_MAX_HOLDERS"]
 PARTNER_API_CONNECTIONS_PER_ADDRESS: int = values["PARTNER_API_CONNECTIONS_PER_ADDRESS"]
+PARTNER_API_DATABASE_CONNECTIONS: int = values["PARTNER_API_DATABASE_CONNECTIONS"]
 PARTNER_API_MAX_SECONDS: int = values["PARTNER_API_MAX_SECONDS"]
 
 FIX_HOST: str = values["FIX_HOST"]
@@ -286,19 +288,29 @@ TEMPLATES = [
 
 DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL) if DATABASE_URL else {}}
 if DATABASE_URL:
+    GIVEN = DATABASES["default"].get("OPTIONS", {})
     DATABASES["default"] |= {
         "ENGINE": "partnerapi.core.postgresql",
-        # One connection a thread: a pool's costs a tenth of a request more.
+        # The threads of a web process share a few: `core/postgresql/lending.py`.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": DATABASES["default"].get("OPTIONS", {})
+        # What DATABASE_URL says goes before what stands here.
+        "OPTIONS": {
+            "connect_timeout": 2,
+            # A server that a lost network hides is given up after ten seconds.
+            "keepalives_idle": 5,
+            "keepalives_interval": 1,
+            "keepalives_count": 5,
+            "tcp_user_timeout": 10_000,
+            "prepare_threshold": 5,
+        }
+        | GIVEN
         | {
             # A killed client's statement ends within half a second and frees its rows.
             "options": "-c client_connection_check_interval=500 -c lock_timeout=2000"
             " -c idle_in_transaction_session_timeout=60000"
             # Compiling a plan takes longer than running any that a request needs.
-            " -c jit=off",
-            "prepare_threshold": 5,
+            " -c jit=off " + GIVEN.get("options", ""),
         },
     }
 if DATABASE_URL and DATABASE_OWNER_URL:

@@ -5,6 +5,8 @@ from partnerapi.gateway.views import graphql_view
 from partnerapi.schema import schema
 from partnerapi.site import docs, pages
 
+handler500 = pages.failed
+
 urlpatterns = [
     path("", pages.landing, name="landing"),
     path("graphql", graphql_view(schema), name="graphql"),

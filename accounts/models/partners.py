@@ -7,7 +7,7 @@ import secrets
 import string
 import zlib
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import uuid_utils.compat as uuid
 from django.conf import settings
@@ -17,6 +17,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from accounts.access import Scope, Unauthenticated
+from accounts.key_uses import uses
 
 
 class Partner(models.Model):
@@ -131,7 +132,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return key, f"service-apikey_{partner.login}_{secret}"
 
     def authenticate(self, token: str, at: datetime) -> "ApiKey":
-        """The live key behind a token, with its partner; records the time of its use.
+        """The live key behind a token, with its partner; notes the time of its use.
 
         The last underscore ends the login. An unknown login and a wrong secret take the
         same one statement, so time tells neither.
@@ -153,11 +154,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         )
         if key is None:
             raise Unauthenticated(REFUSED_KEY)
-        self.filter(
-            Q(last_used_at__isnull=True)
-            | Q(last_used_at__lt=at - timedelta(minutes=1)),
-            pk=key.pk,
-        ).update(last_used_at=at)
+        uses.note(key.pk, at)
         return key
 
 

@@ -7,6 +7,8 @@ import logging
 from threading import Lock
 from time import monotonic
 
+from partnerapi.core.postgresql.faults import fault_of
+
 LINE_SECONDS = 1.0
 """The least time between two lines of one kind."""
 
@@ -54,7 +56,8 @@ class RefusalFilter(logging.Filter):
     """Passes Django's lines of refused requests sparingly, by their logger and status.
 
     Errors of django.request, and what other loggers write, pass always. Of
-    django.security.… errors are refusals, too: a Host that is not ours is one.
+    django.security.… errors are refusals, too: a Host that is not ours is one. What
+    failed for want of the database is a line without the stack, by what is wrong.
     """
 
     def __init__(self) -> None:
@@ -62,13 +65,19 @@ class RefusalFilter(logging.Filter):
         self.sparing = Sparing()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        is_warning = record.levelno < logging.ERROR
+        fault = fault_of(record.exc_info[1]) if record.exc_info else None
+        if fault:
+            record.msg, record.args = f"{record.getMessage()}: {fault}", ()
+            record.exc_info = record.exc_text = None
+        status = getattr(record, "status_code", None)
+        is_refusal = record.levelno < logging.ERROR or status == 503
         if not (
-            (record.name == "django.request" and is_warning)
+            fault
+            or (record.name == "django.request" and is_refusal)
             or record.name.startswith("django.security.")
         ):
             return True
-        kind = record.name, getattr(record, "status_code", None)
+        kind = fault or (record.name, status)
         count = self.sparing.left_out(kind)
         if count:
             record.msg = f"{record.getMessage()} ({count} more like it before)"

@@ -9,7 +9,9 @@ from partnerapi.core.errors import (
     INTERNAL_SERVER_ERROR,
     BadUserInput,
     PartnerAPIError,
+    RequestTimeout,
 )
+from partnerapi.core.postgresql.faults import took_too_long
 from partnerapi.graphql.culprits import name_of_argument
 from partnerapi.graphql.documents import CheckEnded
 
@@ -18,6 +20,10 @@ logger = logging.getLogger(__name__)
 MAX_ERRORS = 20
 MAX_MESSAGE = 500
 """Characters of a message: what it repeats of a request may be long."""
+TOO_LONG = (
+    "A statement, or the wait for what somebody else changes, took too long and was "
+    "ended; nothing was changed. Ask again, for smaller pages where it was long."
+)
 MASKED = "Something went wrong on our side. Quote the requestId if you report it."
 
 
@@ -40,6 +46,9 @@ def error_entries(errors: list[GraphQLError], request_id: str) -> list[dict[str,
 def error_entry(error: GraphQLError, request_id: str) -> dict[str, Any]:
     entry = error.formatted
     cause = error.original_error
+    if took_too_long(cause):
+        entry["message"] = TOO_LONG
+        cause = RequestTimeout(TOO_LONG)
     if isinstance(cause, PartnerAPIError):
         extensions = {"code": cause.code, **cause.details}
     elif error.extensions:

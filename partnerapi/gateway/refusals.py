@@ -93,3 +93,14 @@ class AnswerNotReplayed(Refusal):
     code, status = "FORBIDDEN", 403
     example = "a repetition with a key that has lost the scope"
     remedy = "Repeat it with a key that has the scope, or read the object instead."
+
+
+class Unavailable(Refusal):
+    """The service can not answer now: its database is away, only reads, or is full.
+    Nothing was changed, or the same `Idempotency-Key` tells what was."""
+
+    code, status = "UNAVAILABLE", 503
+    example = "any request while the database restarts"
+    remedy = (
+        "Send it again after `Retry-After`, a mutation with the same `Idempotency-Key`."
+    )

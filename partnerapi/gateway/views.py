@@ -17,6 +17,7 @@ from graphql import ExecutionResult, GraphQLSchema
 from accounts.access import Caller, Unauthenticated
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR
 from partnerapi.core.times import to_rfc3339
+from partnerapi.gateway import outages
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.authentication import authenticate
 from partnerapi.gateway.bills import REFUSED_COST, Bill, weigh
@@ -115,13 +116,14 @@ def answer(
         except Refusal:
             bill.charge(1)
             raise
-        caller = identify(request, bill)
-        if caller:
-            bill = Bill(request, caller)
-        bill.look(1)
-        return pay_and_run(
-            schema, request, caller, bill, request_id, media_type or JSON, deadline
-        )
+        with outages.refused():
+            caller = identify(request, bill)
+            if caller:
+                bill = Bill(request, caller)
+            bill.look(1)
+            return pay_and_run(
+                schema, request, caller, bill, request_id, media_type or JSON, deadline
+            )
     except Refusal as refusal:
         refusal.headers = bill.headers() | refusal.headers
         raise
@@ -166,7 +168,9 @@ def pay_and_run(
     context = Context(caller, budget, bill.spend, request.build_absolute_uri)
 
     def run() -> ExecutionResult:
-        return execute(prepared, context, deadline)
+        executed = execute(prepared, context, deadline)
+        outages.raise_outage(executed)
+        return executed
 
     def write(executed: ExecutionResult) -> bytes:
         errors = error_entries(executed.errors or [], request_id)

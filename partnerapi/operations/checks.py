@@ -11,7 +11,8 @@ def database_is_named(app_configs: object, **kwargs: object) -> list[CheckMessag
     return [
         Error(
             "DATABASE_URL is not set and no sandbox has been made here.",
-            hint="Run `python manage.py up`, which makes one, or set "
+            hint="Run `python manage.py up`, which makes one. Where `up --directory` "
+            "made one, `export PARTNER_API_DIRECTORY=…` as it said. Or set "
             "DATABASE_URL=postgres://user:password@host:5432/name.",
             id="partnerapi.E001",
         )

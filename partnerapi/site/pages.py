@@ -3,6 +3,7 @@
 import hashlib
 import json
 import secrets
+import sys
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -13,10 +14,12 @@ from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
+from django.views.defaults import server_error
 
 from issuers.models import public_documents
 from marketdata.fix import reference as fix_reference
 from marketdata.fix.protocol import layouts, rules
+from partnerapi.core.postgresql.faults import fault_of, took_too_long
 from partnerapi.gateway.bills import Bill
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.schema import schema
@@ -51,6 +54,16 @@ GRAPHIQL_POLICY = (
     " form-action 'none'; frame-ancestors 'none'"
 )
 DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """Answers what nobody caught: 503 for want of the database, else 500."""
+    error = sys.exception()
+    if not (fault_of(error) or took_too_long(error)):
+        return server_error(request)
+    # The whole page may need what is away, so it is the same for everybody.
+    html = render_to_string("503.html")
+    return HttpResponse(html, status=503, headers={"Retry-After": "1"})
 
 
 @require_safe

@@ -111,6 +111,11 @@ def test_the_first_start_serves_and_the_second_keeps_the_data(state):
         assert ask(first.described, query) == {"data": {"viewer": {"login": "demo"}}}
         with psycopg.connect(first.variable("DATABASE_URL")) as connection:
             connection.execute("UPDATE issuers_issuer SET tag_line = 'Kept'")
+        # What the processes say while they start is kept aside.
+        said = first.log.read_text()
+        assert "FATAL" not in said
+        assert "WARNING" not in said
+        assert "postgres |" in (state / "start.log").read_text()
         secrets = [first.variable(n) for n in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER")]
     for name in ("environment", "staff-password"):
         assert stat.S_IMODE((state / name).stat().st_mode) == 0o600
@@ -384,6 +389,14 @@ def test_a_database_of_ones_own_is_filled_only_when_that_is_allowed(fresh):
         "CommandError: DATABASE_URL names a database of your own, and `up` fills it "
         "with sandbox data; set PARTNER_API_SANDBOX=true to allow that"
     )
+
+
+def test_a_start_that_fails_shows_what_the_processes_said(state):
+    said = refused(state, free_port(), FIX_TLS_KEY="/nowhere.pem")
+    lines = said.splitlines()
+    assert any(line.startswith("fix      | ") for line in lines)
+    assert lines[-1].startswith("CommandError: fix ended with exit code 1: ")
+    assert "FIX_TLS_CERTIFICATE" in lines[-1]
 
 
 def test_a_port_out_of_range_is_refused(fresh):

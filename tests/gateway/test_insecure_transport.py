@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from accounts.key_uses import uses
 from accounts.models import ApiKey
 from tests.characters import Ask, World
 
@@ -27,7 +28,7 @@ def test_a_key_over_plain_http_is_refused_unread(
     answer = partner(VIEWER, **sent)
     assert (answer.status, answer.code) == (403, "INSECURE_TRANSPORT")
     assert "Strict-Transport-Security" not in answer.headers
-    assert ApiKey.objects.get(partner=world.partner).last_used_at is None
+    assert ApiKey.objects.get(partner=world.partner).pk not in uses.noted
     wrong = Ask("service-apikey_nobody_wrong")(VIEWER, **sent)
     assert wrong.errors[0]["message"] == answer.errors[0]["message"]
 

@@ -11,6 +11,7 @@ from django.db.models import OuterRef
 from django.utils import timezone
 
 from accounts.access import Scope
+from accounts.key_uses import uses
 from accounts.models import ApiKey
 from issuers.callers import callers_of
 from marketdata.fix.acceptor.logon import (
@@ -94,6 +95,7 @@ class Supervisor:
                 self.sessions.end(comp_id, text)
             if monotonic() >= self.write_at:
                 self.write()
+                uses.write()
                 self.write_at = monotonic() + WRITE_SECONDS
         except Error as error:
             connection.close()

@@ -1,22 +1,41 @@
-"""Django's PostgreSQL backend with a check of kept connections that asks nobody."""
+"""Django's PostgreSQL backend; its connections are lent, and checked at no cost."""
 
-import select
+from typing import Any
 
 from django.db.backends.postgresql import base
+from django.db.utils import DEFAULT_DB_ALIAS
 from psycopg.pq import TransactionStatus
+
+from partnerapi.core.postgresql import lending
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    def is_usable(self) -> bool:
-        """Whether statements can be sent; each request asks before its first.
+    loan: lending.Loan | None = None
 
-        A server says nothing unasked while all is well, so that something to read is
-        the connection's end, or a notice: only then is a statement sent to find out.
-        """
-        if self.connection.closed or self.connection.broken:
-            return False
+    def get_new_connection(self, conn_params: dict[str, Any]) -> lending.Raw:
+        connect = super().get_new_connection
+        if lending.lender is None or self.alias != DEFAULT_DB_ALIAS:
+            return connect(conn_params)
+        conn_params["options"] += lending.lender.options
+        self.loan = lending.lender.borrow(lambda: connect(conn_params))
+        return self.loan.raw
+
+    def _close(self) -> None:
+        loan, self.loan = self.loan, None
+        if loan is None or lending.lender is None:
+            super()._close()  # type: ignore[misc]
+        else:
+            lending.lender.give_back(loan)
+
+    def close_if_unusable_or_obsolete(self) -> None:
+        """Django asks at the beginning and at the end of each request."""
+        if self.loan is None:
+            super().close_if_unusable_or_obsolete()
+        else:
+            self.close()
+
+    def is_usable(self) -> bool:
+        """Whether statements can be sent; each request asks before its first."""
         if self.connection.info.transaction_status is TransactionStatus.INERROR:
             return False
-        poll = select.poll()
-        poll.register(self.connection.fileno(), select.POLLIN | select.POLLERR)
-        return not poll.poll(0) or super().is_usable()
+        return lending.is_open(self.connection) or super().is_usable()

@@ -1,4 +1,5 @@
 import base64
+import contextlib
 import json
 import os
 import secrets
@@ -32,6 +33,9 @@ from partnerapi.sandbox.run.welcome import Running
 COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
 WEB_SECONDS = FIX_SECONDS = 60
 MOST_WORKERS = 8
+START_LOG = "start.log"
+"""In the state directory: what the processes said while they started."""
+SHOWN_LINES = 40
 MARKET_RATE = 5
 """Events a second on all order books together: little work, and little to keep."""
 
@@ -90,6 +94,7 @@ examples:
             and "NO_COLOR" not in os.environ
         )
         self.names = []
+        self.start_log = None
         self.fix_port = fix_port
         self.directory = directory.expanduser().absolute()
         try:
@@ -117,7 +122,8 @@ examples:
                 listener.close()
             listeners = listen(port, "--port")
             try:
-                access = self.start(listeners, port)
+                with self.writing_start_log():
+                    access = self.start(listeners, port)
                 running = Running(port, self.fix_port, access)
                 if as_json:
                     self.stdout.write(json.dumps(running.described()))
@@ -143,7 +149,39 @@ examples:
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
             signal.signal(signal.SIGHUP, end)
 
+    @contextlib.contextmanager
+    def writing_start_log(self):
+        """Write what the processes say to a file, and show it if one does not start.
+
+        After that they are heard as they speak.
+        """
+        path = self.directory / START_LOG
+        with path.open("w") as self.start_log:
+            try:
+                yield
+            except RunError:
+                # How the others end would hide it.
+                self.processes.say = lambda name, line: None
+                self.start_log.flush()
+                for line in path.read_text().splitlines()[-SHOWN_LINES:]:
+                    self.stderr.write(line, lambda text: text)
+                raise
+        self.start_log = None
+
+    @contextlib.contextmanager
+    def step(self, name):
+        """Say when it is done how long it took; a terminal sees it begin, too."""
+        began = time.monotonic()
+        if self.stderr.isatty():
+            self.stderr.write(f"  {name} …", lambda text: text, ending="\r")
+        yield
+        seconds = time.monotonic() - began
+        self.stderr.write(f"  {name:<44}{seconds:5.1f} s", lambda text: text)
+
     def say(self, name, line):
+        if self.start_log is not None:
+            self.start_log.write(f"{name:<8} | {line}\n")
+            return
         if name not in self.names:
             self.names.append(name)
         prefix = f"{name:<8} |"
@@ -158,33 +196,40 @@ examples:
 
     def start(self, listeners, port):
         environment = self.read_environment(port)
-        environment |= supply(self.directory, self.processes, environment)
+        with self.step("PostgreSQL and Valkey"):
+            environment |= supply(self.directory, self.processes, environment)
         self.write_environment(environment)
         # The owner's address is for what is done here, and not for who serves.
         owning = environment.copy()
         environment.pop("DATABASE_OWNER_URL", None)
-        self.manage("migrate", owning)
-        if "DATABASE_OWNER_URL" in owning:
-            role = urlsplit(environment["DATABASE_URL"]).username
-            self.manage("grant_application_role", owning, role, "--apply")
-        else:
-            self.say("up", ONE_ROLE)
-        self.manage("import_industry_classification", environment)
-        seeded = self.manage("seed_sandbox", owning, "--json", "--no-color")
+        with self.step("Tables"):
+            self.manage("migrate", owning)
+            if "DATABASE_OWNER_URL" in owning:
+                role = urlsplit(environment["DATABASE_URL"]).username
+                self.manage("grant_application_role", owning, role, "--apply")
+        if "DATABASE_OWNER_URL" not in owning:
+            self.stderr.write(f"  {ONE_ROLE}", lambda text: text)
+        with self.step("Industry Classification Benchmark"):
+            self.manage("import_industry_classification", environment)
+        with self.step("Companies, holders, registers, order books"):
+            seeded = self.manage("seed_sandbox", owning, "--json", "--no-color")
         keys = json.loads(seeded[-1])["keys"]
         environment["PARTNER_API_SANDBOX_KEY"] = keys.get(
             "demo", environment.get("PARTNER_API_SANDBOX_KEY", "")
         )
         owning |= environment
-        access = json.loads(self.manage("sandbox_access", owning, "--json")[-1])
+        with self.step("Key, CompIDs, staff's password"):
+            access = json.loads(self.manage("sandbox_access", owning, "--json")[-1])
         environment["PARTNER_API_SANDBOX_KEY"] = access["key"]
         self.write_environment(owning | environment)
-        self.work("worker", environment, "--concurrency=1", "--without-mingle")
-        self.work("beat", environment)
-        self.trade(environment)
-        feed = self.feed(environment)
-        self.serve(listeners, port, environment)
-        self.wait_for_logon(feed, access)
+        with self.step("Web server, workers, market, FIX acceptor"):
+            self.work("worker", environment, "--concurrency=1", "--without-mingle")
+            self.work("beat", environment)
+            self.trade(environment)
+            feed = self.feed(environment)
+            self.serve(listeners, port, environment)
+        with self.step("A Logon"):
+            self.wait_for_logon(feed, access)
         return access
 
     def read_environment(self, port):
@@ -246,7 +291,6 @@ examples:
 
     def manage(self, command, environment, *arguments):
         """Run a command of manage.py to its end; the lines of its output."""
-        self.say("up", command)
         process = self.processes.start(
             command,
             [

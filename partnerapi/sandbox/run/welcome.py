@@ -29,6 +29,8 @@ BOOKS = (
     " orderBook(depth: 3)"
     " { sequence at bids { price quantity } asks { price quantity } } } } } }"
 )
+DEFAULT_DIRECTORY = settings.BASE_DIR / ".local"
+"""Where manage.py looks unless it is told otherwise."""
 VIEWER = "{ viewer { login partner scopes rateLimit { limit remaining } } }"
 
 
@@ -51,7 +53,7 @@ class Running:
         client += [company.symbol for company in COMPANIES[:2]]
         client += ["--port", str(self.fix_port)]
         client += ["--comp-id", self.access["compIDs"][0]]
-        return f"FIX_KEY={self.access['key']} {shlex.join(client)}"
+        return shlex.join(client)
 
     def described(self) -> dict[str, Any]:
         """For programs."""
@@ -66,7 +68,7 @@ class Running:
                 "port": self.fix_port,
                 "targetCompID": settings.FIX_COMP_ID,
                 "compIDs": self.access["compIDs"],
-                "client": self.watch,
+                "client": f"FIX_KEY={self.access['key']} {self.watch}",
             },
         }
 
@@ -74,7 +76,11 @@ class Running:
         """For people; `seconds` is how long the start took."""
         address, staff = self.address, self.access["staff"]
         curl = f"curl -s {address}/graphql -H 'Content-Type: application/json'"
-        key = f"-H 'X-Token-Auth: {self.access['key']}'"
+        key = '-H "X-Token-Auth: $KEY"'
+        exports = f"export KEY={self.access['key']}\n"
+        if directory != DEFAULT_DIRECTORY:
+            place = shlex.quote(str(directory))
+            exports += f"export PARTNER_API_DIRECTORY={place}\n"
         comp_ids = " or ".join(self.access["compIDs"])
         return (
             f"\nEverything answers, after {seconds:.0f} s.\n\n"
@@ -90,11 +96,13 @@ class Running:
             f"    login      {staff['login']}\n"
             f"    password   {staff['password']}\n"
             f"  Key          {self.access['key']}\n\n"
-            "Paste one of these into another terminal:\n\n"
+            "Paste this into another terminal; manage.py works on this there.\n\n"
+            f"{exports}\n"
+            "And then one of these:\n\n"
             f"{curl} -d '{json.dumps({'query': CLASSIFICATION})}'\n\n"
             f"{curl} {key} -d '{json.dumps({'query': ISSUERS})}'\n\n"
             f"{curl} {key} -d '{json.dumps({'query': BOOKS})}'\n\n"
             f"{curl} {key} -d '{json.dumps({'query': VIEWER})}'\n\n"
-            f"{self.watch}\n\n"
+            f"FIX_KEY=$KEY {self.watch}\n\n"
             f"Ctrl-C ends everything. The data stay in {directory}.\n"
         )

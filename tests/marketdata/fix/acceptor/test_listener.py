@@ -15,6 +15,7 @@ from contextlib import ExitStack, suppress
 import pytest
 from django.db import connection, transaction
 
+from accounts.key_uses import uses
 from accounts.models import ApiKey
 from marketdata.fix.acceptor import listener as listeners
 from marketdata.fix.acceptor import proxy
@@ -483,7 +484,7 @@ def test_silence_trickles_and_wrong_keys_do_not_hold_up_a_session(
         assert set(refused) == {CREDENTIALS_REFUSED, TOO_MANY_FAILURES}
         # Few Logons are judged while one message passes.
         assert max(passed_by) <= MOST_PASSED_BY
-    assert ApiKey.objects.get().last_used_at is not None
+    assert ApiKey.objects.get().pk in uses.noted
 
 
 def tls_connections() -> int:

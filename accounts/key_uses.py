@@ -1,0 +1,77 @@
+"""When keys were used last: noted by who reads them, written aside.
+
+A request with a key only reads, so that it is answered where nothing can be written.
+"""
+
+import threading
+from datetime import datetime
+from time import sleep
+from uuid import UUID
+
+from django.db import Error, connection
+
+WRITE_SECONDS = 10.0
+WRITE = """
+    UPDATE accounts_apikey key SET last_used_at = used.at
+    FROM unnest(%s::uuid[], %s::timestamptz[]) AS used (id, at)
+    WHERE key.id = used.id
+        AND (key.last_used_at < used.at - interval '1 minute') IS NOT FALSE
+"""
+
+
+class KeyUses:
+    """The last use of each key that this process has seen, as far as it is not written.
+
+    Thread-safe. A process that is killed loses what it has not written.
+    """
+
+    def __init__(self) -> None:
+        self.noted: dict[UUID, datetime] = {}
+        self.lock = threading.Lock()
+        self.is_kept = False
+        self.writer: threading.Thread | None = None
+
+    def note(self, key_id: UUID, at: datetime) -> None:
+        with self.lock:
+            self.noted[key_id] = at
+            if self.is_kept and self.writer is None:
+                self.writer = threading.Thread(target=self.run, daemon=True)
+                self.writer.start()
+
+    def write(self) -> None:
+        """Write what was noted, at most once a minute for a key; one statement.
+
+        Raises:
+            django.db.Error: nothing was written, and it stays noted.
+        """
+        with self.lock:
+            noted = dict(self.noted)
+        if not noted:
+            return
+        with connection.cursor() as cursor:
+            cursor.execute(WRITE, [list(noted), list(noted.values())])
+        with self.lock:
+            for key_id, at in noted.items():
+                if self.noted[key_id] == at:
+                    del self.noted[key_id]
+
+    def keep_written(self) -> None:
+        """Have what is noted written, for as long as the process lives.
+
+        The thread starts with the first key: a process that is yet to fork has none.
+        """
+        self.is_kept = True
+
+    def run(self) -> None:
+        while True:
+            sleep(WRITE_SECONDS)
+            try:
+                self.write()
+            except Error:
+                # Whoever asks for the database meanwhile says what is wrong with it.
+                continue
+            finally:
+                connection.close()
+
+
+uses = KeyUses()

@@ -1,0 +1,75 @@
+"""Which errors of the database are outages: nobody's fault who asks, and over later."""
+
+from enum import StrEnum
+
+from django.db import Error, InterfaceError, OperationalError
+from psycopg.errors import (
+    DeadlockDetected,
+    LockNotAvailable,
+    QueryCanceled,
+    SerializationFailure,
+)
+
+
+class Fault(StrEnum):
+    """What is wrong with the database, and what an operator does about it."""
+
+    BUSY = (
+        "No connection to PostgreSQL came free; see what takes it so long, or raise "
+        "PARTNER_API_DATABASE_CONNECTIONS"
+    )
+    AWAY = "PostgreSQL does not answer; see whether it runs and can be reached"
+    CROWDED = (
+        "PostgreSQL has no connection left; raise max_connections, or run fewer "
+        "processes"
+    )
+    FULL = "PostgreSQL can not write; see the space on its disk and its memory"
+    LOCKED = "A table is locked, by a migration perhaps; see pg_locks for who holds it"
+    READ_ONLY = (
+        "PostgreSQL only reads; see default_transaction_read_only, and whether "
+        "DATABASE_URL names a standby"
+    )
+
+
+class Busy(Error):
+    """All connections of this process are taken, and none came back in time."""
+
+
+BY_STATE = {
+    "08": Fault.AWAY,
+    "25006": Fault.READ_ONLY,
+    "25P03": Fault.AWAY,
+    "53": Fault.FULL,
+    "53300": Fault.CROWDED,
+    "55P03": Fault.LOCKED,
+    "57P": Fault.AWAY,
+    "58": Fault.FULL,
+}
+"""By an SQLSTATE or its beginning (PostgreSQL, appendix A); the longest counts."""
+
+
+def fault_of(error: BaseException | None) -> Fault | None:
+    """The outage of which an error of Django's database layer tells, if any.
+
+    Where no server answered there is no SQLSTATE.
+    """
+    if isinstance(error, Busy):
+        return Fault.BUSY
+    if not isinstance(error, Error) or took_too_long(error):
+        return None
+    cause = error.__cause__
+    state = getattr(cause, "sqlstate", None)
+    if state is None:
+        unheard = isinstance(error, OperationalError | InterfaceError)
+        return Fault.AWAY if unheard else None
+    known = [start for start in BY_STATE if state.startswith(start)]
+    return BY_STATE[max(known, key=len)] if known else None
+
+
+def took_too_long(error: BaseException | None) -> bool:
+    """Whether a statement was ended because it, or a row's lock, took too long."""
+    cause = error.__cause__ if isinstance(error, Error) else None
+    if isinstance(cause, LockNotAvailable):
+        # Of a row the server says in which relation it is, of a table nothing.
+        return 'in relation "' in str(cause)
+    return isinstance(cause, QueryCanceled | DeadlockDetected | SerializationFailure)

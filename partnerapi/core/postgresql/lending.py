@@ -1,0 +1,237 @@
+"""The connections to PostgreSQL that the threads of a web process share.
+
+A request borrows one for its first statement and gives it back at its end. There are
+few, so that a process whose database stands still has threads for answers that need
+none. No loan outlasts its request's deadline: a watchdog asks the server to end the
+statement and then ends the connection from here, because a server that is stopped or
+out of reach ends nothing. While the server is away nobody waits for it but a prober.
+"""
+
+import os
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from logging import getLogger
+from time import monotonic, sleep
+from typing import Any
+
+import psycopg
+from django.db import OperationalError
+from psycopg import capabilities
+from psycopg.pq import TransactionStatus
+
+from partnerapi.core.outages import Outage
+from partnerapi.core.postgresql.faults import Busy
+
+WAIT_SECONDS = 1.0
+"""How long a request waits for a connection. Where none came back for so long, those
+who come are refused at once."""
+CANCEL_SECONDS = 0.4
+"""The server has so long to end a statement before the connection is ended."""
+WATCH_SECONDS = 0.1
+PROBE_SECONDS = 0.25
+DEFAULT_SECONDS = 60.0
+"""The longest loan of who has no deadline."""
+
+Raw = psycopg.Connection[Any]
+Connect = Callable[[], Raw]
+
+own = threading.local()
+
+
+@contextmanager
+def until(deadline: float) -> Iterator[None]:
+    """What this thread borrows is due at a time of `time.monotonic`."""
+    own.deadline = deadline
+    try:
+        yield
+    finally:
+        del own.deadline
+
+
+def is_open(raw: Raw) -> bool:
+    """Whether statements can be sent, as far as it can be told without asking.
+
+    A server says nothing unasked while all is well: something to read is the end of the
+    connection, or a notice.
+    """
+    if raw.closed or raw.broken:
+        return False
+    poll = select.poll()
+    poll.register(raw.fileno(), select.POLLIN | select.POLLERR)
+    return not poll.poll(0)
+
+
+class Loan:
+    """A connection that a request has borrowed."""
+
+    def __init__(self, raw: Raw) -> None:
+        self.raw = raw
+        self.due = getattr(own, "deadline", monotonic() + DEFAULT_SECONDS)
+        self.is_called_in = False
+        # A file's number may be another file's by the time that the loan is due.
+        self.socket = socket.socket(fileno=os.dup(raw.fileno()))
+
+    def end(self) -> None:
+        """Wake up who waits for the server; the connection is of no use any more."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+
+class Lender:
+    """Lends at most `permits` connections at a time. Thread-safe.
+
+    The server ends a statement after `seconds`, whose loan may be shorter.
+    """
+
+    def __init__(self, permits: int, seconds: int) -> None:
+        self.permits = permits
+        self.options = f" -c statement_timeout={seconds * 1000}"
+        self.taken = 0
+        self.returned_at = monotonic()
+        self.changed = threading.Condition()
+        self.shelf: list[Raw] = []
+        self.loans: set[Loan] = set()
+        self.watchdog: threading.Thread | None = None
+        self.outage = Outage(
+            getLogger(__name__),
+            away="PostgreSQL does not answer (%s): what needs it is refused with 503; "
+            "see whether it runs and can be reached",
+            back="PostgreSQL answers again",
+        )
+
+    def borrow(self, connect: Connect) -> Loan:
+        """A connection: one that was given back, or a new one.
+
+        Raises:
+            Busy: none came back in time.
+            OperationalError: the server is away, or has no connection left.
+        """
+        if self.outage.is_on:
+            raise OperationalError("PostgreSQL does not answer.")
+        self.connect = connect
+        self.take_permit()
+        try:
+            loan = Loan(self.kept() or self.made())
+        except BaseException:
+            self.give_permit()
+            raise
+        with self.changed:
+            self.loans.add(loan)
+            if self.watchdog is None:
+                self.watchdog = threading.Thread(target=self.watch, daemon=True)
+                self.watchdog.start()
+        return loan
+
+    def give_back(self, loan: Loan) -> None:
+        with self.changed:
+            self.loans.discard(loan)
+            loan.socket.close()
+        # What ends the statement of a loan may come late, and must find no other's.
+        is_idle = loan.raw.info.transaction_status is TransactionStatus.IDLE
+        if is_idle and is_open(loan.raw) and not loan.is_called_in:
+            with self.changed:
+                self.shelf.append(loan.raw)
+        else:
+            loan.raw.close()
+        self.give_permit()
+
+    def take_permit(self) -> None:
+        with self.changed:
+            patience = monotonic() + WAIT_SECONDS
+            while self.taken >= self.permits:
+                # Once nothing moves, who comes does not wait, so that threads are left.
+                limit = min(patience, self.returned_at + WAIT_SECONDS)
+                if not self.changed.wait(limit - monotonic()) and (
+                    monotonic() >= limit
+                ):
+                    raise Busy(
+                        f"All {self.permits} connections of this process are taken."
+                    )
+            if not self.taken:
+                self.returned_at = monotonic()
+            self.taken += 1
+
+    def give_permit(self) -> None:
+        with self.changed:
+            self.taken -= 1
+            self.returned_at = monotonic()
+            self.changed.notify()
+
+    def kept(self) -> Raw | None:
+        """The connection that was given back last, if it is still of use."""
+        while True:
+            with self.changed:
+                if not self.shelf:
+                    return None
+                raw = self.shelf.pop()
+            if is_open(raw):
+                return raw
+            raw.close()
+
+    def made(self) -> Raw:
+        try:
+            return self.connect()
+        except psycopg.OperationalError as error:
+            # Where other connections live, the server only has none left.
+            if not self.loans and not self.shelf:
+                self.begin_outage(error)
+            raise
+
+    def begin_outage(self, error: Exception) -> None:
+        with self.changed:
+            if self.outage.is_on:
+                return
+            self.outage.begin(error)
+        threading.Thread(target=self.probe, daemon=True).start()
+
+    def probe(self) -> None:
+        """Ask until the server answers."""
+        while True:
+            try:
+                with self.connect() as raw:
+                    raw.execute("SELECT 1")
+                break
+            except psycopg.Error:
+                sleep(PROBE_SECONDS)
+        self.outage.end()
+
+    def watch(self) -> None:
+        """Call in what is due, for as long as the process lives."""
+        while True:
+            sleep(WATCH_SECONDS)
+            with self.changed:
+                due = [loan for loan in self.loans if monotonic() >= loan.due]
+            for loan in due:
+                self.call_in(loan)
+
+    def call_in(self, loan: Loan) -> None:
+        """Have the statement of a loan end, or else the connection."""
+        with self.changed:
+            if loan not in self.loans:
+                return
+            is_first = not loan.is_called_in
+            loan.is_called_in = True
+            loan.due = monotonic() + CANCEL_SECONDS
+        # Other versions of libpq would wait for the server as long as it likes.
+        if is_first and not self.outage.is_on and capabilities.has_cancel_safe():
+            try:
+                loan.raw.cancel_safe(timeout=CANCEL_SECONDS)
+            except psycopg.Error as error:
+                self.begin_outage(error)
+            else:
+                return
+        with self.changed:
+            if loan in self.loans:
+                loan.end()
+
+
+lender: Lender | None = None
+
+
+def lend(permits: int, seconds: int) -> None:
+    """Have the threads of this process share so many connections from now on."""
+    global lender
+    lender = Lender(permits, seconds)

@@ -1,0 +1,50 @@
+"""Refuses what can not be answered for want of the database."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import Error
+from graphql import ExecutionResult
+
+from partnerapi.core.postgresql.faults import fault_of, took_too_long
+from partnerapi.core.sparing_log import SparingLog
+from partnerapi.gateway.refusals import Unavailable
+
+log = SparingLog(logging.getLogger(__name__))
+
+RETRY_SECONDS = 1
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Make a refusal of an outage.
+
+    Raises:
+        Unavailable
+    """
+    try:
+        yield
+    except Error as error:
+        fault = fault_of(error)
+        if fault is None and not took_too_long(error):
+            raise
+        if fault:
+            note(fault, error)
+        raise Unavailable(
+            "The service can not answer now. Send the request again after Retry-After, "
+            "a mutation with the same Idempotency-Key.",
+            headers={"Retry-After": str(RETRY_SECONDS)},
+        ) from error
+
+
+def note(fault: str, error: BaseException) -> None:
+    """Log an outage: a line a second and kind."""
+    log.warn(f"{fault} (%s)", " ".join(str(error).split()))
+
+
+def raise_outage(executed: ExecutionResult) -> None:
+    """Raise the first error of an answer that is an outage: there is no half answer."""
+    for error in executed.errors or ():
+        if error.original_error and fault_of(error.original_error):
+            raise error.original_error
