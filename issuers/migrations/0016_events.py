@@ -11,41 +11,8 @@ from partnerapi.core.guards import drop, function, trigger_function
 guards = import_module("issuers.migrations.0003_register_guards")
 
 THIS = "pg_current_xact_id()::text::bigint"
-# Deferred triggers that wait already do their work first. Some of them take locks, and
-# none may be waited for by who holds the heads: so this one only puts itself behind
-# them, once for a transaction.
-NUMBER = (
-    trigger_function(
-        "events_announce",
-        "issuers_unnumberedevent",
-        f"""
-    IF NOT EXISTS (SELECT FROM issuers_unnumberedevent
-            WHERE transaction = {THIS} AND is_due) THEN
-        UPDATE issuers_unnumberedevent SET is_due = TRUE WHERE id = NEW.id;
-    END IF;
-    RETURN NULL;
-        """,
-        settings=guards.BY_INDEX,
-    )
-    # Who gives or takes a grant waits for all who number by grants, and they for it: so
-    # a partner is told of whatever is committed after its grant, and can read whatever
-    # was before it.
-    + trigger_function(
-        "events_number",
-        "issuers_unnumberedevent",
-        f"""
-    SELECT bool_or(type = 'GRANT_CHANGED'), bool_or(audience = 'GRANTED')
-    INTO gives, asks FROM issuers_unnumberedevent WHERE transaction = {THIS};
-    IF gives THEN
-        PERFORM pg_advisory_xact_lock(hashtextextended('events by grants', 0));
-    ELSIF asks THEN
-        PERFORM pg_advisory_xact_lock_shared(hashtextextended('events by grants', 0));
-    ELSIF gives IS NULL THEN
-        RETURN NULL;
-    END IF;
-    SELECT array_agg(u.id), array_agg(p.id) INTO places, told
-    FROM issuers_unnumberedevent u
-    CROSS JOIN LATERAL (
+# Whom a row of what happened is told.
+TOLD = """(
         SELECT u.partner_id AS id WHERE u.audience = 'PARTNER'
         UNION ALL
         SELECT DISTINCT g.partner_id FROM issuers_issuergrant g
@@ -53,51 +20,94 @@ NUMBER = (
             AND (g.issuer_id = u.issuer_id OR g.issuer_id IS NULL)
         UNION ALL
         SELECT a.id FROM accounts_partner a WHERE u.audience = 'ALL'
-    ) p
-    WHERE u.transaction = {THIS}
-        AND EXISTS (SELECT FROM accounts_partner a WHERE a.id = p.id);
+    )"""
+NUMBER = (
+    trigger_function(
+        "events_open_head",
+        "accounts_partner",
+        """
     INSERT INTO issuers_eventhead (partner_id, last_sequence, pruned_sequence)
-        SELECT DISTINCT t.partner, 0, 0 FROM unnest(told) AS t (partner)
-        ORDER BY t.partner ON CONFLICT DO NOTHING;
-    PERFORM FROM issuers_eventhead
-        WHERE partner_id = ANY (told) ORDER BY partner_id FOR NO KEY UPDATE;
+        VALUES (NEW.id, 0, 0) ON CONFLICT DO NOTHING;
+    RETURN NULL;
+        """,
+    )
+    # Deferred triggers that wait already do their work first. Some of them take locks,
+    # and none may be waited for by who holds the heads: so this one only puts the
+    # numbering behind them.
+    + trigger_function(
+        "events_announce",
+        "issuers_unnumberedevent",
+        """
+    UPDATE issuers_unnumberedevent SET leads = TRUE WHERE id = NEW.id;
+    RETURN NULL;
+        """,
+        settings="SET enable_seqscan = off",
+    )
+    # The first one called numbers all that the transaction did, the others find their
+    # row gone. Who gives or takes a grant waits for all who number by grants, and they
+    # for it: so a partner is told of whatever is committed after its grant, and can
+    # read whatever was before it.
+    + trigger_function(
+        "events_number",
+        "issuers_unnumberedevent",
+        f"""
+    SELECT bool_or(type = 'GRANT_CHANGED'), bool_or(audience = 'GRANTED')
+    INTO gives, asks FROM issuers_unnumberedevent
+    WHERE transaction = {THIS}
+        AND EXISTS (SELECT FROM issuers_unnumberedevent WHERE id = NEW.id);
+    IF gives IS NULL THEN
+        RETURN NULL;
+    ELSIF gives THEN
+        PERFORM pg_advisory_xact_lock(hashtextextended('events by grants', 0));
+    ELSIF asks THEN
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('events by grants', 0));
+    END IF;
+    PERFORM FROM issuers_eventhead WHERE partner_id IN (
+            SELECT p.id FROM issuers_unnumberedevent u CROSS JOIN LATERAL {TOLD} p
+            WHERE u.transaction = {THIS})
+        ORDER BY partner_id FOR NO KEY UPDATE;
     taken := clock_timestamp();
-    WITH numbered AS (
+    WITH happened AS (
+        DELETE FROM issuers_unnumberedevent WHERE transaction = {THIS} RETURNING *
+    ), numbered AS (
         INSERT INTO issuers_event (id, partner_id, sequence, type, at, subject_id,
             issuer_id, token_id, account_id, ledger_sequence)
-        SELECT gen_random_uuid(), t.partner, h.last_sequence + row_number() OVER (
-                PARTITION BY t.partner ORDER BY t.place),
+        SELECT gen_random_uuid(), h.partner_id, h.last_sequence + row_number() OVER (
+                PARTITION BY h.partner_id ORDER BY u.id),
             u.type, greatest(h.last_at, taken), u.subject_id, u.issuer_id, u.token_id,
             u.account_id, u.ledger_sequence
-        FROM unnest(places, told) AS t (place, partner)
-        JOIN issuers_unnumberedevent u ON u.id = t.place
-        JOIN issuers_eventhead h ON h.partner_id = t.partner
+        FROM happened u CROSS JOIN LATERAL {TOLD} p
+        JOIN issuers_eventhead h ON h.partner_id = p.id
         RETURNING partner_id, sequence, at
     )
     UPDATE issuers_eventhead h SET last_sequence = n.sequence, last_at = n.at
     FROM (SELECT partner_id, max(sequence) AS sequence, max(at) AS at
           FROM numbered GROUP BY partner_id) n
     WHERE h.partner_id = n.partner_id;
-    DELETE FROM issuers_unnumberedevent WHERE transaction = {THIS};
     RETURN NULL;
         """,
-        declare="gives boolean;\n    asks boolean;\n    places bigint[];\n"
-        "    told uuid[];\n    taken timestamptz;",
+        declare="gives boolean;\n    asks boolean;\n    taken timestamptz;",
         settings=guards.BY_INDEX,
     )
     + """
+CREATE TRIGGER events_open_head AFTER INSERT ON accounts_partner
+    FOR EACH ROW EXECUTE FUNCTION events_open_head();
 CREATE CONSTRAINT TRIGGER events_announce AFTER INSERT ON issuers_unnumberedevent
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION events_announce();
-CREATE CONSTRAINT TRIGGER events_number AFTER UPDATE OF is_due
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.leads)
+    EXECUTE FUNCTION events_announce();
+CREATE CONSTRAINT TRIGGER events_number AFTER UPDATE OF leads
     ON issuers_unnumberedevent
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION events_number();
+INSERT INTO issuers_eventhead (partner_id, last_sequence, pruned_sequence)
+    SELECT id, 0, 0 FROM accounts_partner;
+ALTER TABLE issuers_unnumberedevent SET UNLOGGED;
 """
 )
 
 TELL = f"""
-    INSERT INTO issuers_unnumberedevent (transaction, is_due, audience, partner_id,
+    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
         type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
-    SELECT {THIS}, FALSE,"""
+    SELECT {THIS}, row_number() OVER () = 1,"""
 ONCE = """
     ON CONFLICT (transaction, type, subject_id, partner_id)
     DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
@@ -109,7 +119,8 @@ WRITTEN = (
         "accounts_accountstatuschange",
         f"""{TELL} 'PARTNER', a.partner_id, 'ACCOUNT_STATUS_CHANGED', a.id,
         NULL::uuid, NULL::uuid, a.id, NULL::bigint
-    FROM accounts_account a WHERE a.id = NEW.account_id {ONCE}""",
+    FROM (SELECT DISTINCT account_id FROM entered) e
+    JOIN accounts_account a ON a.id = e.account_id ORDER BY a.id {ONCE}""",
         settings=guards.BY_INDEX,
     )
     + trigger_function(
@@ -185,7 +196,8 @@ WRITTEN = (
     )
     + """
 CREATE TRIGGER events_account_changed AFTER INSERT ON accounts_accountstatuschange
-    FOR EACH ROW EXECUTE FUNCTION events_account_changed();
+    REFERENCING NEW TABLE AS entered
+    FOR EACH STATEMENT EXECUTE FUNCTION events_account_changed();
 CREATE TRIGGER events_key_changed AFTER INSERT OR DELETE ON accounts_apikey
     FOR EACH ROW EXECUTE FUNCTION events_key_changed();
 CREATE TRIGGER events_key_rights_changed
@@ -240,9 +252,10 @@ ANNOUNCE = function(
             ORDER BY article_id FOR UPDATE SKIP LOCKED)
         RETURNING article_id
     )
-    INSERT INTO issuers_unnumberedevent (transaction, is_due, audience, type,
+    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, type,
         subject_id, issuer_id)
-    SELECT {THIS}, FALSE, 'ALL', 'ARTICLE_PUBLISHED', a.id, a.issuer_id
+    SELECT {THIS}, row_number() OVER () = 1, 'ALL', 'ARTICLE_PUBLISHED', a.id,
+        a.issuer_id
     FROM come JOIN issuers_article a ON a.id = come.article_id ORDER BY a.published_at;
     GET DIAGNOSTICS announced = ROW_COUNT;
     RETURN announced;
@@ -320,7 +333,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
                 ('transaction', models.BigIntegerField()),
-                ('is_due', models.BooleanField(default=False)),
+                ('leads', models.BooleanField(help_text="Whether it is the first of its statement, on whose account the transaction's are numbered.")),
                 ('audience', models.CharField(choices=[('PARTNER', 'One partner'), ('GRANTED', 'Partners with a grant for the issuer'), ('ALL', 'All partners')], max_length=7)),
                 ('partner_id', models.UUIDField(null=True)),
                 ('type', models.CharField(choices=[('ACCOUNT_STATUS_CHANGED', 'Account status changed'), ('LEGACY_SHARES_DELIVERED', 'Legacy shares delivered'), ('REGISTER_CHANGED', 'Register changed'), ('TOKEN_PRICE_CHANGED', 'Token price changed'), ('FINANCIAL_DATA_PUBLISHED', 'Financial data published'), ('ARTICLE_PUBLISHED', 'Article published'), ('GRANT_CHANGED', 'Grant changed'), ('KEY_CHANGED', 'Key changed')], max_length=30)),
@@ -355,9 +368,11 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             NUMBER,
             drop(
+                "events_open_head()",
                 "events_announce()",
                 "events_number()",
                 triggers={
+                    "events_open_head": "accounts_partner",
                     "events_announce": "issuers_unnumberedevent",
                     "events_number": "issuers_unnumberedevent",
                 },

@@ -147,7 +147,10 @@ class UnnumberedEvent(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     transaction = models.BigIntegerField()
-    is_due = models.BooleanField(default=False)
+    leads = models.BooleanField(
+        help_text="Whether it is the first of its statement, on whose account the "
+        "transaction's are numbered."
+    )
     audience = models.CharField(max_length=7, choices=Audience)
     partner_id = models.UUIDField(null=True)
     type = models.CharField(max_length=30, choices=EventType)
