@@ -11,7 +11,7 @@ from partnerapi.core.guards import drop, function, trigger_function
 guards = import_module("issuers.migrations.0003_register_guards")
 
 THIS = "pg_current_xact_id()::text::bigint"
-# Whom a row of what happened is told.
+# Who is told of a row of what happened; every partner has a head.
 TOLD = """(
         SELECT u.partner_id AS id WHERE u.audience = 'PARTNER'
         UNION ALL
@@ -19,7 +19,7 @@ TOLD = """(
         WHERE u.audience = 'GRANTED'
             AND (g.issuer_id = u.issuer_id OR g.issuer_id IS NULL)
         UNION ALL
-        SELECT a.id FROM accounts_partner a WHERE u.audience = 'ALL'
+        SELECT a.partner_id FROM issuers_eventhead a WHERE u.audience = 'ALL'
     )"""
 NUMBER = (
     trigger_function(
@@ -66,6 +66,10 @@ NUMBER = (
             SELECT p.id FROM issuers_unnumberedevent u CROSS JOIN LATERAL {TOLD} p
             WHERE u.transaction = {THIS})
         ORDER BY partner_id FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        DELETE FROM issuers_unnumberedevent WHERE transaction = {THIS};
+        RETURN NULL;
+    END IF;
     taken := clock_timestamp();
     WITH happened AS (
         DELETE FROM issuers_unnumberedevent WHERE transaction = {THIS} RETURNING *
