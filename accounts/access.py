@@ -90,24 +90,37 @@ def check_scope(caller: Caller | None, scope: Scope) -> None:
         )
 
 
-def requires_grant(resolver: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """Resolve a field of issuers for granted ones; for each other it is FORBIDDEN.
+def requires_grant_of(column: str) -> Callable[..., Any]:
+    """Resolve a field for parents of granted issuers; for each other it is FORBIDDEN.
 
-    `requiredGrant` in the error names the issuer, which is public. So nothing leaks,
-    and nobody mistakes a missing grant for an empty list.
+    `column` of a parent holds the issuer's id. `requiredGrant` in the error names the
+    issuer, which is public. So nothing leaks, and nobody mistakes a missing grant for
+    an empty list.
     """
 
-    @wraps(resolver)
-    def guarded(issuers: list[Any], info: Any, **arguments: Any) -> list[Any]:
-        caller = info.context.caller
-        granted = [issuer for issuer in issuers if caller.may_see(issuer.id)]
-        values = iter(resolver(granted, info, **arguments) if granted else [])
-        return [
-            next(values) if caller.may_see(issuer.id) else missing_grant(issuer.id)
-            for issuer in issuers
-        ]
+    def decorate(resolver: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+        @wraps(resolver)
+        def guarded(parents: list[Any], info: Any, **arguments: Any) -> list[Any]:
+            may_see = info.context.caller.may_see
+            issuers = [getattr(parent, column) for parent in parents]
+            granted = [
+                parent
+                for parent, issuer in zip(parents, issuers, strict=True)
+                if may_see(issuer)
+            ]
+            values = iter(resolver(granted, info, **arguments) if granted else [])
+            return [
+                next(values) if may_see(issuer) else missing_grant(issuer)
+                for issuer in issuers
+            ]
 
-    return guarded
+        return guarded
+
+    return decorate
+
+
+requires_grant = requires_grant_of("id")
+"""Of fields of issuers themselves."""
 
 
 def missing_grant(issuer_id: str) -> Forbidden:

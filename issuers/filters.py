@@ -41,6 +41,7 @@ class IssuerFilter(django_filters.FilterSet):
     lei = CodesFilter("with_lei")
     isin = CodesFilter("with_isin")
     symbol = CodesFilter("with_symbol")
+    updated_since = django_filters.Filter("updated_at", "gte")
 
     class Meta:
         model = Issuer
@@ -51,6 +52,7 @@ class IssuerFilter(django_filters.FilterSet):
             "lei",
             "isin",
             "symbol",
+            "updated_since",
         ]
 
     def in_country(self, issuers, name, value):
@@ -93,10 +95,11 @@ class IssuerFilter(django_filters.FilterSet):
 
 class LegacyShareholderFilter(django_filters.FilterSet):
     status = django_filters.Filter()
+    updated_since = django_filters.Filter("updated_at", "gte")
 
     class Meta:
         model = LegacyShareholder
-        fields = ["status"]
+        fields = ["status", "updated_since"]
 
 
 class FinancialDataFilter(django_filters.FilterSet):

@@ -71,6 +71,16 @@ app.conf.update(
             "schedule": timedelta(hours=1),
             "options": {"expires": 3600},
         },
+        "prune events": {
+            "task": "partnerapi.operations.tasks.prune_events",
+            "schedule": timedelta(hours=1),
+            "options": {"expires": 3600},
+        },
+        "announce articles": {
+            "task": "partnerapi.operations.tasks.announce_articles",
+            "schedule": timedelta(minutes=1),
+            "options": {"expires": 60},
+        },
         # At night, and the statement of what was verified last.
         **{
             name.replace("_", " "): {

@@ -6,19 +6,23 @@ import graphene
 from django.conf import settings
 
 import accounts.schema.accounts
-import accounts.schema.users
 import accounts.schema.viewer
+import issuers.schema.events
 import issuers.schema.grants
+import issuers.schema.holdings
 import issuers.schema.queries
 import marketdata.schema
 import partnerapi.gateway.schema
+from accounts.schema.accounts import Account
+from accounts.schema.users import UserHolder
 from accounts.schema.viewer import Viewer
+from issuers.schema.events import SUBJECTS, Event
 from issuers.schema.tokens import Token
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import Node, extend, parse_id
-from partnerapi.graphql.resolvers import bind
+from partnerapi.graphql.resolvers import bind, needs
 
 NODES = accounts.schema.accounts.NODES | issuers.schema.queries.NODES
 
@@ -72,7 +76,16 @@ class NodeQuery(graphene.ObjectType):
         return [read_nodes(ids, info)]
 
 
+@needs("type", "subject_id")
+def resolve_subject(events, info):
+    """What events are about, as far as the caller may see it."""
+    return read_nodes(
+        [f"{SUBJECTS.get(event.type, '')}|{event.subject_id}" for event in events], info
+    )
+
+
 class Query(
+    issuers.schema.events.Query,
     partnerapi.gateway.schema.Query,
     NodeQuery,
     accounts.schema.viewer.Query,
@@ -87,12 +100,17 @@ class Mutation(accounts.schema.accounts.Mutation, graphene.ObjectType):
     """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
 
 
-extend(Token, order_book=marketdata.schema.ORDER_BOOK)
+extend(UserHolder, balances=issuers.schema.holdings.HOLDER_BALANCES)
+extend(Account, holdings=issuers.schema.holdings.ACCOUNT_HOLDINGS)
 extend(
-    Viewer,
-    grants=issuers.schema.grants.VIEWER_GRANTS,
-    all_issuers=issuers.schema.grants.ALL_ISSUERS,
+    Event,
+    subject=graphene.Field(
+        Node,
+        resolver=resolve_subject,
+        description="What it is about; null when you may no longer see it.",
+    ),
 )
+extend(Token, order_book=marketdata.schema.ORDER_BOOK)
 extend(
     Viewer,
     grants=issuers.schema.grants.VIEWER_GRANTS,
@@ -103,6 +121,6 @@ schema = bind(
     graphene.Schema(
         query=Query,
         mutation=Mutation,
-        types=[accounts.schema.users.UserHolder],
+        types=[UserHolder],
     ).graphql_schema
 )

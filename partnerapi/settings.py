@@ -61,6 +61,7 @@ VARIABLES = {
     "PARTNER_API_CONNECTIONS_PER_ADDRESS": Variable("positive", 100, "100", "connections that one address, or proxy, may hold in one web process"),
     "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 2, "2", "connections to PostgreSQL that the threads of one web process share; a request waits a second for one"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
+    "PARTNER_API_EVENT_DAYS": Variable("event_days", 1_830, "1830", "how long partners' events are kept, days, 30 or more"),
     "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
     "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
     "FIX_HOST": Variable("str", "127.0.0.1", "0.0.0.0", "address on which the FIX acceptor listens"),
@@ -122,6 +123,11 @@ def parse(name: str, variable: Variable, text: str) -> Any:
         case "positive":
             if not text.isdecimal() or int(text) == 0:
                 raise refuse("a whole number, 1 or more")
+            return int(text)
+        case "event_days":
+            # The database refuses to remove what is younger.
+            if not text.isdecimal() or not 30 <= int(text) <= 36_500:
+                raise refuse("a number of days, 30 to 36500")
             return int(text)
         case "port":
             if not text.isdecimal() or not 0 < int(text) < 65536:
@@ -198,6 +204,7 @@ for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
             f"example: {required}={VARIABLES[required].example}"
         )
 
+PARTNER_API_EVENT_DAYS: int = values["PARTNER_API_EVENT_DAYS"]
 PARTNER_API_STATEMENTS: str = values["PARTNER_API_STATEMENTS"]
 PARTNER_API_STATEMENT_KEY: str = values["PARTNER_API_STATEMENT_KEY"]
 PARTNER_API_KEY_PEPPER: str = values["PARTNER_API_KEY_PEPPER"]

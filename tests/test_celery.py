@@ -45,7 +45,9 @@ def test_beat_asks_for_tasks_that_there_are():
     app.loader.import_default_modules()
     asked = {entry["task"] for entry in app.conf.beat_schedule.values()}
     assert asked == {
+        "partnerapi.operations.tasks.announce_articles",
         "partnerapi.operations.tasks.prune_book_log",
+        "partnerapi.operations.tasks.prune_events",
         "partnerapi.operations.tasks.prune_idempotency_records",
         "partnerapi.operations.tasks.register_statement",
         "partnerapi.operations.tasks.verify_books",

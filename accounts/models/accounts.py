@@ -132,6 +132,11 @@ class Account(models.Model):
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now(), editable=False)
+    recorded_at = models.DateTimeField(
+        db_default=Now(),
+        editable=False,
+        help_text="When the row was written last, by the database's clock.",
+    )
 
     objects = AccountQuerySet.as_manager()
 
@@ -155,6 +160,7 @@ class Account(models.Model):
                 fields=["partner", "status", "created_at", "id"],
                 name="account_list_by_status",
             ),
+            models.Index(fields=["partner", "recorded_at"], name="account_recorded"),
         ]
 
     def __str__(self):

@@ -148,6 +148,11 @@ class Query(graphene.ObjectType):
         created_after=Time(
             description="Only accounts that were opened after this instant."
         ),
+        updated_since=Time(
+            description="Only accounts that were opened or changed at this instant or "
+            "later. Pass the `viewer.settledAt` that you read before your last walk: "
+            "then you miss nothing, and may meet an account twice."
+        ),
     )
 
     @requires(Scope.ACCOUNTS_READ)
@@ -157,7 +162,13 @@ class Query(graphene.ObjectType):
 
     @requires(Scope.ACCOUNTS_READ)
     def resolve_accounts(
-        roots, info, user_id=None, status=None, created_after=None, **page
+        roots,
+        info,
+        user_id=None,
+        status=None,
+        created_after=None,
+        updated_since=None,
+        **page,
     ):
         caller = info.context.caller
         accounts = models.Account.objects.visible_to(caller)
@@ -171,6 +182,7 @@ class Query(graphene.ObjectType):
             user_id=user,
             status=status,
             created_after=created_after,
+            updated_since=updated_since,
         )
         return read_pages(ACCOUNTS, info, accounts, **page)
 

@@ -1,6 +1,9 @@
 """The caller, and the caller's budget."""
 
 import graphene
+from django.db import connection
+
+from partnerapi.graphql.scalars import Time
 
 
 class RateLimit(graphene.ObjectType):
@@ -28,9 +31,21 @@ class Viewer(graphene.ObjectType):
     rate_limit = graphene.Field(
         RateLimit, required=True, description="Budget of the account."
     )
+    settled_at = Time(
+        required=True,
+        description="Up to this instant everything is committed: the start of the "
+        "earliest transaction that is still writing, else now. To mirror a list, read "
+        "it, then walk the list, and pass it as `updatedSince` to the next walk.",
+    )
 
     def resolve_scopes(callers, info):
         return [sorted(caller.scopes) for caller in callers]
+
+    def resolve_settled_at(callers, info):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT accounts_settled_at()")
+            [(settled_at,)] = cursor.fetchall()
+        return [settled_at for _ in callers]
 
     def resolve_rate_limit(callers, info):
         return [info.context.budget for _ in callers]

@@ -77,6 +77,7 @@ class LegacyShareholder(models.Model):
         help_text="Price of one share at import time, euro cents."
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
     reference = models.CharField(
         max_length=100,
         null=True,
@@ -146,6 +147,9 @@ class LegacyShareholder(models.Model):
             models.Index(
                 fields=["issuer", "created_at", "id"],
                 name="legacy_shareholder_list_order",
+            ),
+            models.Index(
+                fields=["issuer", "updated_at"], name="legacy_shareholder_updated"
             ),
         ]
 

@@ -1,5 +1,13 @@
 from issuers.models.classification import IndustryClassificationBenchmark
 from issuers.models.documents import Document
+from issuers.models.events import (
+    ArticleToCome,
+    Event,
+    EventHead,
+    EventType,
+    UnnumberedEvent,
+    announce_articles,
+)
 from issuers.models.issuers import SLUG, Issuer, IssuerGrant
 from issuers.models.publications import Article, IssuerFinancialData, public_documents
 from issuers.models.terms import IssuerTerm
@@ -8,7 +16,11 @@ from issuers.models.tokens import ISINIsValid, Token, validate_isin
 __all__ = [
     "SLUG",
     "Article",
+    "ArticleToCome",
     "Document",
+    "Event",
+    "EventHead",
+    "EventType",
     "ISINIsValid",
     "IndustryClassificationBenchmark",
     "Issuer",
@@ -16,6 +28,8 @@ __all__ = [
     "IssuerGrant",
     "IssuerTerm",
     "Token",
+    "UnnumberedEvent",
+    "announce_articles",
     "public_documents",
     "validate_isin",
 ]

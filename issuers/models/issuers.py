@@ -74,6 +74,11 @@ class Issuer(models.Model):
         null=True, blank=True, help_text="Initial number of shares to be issued."
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(
+        db_default=Now(),
+        editable=False,
+        help_text="When the row, or what it shows of its owner, was written last.",
+    )
     recorded_in = models.BigIntegerField(
         null=True, editable=False, help_text="The database transaction that made it."
     )
@@ -101,7 +106,8 @@ class Issuer(models.Model):
         indexes = [
             models.Index(
                 Collate(Lower("trading_name"), "C"), "id", name="issuer_list_order"
-            )
+            ),
+            models.Index(fields=["updated_at"], name="issuer_updated"),
         ]
 
     def __str__(self):

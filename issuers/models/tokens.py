@@ -144,6 +144,7 @@ class Token(models.Model):
         help_text="Currency of the nominal value (ISO 4217), such as EUR.",
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = TokenQuerySet.as_manager()
 

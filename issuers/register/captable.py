@@ -7,7 +7,7 @@ same instant gives the same table for ever.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -24,7 +24,8 @@ from partnerapi.core.numbers import MAX_UINT64
 
 
 class CapitalizationTableTooLarge(PartnerAPIError):
-    """More holders than one table may list (`maximum`), or a value above 2⁶⁴−1."""
+    """More holders, or balances, than one list may have (`maximum`), or a value above
+    2⁶⁴−1."""
 
     code = "CAPITALIZATION_TABLE_TOO_LARGE"
     example = "`holders` of an issuer that has 50,001"
@@ -35,11 +36,13 @@ class CapitalizationTableTooLarge(PartnerAPIError):
 class CapitalizationTable:
     """An issuer's table at `date`, an instant as PostgreSQL's text in UTC.
 
-    `holders` is None where nobody asked for them; where they are too many, it is the
-    error that says so.
+    `is_present`: no instant was asked for, or one in the future. `holders` is None
+    where nobody asked for them; where they are too many, it is the error that says so.
     """
 
+    issuer_id: str
     date: str
+    is_present: bool = field(compare=False)
     tokens: list[TokenSummary]
     holders: Holders | CapitalizationTableTooLarge | None = None
 
@@ -60,8 +63,13 @@ def capitalization_tables(
         RequestTimeout: a writer holds one of the ledgers for too long.
     """
     date, summaries = tokens_as_of(issuer_ids, at)
+    is_present = at is None or at > datetime.fromisoformat(date)
+    tables = [
+        CapitalizationTable(issuer_id, date, is_present, tokens)
+        for issuer_id, tokens in zip(issuer_ids, summaries, strict=True)
+    ]
     if not with_holders:
-        return [CapitalizationTable(date, tokens) for tokens in summaries]
+        return tables
     holders: list[Any] = [Holders([], []) for _ in issuer_ids]
     places = []
     for place, tokens in enumerate(summaries):
@@ -73,8 +81,8 @@ def capitalization_tables(
     for place, found in read_holders(places, summaries):
         holders[place] = replace(found, date=date)
     return [
-        CapitalizationTable(date, tokens, held)
-        for tokens, held in zip(summaries, holders, strict=True)
+        replace(table, holders=held)
+        for table, held in zip(tables, holders, strict=True)
     ]
 
 

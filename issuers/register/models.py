@@ -7,7 +7,7 @@ postings, the holders' balances and the token's head; nobody else may.
 """
 
 from django.db import models
-from django.db.models import ExpressionWrapper, Q
+from django.db.models import ExpressionWrapper, F, Func, Q
 from django.db.models.functions import Now
 from django.db.models.lookups import LessThanOrEqual
 
@@ -18,6 +18,7 @@ from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
 
 ACTOR_LENGTH = 254
 REASON_LENGTH = 500
+CLASS = "floor(%(to_a_doubling)s * ln(%(expressions)s::float8) / ln(2::float8))::int2"
 
 
 class TokenPrice(models.Model):
@@ -350,3 +351,61 @@ class HolderBalance(models.Model):
 
     def __str__(self):
         return f"{self.account}: {self.balance} {self.token}"
+
+
+class HoldingPeriod(models.Model):
+    """From which entry to which a user had units of a token; a trigger writes it.
+
+    Whoever holds at entry n has a period with since ≤ n, and until > n or none. So
+    the holders of any instant are listed by user without a look at their balances.
+    """
+
+    pk = models.CompositePrimaryKey("token_id", "user_id", "since")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    user = models.ForeignKey(
+        User, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    since = models.BigIntegerField(help_text="The entry that gave the first unit.")
+    until = models.BigIntegerField(
+        null=True, help_text="The entry that took the last unit."
+    )
+    # Classes by the logarithm: a reader of entry n passes over the periods that begin
+    # or end in a class that can not have n.
+    since_class = models.GeneratedField(
+        expression=Func(F("since"), template=CLASS, to_a_doubling=8),
+        output_field=models.SmallIntegerField(),
+        db_persist=True,
+    )
+    until_class = models.GeneratedField(
+        expression=Func(
+            F("until"), template=f"coalesce({CLASS}, 32767)", to_a_doubling=32
+        ),
+        output_field=models.SmallIntegerField(),
+        db_persist=True,
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(until__isnull=True) | Q(until__gt=F("since")),
+                name="holding_ends_after_it_begins",
+            ),
+            models.UniqueConstraint(
+                fields=["token", "user"],
+                condition=Q(until__isnull=True),
+                include=["since"],
+                name="holding_now",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["token", "since_class", "until_class", "user"],
+                include=["since", "until"],
+                name="holding_then",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.user}: {self.token} from {self.since}"

@@ -50,6 +50,20 @@ def verify() -> Iterator[Finding]:
 
 BEGINNING = "decode(repeat('00', 32), 'hex')"
 
+HOLDING_PERIODS = """
+    SELECT token_id, user_id, seq AS since, next AS until
+    FROM (
+        SELECT p.token_id, a.user_id, p.seq, p.balance_after > 0 AS holds,
+            lead(p.seq) OVER (PARTITION BY p.token_id, p.account_id ORDER BY p.seq)
+                AS next
+        FROM issuers_ledgerposting p JOIN issuers_ledgeraccount a ON a.id = p.account_id
+        WHERE a.user_id IS NOT NULL
+            AND (p.balance_after > 0) <> (p.balance_after > p.delta)
+    ) AS changed
+    WHERE holds
+"""
+"""Each period in which a user had units of a token, as the postings tell it."""
+
 INVARIANTS = (
     Invariant(
         "every token has a head",
@@ -177,6 +191,16 @@ INVARIANTS = (
                 token_id, account_id, seq, balance_after
             FROM issuers_ledgerposting ORDER BY token_id, account_id, seq DESC
         ) p ON p.token_id = b.token_id AND p.account_id = b.account_id
+        """,
+    ),
+    Invariant(
+        "users held units from and to the entries that their postings tell",
+        f"""
+        SELECT count(*), count(*) FILTER (
+            WHERE x.token_id IS NULL OR h.token_id IS NULL
+            OR x.until IS DISTINCT FROM h.until)
+        FROM issuers_holdingperiod h FULL JOIN ({HOLDING_PERIODS}) AS x
+            ON x.token_id = h.token_id AND x.user_id = h.user_id AND x.since = h.since
         """,
     ),
     Invariant(

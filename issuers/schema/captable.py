@@ -7,12 +7,15 @@ from accounts.models import UserHolder as UserHolderModel
 from accounts.schema.users import User, UserHolder
 from issuers.models import Token as TokenModel
 from issuers.register.captable import capitalization_tables, too_much
+from issuers.register.captable_pages import holder_counts
 from issuers.register.names import holder_names
+from issuers.schema.holders import holder_pages
 from issuers.schema.rows import NULLS_ISSUER
 from issuers.schema.tokens import Token
 from partnerapi.core.numbers import MAX_UINT64
 from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.relay import Connection, connection_field
 from partnerapi.graphql.resolvers import column
 from partnerapi.graphql.scalars import Time, Uint64
 
@@ -115,6 +118,11 @@ class CapitalizationTableHolder(graphene.ObjectType):
         return within_uint64([h.total_value for h in holders], "totalValue")
 
 
+class CapitalizationTableHolderConnection(Connection):
+    class Meta:
+        node = CapitalizationTableHolder
+
+
 class CapitalizationTableToken(OfToken, graphene.ObjectType):
     """A token of the issuer, summed over its holders."""
 
@@ -169,6 +177,19 @@ class CapitalizationTable(graphene.ObjectType):
         "user's id. More than 50,000 are CAPITALIZATION_TABLE_TOO_LARGE; "
         f"{NULLS_ISSUER}.",
     )
+    holder_count = Field(
+        Uint64,
+        required=True,
+        cost=Cost(points=5),
+        description="How many users held units.",
+    )
+    holders_connection = connection_field(
+        CapitalizationTableHolderConnection,
+        "Everybody who held units, in the order of the users' ids, however many. A "
+        "cursor holds the instant: pass it with the `date` of the table's first page, "
+        "or without any date, and the page is of that table; with another date it is "
+        f"INVALID_CURSOR; {NULLS_ISSUER}.",
+    )
     tokens = Field(
         graphene.List(graphene.NonNull(CapitalizationTableToken)),
         required=True,
@@ -181,6 +202,12 @@ class CapitalizationTable(graphene.ObjectType):
 
     def resolve_holders(tables, info):
         return [table.holders for table in tables]
+
+    def resolve_holder_count(tables, info):
+        return holder_counts(tables)
+
+    def resolve_holders_connection(tables, info, **page):
+        return holder_pages(tables, info, **page)
 
 
 def within_uint64(values, name):

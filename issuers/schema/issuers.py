@@ -114,6 +114,11 @@ class Issuer(ModelType):
         status=IssuerLegacyShareholderStatus(
             description="Only shareholders of this status."
         ),
+        updated_since=Time(
+            description="Only shareholders that were imported, corrected or delivered "
+            "at this instant or later. Pass the `viewer.settledAt` that you read "
+            "before your last walk."
+        ),
     )
     capitalization_table = graphene.Field(
         CapitalizationTable,
@@ -150,6 +155,11 @@ class Issuer(ModelType):
     headquarters_address = graphene.String(
         description="Address of the company on one line; null when the owner is an "
         "individual."
+    )
+    updated_at = Time(
+        required=True,
+        description="When a field of the issuer last changed, those that come from its "
+        "owner too; not what its lists hold.",
     )
     viewer_grant = graphene.Boolean(
         required=True,
@@ -195,12 +205,15 @@ class Issuer(ModelType):
 
     @requires(Scope.SHAREHOLDERS_READ)
     @requires_grant
-    def resolve_legacy_shareholders(issuers, info, status=None, **page):
+    def resolve_legacy_shareholders(
+        issuers, info, status=None, updated_since=None, **page
+    ):
         shareholders = narrow(
             LegacyShareholderFilter,
             LegacyShareholder.objects.all(),
             info.context.caller,
             status=status,
+            updated_since=updated_since,
         )
         return read_pages(LEGACY_SHAREHOLDERS, info, shareholders, ids(issuers), **page)
 

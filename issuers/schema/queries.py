@@ -26,6 +26,7 @@ from partnerapi.graphql.relay import (
     connection_field,
     key_of,
 )
+from partnerapi.graphql.scalars import Time
 
 
 def codes(which):
@@ -75,6 +76,11 @@ class Query(graphene.ObjectType):
         lei=codes("whose owner has one of these LEIs"),
         isin=codes("that have a token, visible to you, with one of these ISINs"),
         symbol=codes("that have a token, visible to you, with one of these symbols"),
+        updated_since=Time(
+            description="Only issuers whose `updatedAt` is this instant or later. Pass "
+            "the `viewer.settledAt` that you read before your last walk: then you miss "
+            "nothing, and may meet an issuer twice."
+        ),
     )
     token = graphene.Field(
         Token,

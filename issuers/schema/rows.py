@@ -8,6 +8,10 @@ NULLS_ISSUER = (
     "an error here nulls the issuer, and in a list of issuers, whose items are never "
     "null, the whole answer"
 )
+NULLS_TOKEN = (
+    "an error here nulls the token, and in a list of tokens, whose items are never "
+    "null, the issuer"
+)
 
 
 def read_issuers(ids, info):

@@ -5,14 +5,22 @@ from uuid import UUID
 import graphene
 from django.db.models.functions import Greatest
 
-from accounts.access import Scope, missing_grant, requires
+from accounts.access import Scope, requires, requires_grant_of
 from issuers import models
-from issuers.register.models import TokenLedgerHead
-from issuers.schema.rows import ids, read_issuers
+from issuers.register.models import LedgerTransaction, TokenLedgerHead, TokenPrice
+from issuers.schema.ledger import (
+    PRICE_HISTORY,
+    TRANSACTIONS,
+    LedgerTransactionConnection,
+    TokenPriceConnection,
+)
+from issuers.schema.rows import NULLS_TOKEN, ids, read_issuers
+from partnerapi.graphql.pages import read_pages
 from partnerapi.graphql.relay import (
     Connection,
     ModelType,
     Node,
+    connection_field,
     enumeration,
 )
 from partnerapi.graphql.resolvers import needs
@@ -117,6 +125,11 @@ class Token(ModelType):
     )
     visibility = TokenVisibility(required=True, description="Who can see the token.")
     created_at = Time(required=True, description="When the token was registered.")
+    updated_at = Time(
+        required=True,
+        description="When a field of the token last changed; its price and its supply "
+        "do not count, which events tell.",
+    )
     current_price = Uint64(
         description="Latest unit price, euro cents; null before the first. Needs the "
         "scope `issuers:read`."
@@ -128,6 +141,17 @@ class Token(ModelType):
         LedgerHead,
         description="Where the token's ledger stands, to be kept by whoever wants to "
         "prove it later. Needs the scope `captable:read` and a grant for the issuer.",
+    )
+    transactions = connection_field(
+        LedgerTransactionConnection,
+        "The entries of the token's ledger by number, oldest first: what is entered "
+        "later comes at the end, so a walk misses nothing. Needs the scope "
+        f"`captable:read` and a grant for the issuer; {NULLS_TOKEN}.",
+    )
+    price_history = connection_field(
+        TokenPriceConnection,
+        "The prices of a unit by number, oldest first. Needs the scope `captable:read` "
+        f"and a grant for the issuer; {NULLS_TOKEN}.",
     )
 
     @needs("issuer_id")
@@ -146,18 +170,26 @@ class Token(ModelType):
 
     @needs("issuer_id")
     @requires(Scope.CAPTABLE_READ)
+    @requires_grant_of("issuer_id")
     def resolve_ledger_head(tokens, info):
-        may_see = info.context.caller.may_see
-        granted = [token for token in tokens if may_see(token.issuer_id)]
         heads = TokenLedgerHead.objects.annotate(
             at=Greatest("last_effective_at", "last_price_at", "token__created_at")
-        ).in_bulk(ids(granted))
-        return [
-            heads[UUID(token.id)]
-            if may_see(token.issuer_id)
-            else missing_grant(token.issuer_id)
-            for token in tokens
-        ]
+        ).in_bulk(ids(tokens))
+        return [heads[UUID(token.id)] for token in tokens]
+
+    @needs("issuer_id")
+    @requires(Scope.CAPTABLE_READ)
+    @requires_grant_of("issuer_id")
+    def resolve_transactions(tokens, info, **page):
+        entries = LedgerTransaction.objects.all()
+        return read_pages(TRANSACTIONS, info, entries, ids(tokens), **page)
+
+    @needs("issuer_id")
+    @requires(Scope.CAPTABLE_READ)
+    @requires_grant_of("issuer_id")
+    def resolve_price_history(tokens, info, **page):
+        prices = TokenPrice.objects.all()
+        return read_pages(PRICE_HISTORY, info, prices, ids(tokens), **page)
 
 
 class TokenConnection(Connection):

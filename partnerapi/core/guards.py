@@ -40,6 +40,7 @@ def function(
     types = ", ".join(
         parameter.split(maxsplit=1)[1]
         for parameter in parameters.removesuffix(")").split(", ")
+        if parameter
     )
     declared = f"DECLARE\n    {declare.strip()}\n" if declare else ""
     return f"""

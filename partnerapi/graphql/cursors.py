@@ -49,6 +49,13 @@ def encode_cursors(rows: Sequence[Any]) -> list[str]:
     return encoded.translate(URL_SAFE, b"=").decode().split(" ")
 
 
+def encode_cursor(list_name: str, key: str) -> str:
+    """The cursor of a place in a list, from the text `id|key|…`."""
+    place = f"{list_name}|{key}".encode()
+    checksum = zlib.crc32(place).to_bytes(CHECKSUM_BYTES, "big")
+    return base64.urlsafe_b64encode(VERSION + checksum + place).decode().rstrip("=")
+
+
 def decode_cursor(
     cursor: str, list_name: str, types: Sequence[OrderKeyType]
 ) -> list[str]:

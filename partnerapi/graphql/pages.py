@@ -80,7 +80,7 @@ def read_pages(
     columns = (
         selection.columns(of.graphql_type, "edges", "node")
         | selection.columns(of.graphql_type, "nodes")
-        | {"id"}
+        | {of.identity}
     )
     after, before = window.after, window.before
     shape = Shape(of, columns, condition, window.backward, bool(after), bool(before))
@@ -205,7 +205,7 @@ def split(found: list[Any], window: Window, count: int) -> list[Page]:
     pages = []
     for rows in dealt:
         more_after, more_before = rows[0].beyond_before, rows[0].beyond_after
-        if rows[0].id is None:
+        if rows[0].cursor_key is None:
             rows.clear()
         pages.append(cut(rows, window, more_after, more_before))
     return pages

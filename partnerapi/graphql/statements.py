@@ -35,6 +35,8 @@ class OrderedList:
         one comparison of rows finds where a page begins.
     unique: no two rows of a list have the same keys; an index without the id serves.
     parent: the column that holds the parent's id; None: the list is at the root.
+    identity: the uuid that a cursor holds besides the keys.
+    count: SQL that tells how many rows the parent `p.key` has, in place of counting.
     """
 
     name: str
@@ -44,6 +46,8 @@ class OrderedList:
     descending: bool = False
     unique: bool = False
     parent: str | None = None
+    identity: str = "id"
+    count: str | None = None
 
     @property
     def key_types(self) -> list[OrderKeyType]:
@@ -125,7 +129,7 @@ def page_statement(shape: Shape) -> str:
     """
     of = shape.of
     columns = Columns(of.model)
-    identity = sql.SQL("{}.id").format(columns.table)
+    identity = sql.SQL("{}.{}").format(columns.table, sql.Identifier(of.identity))
     keys = [sql.SQL(key.expression) for key in of.keys]
     listed = columns.listed(shape.columns)
     cursor_key = sql.SQL(" || '|' || ").join(
@@ -222,6 +226,12 @@ def placed_statement(model: Any, paths: frozenset[str]) -> str:
 @lru_cache(maxsize=500)
 def count_statement(of: OrderedList, condition: str) -> str:
     """For each parent, in order: how many rows its list has."""
+    if of.count is not None:
+        return (
+            sql.SQL("SELECT p.n, ({}) FROM {} ORDER BY p.n")
+            .format(sql.SQL(of.count), parents_of(of))
+            .as_string()
+        )
     return (
         sql.SQL(
             "SELECT p.n, counted.* FROM {} CROSS JOIN LATERAL"

@@ -52,11 +52,15 @@ APPLICATION: Mapping[str, str] = {
     # Signing out deletes a session.
     "django_session": ALL,
     "issuers_article": ALL,
+    "issuers_articletocome": READ,
     "issuers_deliveryjob": KEEP,
     "issuers_deliverystep": KEEP,
     "issuers_document": ALL,
+    "issuers_event": READ,
+    "issuers_eventhead": READ,
     "issuers_formerissuer": READ,
     "issuers_holderbalance": READ,
+    "issuers_holdingperiod": READ,
     "issuers_industryclassificationbenchmark": ALL,
     "issuers_issuer": ALL,
     "issuers_issuerfinancialdata": ALL,
@@ -73,6 +77,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_token": KEEP,
     "issuers_tokenledgerhead": READ,
     "issuers_tokenprice": APPEND,
+    "issuers_unnumberedevent": READ,
     "marketdata_bookchange": READ,
     "marketdata_booklevel": READ,
     "marketdata_booksnapshot": READ,
@@ -87,7 +92,10 @@ APPLICATION: Mapping[str, str] = {
 """The application's rights on every table and view."""
 
 CALLED_BY_APPLICATION = (
+    "accounts_first_writer()",
     "accounts_lock(uuid)",
+    "events_announce_articles()",
+    "events_prune(integer, integer)",
     "marketdata_lock_book(uuid)",
     "marketdata_prune(uuid, bigint, bigint, bigint)",
     "marketdata_record(uuid, bigint, smallint[], bigint[], bigint[], boolean[],"

@@ -6,6 +6,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.utils import timezone
 
+from issuers.models import Event
+from issuers.models import announce_articles as announce
 from marketdata.books.pruning import KEEP, prunable_logs, prune
 from partnerapi.celery import app
 from partnerapi.models import IdempotencyRecord
@@ -15,6 +17,16 @@ from partnerapi.operations.jobs import run_job
 @app.task
 def prune_idempotency_records() -> None:
     IdempotencyRecord.objects.expired(timezone.now()).prune()
+
+
+@app.task
+def announce_articles() -> None:
+    announce()
+
+
+@app.task
+def prune_events() -> None:
+    Event.objects.prune()
 
 
 @app.task

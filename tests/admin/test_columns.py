@@ -18,6 +18,7 @@ REGISTER = "a token's page shows its supply, price, last entries and last prices
 BOOKS = "only the order books' writer writes it; show_book shows a book"
 IMPORTS = "an import writes it, for its repetitions and corrections"
 DELIVERIES = "a delivery writes it, step by step, and says at its end how it went"
+EVENTS = "triggers write it; partners read their events, and staff what they tell of"
 MODELS_LEFT_OUT = {
     "issuers.LedgerAccount": REGISTER,
     "issuers.LedgerTransaction": REGISTER,
@@ -25,7 +26,12 @@ MODELS_LEFT_OUT = {
     "issuers.TokenLedgerHead": REGISTER,
     "issuers.TokenPrice": REGISTER,
     "issuers.HolderBalance": REGISTER,
+    "issuers.HoldingPeriod": REGISTER,
     "issuers.IssuerTerm": "triggers write it; the list of issuers has a search",
+    "issuers.Event": EVENTS,
+    "issuers.EventHead": EVENTS,
+    "issuers.UnnumberedEvent": EVENTS,
+    "issuers.ArticleToCome": EVENTS,
     "accounts.HolderImport": IMPORTS,
     "accounts.UserHolderName": "a trigger writes it when a holder gets another name",
     "issuers.LegacyImport": IMPORTS,

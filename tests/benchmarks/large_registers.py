@@ -64,6 +64,7 @@ def load(holders: int, transactions: int, console: Console) -> dict[str, Any]:
     """Tokens by name; what the triggers would derive is written directly."""
     from django.db import connection
 
+    from issuers.register.verification import HOLDING_PERIODS
     from tests.owner import as_owner
 
     tokens = {"large": token("large")}
@@ -96,6 +97,10 @@ def load(holders: int, transactions: int, console: Console) -> dict[str, Any]:
             " FROM issuers_ledgerposting p"
             " JOIN issuers_ledgeraccount a ON a.id = p.account_id"
             " ORDER BY token_id, account_id, seq DESC"
+        )
+        cursor.execute(
+            "INSERT INTO issuers_holdingperiod (token_id, user_id, since, until)"
+            f" {HOLDING_PERIODS}"
         )
         cursor.execute("VACUUM ANALYZE")
     return tokens

@@ -74,9 +74,10 @@ class Server:
         raise TimeoutError("gunicorn did not start")
 
     def ask(self, query: str, one: Any) -> bytes:
-        body = json.dumps(
-            {"query": query, "variables": {"id": f"Issuer|{one.issuer_id}"}}
-        )
+        return self.answer(query, {"id": f"Issuer|{one.issuer_id}"})
+
+    def answer(self, query: str, variables: dict[str, Any]) -> bytes:
+        body = json.dumps({"query": query, "variables": variables})
         headers = {"Content-Type": "application/json", "X-Token-Auth": self.key}
         self.connection.request("POST", "/graphql", body, headers)
         answer = self.connection.getresponse().read()

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.xdist_group("seed_sandbox")
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 
-WHEN = {"recorded_at", "recorded_in"}
+WHEN = {"recorded_at", "recorded_in", "updated_at"}
 """What the database says of when something was written."""
 
 
@@ -247,6 +247,7 @@ def test_an_older_sandbox_is_given_its_registers(seeded):
         "DELETE FROM issuers_ledgerposting",
         "DELETE FROM issuers_tokenprice",
         "DELETE FROM issuers_holderbalance",
+        "DELETE FROM issuers_holdingperiod",
         "DELETE FROM issuers_ledgeraccount",
         "UPDATE issuers_tokenledgerhead SET last_seq = 0, last_price = 0,"
         " last_effective_at = NULL, last_price_at = NULL, supply = 0, held = 0,"
@@ -303,7 +304,7 @@ def test_is_the_same_in_every_sandbox(seeded):
     before = fingerprint()
     tamper(
         "TRUNCATE accounts_user, accounts_partner, issuers_document,"
-        " issuers_ledgerposting, issuers_holderbalance CASCADE"
+        " issuers_ledgerposting, issuers_holderbalance, issuers_holdingperiod CASCADE"
     )
     again = seed()
     assert fingerprint() == before

@@ -40,7 +40,7 @@ class Fuller:
     ) -> None:
         selections = list(selection_set.selections)
         there = {s.name.value for s in selections if isinstance(s, FieldNode)}
-        for name in self.wanted(parent, there, depth) if parent != self.node else ():
+        for name in self.wanted(parent, there, depth):
             field = FieldNode(
                 name=NameNode(value=name), arguments=(), directives=(), alias=None
             )
@@ -59,13 +59,11 @@ class Fuller:
                 self.enter(selection, parent, depth)
         selection_set.selections = tuple(selections)
 
-    @property
-    def node(self) -> Any:
-        return self.schema.type_map["Node"]
-
     def wanted(self, parent: Any, there: set[str], depth: int) -> list[str]:
         """Names of fields to add; one at least where nothing is selected yet."""
         random = self.random
+        if parent.name == "Node":
+            return [] if there else ["id"]
         names = [
             name
             for name, field in parent.fields.items()

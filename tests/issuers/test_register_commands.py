@@ -211,7 +211,7 @@ def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
     ):
         with pytest.raises(CommandError, match=re.escape(reason)):
             run("reverse_entry", "LUM", number, *why)
-    assert verified()[-1] == "All 21 rules hold."
+    assert verified()[-1] == "All 22 rules hold."
 
 
 def verified():
@@ -222,9 +222,9 @@ def verified():
 
 def test_a_register_that_was_written_by_the_rules_holds(register):
     lines = verified()
-    assert lines[-1] == "All 21 rules hold."
+    assert lines[-1] == "All 22 rules hold."
     assert lines[1].endswith("up to their head's: 5, ok")
-    assert len(lines) == 22
+    assert len(lines) == 23
     assert all(line.endswith(", ok") for line in lines[:-1])
 
 
@@ -249,6 +249,8 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         ),
         ("UPDATE issuers_holderbalance SET balance = 1", "that of the last posting"),
         ("UPDATE issuers_holderbalance SET user_id = NULL", "accounts to their users"),
+        ("DELETE FROM issuers_holdingperiod", "users held units from and to"),
+        ("UPDATE issuers_holdingperiod SET until = 99", "users held units from and to"),
         (
             "UPDATE accounts_userholder SET user_id = (SELECT owner_id FROM "
             "issuers_issuer LIMIT 1) WHERE id = (SELECT max(holder_id::text)::uuid "
@@ -312,7 +314,8 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
             for statement in (
                 "ALTER TABLE issuers_ledgerposting SET UNLOGGED",
                 "CREATE TABLE more () INHERITS (issuers_ledgertransaction)",
-                'ALTER TABLE accounts_user ALTER city TYPE varchar(100) COLLATE "C"',
+                "ALTER TABLE issuers_issuer ALTER tag_line TYPE varchar(200)"
+                ' COLLATE "C"',
                 "ALTER FUNCTION register_hold(uuid[]) STRICT",
                 "ALTER VIEW register_price_lines SET (security_invoker = TRUE)",
                 "GRANT CREATE ON SCHEMA public TO PUBLIC",
@@ -365,7 +368,7 @@ def test_nobody_changes_what_was_written(register, table, statement):
         transaction.atomic(),
     ):
         tamper(statement.format(table), guarded=True)
-    assert verified()[-1] == "All 21 rules hold."
+    assert verified()[-1] == "All 22 rules hold."
 
 
 def test_a_profile_with_an_account_stays_its_users(register, holder):
@@ -379,4 +382,4 @@ def test_a_profile_with_an_account_stays_its_users(register, holder):
     free = User.objects.create(type="INDIVIDUAL", first_name="Cy", last_name="Berg")
     UserHolder.objects.create(user=free, name="Cy Berg")
     assert UserHolder.objects.filter(user=free).update(user=holder) == 1
-    assert verified()[-1] == "All 21 rules hold."
+    assert verified()[-1] == "All 22 rules hold."

@@ -105,6 +105,8 @@ REFUSED = [
     "UPDATE issuers_holderbalance SET user_id = user_id",
     "UPDATE issuers_holderbalance SET balance = balance + 1000000000",
     "DELETE FROM issuers_holderbalance",
+    "UPDATE issuers_holdingperiod SET until = 99",
+    "DELETE FROM issuers_holdingperiod",
     "UPDATE issuers_tokenledgerhead SET is_open = FALSE",
     "UPDATE issuers_tokenledgerhead SET entry_digest = entry_digest",
     "DELETE FROM issuers_tokenledgerhead",

@@ -29,6 +29,7 @@ from issuers.models import (
 )
 from issuers.register.models import (
     HolderBalance,
+    HoldingPeriod,
     LedgerAccount,
     LedgerPosting,
     LedgerTransaction,
@@ -339,7 +340,8 @@ def extend_register(
 def analyze() -> None:
     # Else the planner knows nothing of the rows until autovacuum comes by.
     derived = (
-        UserHolder, LedgerAccount, LedgerPosting, TokenLedgerHead, HolderBalance
+        UserHolder, LedgerAccount, LedgerPosting, TokenLedgerHead, HolderBalance,
+        HoldingPeriod,
     )  # fmt: skip
     tables = {model._meta.db_table for model in (*COUNTED.values(), *derived)}
     with connection.cursor() as cursor:

@@ -1,0 +1,194 @@
+"""What has changed, told to each partner in the order of commits.
+
+Triggers write down what a transaction did; at its commit they number it for every
+partner who may see it. Nobody else writes these tables.
+"""
+
+from collections.abc import Callable
+
+import uuid_utils.compat as uuid
+from django.conf import settings
+from django.db import connection, models
+from django.db.models import Q
+
+from accounts.access import Caller, Scope
+from accounts.models import Partner
+from issuers.models.tokens import Token
+
+PRUNED_AT_ONCE = 1000
+
+
+class EventType(models.TextChoices):
+    ACCOUNT_STATUS_CHANGED = "ACCOUNT_STATUS_CHANGED", "Account status changed"
+    LEGACY_SHARES_DELIVERED = "LEGACY_SHARES_DELIVERED", "Legacy shares delivered"
+    REGISTER_CHANGED = "REGISTER_CHANGED", "Register changed"
+    TOKEN_PRICE_CHANGED = "TOKEN_PRICE_CHANGED", "Token price changed"
+    FINANCIAL_DATA_PUBLISHED = "FINANCIAL_DATA_PUBLISHED", "Financial data published"
+    ARTICLE_PUBLISHED = "ARTICLE_PUBLISHED", "Article published"
+    GRANT_CHANGED = "GRANT_CHANGED", "Grant changed"
+    KEY_CHANGED = "KEY_CHANGED", "Key changed"
+
+
+NEEDED_SCOPES: dict[EventType, Scope | None] = {
+    EventType.ACCOUNT_STATUS_CHANGED: Scope.ACCOUNTS_READ,
+    EventType.LEGACY_SHARES_DELIVERED: Scope.SHAREHOLDERS_READ,
+    EventType.REGISTER_CHANGED: Scope.CAPTABLE_READ,
+    EventType.TOKEN_PRICE_CHANGED: Scope.ISSUERS_READ,
+    EventType.FINANCIAL_DATA_PUBLISHED: Scope.ISSUERS_READ,
+    EventType.ARTICLE_PUBLISHED: None,
+    EventType.GRANT_CHANGED: None,
+    EventType.KEY_CHANGED: None,
+}
+"""By type, the scope without which a key is not shown such events."""
+OF_GRANTED_ISSUERS = [EventType.LEGACY_SHARES_DELIVERED, EventType.REGISTER_CHANGED]
+
+
+class EventQuerySet(models.QuerySet["Event"]):
+    def visible_to(self, caller: Caller) -> "EventQuerySet":
+        """The partner's events, as far as scopes and grants go now."""
+        shown = [t for t, s in NEEDED_SCOPES.items() if s is None or s in caller.scopes]
+        events = self.filter(partner_id=caller.partner_id, type__in=shown)
+        if caller.granted_issuers is None:
+            return events
+        granted = Q(issuer_id__in=caller.granted_issuers)
+        tokens = Token.objects.visible_to(caller)
+        return events.filter(
+            ~Q(type__in=OF_GRANTED_ISSUERS) | granted,
+            ~Q(type=EventType.TOKEN_PRICE_CHANGED)
+            | Q(token_id__in=tokens.values("pk")),
+        )
+
+    def prune(self, advance: Callable[[int], object] = lambda done: None) -> int:
+        """Delete what is no longer kept, in committed batches; return how many.
+
+        `advance` gets the size of each batch. A partner whose events are just being
+        numbered is passed over: no transaction waits.
+        """
+        deleted = 0
+        while True:
+            with connection.cursor() as cursor:
+                cursor.execute(PRUNE, [settings.PARTNER_API_EVENT_DAYS, PRUNED_AT_ONCE])
+                [(batch,)] = cursor.fetchall()
+            if not batch:
+                return deleted
+            deleted += batch
+            advance(batch)
+
+
+PRUNE = "SELECT events_prune(%s, %s)"
+
+
+class Event(models.Model):
+    """Something that a partner is told; numbered from 1 without gaps, per partner.
+
+    What it names may be gone: it refers to rows by their ids alone.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    partner = models.ForeignKey(
+        Partner,
+        models.DO_NOTHING,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    sequence = models.BigIntegerField()
+    type = models.CharField(max_length=30, choices=EventType)
+    at = models.DateTimeField(help_text="Of the commit; never before an earlier one's.")
+    subject_id = models.UUIDField(null=True)
+    issuer_id = models.UUIDField(null=True)
+    token_id = models.UUIDField(null=True)
+    account_id = models.UUIDField(null=True)
+    ledger_sequence = models.BigIntegerField(
+        null=True, help_text="The last entry of the token's ledger in the commit."
+    )
+
+    objects = EventQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["partner", "sequence"], name="events_are_numbered_per_partner"
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.sequence} {self.type}"
+
+
+class EventHead(models.Model):
+    """How far a partner's events have come; the lock of its row is the right to number.
+
+    Events up to `pruned_sequence` are no longer kept.
+    """
+
+    partner = models.OneToOneField(
+        Partner,
+        models.DO_NOTHING,
+        primary_key=True,
+        related_name="+",
+        db_constraint=False,
+    )
+    last_sequence = models.BigIntegerField(default=0)
+    pruned_sequence = models.BigIntegerField(default=0)
+    last_at = models.DateTimeField(null=True)
+
+    def __str__(self):
+        return f"{self.partner_id} at {self.last_sequence}"
+
+
+class UnnumberedEvent(models.Model):
+    """What a transaction did, until its commit: others never see a row of it."""
+
+    class Audience(models.TextChoices):
+        PARTNER = "PARTNER", "One partner"
+        GRANTED = "GRANTED", "Partners with a grant for the issuer"
+        ALL = "ALL", "All partners"
+
+    id = models.BigAutoField(primary_key=True)
+    transaction = models.BigIntegerField()
+    leads = models.BooleanField(
+        help_text="Whether it is the first of its statement, on whose account the "
+        "transaction's are numbered."
+    )
+    audience = models.CharField(max_length=7, choices=Audience)
+    partner_id = models.UUIDField(null=True)
+    type = models.CharField(max_length=30, choices=EventType)
+    subject_id = models.UUIDField(null=True)
+    issuer_id = models.UUIDField(null=True)
+    token_id = models.UUIDField(null=True)
+    account_id = models.UUIDField(null=True)
+    ledger_sequence = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["transaction", "type", "subject_id", "partner_id"],
+                nulls_distinct=False,
+                name="one_event_per_commit_and_subject",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.type} {self.subject_id}"
+
+
+class ArticleToCome(models.Model):
+    """An article that is published at a time to come, and then told."""
+
+    article_id = models.UUIDField(primary_key=True)
+    published_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        verbose_name_plural = "articles to come"
+
+    def __str__(self):
+        return f"{self.article_id} at {self.published_at}"
+
+
+def announce_articles() -> int:
+    """Tell partners of the articles whose time has come; return how many."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT events_announce_articles()")
+        [(announced,)] = cursor.fetchall()
+    return announced

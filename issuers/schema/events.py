@@ -1,0 +1,182 @@
+"""The feed of what has changed."""
+
+import re
+
+import graphene
+
+from accounts.access import Unauthenticated
+from accounts.models import Account as AccountModel
+from accounts.schema.accounts import Account
+from issuers import models
+from issuers.models.events import EventType as Type
+from issuers.schema.issuers import Issuer
+from issuers.schema.rows import read_issuers
+from issuers.schema.tokens import Token
+from partnerapi.core.errors import BadUserInput, InvalidCursor
+from partnerapi.graphql.cursors import decode_cursor, encode_cursor
+from partnerapi.graphql.pages import read_pages, read_rows
+from partnerapi.graphql.relay import (
+    Connection,
+    ModelType,
+    connection_field,
+    enumeration,
+)
+from partnerapi.graphql.resolvers import needs
+from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.statements import OrderedList, OrderKey
+
+EVENTS = OrderedList(
+    "events",
+    "Event",
+    models.Event,
+    (OrderKey("issuers_event.sequence", "bigint"),),
+    unique=True,
+)
+NO_EVENT = "00000000-0000-0000-0000-000000000000"
+"""Of an event the cursor needs the number only."""
+
+EventType = enumeration(
+    Type,
+    "EventType",
+    "What an event tells. More will come: pass over those that you do not know.",
+    {
+        Type.ACCOUNT_STATUS_CHANGED: "One of your accounts was opened, or its status "
+        "changed. Subject: the account. Needs the scope `accounts:read`.",
+        Type.LEGACY_SHARES_DELIVERED: "Legacy shares were delivered. Subject: the "
+        "legacy shareholder. Needs the scope `shareholders:read` and a grant.",
+        Type.REGISTER_CHANGED: "Entries were written into a token's ledger, "
+        "`ledgerSequence` the last of them: one event however many they are. Subject: "
+        "the token. Needs the scope `captable:read` and a grant.",
+        Type.TOKEN_PRICE_CHANGED: "A token has a new price, which no trade made. "
+        "Subject: the token. Needs the scope `issuers:read`.",
+        Type.FINANCIAL_DATA_PUBLISHED: "Financial data were published, corrected, or "
+        "taken back; the subject is then null. Needs the scope `issuers:read`.",
+        Type.ARTICLE_PUBLISHED: "An article was published, changed, or taken back; "
+        "the subject is then null.",
+        Type.GRANT_CHANGED: "You were given a grant, or lost it. Subject: the issuer; "
+        "null for a grant for every issuer.",
+        Type.KEY_CHANGED: "One of your keys was issued or revoked, or its scopes or "
+        "its end changed. Without subject.",
+    },
+)
+SUBJECTS = {
+    Type.ACCOUNT_STATUS_CHANGED: "Account",
+    Type.LEGACY_SHARES_DELIVERED: "IssuerLegacyShareholder",
+    Type.REGISTER_CHANGED: "Token",
+    Type.TOKEN_PRICE_CHANGED: "Token",
+    Type.FINANCIAL_DATA_PUBLISHED: "IssuerFinancialData",
+    Type.ARTICLE_PUBLISHED: "Article",
+    Type.GRANT_CHANGED: "Issuer",
+}
+"""The GraphQL type of what events are about; the others are about nothing."""
+
+
+class Event(ModelType):
+    """Something that has changed. What it names is as it is now, not as it was."""
+
+    class Meta:
+        model = models.Event
+        fields = ()
+
+    sequence = Uint64(
+        required=True,
+        description="Number of the event among yours, in the order of commits, from 1. "
+        "No number is left out; those that you do not see are of events that your key, "
+        "or you without a grant, may not see.",
+    )
+    type = EventType(required=True, description="What it tells.")
+    at = Time(
+        required=True,
+        description="When it was committed; never before an earlier event.",
+    )
+    issuer = graphene.Field(Issuer, description="The issuer that it is about.")
+    token = graphene.Field(
+        Token, description="The token that it is about, if you may see it."
+    )
+    account = graphene.Field(
+        Account, description="The account that it is about, if you may see it."
+    )
+    ledger_sequence = Uint64(
+        description="The last entry of the token's ledger in the change, or the "
+        "delivery's own."
+    )
+
+    @needs("issuer_id")
+    def resolve_issuer(events, info):
+        return read_issuers([event.issuer_id for event in events], info)
+
+    @needs("token_id")
+    def resolve_token(events, info):
+        tokens = models.Token.objects.visible_to(info.context.caller)
+        return read_rows("Token", info, tokens, [e.token_id for e in events])
+
+    @needs("account_id")
+    def resolve_account(events, info):
+        accounts = AccountModel.objects.visible_to(info.context.caller)
+        return read_rows("Account", info, accounts, [e.account_id for e in events])
+
+
+class EventConnection(Connection):
+    class Meta:
+        node = Event
+
+
+class Query(graphene.ObjectType):
+    events = connection_field(
+        EventConnection,
+        "What has changed, oldest first, as far as the scopes of your key and your "
+        "grants go at this moment. To follow it, keep the last `endCursor` and pass it "
+        'as `after`, which also takes a `sequence`, such as "0". Events are numbered '
+        "as they are committed: none ever appears behind one that you have read. An "
+        "`after` from before what is kept is INVALID_CURSOR with `oldest`, the "
+        "sequence of the oldest event that is kept: read your lists again. Needs a "
+        "key.",
+        types=graphene.List(
+            graphene.NonNull(EventType),
+            description="Only events of these types; an empty list finds none.",
+        ),
+    )
+
+    def resolve_events(roots, info, types=None, after=None, **page):
+        caller = info.context.caller
+        if caller is None:
+            raise Unauthenticated(
+                "`events` needs an API key: send it in the X-Token-Auth header."
+            )
+        if types is not None and len(types) > len(Type):
+            raise BadUserInput(
+                f"`types` holds {len(types)} types; there are {len(Type)}.",
+                argument="types",
+                maximum=len(Type),
+            )
+        if after is not None:
+            if re.fullmatch("[0-9]{1,18}", after):
+                after = encode_cursor(EVENTS.name, f"{NO_EVENT}|{int(after)}")
+            check_kept(caller, after)
+        events = models.Event.objects.visible_to(caller)
+        if types is not None:
+            events = events.filter(type__in=types)
+        return read_pages(EVENTS, info, events, after=after, **page)
+
+
+def check_kept(caller, after):
+    """Refuse a cursor behind which events are missing.
+
+    Raises:
+        InvalidCursor: `oldest` is the sequence of the oldest event that is kept.
+    """
+    try:
+        _, sequence = decode_cursor(after, EVENTS.name, EVENTS.key_types)
+    except InvalidCursor as error:
+        error.details["argument"] = "after"
+        raise
+    head = models.EventHead.objects.filter(
+        partner=caller.partner_id, pruned_sequence__gt=int(sequence)
+    ).first()
+    if head is not None:
+        raise InvalidCursor(
+            f"Events up to {head.pruned_sequence} are no longer kept. Read your lists "
+            "again, and the events from the oldest on.",
+            argument="after",
+            oldest=head.pruned_sequence + 1,
+        )

@@ -1,0 +1,169 @@
+"""The entries and the prices of a token's ledger."""
+
+import graphene
+
+from accounts.models import UserHolder as UserHolderModel
+from accounts.schema.users import UserHolder
+from issuers import models
+from issuers.register.models import LedgerTransaction as LedgerTransactionModel
+from issuers.register.models import TokenPrice as TokenPriceModel
+from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.relay import Connection, enumeration
+from partnerapi.graphql.resolvers import column, needs
+from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.statements import OrderedList, OrderKey
+
+# Whoever writes an entry or a price holds the lock of its token's head until the end:
+# a number is seen only when all before it are. So the head has the totals.
+HEAD = "SELECT {} FROM issuers_tokenledgerhead h WHERE h.token_id = p.key"
+TRANSACTIONS = OrderedList(
+    "transactions",
+    "LedgerTransaction",
+    LedgerTransactionModel,
+    (OrderKey("issuers_ledgertransaction.seq", "bigint"),),
+    unique=True,
+    parent="token_id",
+    identity="token_id",
+    count=HEAD.format("h.last_seq"),
+)
+PRICE_HISTORY = OrderedList(
+    "priceHistory",
+    "TokenPrice",
+    TokenPriceModel,
+    (OrderKey("issuers_tokenprice.number", "bigint"),),
+    unique=True,
+    parent="token_id",
+    identity="token_id",
+    count=HEAD.format("h.last_price"),
+)
+
+Kind = LedgerTransactionModel.Kind
+LedgerTransactionKind = enumeration(
+    Kind,
+    "LedgerTransactionKind",
+    "What an entry of a token's ledger does.",
+    {
+        Kind.MINT: "Units are made.",
+        Kind.ALLOCATE: "Units go from the treasury to a holder.",
+        Kind.TRANSFER: "Units go from a holder to another.",
+        Kind.RETURN: "Units go from a holder to the treasury.",
+        Kind.BURN: "Units are destroyed.",
+        Kind.FORCED_TRANSFER: "Units go to another holder without the first one's "
+        "doing, as by a court's order.",
+        Kind.LEGACY_DELIVERY: "Legacy shares are delivered as units.",
+        Kind.REVERSAL: "An earlier entry is undone.",
+    },
+)
+Source = TokenPriceModel.Source
+TokenPriceSource = enumeration(
+    Source,
+    "TokenPriceSource",
+    "Where a price comes from.",
+    {
+        Source.ISSUE: "The price of issue.",
+        Source.TRADE: "A trade.",
+        Source.NAV: "The net asset value.",
+        Source.MANUAL: "Set by staff.",
+    },
+)
+
+
+class LedgerTransaction(graphene.ObjectType):
+    """An entry of a token's ledger: units made, moved or destroyed; it is for ever."""
+
+    id = graphene.ID(
+        required=True,
+        description="Identifier of the entry: its token's UUID and its number. `node` "
+        "does not serve it.",
+    )
+    token = graphene.Field(
+        "issuers.schema.tokens.Token", required=True, description="The token."
+    )
+    sequence = Uint64(
+        required=True,
+        resolver=column("seq"),
+        description="Number of the entry: from 1, without gaps, per token.",
+    )
+    kind = LedgerTransactionKind(required=True, description="What it does.")
+    source = graphene.Field(
+        UserHolder,
+        description="Holder whose units they were; null where they come from the "
+        "treasury or are made.",
+    )
+    target = graphene.Field(
+        UserHolder,
+        description="Holder whose units they are then; null where they go to the "
+        "treasury or are destroyed.",
+    )
+    amount = Uint64(required=True, description="Number of units.")
+    effective_at = Time(required=True, description="Since when it counts.")
+    supply_after = Uint64(
+        required=True, description="All units of the token after this entry."
+    )
+    held_after = Uint64(
+        required=True,
+        description="Units that holders have after this entry, without the treasury.",
+    )
+    reverses = Uint64(
+        description="Number of the entry that it undoes; null except for a REVERSAL."
+    )
+
+    @needs("amount")
+    def resolve_amount(entries, info):
+        return [int(entry.amount) for entry in entries]
+
+    @needs("supply_after")
+    def resolve_supply_after(entries, info):
+        return [int(entry.supply_after) for entry in entries]
+
+    @needs("held_after")
+    def resolve_held_after(entries, info):
+        return [int(entry.held_after) for entry in entries]
+
+    @needs("token_id", "seq")
+    def resolve_id(entries, info):
+        return [f"LedgerTransaction|{e.token_id}.{e.seq}" for e in entries]
+
+    @needs("token_id")
+    def resolve_token(entries, info):
+        # Its grant, which covers private tokens, has been checked.
+        tokens = models.Token.objects.all()
+        return read_rows("Token", info, tokens, [e.token_id for e in entries])
+
+    @needs("source__holder_id")
+    def resolve_source(entries, info):
+        return read_holders([e.source__holder_id for e in entries], info)
+
+    @needs("target__holder_id")
+    def resolve_target(entries, info):
+        return read_holders([e.target__holder_id for e in entries], info)
+
+
+def read_holders(ids, info):
+    return read_rows("UserHolder", info, UserHolderModel.objects.all(), ids)
+
+
+class LedgerTransactionConnection(Connection):
+    class Meta:
+        node = LedgerTransaction
+
+
+class TokenPrice(graphene.ObjectType):
+    """What a unit of a token costs from an instant on, until the next price."""
+
+    number = Uint64(
+        required=True,
+        description="Number of the price: from 1, without gaps, per token.",
+    )
+    price = Uint64(
+        required=True,
+        resolver=column("price_cents"),
+        description="Price of a unit, euro cents.",
+    )
+    source = TokenPriceSource(required=True, description="Where it comes from.")
+    effective_at = Time(required=True, description="Since when it counts.")
+
+
+class TokenPriceConnection(Connection):
+    class Meta:
+        node = TokenPrice

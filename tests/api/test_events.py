@@ -1,0 +1,308 @@
+"""The feed of events: what is told, to whom, and what a key is shown of it."""
+
+import io
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.access import Scope
+from accounts.models import Account, Actor, ApiKey, Partner, User
+from issuers.models import Article, Event, EventHead, IssuerFinancialData, IssuerGrant
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from partnerapi.operations.tasks import announce_articles, prune_events
+from tests.characters import Ask, World
+from tests.issuers.register import people
+from tests.owner import as_committed, superuser, tamper
+
+STAFF = Actor("ana@staff.example", is_staff=True)
+DOCUMENT = """
+query ($first: Int, $after: String, $types: [EventType!]) {
+  events(first: $first, after: $after, types: $types) {
+    pageInfo { hasNextPage endCursor }
+    nodes { sequence type at ledgerSequence
+      subject { __typename id } issuer { slug } token { symbol } account { id } }
+  }
+}
+"""
+
+
+def read(ask: Ask, **variables: Any) -> list[dict[str, Any]]:
+    as_committed()
+    return ask(DOCUMENT, variables).data["events"]["nodes"]
+
+
+def types(events: list[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+@pytest.fixture
+def told(world: World, partner: Ask) -> Ask:
+    """The partner, which has read all that its world was made of."""
+    read(partner)
+    tamper("DELETE FROM issuers_event", "UPDATE issuers_eventhead SET last_sequence = 0")
+    return partner
+
+
+def test_a_change_of_an_account_is_told_to_its_partner(
+    world: World, told: Ask, observer: Ask
+):
+    client = User.objects.create(type=User.Type.INDIVIDUAL, first_name="Otto")
+    account = Account.objects.open(world.partner, client, STAFF, timezone.now())
+    as_committed()
+    account.change_status("ACTIVE", STAFF, None, timezone.now())
+    first, second = read(told)
+    assert (first["sequence"], second["sequence"]) == (1, 2)
+    assert first["at"] <= second["at"]
+    for event in (first, second):
+        assert event["type"] == "ACCOUNT_STATUS_CHANGED"
+        assert event["subject"] == {
+            "__typename": "Account",
+            "id": f"Account|{account.pk}",
+        }
+        assert event["account"] == {"id": f"Account|{account.pk}"}
+    assert "ACCOUNT_STATUS_CHANGED" not in types(read(observer))
+
+
+def test_entries_of_a_commit_are_one_event_of_their_token(world: World, told: Ask):
+    accounts = list(ledger.holder_accounts(user.pk for user in people(3)).values())
+    for _ in range(2):
+        ledger.record(
+            [
+                Entry(token.pk, "MINT", 5, None, account)
+                for account in accounts
+                for token in (world.public_token, world.private_token)
+            ],
+            "me",
+        )
+    events = read(told)
+    assert {(e["token"]["symbol"], e["ledgerSequence"]) for e in events} == {
+        ("LUM", 6),
+        ("LUMF", 6),
+    }
+    assert types(events) == ["REGISTER_CHANGED"] * 2
+    assert [e["issuer"]["slug"] for e in events] == ["lumen"] * 2
+    ledger.record([Entry(world.public_token.pk, "MINT", 5, None, accounts[0])], "me")
+    [event] = read(told, after=str(events[-1]["sequence"]))
+    assert (event["sequence"], event["ledgerSequence"]) == (3, 7)
+
+
+def test_what_happened_and_was_taken_back_is_not_told(world: World, told: Ask):
+    [account] = ledger.holder_accounts([people(1)[0].pk]).values()
+    with transaction.atomic():
+        ledger.record([Entry(world.public_token.pk, "MINT", 5, None, account)], "me")
+        transaction.set_rollback(True)
+    IssuerFinancialData.objects.filter(pk=world.figures[0].pk).update(revenue_cents=7)
+    [event] = read(told)
+    assert (event["sequence"], event["type"]) == (1, "FINANCIAL_DATA_PUBLISHED")
+
+
+def test_each_delivered_line_is_told_with_its_entry(world: World, told: Ask):
+    for line in world.shareholders:
+        line.token = world.public_token
+        line.save(update_fields=["token"])
+    superuser(
+        "ana@staff.example",
+        type=User.Type.INDIVIDUAL,
+        first_name="Ana",
+        last_name="Sá",
+    )
+    call_command(
+        "deliver_legacy_shares",
+        "lumen",
+        source="MINT",
+        staff="ana@staff.example",
+        stdout=io.StringIO(),
+    )
+    events = read(told)
+    lines = [e for e in events if e["type"] == "LEGACY_SHARES_DELIVERED"]
+    assert {e["subject"]["id"] for e in lines} == {
+        f"IssuerLegacyShareholder|{line.pk}" for line in world.shareholders
+    }
+    for line in world.shareholders:
+        line.refresh_from_db()
+    assert {e["ledgerSequence"] for e in lines} == {
+        line.ledger_seq for line in world.shareholders
+    }
+    assert types(events).count("REGISTER_CHANGED") == 1
+
+
+def test_figures_are_told_when_they_change_and_not_when_they_do_not(
+    world: World, told: Ask, stranger: Ask
+):
+    figures = world.figures[1]
+    figures.save()
+    assert read(told) == []
+    figures.revenue_cents = 1
+    figures.save()
+    [event] = read(told)
+    assert event["subject"]["id"] == f"IssuerFinancialData|{figures.pk}"
+    figures.delete()
+    [event] = read(told, after="1")
+    assert (event["subject"], event["issuer"]) == (None, {"slug": "lumen"})
+
+
+def test_an_article_is_told_at_its_time(world: World, told: Ask):
+    Article.objects.create(issuer=world.listed, title="A", slug="a", body="…")
+    coming = Article.objects.create(
+        issuer=world.listed,
+        title="B",
+        slug="b",
+        body="…",
+        published_at=timezone.now() + timedelta(days=1),
+    )
+    announce_articles()
+    assert read(told) == []
+    hour_ago = timezone.now() - timedelta(hours=1)
+    tamper(
+        f"UPDATE issuers_article SET published_at = '{hour_ago}'"
+        f" WHERE id = '{coming.pk}'",
+        f"UPDATE issuers_articletocome SET published_at = '{hour_ago}'",
+    )
+    call_command("announce_articles", stdout=io.StringIO())
+    announce_articles()
+    [event] = read(told)
+    assert event["type"] == "ARTICLE_PUBLISHED"
+    assert event["subject"]["id"] == f"Article|{coming.pk}"
+    coming.refresh_from_db()
+    coming.published_at = None
+    coming.save()
+    [event] = read(told, after="1")
+    assert (event["type"], event["subject"]) == ("ARTICLE_PUBLISHED", None)
+
+
+def test_prices_of_public_tokens_are_told_to_all_and_of_private_ones_by_grant(
+    world: World, told: Ask, observer: Ask
+):
+    read(observer)
+    for token in (world.public_token, world.private_token):
+        ledger.set_price(token.pk, 500, "MANUAL", "me")
+    assert types(read(told)) == ["TOKEN_PRICE_CHANGED"] * 2
+    prices = read(observer, types=["TOKEN_PRICE_CHANGED"])
+    assert [event["token"]["symbol"] for event in prices] == ["LUM"]
+
+
+def test_grants_and_keys_are_told_to_whom_they_are_given(world: World, told: Ask):
+    grant = IssuerGrant.objects.create(partner=world.partner, issuer=world.quiet)
+    as_committed()
+    grant.delete()
+    as_committed()
+    key, _ = ApiKey.objects.issue(world.partner, [Scope.ISSUERS_READ])
+    as_committed()
+    key.revoke(timezone.now())
+    as_committed()
+    key.revoke(timezone.now())
+    ApiKey.objects.filter(pk=key.pk).update(last_used_at=timezone.now())
+    events = read(told)
+    assert types(events) == ["GRANT_CHANGED"] * 2 + ["KEY_CHANGED"] * 2
+    assert events[0]["subject"]["id"] == f"Issuer|{world.quiet.pk}"
+    assert events[2]["subject"] is None
+
+
+def test_scopes_and_grants_count_at_the_time_of_reading(world: World, told: Ask):
+    [account] = ledger.holder_accounts([people(1)[0].pk]).values()
+    ledger.record([Entry(world.public_token.pk, "MINT", 5, None, account)], "me")
+    assert types(read(told)) == ["REGISTER_CHANGED"]
+    _, narrow = ApiKey.objects.issue(world.partner, [Scope.SHAREHOLDERS_READ])
+    assert types(read(Ask(narrow))) == ["KEY_CHANGED"]
+    _, unused = ApiKey.objects.issue(world.partner, list(Scope))
+    as_committed()
+    IssuerGrant.objects.filter(partner=world.partner).delete()
+    # A key that was just used is remembered for a second, with its grants.
+    events = read(Ask(unused))
+    assert types(events) == ["KEY_CHANGED", "KEY_CHANGED", "GRANT_CHANGED"]
+    assert [event["sequence"] for event in events] == [2, 3, 4]
+
+
+def test_without_a_key_there_are_no_events(stranger: Ask):
+    assert stranger("{ events { nodes { sequence } } }").code == "UNAUTHENTICATED"
+
+
+def test_pages_go_on_from_a_cursor_or_a_number(world: World, told: Ask):
+    for number in range(5):
+        world.figures[0].revenue_cents = number
+        world.figures[0].save()
+        as_committed()
+    page = told(DOCUMENT, {"first": 2}).data["events"]
+    assert page["pageInfo"]["hasNextPage"]
+    rest = told(DOCUMENT, {"after": page["pageInfo"]["endCursor"]}).data["events"]
+    assert [event["sequence"] for event in rest["nodes"]] == [3, 4, 5]
+    assert rest == told(DOCUMENT, {"after": "2"}).data["events"]
+    newest = "{ events(last: 1) { nodes { sequence } } }"
+    assert told(newest).data["events"]["nodes"] == [{"sequence": 5}]
+    for wrong in ("-1", "x", "9" * 19, ""):
+        assert told(DOCUMENT, {"after": wrong}).code == "INVALID_CURSOR"
+    many = ["KEY_CHANGED"] * 9
+    assert told(DOCUMENT, {"types": many}).code == "BAD_USER_INPUT"
+    assert read(told, types=[]) == []
+
+
+@pytest.mark.parametrize("events", [1, 10, 30])
+def test_a_page_takes_so_many_statements(events: int, world: World, told: Ask):
+    accounts = list(ledger.holder_accounts(user.pk for user in people(1)).values())
+    for number in range(events):
+        world.figures[0].revenue_cents = number
+        world.figures[0].save()
+        client = User.objects.create(type=User.Type.INDIVIDUAL, first_name=str(number))
+        Account.objects.open(world.partner, client, STAFF, timezone.now())
+        entry = Entry(world.public_token.pk, "MINT", 1, None, accounts[0])
+        ledger.record([entry], "me")
+        as_committed()
+    with CaptureQueriesContext(connection) as queries:
+        assert len(told(DOCUMENT, {"after": "0"}).data["events"]["nodes"]) == 3 * events
+    asked = [q["sql"] for q in queries if "accounts_apikey" not in q["sql"]]
+    grants = [sql for sql in asked if 'FROM "issuers_issuergrant"' in sql]
+    # What is kept, the page, three types of subjects, issuers, tokens, accounts.
+    assert len(asked) - len(grants) == 8
+
+
+def test_the_application_can_forge_no_event(world: World, told: Ask):
+    for statement in (
+        "INSERT INTO issuers_event SELECT * FROM issuers_event",
+        "UPDATE issuers_event SET type = 'KEY_CHANGED'",
+        "DELETE FROM issuers_event",
+        "UPDATE issuers_eventhead SET last_sequence = 0",
+        "INSERT INTO issuers_unnumberedevent DEFAULT VALUES",
+        "DELETE FROM issuers_articletocome",
+        "SELECT events_prune(29, 1)",
+    ):
+        with (
+            pytest.raises(DatabaseError),
+            transaction.atomic(),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(statement)
+
+
+def test_only_what_is_old_is_pruned_and_a_cursor_before_it_is_refused(
+    world: World, told: Ask, settings: Any
+):
+    for number in range(4):
+        world.figures[0].revenue_cents = number
+        world.figures[0].save()
+        as_committed()
+    settings.PARTNER_API_EVENT_DAYS = 40
+    tamper(
+        "UPDATE issuers_event SET at = at - interval '41 days' WHERE sequence <= 2",
+        "UPDATE issuers_event SET at = at - interval '39 days' WHERE sequence > 2",
+    )
+    output = io.StringIO()
+    call_command("prune_events", "--dry-run", stdout=output)
+    partners = Partner.objects.count()
+    assert f"{2 * partners} events would be deleted" in output.getvalue()
+    prune_events()
+    prune_events()
+    assert Event.objects.count() == 2 * partners
+    [head] = EventHead.objects.filter(partner=world.partner)
+    assert (head.pruned_sequence, head.last_sequence) == (2, 4)
+    assert [event["sequence"] for event in read(told)] == [3, 4]
+    assert [event["sequence"] for event in read(told, after="2")] == [3, 4]
+    refused = told(DOCUMENT, {"after": "1"})
+    assert refused.code == "INVALID_CURSOR"
+    assert refused.errors[0]["extensions"]["oldest"] == 3
+    assert refused.errors[0]["extensions"]["argument"] == "after"
