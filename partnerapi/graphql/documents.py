@@ -21,7 +21,6 @@ from graphql import (
     UniqueDirectivesPerLocationRule,
     print_ast,
     specified_rules,
-    validate,
 )
 from graphql.execution.values import get_variable_values
 from graphql.language.parser import Parser
@@ -40,6 +39,7 @@ from partnerapi.graphql.culprits import name_of_argument, names_of_variable
 from partnerapi.graphql.limits import check_counts, check_mutations, check_values
 from partnerapi.graphql.overlap import OverlappingFieldsRule
 from partnerapi.graphql.selections import Reach, Selection, Source
+from partnerapi.graphql.validation import validate
 
 MAX_ERRORS = 20
 MAX_LENGTH = 100_000
@@ -344,7 +344,7 @@ def parse_and_validate(
     try:
         ast = parse_with(parser)
         check_counts(ast)
-        errors = validate(schema, ast, RULES, max_errors=MAX_ERRORS)
+        errors = validate(schema, ast, RULES, MAX_ERRORS)
         errors = coded(errors, ValidationFailed.code)
     except PartnerAPIError as error:
         errors = [as_graphql_error(error)]
