@@ -32,7 +32,6 @@ from partnerapi.graphql.limits import check_lengths
 from partnerapi.graphql.resolvers import BatchResolver, Info
 from partnerapi.graphql.selections import SelectedField, Selection
 
-
 COMPILED_AT = 50
 """So many objects take longer to make than a function that makes them faster; fewer are
 worth one when the document comes again."""
@@ -81,9 +80,10 @@ def complete_objects(
     if not parents:
         return []
     known = selection.steps.get(type_name)
+    steps: list[FieldStep]
+    build: Builder | None = None
     if known is None:
         steps = [FieldStep(field) for field in selection.fields(type_name)]
-        selection.steps[type_name] = steps, None
     else:
         steps, build = known
     if not steps:
@@ -91,11 +91,11 @@ def complete_objects(
     read = reader(parents)
     columns = [step.complete(step.resolve(parents, read, run), run) for step in steps]
     keys = [step.field.key for step in steps]
-    if known is None and len(parents) < COMPILED_AT:
-        return [dict(zip(keys, values)) for values in zip(*columns)]  # noqa: B905
-    if known is None or build is None:
+    if build is None and (known or len(parents) >= COMPILED_AT):
         build = builder(keys)
-        selection.steps[type_name] = steps, build
+    selection.steps[type_name] = steps, build
+    if build is None:
+        return [dict(zip(keys, values)) for values in zip(*columns)]  # noqa: B905
     return build(columns)
 
 
@@ -113,9 +113,7 @@ def builder(keys: list[str]) -> Builder:
         return lambda columns: []
     names = "".join(f"v{n}, " for n in range(len(keys)))
     pairs = ", ".join(f"{key!r}: v{n}" for n, key in enumerate(keys))
-    build: Builder = eval(
-        f"lambda columns: [{{{pairs}}} for {names} in zip(*columns)]"
-    )
+    build: Builder = eval(f"lambda columns: [{{{pairs}}} for {names} in zip(*columns)]")
     return build
 
 

@@ -136,9 +136,7 @@ def sessions() -> list[int]:
     postmaster = psutil.Process(own).parent()
     assert postmaster is not None
     return [
-        child.pid
-        for child in postmaster.children(recursive=True)
-        if child.pid != own
+        child.pid for child in postmaster.children(recursive=True) if child.pid != own
     ]
 
 
@@ -195,7 +193,7 @@ def measure_spent(
         dearest = (0.0, "")
         for name, body in chosen.items():
             for _ in range(3):
-                meter.send(chosen["tiny"] if "tiny" in chosen else body)
+                meter.send(chosen.get("tiny", body))
             cost = meter.cost(body, 20)
             ratio = cost.nanoseconds / typename.nanoseconds
             dearest = max(dearest, (ratio, name))

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from tests.benchmarks.graphql.answers import PRODUCT
-from tests.graphql.hostile import DOCUMENTS, VARIABLES, nest, on_issuers, times
+from tests.graphql.hostile import DOCUMENTS, VARIABLES, on_issuers, times
 
 Body = Callable[[int], bytes]
 """A body by a number, which makes it unlike all others."""
@@ -88,7 +88,9 @@ NEW = {
     + "}",
     "95 issuers": "{" + times(95, 'a§#: issuer(slug: "issuer-#") { id }') + "}",
     "95 issuers of all fields": "{"
-    + times(95, f'a§#: issuer(slug: "issuer-000001") {{ {FIELDS} headquartersAddress }}')
+    + times(
+        95, f'a§#: issuer(slug: "issuer-000001") {{ {FIELDS} headquartersAddress }}'
+    )
     + "}",
     "100 nodes of no issuer": '{ a§: nodes(ids: ["' + ISSUER + '"]) { id } }',
     "95 lists of codes": "{"
@@ -126,15 +128,17 @@ NEW = {
     "47,000 holders of all fields": "{ a§: "
     + TABLE
     % "holders { id percentage totalValue holderName user { id displayName } "
-    "tokens { balance value token { id } } }"
-    + "}",
+    "tokens { balance value token { id } } }" + "}",
     "50 tables": "{" + times(50, "a§#: " + TABLE % "totalValue") + "}",
     "50 tables of other dates": "{"
     + times(
         50,
         'a§#: issuer(slug: "large") { capitalizationTable('
         'date: "2020-01-0#T00:00:00Z") { totalValue } }',
-    ).replace("01-01", "01-1").replace("01-02", "01-2").replace("01-03", "01-3")
+    )
+    .replace("01-01", "01-1")
+    .replace("01-02", "01-2")
+    .replace("01-03", "01-3")
     + "}",
     # Values
     "numbers": "{ issuers(first: §, last: " + "1 " * 1_800 + ") { totalCount } }",
@@ -144,13 +148,18 @@ NEW = {
     + "}",
     "unicode escapes": '{ issuer(slug: "§' + "\\u0061" * 14_000 + '") { id } }',
     "90,000 characters": '{ issuer(slug: "§' + "x" * 90_000 + '") { id } }',
-    "a block string of 90,000": '{ issuer(slug: """§' + " x\n" * 30_000 + '""") { id } }',
+    "a block string of 90,000": '{ issuer(slug: """§'
+    + " x\n" * 30_000
+    + '""") { id } }',
     "90,000 characters of a comment": "#§" + "x" * 90_000 + "\n" + TYPENAME,
     "1,900 short comments": "#§\n" * 1_900 + TYPENAME,
     "90,000 blanks": " " * 90_000 + "{ a§: __typename }",
     "an argument for each of 95 enums": "{"
-    + times(95, "a§#: issuers(first: 1) { nodes { financialData(periodType: YEAR) "
-    "{ totalCount } } }")[:30_000]
+    + times(
+        95,
+        "a§#: issuers(first: 1) { nodes { financialData(periodType: YEAR) "
+        "{ totalCount } } }",
+    )[:30_000]
     + "}",
     # Directives
     "950 directives": "{ a§: __typename "
@@ -203,7 +212,10 @@ KNOWN = {
 
 VALUES: dict[str, tuple[str, Any]] = {
     "1,000 unknown variables": (TYPENAME, {f"v{n}": None for n in range(1_000)}),
-    "1,900 members of a variable": (TYPENAME, {"v": {f"m{n}": n for n in range(1_900)}}),
+    "1,900 members of a variable": (
+        TYPENAME,
+        {"v": {f"m{n}": n for n in range(1_900)}},
+    ),
     "60,000 members": (TYPENAME, {"v": list(range(60_000))}),
     "a refused input of 60,000 members": (
         INPUT % "",

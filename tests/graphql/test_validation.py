@@ -20,7 +20,7 @@ TEXTS = {
 
 
 def told(errors: list[GraphQLError]) -> list[object]:
-    """What a partner reads of them; that it is the first of more, not in which words."""
+    """What a partner reads of them, and whether there are more."""
     return [
         *((error.message, error.locations) for error in errors[:MAX_ERRORS]),
         len(errors) > MAX_ERRORS,
