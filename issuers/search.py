@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db import connection
-
 from accounts.access import Caller
+from partnerapi.core.database import fetch
 from partnerapi.core.errors import BadUserInput
 
 MOST_WORDS = 8
@@ -97,7 +96,7 @@ class Search:
                 f"SELECT t.name, t.issuer_id::text {where} ORDER BY t.name {direction},"
                 f" t.issuer_id {direction} LIMIT %s"
             )
-            rows = fetch(statement, [*values, limit - len(found)])
+            rows = fetch(statement, [*values, limit - len(found)], tuple)
             found += [Place(part.kind, name, issuer_id) for name, issuer_id in rows]
         return found
 
@@ -105,7 +104,7 @@ class Search:
         counts = []
         for part in self.ranges:
             where, values = self.where(part)
-            [(count,)] = fetch(f"SELECT count(*) {where}", values)
+            [(count,)] = fetch(f"SELECT count(*) {where}", values, tuple)
             counts.append(count)
         return sum(counts)
 
@@ -164,7 +163,7 @@ def search(
         BadUserInput: it is too long, or has too many words.
     """
     check_search(text)
-    [(folded, words)] = fetch(FOLDED, [text])
+    [(folded, words)] = fetch(FOLDED, [text], tuple)
     if len(words) > MOST_WORDS:
         raise BadUserInput(
             f"`search` has {len(words)} words; send at most {MOST_WORDS}.",
@@ -199,13 +198,7 @@ def terms_of(words: list[str]) -> list[str]:
 def by_rarity(terms: list[str]) -> list[str]:
     if len(terms) == 1:
         return terms
-    return [term for (term,) in fetch(BY_RARITY, [terms, RARE + 1])]
-
-
-def fetch(statement: str, values: list[Any]) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return cursor.fetchall()
+    return [term for (term,) in fetch(BY_RARITY, [terms, RARE + 1], tuple)]
 
 
 FOLDED = "SELECT folded, search_words(folded) FROM search_fold(%s) AS folded"

@@ -8,7 +8,10 @@ from issuers.models import Document
 
 
 class DocumentForm(forms.ModelForm):
-    file = forms.FileField(help_text="PNG, JPEG, WebP or PDF, at most 5 MiB.")
+    file = forms.FileField(
+        help_text="PNG, JPEG or WebP, of at most 4,096 pixels "
+        "on each side, or PDF; at most 5 MiB. Of a picture only the pixels are kept."
+    )
 
     class Meta:
         model = Document
@@ -45,7 +48,7 @@ class DocumentAdmin(admin.ModelAdmin):
     ordering = ["-id"]
     readonly_fields = [
         "id", "name", "content_type", "size_bytes", "checksum_sha256", "created_at",
-        "address",
+        "served_at", "address",
     ]  # fmt: skip
 
     def get_queryset(self, request):

@@ -9,18 +9,7 @@ from django.db import models
 from django.db.models import F, Func, Q, Value
 from django.db.models.functions import Length, Now
 
-
-def sniff_content_type(content: bytes) -> str | None:
-    """The media type that the bytes show; None if documents of it are not stored."""
-    if content.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if content.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    if content.startswith(b"%PDF-"):
-        return "application/pdf"
-    return None
+from issuers.models.files import kept_bytes, sniff_content_type
 
 
 class DocumentQuerySet(models.QuerySet):
@@ -28,24 +17,29 @@ class DocumentQuerySet(models.QuerySet):
         """A document with the media type that its bytes show, not stored yet.
 
         Raises:
-            ValidationError: not a PNG, JPEG, WebP or PDF, or over the size limit.
+            ValidationError: not a PNG, JPEG, WebP or PDF, damaged, or too large.
         """
         content_type = sniff_content_type(content)
         if content_type is None:
             raise ValidationError(
                 f"{name} is not a PNG, JPEG, WebP or PDF file; convert it first."
             )
-        if len(content) > Document.MAX_BYTES:
-            raise ValidationError(
-                f"{name} has {len(content)} bytes; at most {Document.MAX_BYTES} are "
-                "stored."
-            )
+        check_size(name, content)
+        content = kept_bytes(name, content_type, content)
+        check_size(name, content)
         return Document(
             name=name,
             content_type=content_type,
             content=content,
             size_bytes=len(content),
             checksum_sha256=hashlib.sha256(content).hexdigest(),
+        )
+
+
+def check_size(name: str, content: bytes) -> None:
+    if len(content) > Document.MAX_BYTES:
+        raise ValidationError(
+            f"{name} has {len(content)} bytes; at most {Document.MAX_BYTES} are stored."
         )
 
 
@@ -69,6 +63,12 @@ class Document(models.Model):
         max_length=64, help_text="SHA-256 of the bytes, lower-case hexadecimal."
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    served_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="When it was first served. Who asks for it after it was withdrawn is "
+        "told so; one that was never served is not found.",
+    )
 
     objects = DocumentQuerySet.as_manager()
 

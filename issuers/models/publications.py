@@ -141,8 +141,13 @@ class Article(models.Model):
         return self.title
 
 
-def public_documents() -> models.QuerySet[Document]:
-    """The documents that anybody may fetch: logos, and covers of published articles."""
+def public_documents(
+    documents: models.QuerySet[Document] | None = None,
+) -> models.QuerySet[Document]:
+    """Those of some documents, or of all, that anybody may fetch: logos, and covers of
+    published articles."""
+    if documents is None:
+        documents = Document.objects.all()
     covers = Article.objects.published().filter(cover_image=OuterRef("pk"))
     logos = Issuer.objects.filter(company_logo=OuterRef("pk"))
-    return Document.objects.filter(Q(Exists(logos)) | Q(Exists(covers)))
+    return documents.filter(Q(Exists(logos)) | Q(Exists(covers)))

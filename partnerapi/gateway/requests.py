@@ -2,13 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 import orjson
 import uuid_utils
 from django.conf import settings
 from django.http import HttpRequest
-from django.http.request import UnreadablePostError
 from gunicorn.http.errors import ParseException
 
 from partnerapi.gateway.refusals import (
@@ -19,6 +19,8 @@ from partnerapi.gateway.refusals import (
     UnsupportedMediaType,
 )
 
+READ_SECONDS = 10
+PIECE_BYTES = 1_024
 JSON = "application/json"
 GRAPHQL_RESPONSE = "application/graphql-response+json"
 
@@ -136,18 +138,38 @@ def read_bytes(request: HttpRequest) -> bytes:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         if length > maximum:
             raise PayloadTooLarge(f"The body has more than {maximum} bytes.")
-        if environ.get("wsgi.input_terminated") and not length:
-            # A chunked body has no length: Django would read nothing of it.
-            body: bytes = environ["wsgi.input"].read(maximum + 1)
-        else:
-            body = request.body
-    except (UnreadablePostError, ParseException, OSError, ValueError) as error:
+        # A chunked body has no length: Django would read nothing of it.
+        chunked = environ.get("wsgi.input_terminated") and not length
+        wanted = maximum + 1 if chunked else length
+        body = read_in_time(environ["wsgi.input"], wanted)
+    except (ParseException, OSError, ValueError) as error:
         raise BadRequest("The body could not be read to its end.") from error
     if len(body) > maximum:
         raise PayloadTooLarge(f"The body has more than {maximum} bytes.")
     if len(body) < length:
         raise BadRequest(f"The body ends after {len(body)} of its {length} bytes.")
     return body
+
+
+def read_in_time(stream: Any, wanted: int) -> bytes:
+    """So many bytes of a stream, or all that it has.
+
+    The clock is read between pieces: a server that waits for a piece without end waits
+    here, too. Ours has the whole body before.
+
+    Raises:
+        BadRequest: they did not come within READ_SECONDS.
+    """
+    deadline = monotonic() + READ_SECONDS
+    body = bytearray()
+    while len(body) < wanted:
+        piece = stream.read(min(PIECE_BYTES, wanted - len(body)))
+        if not piece:
+            break
+        body += piece
+        if monotonic() > deadline:
+            raise BadRequest(f"The body did not come within {READ_SECONDS} seconds.")
+    return bytes(body)
 
 
 SAFE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")

@@ -35,6 +35,7 @@ INTROSPECTION_COST = 100
 INTROSPECTED_FIELDS_PER_POINT = 5
 ROOT_COUNT_COST = 20
 """Points of a `totalCount` at the root: it counts a whole table."""
+PAGE_ARGUMENTS = {"first", "last", "before", "after"}
 FREE_LEAVES = 50
 """Scalars that an object answers without a point of their own."""
 LEAVES_PER_POINT = 25
@@ -228,6 +229,19 @@ def count_cost(field: SelectedField) -> int:
     assert field.selection is not None
     at_root = field.parent is field.selection.source.schema.query_type
     return ROOT_COUNT_COST * (at_root and field.selection.selects("totalCount"))
+
+
+def is_connection_field(field: SelectedField) -> bool:
+    cost: Cost | None = field.definition.extensions.get("cost")
+    return cost is not None and cost.page
+
+
+def count_narrowing(field: SelectedField) -> int:
+    """How many arguments of a connection say which of its rows are wanted."""
+    if not is_connection_field(field):
+        return 0
+    names = {argument.name.value for argument in field.nodes[0].arguments}
+    return len(names - PAGE_ARGUMENTS)
 
 
 def rest_of(

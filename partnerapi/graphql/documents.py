@@ -21,7 +21,6 @@ from graphql import (
     UniqueDirectivesPerLocationRule,
     print_ast,
     specified_rules,
-    validate,
 )
 from graphql.execution.values import get_variable_values
 from graphql.language.parser import Parser
@@ -35,11 +34,18 @@ from partnerapi.core.errors import (
     PartnerAPIError,
     ValidationFailed,
 )
-from partnerapi.graphql.cost import OperationCost, Points, too_costly
+from partnerapi.graphql.cost import (
+    OperationCost,
+    Points,
+    count_narrowing,
+    is_connection_field,
+    too_costly,
+)
 from partnerapi.graphql.culprits import name_of_argument, names_of_variable
-from partnerapi.graphql.limits import check_counts, check_mutations, check_values
+from partnerapi.graphql.limits import check_counts, check_mutations, count_values
 from partnerapi.graphql.overlap import OverlappingFieldsRule
 from partnerapi.graphql.selections import Reach, Selection, Source
+from partnerapi.graphql.validation import validate
 
 MAX_ERRORS = 20
 MAX_LENGTH = 100_000
@@ -56,10 +62,15 @@ FIELD_SIZE = 4
 """Characters that a field of a plan counts as."""
 ERROR_SIZE = 20
 """Characters that an error counts as, besides its message."""
-ROOT_FIELD_COST = 10
-"""Least points of a field at the root: most are a statement."""
+LEAST_COST = 5
+"""Points of a request that is hardly more than its document."""
+STATEMENT_COST = 10
+"""Least points of a field at the root, of each argument there that narrows a list, and
+of each connection but one: most are a statement."""
 TOKENS_PER_POINT = 2
 CHARACTERS_PER_POINT = 200
+VALUES_PER_POINT = 20
+"""Items and members of all variables."""
 REFUSED_TIMES = 4
 """What is refused was looked at with more care than what is answered."""
 
@@ -121,10 +132,23 @@ class OperationPlan:
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
         self.cost: Points = OperationCost().points(selection)
-        fields = selection.fields(selection.type.name)
-        queried = sum(1 for field in fields if field.definition.extensions)
-        self.least = ROOT_FIELD_COST * queried
+        self.least = STATEMENT_COST * count_statements(selection)
         self.size = FIELD_SIZE * selection.source.count_fields()
+
+
+def count_statements(selection: Selection) -> int:
+    """How many statements a root selection takes, about."""
+    at_root = 0
+    for field in selection.fields(selection.type.name):
+        if field.definition.extensions:
+            at_root += 1 + count_narrowing(field)
+    connections = sum(
+        is_connection_field(field)
+        for each in selection.source.made.values()
+        for fields in each.fields_by_type.values()
+        for field in fields
+    )
+    return max(at_root, connections - 1)
 
 
 class Operation:
@@ -182,8 +206,8 @@ class PreparedRequest:
     """A request that may be executed, and what it costs.
 
     `inputs` are the variables as they were sent, `variables` as graphql-core coerced
-    them. `cost` is that of what is selected, `reading` that of the document's text, in
-    points.
+    them. `cost` is that of what is selected, `reading` that of the document's text
+    and of what its variables hold, in points.
     """
 
     operation: Operation
@@ -196,7 +220,7 @@ class PreparedRequest:
     @property
     def price(self) -> int:
         """What the request costs, points, besides its bytes."""
-        return max(1, self.cost, self.reading, self.plan.least)
+        return max(LEAST_COST, self.cost, self.reading, self.plan.least)
 
 
 class Document:
@@ -274,12 +298,14 @@ def prepare(
         Refused: one of these steps failed; `errors` are those of the step.
     """
     document = read_document(schema, text)
-    wasted = document.reading * REFUSED_TIMES
+    reading = document.reading
+    wasted = reading * REFUSED_TIMES
     if document.errors:
         raise Refused(document.errors, wasted)
     try:
+        reading += count_values(inputs) // VALUES_PER_POINT
+        wasted = reading * REFUSED_TIMES
         operation = document.operation(operation_name)
-        check_values(inputs)
         variables = coerce(schema, operation, inputs)
         decisive = tuple(map(variables.get, operation.directive_variables))
         known = operation.plans.get(decisive)
@@ -298,7 +324,7 @@ def prepare(
         operation.plans[decisive] = plan
         document.size += plan.size
         document.keep()
-    return PreparedRequest(operation, plan, inputs, variables, cost, document.reading)
+    return PreparedRequest(operation, plan, inputs, variables, cost, reading)
 
 
 def coerce(
@@ -344,7 +370,7 @@ def parse_and_validate(
     try:
         ast = parse_with(parser)
         check_counts(ast)
-        errors = validate(schema, ast, RULES, max_errors=MAX_ERRORS)
+        errors = validate(schema, ast, RULES, MAX_ERRORS)
         errors = coded(errors, ValidationFailed.code)
     except PartnerAPIError as error:
         errors = [as_graphql_error(error)]

@@ -32,6 +32,10 @@ from partnerapi.graphql.limits import check_lengths
 from partnerapi.graphql.resolvers import BatchResolver, Info
 from partnerapi.graphql.selections import SelectedField, Selection
 
+COMPILED_AT = 50
+"""So many objects take longer to make than a function that makes them faster; fewer are
+worth one when the document comes again."""
+
 
 class Run:
     """The execution of one request: what its steps share."""
@@ -76,20 +80,29 @@ def complete_objects(
     if not parents:
         return []
     known = selection.steps.get(type_name)
+    steps: list[FieldStep]
+    build: Builder | None = None
     if known is None:
-        made = [FieldStep(field) for field in selection.fields(type_name)]
-        known = made, builder([step.field.key for step in made])
-        selection.steps[type_name] = known
-    steps, build = known
+        steps = [FieldStep(field) for field in selection.fields(type_name)]
+    else:
+        steps, build = known
     if not steps:
         return [{} for _ in parents]
     read = reader(parents)
-    return build(
-        [step.complete(step.resolve(parents, read, run), run) for step in steps]
-    )
+    columns = [step.complete(step.resolve(parents, read, run), run) for step in steps]
+    keys = [step.field.key for step in steps]
+    if build is None and (known or len(parents) >= COMPILED_AT):
+        build = builder(keys)
+    selection.steps[type_name] = steps, build
+    if build is None:
+        return [dict(zip(keys, values)) for values in zip(*columns)]  # noqa: B905
+    return build(columns)
 
 
-def builder(keys: list[str]) -> Callable[[list[list[Any]]], list[Any]]:
+Builder = Callable[[list[list[Any]]], list[Any]]
+
+
+def builder(keys: list[str]) -> Builder:
     """A function from columns to objects with these keys.
 
     `lambda columns: [{'id': v0, 'name': v1} for v0, v1, in zip(*columns)]`, compiled
@@ -100,9 +113,7 @@ def builder(keys: list[str]) -> Callable[[list[list[Any]]], list[Any]]:
         return lambda columns: []
     names = "".join(f"v{n}, " for n in range(len(keys)))
     pairs = ", ".join(f"{key!r}: v{n}" for n, key in enumerate(keys))
-    build: Callable[[list[list[Any]]], list[Any]] = eval(
-        f"lambda columns: [{{{pairs}}} for {names} in zip(*columns)]"
-    )
+    build: Builder = eval(f"lambda columns: [{{{pairs}}} for {names} in zip(*columns)]")
     return build
 
 

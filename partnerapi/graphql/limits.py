@@ -77,8 +77,8 @@ def check_counts(document: DocumentNode) -> None:
             )
 
 
-def check_values(inputs: dict[str, Any]) -> None:
-    """Refuse variables that would take long to coerce.
+def count_values(inputs: dict[str, Any]) -> int:
+    """How many items and members variables hold; those that take long are refused.
 
     Raises:
         BadUserInput: they hold more than MAX_VALUES items and members.
@@ -96,6 +96,7 @@ def check_values(inputs: dict[str, Any]) -> None:
                 maximum=MAX_VALUES,
             )
         waiting.extend(value.values() if isinstance(value, dict) else value)
+    return found
 
 
 def check_lengths(definition: GraphQLField, arguments: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from graphql import (
     visit,
 )
 from graphql.execution.collect_fields import collect_sub_fields
+from graphql.language.ast import QUERY_DOCUMENT_KEYS
 
 from partnerapi.core.errors import MaxCostExceeded
 
@@ -163,6 +164,13 @@ class Selection:
         )
 
 
+NODES = {
+    kind: tuple(key for key in keys if key not in ("name", "alias", "type_condition"))
+    for kind, keys in QUERY_DOCUMENT_KEYS.items()
+}
+"""Where nodes stand in nodes: all but names."""
+
+
 class Reach(Visitor):
     """The fragments and variables that some nodes use, themselves or by fragments."""
 
@@ -175,13 +183,13 @@ class Reach(Visitor):
         self.variables: set[str] = set()
         self.directive_variables: set[str] = set()
         for node in nodes:
-            visit(node, self)
+            visit(node, self, NODES)
 
     def enter_fragment_spread(self, node: Any, *_: Any) -> None:
         name = node.name.value
         if name not in self.fragments:
             self.fragments[name] = self.known[name]
-            visit(self.known[name], self)
+            visit(self.known[name], self, NODES)
 
     def enter_variable(self, node: Any, *_: Any) -> None:
         self.variables.add(node.name.value)

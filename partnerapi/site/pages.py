@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
@@ -16,7 +17,7 @@ from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 from django.views.defaults import server_error
 
-from issuers.models import public_documents
+from issuers.models import Document, public_documents
 from marketdata.fix import reference as fix_reference
 from marketdata.fix.protocol import layouts, rules
 from partnerapi.core.postgresql.faults import fault_of, took_too_long
@@ -53,6 +54,7 @@ GRAPHIQL_POLICY = (
     " style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; base-uri 'none';"
     " form-action 'none'; frame-ancestors 'none'"
 )
+WITHDRAWN = "This document was withdrawn."
 DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -141,15 +143,19 @@ DOCUMENT_BYTES_PER_POINT = 20_000
 def document(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
     """A public document's bytes, which never change once they are stored.
 
-    Each answer draws on the address's budget, by its bytes.
+    Each answer draws on the address's budget, by its bytes. One that was served before
+    and is public no more is gone.
     """
     bill = Bill(request, None)
     try:
         bill.charge(1)
     except Throttled as refusal:
         return too_many(refusal)
-    documents = public_documents().defer("content")
-    found = get_object_or_404(documents, pk=pk, name=name)
+    documents = Document.objects.filter(pk=pk, name=name).defer("content")
+    found = public_documents(documents).first()
+    if found is None:
+        get_object_or_404(documents, served_at__isnull=False)
+        return HttpResponse(WITHDRAWN, "text/plain; charset=utf-8", status=410)
     headers = {
         "Cache-Control": "public, max-age=31536000, immutable",
         "Content-Disposition": f'inline; filename="{found.name}"',
@@ -168,6 +174,8 @@ def document(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
             except Throttled as refusal:
                 return too_many(refusal)
             response.content = found.content
+            if found.served_at is None:
+                documents.filter(served_at=None).update(served_at=Now())
     return answer
 
 

@@ -25,6 +25,7 @@ from issuers.models import (
 from issuers.register import ledger
 from tests.characters import Ask
 from tests.issuers.register import people
+from tests.pictures import picture_bytes
 
 Callers = dict[str, tuple[Ask, list[str]]]
 SHARES = {
@@ -38,7 +39,6 @@ SHARES = {
 }
 PERSONAL = ["IssuerLegacyShareholder", "User", "UserHolder"]
 DRAFTS = ["Article", "Document"]
-PNG = b"\x89PNG\r\n\x1a\n"
 CHUNK = 90
 
 
@@ -67,7 +67,7 @@ def hide(owner: User, objects: int) -> Hidden:
         for number in range(counts["User"])
     )
     documents = Document.objects.bulk_create(
-        Document.objects.unsaved(f"cover-{number}.png", PNG + str(number).encode())
+        Document.objects.unsaved(f"cover-{number}.png", picture_bytes())
         for number in range(counts["Document"])
     )
     periods = [

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from issuers.models import Article, Document, public_documents
 from tests.characters import Ask, World
+from tests.pictures import picture_bytes
 
 LISTED = """
 query ($after: String, $ids: [ID!]!) {
@@ -31,7 +32,7 @@ def see(ask: Ask, article: Article, after: str | None = None):
 @pytest.mark.parametrize("name", ["stranger", "partner"])
 def test_an_article_appears_at_its_time(name: str, world: World, request):
     ask = request.getfixturevalue(name)
-    cover = Document.objects.unsaved("cover.png", b"\x89PNG\r\n\x1a\n")
+    cover = Document.objects.unsaved("cover.png", picture_bytes())
     cover.save()
     soon = world.draft
     soon.published_at = timezone.now() + timedelta(hours=1)

@@ -260,14 +260,27 @@ def test_every_2_000_bytes_cost_a_point(
 @pytest.mark.parametrize(
     ("query", "cost"),
     [
-        ("{ __typename }", 1),
-        ("{ a: __typename b: __typename }", 4),
+        ("{ __typename }", 5),
+        ("{ a: __typename b: __typename }", 5),
         # A field at the root costs 10 at least.
         ('{ issuer(slug: "lumen") { id } }', 10),
         ("{ issuers(first: 3) { nodes { id } } }", 10),
         ("{ viewer { login } __typename }", 10),
         ('{ issuer(slug: "lumen") { id } viewer { login } }', 20),
         ("{ issuers(first: 30) { nodes { id } } }", 30),
+        # So does an argument that says which rows of a list are wanted.
+        ('{ issuers(search: "lumen", first: 3) { nodes { id } } }', 20),
+        ('{ issuers(search: "l", country: "FR", first: 3) { nodes { id } } }', 30),
+        ('{ issuers(search: "lumen", first: 25) { nodes { id } } }', 25),
+        # And each connection but one.
+        # (These are 24 tokens.)
+        ("{ issuers(first: 2) { nodes { tokens(first: 1) { nodes { id } } } } }", 12),
+        (
+            "{ issuers(first: 1) { nodes { a: tokens(first: 1) { nodes { id } } "
+            "b: tokens(first: 1) { nodes { id } } articles(first: 1) { nodes { id } } "
+            "} } }",
+            30,
+        ),
         # Tokens and characters count where they are more than what is selected.
         ("{ __typename @include(if: true)" + " # " + "x" * 2_000 + "\n}", 16),
     ],
@@ -276,6 +289,18 @@ def test_nothing_is_free(query: str, cost: int, world: World, stranger: Ask):
     answer = stranger(query)
     assert (answer.status, answer.headers["X-Query-Cost"]) == (200, str(cost))
     assert headers(answer)[1] == 10_000 - cost
+
+
+@pytest.mark.parametrize(("members", "cost"), [(0, 5), (99, 5), (100, 6), (1_900, 96)])
+def test_what_variables_hold_is_charged(
+    members: int, cost: int, world: World, stranger: Ask
+):
+    variables = {f"v{n}": None for n in range(members)}
+    answer = stranger("{ __typename }", variables)
+    weight = (
+        len(orjson.dumps({"query": "{ __typename }", "variables": variables}))
+    ) - 1
+    assert answer.headers["X-Query-Cost"] == str(cost + weight // 2_000)
 
 
 def test_the_longest_body_of_the_dearest_document_can_be_paid(
@@ -343,8 +368,8 @@ def test_a_failed_key_draws_on_the_address(
     wrong = {"X-Token-Auth": "service-apikey_broker_one_wrong"}
     for _ in range(3):
         assert stranger("{ __typename }", **wrong).status == 401
-    assert headers(stranger("{ __typename }"))[:2] == (10_000, 9_969)
-    assert headers(partner("{ __typename }"))[1] == 19_999
+    assert headers(stranger("{ __typename }"))[:2] == (10_000, 9_965)
+    assert headers(partner("{ __typename }"))[1] == 19_995
 
 
 def test_failed_keys_are_throttled(world: World, stranger: Ask, settings: Any):

@@ -1,3 +1,4 @@
+import io
 import itertools
 import logging
 import re
@@ -10,6 +11,8 @@ import pytest
 from django.core.cache import caches
 from django.test import Client
 
+from partnerapi.gateway import requests
+from partnerapi.gateway.refusals import BadRequest
 from partnerapi.gateway.throttling import local_buckets
 from tests.characters import Answer, Ask, World
 from tests.gateway.conftest import WebServer
@@ -570,3 +573,28 @@ def test_sends_exactly_these_headers(web_server: WebServer):
         b"x-content-type-options",
     }
     assert re.search(rb"(?i)content-length: %d\r\n" % len(body), head + b"\r\n")
+
+
+class Trickle:
+    """A server's stream that waits a second for each byte of a client."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def read(self, size: int) -> bytes:
+        self.seconds += 1
+        return b"x"
+
+
+def test_a_body_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    client = Trickle()
+    monkeypatch.setattr(requests, "monotonic", lambda: client.seconds)
+    with pytest.raises(BadRequest, match="did not come within 10 seconds"):
+        requests.read_in_time(client, 100)
+    assert client.seconds == 11
+
+
+def test_a_body_is_read_to_its_length():
+    stream = io.BytesIO(bytes(5_000))
+    assert requests.read_in_time(stream, 3_000) == bytes(3_000)
+    assert requests.read_in_time(stream, 3_000) == bytes(2_000)

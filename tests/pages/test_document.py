@@ -6,15 +6,14 @@ from django.utils import timezone
 
 from accounts.models import User
 from issuers.models import Article, Document, Issuer
-
-PNG = b"\x89PNG\r\n\x1a\n and the rest of a picture"
+from tests.pictures import noise, picture_bytes
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def picture():
-    document = Document.objects.unsaved("logo.png", PNG)
+    document = Document.objects.unsaved("logo.png", picture_bytes())
     document.save()
     return document
 
@@ -44,9 +43,9 @@ def test_serves_a_logo_with_the_headers_that_keep_it_harmless(client, logo):
     response = client.get(address(logo))
 
     assert response.status_code == 200
-    assert response.content == PNG
+    assert response.content == bytes(logo.content)
     assert response["Content-Type"] == "image/png"
-    assert response["Content-Length"] == str(len(PNG))
+    assert response["Content-Length"] == str(logo.size_bytes)
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["Cache-Control"] == "public, max-age=31536000, immutable"
     assert response["ETag"] == f'"{logo.checksum_sha256}"'
@@ -95,7 +94,7 @@ def test_answers_head_without_reading_the_bytes(
         response = client.head(address(logo))
 
     assert response.status_code == 200
-    assert response["Content-Length"] == str(len(PNG))
+    assert response["Content-Length"] == str(logo.size_bytes)
     assert response.content == b""
 
 
@@ -113,7 +112,7 @@ def test_answers_304_to_its_own_etag(client, logo, django_assert_num_queries):
 def test_documents_draw_on_the_budget_of_the_address(client, issuer, settings):
     settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 12
     settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
-    large = Document.objects.unsaved("large.png", PNG + bytes(100_000))
+    large = Document.objects.unsaved("large.png", noise(101_000))
     large.save()
     issuer.company_logo = large
     issuer.save(update_fields=["company_logo"])
@@ -128,3 +127,25 @@ def test_documents_draw_on_the_budget_of_the_address(client, issuer, settings):
     refused = client.get(address(large))
     assert (refused.status_code, refused["Retry-After"]) == (429, "2")
     assert b"budget" in refused.content
+
+
+def test_a_withdrawn_document_is_gone(client, issuer, logo):
+    assert client.get(address(logo)).status_code == 200
+    issuer.company_logo = None
+    issuer.save(update_fields=["company_logo"])
+    gone = client.get(address(logo))
+    assert (gone.status_code, gone.content) == (410, b"This document was withdrawn.")
+    assert client.get(f"/documents/{logo.pk}/other.png").status_code == 404
+
+
+def test_when_a_document_was_first_served_is_written_once(
+    client, logo, django_assert_num_queries
+):
+    client.get(address(logo))
+    logo.refresh_from_db()
+    first = logo.served_at
+    with django_assert_num_queries(2):
+        client.get(address(logo))
+    logo.refresh_from_db()
+    assert first is not None
+    assert logo.served_at == first

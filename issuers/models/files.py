@@ -1,0 +1,92 @@
+"""What is kept of files that are sent: pictures anew, PDFs that can be read."""
+
+import io
+import struct
+
+from django.core.exceptions import ValidationError
+from PIL import Image, ImageOps
+from pypdf import PdfReader
+from pypdf.errors import PyPdfError
+
+MOST_PIXELS = 4_096
+"""Of a side of a picture: decoded it takes 64 MB."""
+FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP"}
+JPEG_QUALITY = 90
+KEPT_MODES = {
+    "PNG": ("1", "L", "LA", "P", "RGB", "RGBA"),
+    "JPEG": ("L", "RGB"),
+    "WEBP": ("RGB", "RGBA"),
+}
+
+
+def sniff_content_type(content: bytes) -> str | None:
+    """The media type that the bytes show; None if documents of it are not stored."""
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if content.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    if content.startswith(b"%PDF-"):
+        return "application/pdf"
+    return None
+
+
+def kept_bytes(name: str, content_type: str, content: bytes) -> bytes:
+    """The bytes to be kept of a file of this media type.
+
+    Of a picture only the pixels are kept: where and by whom it was taken is lost, and
+    so is whatever else a file may hide.
+
+    Raises:
+        ValidationError: the file is damaged, or a picture is too large or moves.
+    """
+    if content_type == "application/pdf":
+        check_pdf(name, content)
+        return content
+    return encoded_anew(name, FORMATS[content_type], content)
+
+
+def encoded_anew(name: str, format_: str, content: bytes) -> bytes:
+    try:
+        picture = Image.open(io.BytesIO(content), formats=[format_])
+        if max(picture.size) > MOST_PIXELS:
+            raise ValidationError(
+                f"{name} is {picture.width} × {picture.height} pixels; make it at most "
+                f"{MOST_PIXELS} on each side."
+            )
+        if getattr(picture, "is_animated", False):
+            raise ValidationError(f"{name} is animated; send a still picture.")
+        picture.load()
+        upright = ImageOps.exif_transpose(picture)
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
+        raise ValidationError(
+            f"{name} is no {format_} picture that can be read; save it anew."
+        ) from error
+    except Image.DecompressionBombError as error:
+        raise ValidationError(
+            f"{name} has far too many pixels; make it at most {MOST_PIXELS} on each "
+            "side."
+        ) from error
+    if upright.mode not in KEPT_MODES[format_]:
+        transparent = upright.has_transparency_data and format_ != "JPEG"
+        upright = upright.convert("RGBA" if transparent else "RGB")
+    colour = upright.info.get("transparency")
+    upright.info = {} if colour is None else {"transparency": colour}
+    buffer = io.BytesIO()
+    upright.save(buffer, format_, quality=JPEG_QUALITY)
+    return buffer.getvalue()
+
+
+def check_pdf(name: str, content: bytes) -> None:
+    try:
+        reader = PdfReader(io.BytesIO(content))
+        if reader.is_encrypted:
+            raise ValidationError(f"{name} is encrypted; send it without a password.")
+        pages = len(reader.pages)
+    except (PyPdfError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ValidationError(
+            f"{name} is no PDF that can be read; save it anew."
+        ) from error
+    if not pages:
+        raise ValidationError(f"{name} has no pages.")

@@ -1,0 +1,225 @@
+"""CPU of a web process and PostgreSQL for each point of documents made to be dear.
+
+python -m tests.benchmarks.dear_documents
+"""
+
+import argparse
+import http.client
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import psutil
+from rich.console import Console
+
+from tests.installation import UNLIMITED, throw_away_installation
+
+MOST_RATIO = 5.0
+MOST_SPENT_RATIO = 2.0
+HOLDERS = 47_000
+LEAST_RUNS, MOST_RUNS = 4, 100
+NANOSECONDS = 100_000_000
+"""A body is sent until this much CPU is spent."""
+ISSUERS = 500
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.dear_documents",
+        description="Send each body until its CPU can be told, less that of "
+        "`{ __typename }`, and divide it by its points. Ends with an error where a "
+        f"point costs more than {MOST_RATIO:g} times what it costs on the benchmark's "
+        "nested page, where something is free, or where a body that a spent budget "
+        f"refuses costs more than {MOST_SPENT_RATIO:g} times `{{ __typename }}`.",
+    )
+    parser.add_argument("--only", default="", help="bodies whose name holds this")
+    only: str = parser.parse_args().only
+    console = Console(width=120)
+    with throw_away_installation(), tempfile.TemporaryDirectory() as directory:
+        key = fill(console)
+        return measure(only, key, Path(directory), console)
+
+
+def fill(console: Console) -> str:
+    """Rows, and a key that may read all of them."""
+    from accounts.access import Scope
+    from accounts.models import ApiKey, Partner
+    from issuers.models import IssuerGrant
+    from tests.benchmarks.graphql.rows import add_issuers, analyze
+    from tests.benchmarks.large_registers import load
+
+    add_issuers(1, ISSUERS)
+    load(HOLDERS, HOLDERS + 1_000, console)
+    analyze()
+    number = int(UNLIMITED)
+    partner = Partner.objects.create(
+        login="dear", name="Dear", budget_points=number, budget_refill=number
+    )
+    IssuerGrant.objects.create(partner=partner, issuer=None)
+    return ApiKey.objects.issue(partner, list(Scope))[1]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one request: nanoseconds of the web process and PostgreSQL, points."""
+
+    web: float
+    database: float
+    points: float
+    status: int
+
+    @property
+    def nanoseconds(self) -> float:
+        return self.web + self.database
+
+    def a_point(self, least: "Cost") -> float:
+        return max(0.0, self.nanoseconds - least.nanoseconds) / max(self.points, 0.001)
+
+
+class Meter:
+    """Sends bodies to a server of one process, and reads what they cost."""
+
+    def __init__(self, server: Any, headers: dict[str, str]) -> None:
+        self.headers = {"Content-Type": "application/json"} | headers
+        self.client = http.client.HTTPConnection("127.0.0.1", server.port, 120)
+        self.workers = psutil.Process(server.process.pid).children()
+        self.sent = 0
+
+    def send(self, body: Any) -> tuple[int, int]:
+        self.sent += 1
+        self.client.request("POST", "/graphql", body(self.sent), self.headers)
+        answer = self.client.getresponse()
+        answer.read()
+        return answer.status, int(answer.headers["X-Query-Cost"])
+
+    def nanoseconds(self) -> tuple[int, int]:
+        web = sum(nanoseconds(worker.pid) for worker in self.workers)
+        return web, sum(nanoseconds(pid) for pid in sessions())
+
+    def cost(self, body: Any, least_runs: int = LEAST_RUNS) -> Cost:
+        for _ in range(2):
+            self.send(body)
+        points, runs, began = 0, 0, self.nanoseconds()
+        limit = perf_counter() + 20
+        while True:
+            status, price = self.send(body)
+            points += price
+            runs += 1
+            now = self.nanoseconds()
+            spent = sum(now) - sum(began)
+            if runs >= least_runs and (
+                spent > NANOSECONDS or runs >= MOST_RUNS or perf_counter() > limit
+            ):
+                break
+        web, database = ((b - a) / runs for a, b in zip(began, now, strict=True))
+        return Cost(web, database, points / runs, status)
+
+
+def nanoseconds(pid: int) -> int:
+    """What the threads of a process have run, as Linux' scheduler counts it."""
+    return sum(
+        int(task.joinpath("schedstat").read_text().split()[0])
+        for task in Path(f"/proc/{pid}/task").iterdir()
+    )
+
+
+def sessions() -> list[int]:
+    """PostgreSQL's processes for the sessions of others."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        [(own,)] = cursor.fetchall()
+    postmaster = psutil.Process(own).parent()
+    assert postmaster is not None
+    return [
+        child.pid for child in postmaster.children(recursive=True) if child.pid != own
+    ]
+
+
+def measure(only: str, key: str, directory: Path, console: Console) -> int:
+    from tests.gateway.conftest import serving
+    from tests.graphql.dear import PAGE, TYPENAME, bodies, with_text
+
+    def least(number: int) -> bytes:
+        return with_text(TYPENAME, None, 0)
+
+    def page(number: int) -> bytes:
+        return with_text(PAGE, None, 0)
+
+    chosen = {name: body for name, body in bodies().items() if only in name}
+    wrong = 0
+    with serving(1, {}, directory) as server:
+        meter = Meter(server, {"X-Token-Auth": key})
+        typename = meter.cost(least, 200)
+        unit = meter.cost(page, 100)
+        rows = []
+        for name, body in chosen.items():
+            cost = meter.cost(body)
+            rows.append((cost.a_point(typename), name, cost))
+            console.print(
+                row(
+                    name,
+                    cost,
+                    rows[-1][0]
+                    * unit.points
+                    / (unit.nanoseconds - typename.nanoseconds),
+                ),
+                highlight=False,
+            )
+            wrong += cost.points < 1
+        # The yardsticks again, so that a machine's change of pace shows.
+        again = meter.cost(least, 200), meter.cost(page, 100)
+    yardstick = (unit.a_point(typename) + again[1].a_point(again[0])) / 2
+    for label, one in (("{ __typename }", typename), ("nested page", unit)):
+        console.print(row(label, one, 0), highlight=False)
+    for each, name, cost in sorted(rows):
+        console.print(row(name, cost, each / yardstick), highlight=False)
+        wrong += each > MOST_RATIO * yardstick
+    spent = {"PARTNER_API_ANONYMOUS_BUDGET_POINTS": "1"}
+    spent["PARTNER_API_ANONYMOUS_BUDGET_REFILL"] = "1"
+    wrong += measure_spent(chosen, key, spent, directory, console)
+    console.print(f"{wrong} of {len(chosen)} bodies are too dear")
+    return int(bool(wrong))
+
+
+def measure_spent(
+    chosen: Any, key: str, spent: dict[str, str], directory: Path, console: Console
+) -> int:
+    """How many bodies cost too much once the budget is spent."""
+    from tests.gateway.conftest import serving
+    from tests.graphql.dear import TYPENAME, with_text
+
+    def least(number: int) -> bytes:
+        return with_text(TYPENAME, None, 0)
+
+    wrong = 0
+    with serving(1, spent, directory) as server:
+        typename = Meter(server, {"X-Token-Auth": key}).cost(least, 200)
+        meter = Meter(server, {})
+        dearest = (0.0, "")
+        for name, body in chosen.items():
+            for _ in range(3):
+                meter.send(chosen.get("tiny", body))
+            cost = meter.cost(body, 20)
+            ratio = cost.nanoseconds / typename.nanoseconds
+            dearest = max(dearest, (ratio, name))
+            if ratio > MOST_SPENT_RATIO:
+                console.print(f"{ratio:5.1f} × refused: {name}", highlight=False)
+                wrong += 1
+    console.print(f"refused unread, the dearest: {dearest[0]:.2f} × {dearest[1]}")
+    return wrong
+
+
+def row(name: str, cost: Cost, ratio: float) -> str:
+    return (
+        f"{ratio:6.2f} × {cost.web / 1e6:8.3f} + {cost.database / 1e6:7.3f} ms "
+        f"{cost.points:8.1f} points {cost.status} {name}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
