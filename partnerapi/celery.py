@@ -76,6 +76,16 @@ app.conf.update(
             "schedule": timedelta(hours=1),
             "options": {"expires": 3600},
         },
+        "write exports": {
+            "task": "partnerapi.operations.tasks.write_exports",
+            "schedule": timedelta(seconds=2),
+            "options": {"expires": 2},
+        },
+        "prune exports": {
+            "task": "partnerapi.operations.tasks.prune_exports",
+            "schedule": timedelta(minutes=10),
+            "options": {"expires": 600},
+        },
         "announce articles": {
             "task": "partnerapi.operations.tasks.announce_articles",
             "schedule": timedelta(minutes=1),

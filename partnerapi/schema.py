@@ -12,6 +12,7 @@ import issuers.schema.grants
 import issuers.schema.holdings
 import issuers.schema.queries
 import marketdata.schema
+import partnerapi.exports.schema
 import partnerapi.gateway.schema
 from accounts.schema.accounts import Account
 from accounts.schema.users import UserHolder
@@ -24,7 +25,11 @@ from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import Node, extend, parse_id
 from partnerapi.graphql.resolvers import bind, needs
 
-NODES = accounts.schema.accounts.NODES | issuers.schema.queries.NODES
+NODES = (
+    accounts.schema.accounts.NODES
+    | issuers.schema.queries.NODES
+    | partnerapi.exports.schema.NODES
+)
 
 
 def read_nodes(ids, info):
@@ -86,6 +91,7 @@ def resolve_subject(events, info):
 
 class Query(
     issuers.schema.events.Query,
+    partnerapi.exports.schema.Query,
     partnerapi.gateway.schema.Query,
     NodeQuery,
     accounts.schema.viewer.Query,
@@ -96,7 +102,11 @@ class Query(
     """Everything that can be read."""
 
 
-class Mutation(accounts.schema.accounts.Mutation, graphene.ObjectType):
+class Mutation(
+    partnerapi.exports.schema.Mutation,
+    accounts.schema.accounts.Mutation,
+    graphene.ObjectType,
+):
     """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
 
 

@@ -1,6 +1,7 @@
 from django.contrib import admin
 from django.urls import path
 
+from partnerapi.exports.download import download
 from partnerapi.gateway.views import graphql_view
 from partnerapi.schema import schema
 from partnerapi.site import docs, pages
@@ -18,5 +19,6 @@ urlpatterns = [
     path("docs/fix", pages.fix, name="fix"),
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
+    path("exports/<uuid:pk>", download, name="export"),
     path("admin/", admin.site.urls),
 ]

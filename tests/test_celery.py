@@ -48,10 +48,12 @@ def test_beat_asks_for_tasks_that_there_are():
         "partnerapi.operations.tasks.announce_articles",
         "partnerapi.operations.tasks.prune_book_log",
         "partnerapi.operations.tasks.prune_events",
+        "partnerapi.operations.tasks.prune_exports",
         "partnerapi.operations.tasks.prune_idempotency_records",
         "partnerapi.operations.tasks.register_statement",
         "partnerapi.operations.tasks.verify_books",
         "partnerapi.operations.tasks.verify_register",
+        "partnerapi.operations.tasks.write_exports",
     }
     assert asked <= set(app.tasks)
 

@@ -39,6 +39,7 @@ ORDER = [
     "marketdata",
     "partnerapi.models",
     "partnerapi.gateway",
+    "partnerapi.exports",
     "partnerapi.schema",
     "partnerapi.sandbox",
     "partnerapi.site",
@@ -49,6 +50,8 @@ ORDER = [
 SPEAKS_GRAPHQL = (
     "partnerapi.graphql",
     "partnerapi.gateway",
+    "partnerapi.exports.rows",
+    "partnerapi.exports.schema",
     "partnerapi.schema",
     "partnerapi.site",
     "partnerapi.management.commands.print_schema",

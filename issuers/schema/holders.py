@@ -43,7 +43,7 @@ def holder_pages(tables, info, **arguments):
     Raises:
         InvalidCursor: a cursor is damaged, or of a table at another instant.
     """
-    window = make_window(HOLDERS, **arguments)
+    window = make_window(HOLDERS, info, **arguments)
     after, before = window.after, window.before
     tables = at_instant(tables, after=after, before=before)
     stretch = Stretch(backward=window.backward, limit=window.size + 1)

@@ -33,7 +33,7 @@ def find(text, caller, issuers):
 
 
 def search_page(found: Search, info, **arguments) -> Page:
-    window = make_window(FOUND, **arguments)
+    window = make_window(FOUND, info, **arguments)
     after = as_place(window.after, "after")
     before = as_place(window.before, "before")
     places = found.places(

@@ -20,6 +20,12 @@ def weigh(size: int) -> int:
     return max(0, size - 1) // BYTES_PER_POINT
 
 
+def partner_account(caller: Caller) -> tuple[str, int, int]:
+    """The bucket of a caller's partner: its name, its points, its refill a second."""
+    name = f"partner:{caller.partner_id}"
+    return name, caller.budget_points, caller.budget_refill
+
+
 class Bill:
     """Draws on the budget of a caller, or of an address, for one request.
 
@@ -29,8 +35,7 @@ class Bill:
 
     def __init__(self, request: HttpRequest, caller: Caller | None) -> None:
         if caller:
-            self.name = f"partner:{caller.partner_id}"
-            self.limit, self.refill = caller.budget_points, caller.budget_refill
+            self.name, self.limit, self.refill = partner_account(caller)
         else:
             self.name = f"address:{address_of(request)}"
             self.limit = settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS

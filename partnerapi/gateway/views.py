@@ -58,6 +58,11 @@ class Context:
     spend: Callable[[int], None]
     absolute_url: Callable[[str], str]
 
+    @property
+    def largest_page(self) -> int:
+        """The largest `first` or `last`, rows."""
+        return settings.PARTNER_API_MAX_PAGE_SIZE
+
 
 View = Callable[[HttpRequest], HttpResponse]
 

@@ -6,7 +6,6 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 
@@ -71,7 +70,7 @@ def read_pages(
         InvalidCursor: a cursor is damaged, or of another list.
     """
     selection = info.selection
-    window = make_window(of, **arguments)
+    window = make_window(of, info, **arguments)
     count = 1 if parents is None else len(parents)
     try:
         condition, values = compile_condition(rows)
@@ -160,6 +159,7 @@ def read_rows(
 
 def make_window(
     of: OrderedList,
+    info: Any,
     first: int | None = None,
     last: int | None = None,
     before: str | None = None,
@@ -167,7 +167,7 @@ def make_window(
 ) -> Window:
     if first is None and last is None:
         first = ROOT_PAGE_SIZE if of.parent is None else NESTED_PAGE_SIZE
-    maximum = settings.PARTNER_API_MAX_PAGE_SIZE
+    maximum = info.context.largest_page
     for name, size in (("first", first), ("last", last)):
         if size is not None and not 0 <= size <= maximum:
             raise BadUserInput(

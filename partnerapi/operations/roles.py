@@ -84,6 +84,8 @@ APPLICATION: Mapping[str, str] = {
     "marketdata_fixsession": ALL,
     "marketdata_orderbookhead": READ,
     "marketdata_trade": READ,
+    "partnerapi_export": KEEP,
+    "partnerapi_exportmember": APPEND,
     "partnerapi_idempotencyrecord": KEEP,
     "partnerapi_jobrun": APPEND,
     "register_entry_lines": READ,
@@ -101,6 +103,7 @@ CALLED_BY_APPLICATION = (
     "marketdata_record(uuid, bigint, smallint[], bigint[], bigint[], boolean[],"
     " bigint[], bigint[], boolean)",
     "partnerapi_analyze(text[])",
+    "partnerapi_prune_exports(integer)",
     "partnerapi_prune_idempotency_records(integer)",
     "register_hold(uuid[])",
     "register_note(uuid[], timestamptz)",
@@ -112,6 +115,7 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
     "accounts_apikey": ("secret_digest",),
     "accounts_user": ("password",),
     "django_session": (),
+    "partnerapi_exportmember": (),
     "partnerapi_idempotencyrecord": (),
 }
 """What readers do not see: these columns, or, without any, the whole table."""

@@ -10,8 +10,13 @@ from issuers.models import Event
 from issuers.models import announce_articles as announce
 from marketdata.books.pruning import KEEP, prunable_logs, prune
 from partnerapi.celery import app
-from partnerapi.models import IdempotencyRecord
+from partnerapi.exports.writing import write_exports as write
+from partnerapi.models import Export, IdempotencyRecord
 from partnerapi.operations.jobs import run_job
+from partnerapi.schema import schema
+
+EXPORT_SECONDS = 10
+"""Then other tasks have their turn."""
 
 
 @app.task
@@ -27,6 +32,17 @@ def announce_articles() -> None:
 @app.task
 def prune_events() -> None:
     Event.objects.prune()
+
+
+@app.task
+def write_exports() -> None:
+    if write(schema, EXPORT_SECONDS):
+        write_exports.apply_async(expires=60)
+
+
+@app.task
+def prune_exports() -> None:
+    Export.objects.prune()
 
 
 @app.task

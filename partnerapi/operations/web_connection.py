@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections.abc import Iterator
 from enum import Enum, auto
 from time import monotonic
 from typing import Any
@@ -26,12 +27,21 @@ CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
+class Stream:
+    """The rest of an answer, which the application makes piece by piece."""
+
+    def __init__(self, response: Any) -> None:
+        self.response = response
+        self.pieces: Iterator[bytes] = iter(response)
+
+
 class Buffers:
     """What gunicorn takes for a socket: bytes that have come, bytes that are to go."""
 
     def __init__(self) -> None:
         self.received = bytearray()
         self.answer = bytearray()
+        self.stream: Stream | None = None
 
     def recv(self, size: int) -> bytes:
         taken = bytes(self.received[:size])
@@ -171,6 +181,21 @@ class Connection(TConn):  # type: ignore[misc]
                 return received.find(b"\r\n\r\n", end) >= 0
             self.chunk_at = end + 2 + int(size[1], 16) + 2
         return False
+
+    def read_on(self) -> None:
+        """Have the application make the next piece of the answer; in a thread."""
+        stream = self.buffers.stream
+        assert stream is not None
+        piece = next(stream.pieces, None)
+        if piece is None:
+            self.end_stream()
+        else:
+            self.buffers.answer += piece
+
+    def end_stream(self) -> None:
+        if self.buffers.stream is not None:
+            self.buffers.stream.response.close()
+            self.buffers.stream = None
 
     def send(self) -> None:
         """Send what goes without waiting."""

@@ -1,15 +1,17 @@
 """A worker of gunicorn whose threads never wait for a client.
 
 The poller takes in whole requests and sends answers; a thread sees a request only when
-its last byte is there, and leaves its answer in memory. So clients that send or read
-slowly, however many they are, hold no thread. What they hold is bounded: time, bytes,
-connections. TLS ends in the proxy.
+its last byte is there, and leaves its answer in memory; of an answer that is streamed,
+each piece when the one before it is sent. So clients that send or read slowly, however
+many they are, hold no thread. What they hold is bounded: time, bytes, connections. TLS
+ends in the proxy.
 """
 
 import errno
 import selectors
 import socket
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Future
 from time import monotonic
 from typing import Any
@@ -24,6 +26,7 @@ from partnerapi.operations.web_connection import (
     SEND_BYTES,
     Connection,
     Phase,
+    Stream,
 )
 
 SEND_SECONDS = 60.0
@@ -32,6 +35,7 @@ LINGER_SECONDS = 2.0
 HELD_BYTES = 64 * 1024 * 1024
 """Requests and answers that wait in a process."""
 RECEIVE_BYTES = 64 * 1024
+Application = Callable[[dict[str, Any], Any], Any]
 EMPTY = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -52,6 +56,10 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             raise ConfigError("This worker speaks no TLS; a proxy before it does.")
         # Files go through memory, as answers do.
         cfg.set("sendfile", False)
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        self.wsgi = leaving_streams(self.app.wsgi())
 
     def accept(self, listener: socket.socket) -> None:
         try:
@@ -146,6 +154,12 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         elif conn.buffers.answer:
             self.watch(conn, selectors.EVENT_WRITE)
             self.weigh(conn)
+        elif conn.buffers.stream is not None:
+            self.watch(conn, 0)
+            conn.phase = Phase.WORK
+            self.tpool.submit(conn.read_on).add_done_callback(
+                lambda done: self.method_queue.defer(self.send_on, conn, done)
+            )
         elif conn.keep:
             # What came behind the request is the beginning of the next.
             parser: Any = conn.parser
@@ -165,6 +179,16 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             conn.buffers.received.clear()
             self.weigh(conn)
             self.linger(conn)
+
+    def send_on(self, conn: Connection, done: Future[Any]) -> None:
+        # With the time that the whole answer has.
+        conn.phase = Phase.SEND
+        if done.cancelled() or done.exception() is not None:
+            # What is missing, the client sees by the length.
+            self.log.error("An answer ended early: %s", done)
+            self.drop(conn)
+        else:
+            self.send(conn)
 
     def linger(self, conn: Connection) -> None:
         try:
@@ -189,6 +213,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             return
         self.watch(conn, 0)
         conn.socket.close()
+        conn.end_stream()
         self.connections.remove(conn)
         self.by_address[conn.address] -= 1
         if not self.by_address[conn.address]:
@@ -242,3 +267,21 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             if conn.phase is Phase.IDLE:
                 latest = monotonic() + STOP_KEEPALIVE_LINGER
                 conn.deadline = min(conn.deadline, latest)
+
+
+def leaving_streams(application: Application) -> Application:
+    """An application whose streamed answers are left to their connections."""
+
+    def answer(environ: dict[str, Any], start_response: Any) -> Any:
+        response = application(environ, start_response)
+        # Without a length gunicorn sends chunks, which it makes itself.
+        if not (
+            getattr(response, "streaming", False)
+            and response.has_header("Content-Length")
+            and environ["REQUEST_METHOD"] != "HEAD"
+        ):
+            return response
+        environ["gunicorn.socket"].stream = Stream(response)
+        return ()
+
+    return answer

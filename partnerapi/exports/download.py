@@ -1,0 +1,157 @@
+"""`GET /exports/<id>`: the file of an export, whole or from any byte on.
+
+The address is signed, and nobody but who has it may have the file: it needs no key. It
+ends after an hour.
+"""
+
+import re
+from collections.abc import Iterator
+from uuid import UUID
+
+from django.core.signing import BadSignature, TimestampSigner
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django.utils.cache import get_conditional_response
+from django.utils.http import urlencode
+from django.views.decorators.http import require_safe
+
+from partnerapi.exports.access import reader_of
+from partnerapi.gateway.bills import Bill
+from partnerapi.gateway.refusals import Throttled
+from partnerapi.models import Export, ExportMember
+
+SIGNED_SECONDS = 3_600
+RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+
+signer = TimestampSigner(salt="exports")
+
+
+class Unsatisfiable(Exception):
+    """No byte of the file lies in the range."""
+
+
+def address(pk: str) -> str:
+    """The path and query at which the file can be had for an hour from now."""
+    signature = signer.sign(pk).removeprefix(f"{pk}:")
+    return f"/exports/{pk}?{urlencode({'signature': signature})}"
+
+
+def is_signed(pk: UUID, signature: str) -> bool:
+    try:
+        signer.unsign(f"{pk}:{signature}", max_age=SIGNED_SECONDS)
+    except BadSignature:
+        return False
+    return True
+
+
+@require_safe
+def download(request: HttpRequest, pk: UUID) -> HttpResponseBase:
+    """The file, gzip of JSON lines; each request draws on the address's budget."""
+    bill = Bill(request, None)
+    try:
+        bill.charge(1)
+    except Throttled as refusal:
+        return refused(429, f"{refusal}", refusal.headers)
+    if not is_signed(pk, request.GET.get("signature", "")):
+        return refused(403, NOT_SIGNED)
+    export = Export.objects.filter(
+        pk=pk, status=Export.Status.READY, expires_at__gt=timezone.now()
+    ).first()
+    if export is None:
+        return refused(410, "The export has expired; ask for another.")
+    if reader_of(export) is None:
+        return refused(403, "You may no longer read what the export holds.")
+    etag = f'"{export.pk}"'
+    name = f"{export.connection.lower()}-{export.pk}.jsonl.gz"
+    headers = {
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, no-store",
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Type": "application/gzip",
+        "ETag": etag,
+    }
+    unchanged = get_conditional_response(
+        request, etag, response=HttpResponse(headers=headers)
+    )
+    if unchanged is not None and unchanged.status_code != 200:
+        return unchanged
+    size = export.size_bytes
+    first, end, status = 0, size, 200
+    wanted = request.headers.get("Range", "")
+    # Another file than the client has a part of is sent whole (RFC 9110, 13.1.5).
+    if request.method == "GET" and request.headers.get("If-Range", etag) == etag:
+        try:
+            part = part_of(wanted, size)
+        except Unsatisfiable:
+            return refused(
+                416, f"The file has {size} bytes.", {"Content-Range": f"bytes */{size}"}
+            )
+        if part is not None:
+            (first, end), status = part, 206
+            headers["Content-Range"] = f"bytes {first}-{end - 1}/{size}"
+    headers["Content-Length"] = str(end - first)
+    if request.method == "HEAD":
+        return HttpResponse(status=status, headers=headers)
+    return StreamingHttpResponse(
+        content(export.pk, first, end), status=status, headers=headers
+    )
+
+
+NOT_SIGNED = (
+    "The address is not signed, or was signed more than an hour ago; ask for the "
+    "export's `url` again."
+)
+
+
+def refused(
+    status: int, message: str, headers: dict[str, str] | None = None
+) -> HttpResponse:
+    return HttpResponse(
+        f"{message}\n",
+        status=status,
+        content_type="text/plain; charset=utf-8",
+        headers=headers,
+    )
+
+
+def part_of(header: str, size: int) -> tuple[int, int] | None:
+    """The first byte of a Range header's only range, and the byte behind its last.
+
+    None: the header is absent, malformed, or has several ranges; then it does not
+    count (RFC 9110, 14.2).
+
+    Raises:
+        Unsatisfiable
+    """
+    match = RANGE.fullmatch(header.strip())
+    if match is None or match[0] == "bytes=-":
+        return None
+    first, last = match.groups()
+    if not first:
+        begin, end = max(0, size - int(last)), size
+    else:
+        begin, end = int(first), min(size, int(last) + 1 if last else size)
+        if last and int(last) < begin:
+            return None
+    if begin >= size:
+        raise Unsatisfiable
+    return begin, end
+
+
+def content(pk: UUID, first: int, end: int) -> Iterator[bytes]:
+    """The bytes of the file from one to before another, member by member.
+
+    Raises:
+        ExportMember.DoesNotExist: the file was deleted meanwhile.
+    """
+    members = ExportMember.objects.filter(export=pk)
+    found = members.filter(position__lte=first).order_by("-number")
+    number = found.values_list("number", flat=True)[0]
+    at = first
+    while at < end:
+        position, data = members.values_list("position", "data").get(number=number)
+        piece = bytes(data)[at - position : end - position]
+        yield piece
+        at += len(piece)
+        number += 1

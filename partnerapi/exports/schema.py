@@ -1,0 +1,200 @@
+"""Exports in the schema: to ask for one, and to see how far it is."""
+
+from datetime import datetime
+
+import graphene
+from django.utils import timezone
+
+from accounts.access import Unauthenticated, check_scope
+from partnerapi import models
+from partnerapi.core.errors import RequestTimeout
+from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.exports.access import check_access
+from partnerapi.exports.creation import Wanted, check_members, create_export
+from partnerapi.exports.download import address
+from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.relay import ModelType, Node, enumeration, key_of
+from partnerapi.graphql.resolvers import checked, needs
+from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.models import SCOPES_OF_EXPORTS
+
+Connection = models.ExportedConnection
+ExportedConnection = enumeration(
+    Connection,
+    "ExportedConnection",
+    "A connection that can be had as a file.",
+    {
+        Connection.HOLDERS: "The holders of an issuer's capitalization table, "
+        "`holdersConnection`, at an instant. Give its `issuerID`.",
+        Connection.TRANSACTIONS: "The entries of a token's ledger, `transactions`, up "
+        "to the last one that counts at an instant. Give its `tokenID`.",
+        Connection.LEGACY_SHAREHOLDERS: "The legacy shareholders of an issuer, all as "
+        "they are at the instant when they are read. Give its `issuerID`.",
+        Connection.ACCOUNTS: "Your accounts, all as they are at the instant when they "
+        "are read.",
+    },
+)
+Status = models.Export.Status
+ExportStatus = enumeration(
+    Status,
+    "ExportStatus",
+    "How far an export is.",
+    {
+        Status.WAITING: "It waits until one of your other exports has ended: "
+        f"{models.MOST_AT_WORK} are written at a time.",
+        Status.RUNNING: "It is being written, or waits for points of your budget.",
+        Status.READY: "It can be downloaded, for a day.",
+        Status.FAILED: "It will not be written; `reason` says why.",
+        Status.EXPIRED: "Its day is over, and its file is deleted.",
+    },
+)
+
+
+class Export(ModelType):
+    """A connection as a file: gzip of JSON, a line for each of its objects."""
+
+    class Meta:
+        model = models.Export
+        fields = ()
+        interfaces = [Node]
+
+    connection = ExportedConnection(required=True, description="What it holds.")
+    status = ExportStatus(required=True, description="How far it is.")
+    date = Time(
+        description="The instant at which its rows are true; null until rows are "
+        "read that can be read at the present instant only. What changes later, "
+        "`updatedSince` finds by it."
+    )
+    rows = Uint64(required=True, description="Rows that are written by now.")
+    size_bytes = Uint64(
+        description="Bytes of the file; null until it can be downloaded."
+    )
+    url = graphene.String(
+        description="Where to download the file without a key, for an hour from now; "
+        "each query gives a new one. Keep it as secret as a key. Null unless READY."
+    )
+    expires_at = Time(
+        description="Until when the file is kept; null before it is READY."
+    )
+    reason = graphene.String(description="Why it has FAILED; null otherwise.")
+
+    @needs("status", "expires_at")
+    def resolve_status(exports, info):
+        return [Status.EXPIRED if has_expired(e) else e.status for e in exports]
+
+    @needs("status", "expires_at", "size_bytes")
+    def resolve_size_bytes(exports, info):
+        return [e.size_bytes if is_ready(e) else None for e in exports]
+
+    @needs("status", "expires_at")
+    def resolve_url(exports, info):
+        absolute = info.context.absolute_url
+        return [absolute(address(e.id)) if is_ready(e) else None for e in exports]
+
+
+def has_expired(export):
+    return (
+        export.status == Status.READY
+        and datetime.fromisoformat(export.expires_at) <= timezone.now()
+    )
+
+
+def is_ready(export):
+    return export.status == Status.READY and not has_expired(export)
+
+
+class Query(graphene.ObjectType):
+    export = graphene.Field(
+        Export,
+        id=graphene.ID(required=True, description="The export's id."),
+        description="One of your exports; null when you have none of this id. Needs "
+        "the scope, and the grant, that its connection needs.",
+    )
+
+    def resolve_export(roots, info, id):
+        caller = info.context.caller
+        if caller is None:
+            raise Unauthenticated(
+                "`export` needs an API key: send it in the X-Token-Auth header."
+            )
+        exports = models.Export.objects.of_partner(caller)
+        found = exports.filter(pk=key_of(id, "Export")).first()
+        if found is None:
+            return [None]
+        check_access(found, caller)
+        return read_rows("Export", info, exports, [str(found.pk)])
+
+
+class CreateExportInput(graphene.InputObjectType):
+    """Which connection, of what, and at which instant."""
+
+    connection = ExportedConnection(required=True, description="What to export.")
+    issuer_id = graphene.ID(
+        name="issuerID",
+        description="The issuer's id, for HOLDERS and LEGACY_SHAREHOLDERS.",
+    )
+    token_id = graphene.ID(
+        name="tokenID", description="The token's id, for TRANSACTIONS."
+    )
+    date = Time(
+        description="The instant, for HOLDERS and TRANSACTIONS; absent, or in the "
+        "future: now."
+    )
+
+
+class CreateExportPayload(graphene.ObjectType):
+    """The export, which a worker now writes."""
+
+    export = graphene.Field(
+        Export, required=True, description="The export as it was begun."
+    )
+
+    def resolve_export(ids, info):
+        exports = models.Export.objects.of_partner(info.context.caller)
+        return read_rows("Export", info, exports, ids)
+
+
+def check_creation(context, input):
+    """Refuse what can never succeed before the idempotency key is claimed."""
+    check_scope(context.caller, SCOPES_OF_EXPORTS[input["connection"]])
+    given = {INPUT_NAMES.get(k, k) for k, value in input.items() if value is not None}
+    check_members(input["connection"], given)
+
+
+INPUT_NAMES = {"issuer_id": "issuerID", "token_id": "tokenID"}
+
+
+class Mutation(graphene.ObjectType):
+    create_export = Field(
+        CreateExportPayload,
+        cost=Cost(points=10),
+        input=CreateExportInput(required=True, description="What to export."),
+        description="Have a connection written into a file, however long it is. Needs "
+        "what the connection needs. HOLDERS and TRANSACTIONS: Needs the scope "
+        "`captable:read` and a grant for the issuer. LEGACY_SHAREHOLDERS: Needs the "
+        "scope `shareholders:read` and a grant. ACCOUNTS: Needs the scope "
+        "`accounts:read`.",
+    )
+
+    @checked(check_creation)
+    def resolve_create_export(roots, info, input):
+        wanted = Wanted(
+            input["connection"],
+            key_of(input.get("issuer_id"), "Issuer"),
+            key_of(input.get("token_id"), "Token"),
+            input.get("date"),
+        )
+        try:
+            with named():
+                export = create_export(info.context.caller, wanted)
+        except LockTimeout as error:
+            raise RequestTimeout(
+                "Another export of yours is just being asked for, and nothing was "
+                "begun; send the same request again."
+            ) from error
+        return [str(export.pk)]
+
+
+NODES = {"Export": models.Export.objects.visible_to}
+"""By type, the rows that a caller may read by id."""
