@@ -214,7 +214,8 @@ def sandbox_key() -> str:
 def examples() -> list[dict[str, str]]:
     """Saved requests: N-name.graphql, its first line the title, and N-name.json."""
     found = []
-    for path in sorted(EXAMPLES_DIRECTORY.glob("*.graphql")):
+    paths = EXAMPLES_DIRECTORY.glob("*.graphql")
+    for path in sorted(paths, key=lambda path: int(path.stem.partition("-")[0])):
         query = path.read_text()
         variables = path.with_suffix(".json")
         found.append(

@@ -284,13 +284,12 @@ def deprecations(schema: GraphQLSchema) -> list[Deprecation]:
     Raises:
         ValueError: a reason is not as DEPRECATED has it, or leaves less than a year.
     """
-    found = []
+    marked: list[Entry | Member] = []
     for section in sections(schema):
-        for each in section.entries:
-            inside = [m for member in each.members for m in (member, *member.arguments)]
-            for marked in (each, *inside):
-                if marked.deprecated is not None:
-                    found.append(deprecation(marked.anchor, marked.deprecated))
+        for entry in section.entries:
+            marked += [entry, *entry.members]
+            marked += [a for member in entry.members for a in member.arguments]
+    found = [deprecation(m.anchor, m.deprecated) for m in marked if m.deprecated]
     return sorted(found, key=attrgetter("removal", "name"))
 
 

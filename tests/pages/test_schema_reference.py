@@ -1,4 +1,5 @@
 import re
+from datetime import date
 
 import pytest
 from graphql import (
@@ -91,3 +92,29 @@ def test_marks_what_is_deprecated_and_shows_defaults():
     assert companies.type == reference.TypeReference("[", "String", "!]!")
     assert [(m.name, m.default) for m in companies.members] == [("first", "10")]
     assert inputs.entries[0].members[0].default == '"x"'
+
+
+def deprecated(reason: str) -> list[reference.Deprecation]:
+    return reference.deprecations(
+        build_schema(
+            f"""
+            type Query {{ a(b: Int, c: Int @deprecated(reason: "{reason}")): Int }}
+            """
+        )
+    )
+
+
+def test_a_deprecation_says_what_to_use_and_until_when_it_works():
+    [found] = deprecated("Use `b`. Deprecated since 2026-01-31, removed on 2027-01-31.")
+    assert found == reference.Deprecation(
+        "Query.a.c", "Use `b`.", date(2026, 1, 31), date(2027, 1, 31)
+    )
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["Use `b`.", "Use `b`. Deprecated since 2026-01-31, removed on 2027-01-30."],
+)
+def test_a_deprecation_without_its_dates_or_a_year_is_no_document(reason: str):
+    with pytest.raises(ValueError, match="Query.a.c"):
+        deprecated(reason)
