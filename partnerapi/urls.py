@@ -4,7 +4,7 @@ from django.urls import path
 from partnerapi.exports.download import download
 from partnerapi.gateway.views import graphql_view
 from partnerapi.schema import schema
-from partnerapi.site import docs, pages
+from partnerapi.site import docs, pages, search
 
 handler500 = pages.failed
 
@@ -16,6 +16,7 @@ urlpatterns = [
     path("docs", docs.index, name="docs"),
     path("docs/clients", pages.clients, name="clients"),
     path("docs/schema", pages.schema_reference, name="schema_reference"),
+    path("docs/search.json", search.index, name="search_index"),
     path("docs/fix", pages.fix, name="fix"),
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
-from uuid import UUID
 
 import orjson
 from django.conf import settings
@@ -21,6 +20,7 @@ from partnerapi.gateway import outages
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.authentication import authenticate
 from partnerapi.gateway.bills import REFUSED_COST, Bill, weigh
+from partnerapi.gateway.compression import compress
 from partnerapi.gateway.idempotency import NotStored, once, parse_key
 from partnerapi.gateway.refusals import (
     BadRequest,
@@ -40,7 +40,8 @@ from partnerapi.gateway.requests import (
     request_id_of,
 )
 from partnerapi.gateway.throttling import Budget
-from partnerapi.graphql.documents import Refused, prepare
+from partnerapi.gateway.trial import asks_for_trial, attempt
+from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.resolvers import passes_checks
 
@@ -83,6 +84,7 @@ def graphql_view(schema: GraphQLSchema) -> View:
             entry = refusal_entry(INTERNAL_SERVER_ERROR, MASKED, request_id)
             body = to_json({"errors": [entry]})
             response = respond(body, media_type or JSON, 500, {})
+        compress(request, response)
         response["X-Request-Id"] = request_id
         response["Cache-Control"] = "no-store"
         response["X-Content-Type-Options"] = "nosniff"
@@ -154,9 +156,9 @@ def pay_and_run(
         raise
     weight = weigh(size)
 
-    def extensions() -> dict[str, Any] | None:
+    def cost_told(prepared: PreparedRequest | None) -> dict[str, Any]:
         asked = request.headers.get("X-Cost-Debug") == "1"
-        return {"cost": bill.members()} if asked else None
+        return {"cost": bill.members(weight, prepared)} if asked else {}
 
     try:
         prepared = prepare(schema, body.query, body.operation_name, body.variables)
@@ -164,7 +166,7 @@ def pay_and_run(
         points = max(REFUSED_COST, refused.reading) + weight
         bill.charge(points, owed=points)
         errors = error_entries(refused.errors, request_id)
-        result = {"errors": errors, "extensions": extensions()}
+        result = {"errors": errors, "extensions": cost_told(None)}
         status = 400 if media_type == GRAPHQL_RESPONSE else 200
         return respond(to_json(result), media_type, status, bill.headers())
     # What may be asked can be paid by a full budget, however long it is.
@@ -177,39 +179,54 @@ def pay_and_run(
         outages.raise_outage(executed)
         return executed
 
-    def write(executed: ExecutionResult) -> bytes:
+    def write(executed: ExecutionResult, **told: Any) -> bytes:
         errors = error_entries(executed.errors or [], request_id)
-        members = {"data": executed.data, "errors": errors, "extensions": extensions()}
+        extensions = cost_told(prepared) | told
+        members = {"data": executed.data, "errors": errors, "extensions": extensions}
         return to_json(members)
 
-    if not prepared.operation.is_mutation:
-        return respond(write(run()), media_type, 200, bill.headers())
-    caller, key = check_mutation(request, caller)
-    if not passes_checks(prepared, context):
-        return respond(write(run()), media_type, 200, bill.headers())
-    try:
-        stored = once(caller, key, prepared, run, write)
-    except NotStored as failed:
-        return respond(failed.body, media_type, 200, bill.headers())
-    headers = {"Idempotency-Key-Expires": to_rfc3339(stored.expires_at)}
-    if stored.replayed:
-        headers["Idempotent-Replayed"] = "true"
-    return respond(stored.body, media_type, 200, bill.headers() | headers)
+    if prepared.operation.is_mutation:
+        text, told = mutate(request, prepared, context, run, write)
+    else:
+        text, told = write(run()), {}
+    return respond(text, media_type, 200, bill.headers() | told)
 
 
-def check_mutation(request: HttpRequest, caller: Caller | None) -> tuple[Caller, UUID]:
-    """The caller of a mutation and its Idempotency-Key.
+def mutate(
+    request: HttpRequest,
+    prepared: PreparedRequest,
+    context: Context,
+    run: Callable[[], ExecutionResult],
+    write: Callable[..., bytes],
+) -> tuple[bytes, dict[str, str]]:
+    """The answer of a mutation, and the headers that tell what became of it.
 
     Raises:
-        InvalidKey: the mutation came without an API key.
+        InvalidKey: it came without an API key.
         KeyRequired, KeyInvalid: Idempotency-Key is missing or wrong.
+        Refusal: the key was used otherwise, or X-Validate-Only is not understood.
     """
+    caller, header = context.caller, request.headers.get("Idempotency-Key")
     if caller is None:
         raise InvalidKey(
             "A mutation needs an API key: send it in the X-Token-Auth header.",
             headers=CHALLENGE,
         )
-    return caller, parse_key(request.META.get("HTTP_IDEMPOTENCY_KEY"))
+    if asks_for_trial(request):
+        if header is not None:
+            parse_key(header)
+        return write(attempt(run), validateOnly=True), {"X-Validate-Only": "true"}
+    key = parse_key(header)
+    if not passes_checks(prepared, context):
+        return write(run()), {}
+    try:
+        stored = once(caller, key, prepared, run, write)
+    except NotStored as failed:
+        return failed.body, {}
+    headers = {"Idempotency-Key-Expires": to_rfc3339(stored.expires_at)}
+    if stored.replayed:
+        headers["Idempotent-Replayed"] = "true"
+    return stored.body, headers
 
 
 def check_host(request: HttpRequest) -> None:

@@ -15,11 +15,22 @@ from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from partnerapi.site.pages import PAGE_POLICY, cacheable
+from partnerapi.site.pages import html_page
 
 DIRECTORY = settings.BASE_DIR / "templates" / "docs"
-FOR_PARTNERS = ("scopes", "limits", "errors", "exports", "chains")
+FOR_PARTNERS = (
+    "guide",
+    "scopes",
+    "limits",
+    "errors",
+    "exports",
+    "chains",
+    "deprecations",
+    "changelog",
+)
 FOR_OPERATORS = ("production", "settings", "commands", "register")
+ELSEWHERE = {"changelog": settings.BASE_DIR / "CHANGELOG.md"}
+"""Documents that lie outside the directory."""
 LINK = re.compile(r"(\w+)\.md((?:#.*)?)")
 """How one file of the directory names another, as the repository shows it."""
 
@@ -45,20 +56,14 @@ class Doc:
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    return answer(request, index_page())
+    return html_page(request, index_page())
 
 
 @require_safe
 def page(request: HttpRequest, name: str) -> HttpResponse:
     if name not in (*FOR_PARTNERS, *FOR_OPERATORS):
         raise Http404
-    return answer(request, doc_page(name))
-
-
-def answer(request: HttpRequest, html: str) -> HttpResponse:
-    response = cacheable(request, html, "text/html; charset=utf-8")
-    response["Content-Security-Policy"] = PAGE_POLICY
-    return response
+    return html_page(request, doc_page(name))
 
 
 @cache
@@ -85,7 +90,7 @@ def read(name: str) -> Doc:
 
 
 def path_of(name: str) -> Path:
-    return DIRECTORY / f"{name}.md"
+    return ELSEWHERE.get(name, DIRECTORY / f"{name}.md")
 
 
 def doc_of(name: str, text: str) -> Doc:
@@ -103,13 +108,18 @@ def doc_of(name: str, text: str) -> Doc:
 
 
 def headings(tokens: Sequence[Token]) -> list[Heading]:
-    """The second-level headings, each of which is given its anchor."""
+    """The second-level headings; they and those below them are given their anchors."""
     found = []
     for token, inline in zip(tokens, tokens[1:], strict=False):
-        if token.type == "heading_open" and token.tag == "h2":
-            heading = Heading(slugify(inline.content), inline.content)
-            token.attrSet("id", heading.anchor)
+        if token.type != "heading_open" or token.tag == "h1":
+            continue
+        heading = Heading(slugify(inline.content), inline.content)
+        if token.tag == "h2":
             found.append(heading)
+            above = ""
+        else:
+            above = f"{found[-1].anchor}."
+        token.attrSet("id", f"{above}{heading.anchor}")
     return found
 
 

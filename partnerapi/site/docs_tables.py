@@ -88,7 +88,7 @@ def errors_table() -> str:
     get_resolver().url_patterns  # noqa: B018
     rows = (
         (
-            code(error.code),
+            f"[{code(error.code)}](/docs/schema#{error.anchor})",
             ", ".join(map(str, error.statuses)),
             error.plain,
             "; ".join(map(shown_example, error.examples)),
@@ -101,6 +101,22 @@ def errors_table() -> str:
 
 def shown_example(example: str) -> str:
     return code(example) if reference.is_document(example) else example
+
+
+def deprecations_table() -> str:
+    found = reference.deprecations(schema)
+    if not found:
+        return "Nothing is deprecated now.\n"
+    rows = (
+        (
+            f"[{code(each.name)}](/docs/schema#{each.name})",
+            str(each.since),
+            str(each.removal),
+            each.instead,
+        )
+        for each in found
+    )
+    return table(("What", "Deprecated since", "Removed on", "Instead"), rows)
 
 
 def scopes_table() -> str:
@@ -198,6 +214,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "limits": limits_table,
     "errors": errors_table,
+    "deprecations": deprecations_table,
     "scopes": scopes_table,
     "export-rows": export_rows_table,
     **{f"commands-{room}": partial(commands_table, room) for room in ROOMS},

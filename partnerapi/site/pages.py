@@ -1,6 +1,5 @@
 """What partners read in a browser: plain pages beside the API, without cookies."""
 
-import hashlib
 import json
 import secrets
 import sys
@@ -22,6 +21,7 @@ from marketdata.fix import reference as fix_reference
 from marketdata.fix.protocol import layouts, rules
 from partnerapi.core.postgresql.faults import fault_of, took_too_long
 from partnerapi.gateway.bills import Bill
+from partnerapi.gateway.compression import admits_gzip, compress, representation
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.schema import schema
 from partnerapi.site import reference
@@ -46,8 +46,8 @@ KEYED_QUERY = (
 )
 
 PAGE_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none';"
-    " form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self';"
+    " img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 GRAPHIQL_POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self';"
@@ -97,14 +97,19 @@ def graphiql(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def clients(request: HttpRequest) -> HttpResponse:
+    html = clients_page(request.build_absolute_uri("/graphql"))
+    return html_page(request, html)
+
+
+def clients_page(endpoint: str = "") -> str:
     context = {
         "sandbox": settings.PARTNER_API_SANDBOX,
         "key": sandbox_key(),
         "addresses": reference.addresses(),
-        "endpoint": request.build_absolute_uri("/graphql"),
+        "endpoint": endpoint,
         "clients": client_programs(),
     }
-    return page(request, "clients.html", context, PAGE_POLICY)
+    return render_to_string("clients.html", context)
 
 
 @require_safe
@@ -114,13 +119,15 @@ def schema_sdl(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def schema_reference(request: HttpRequest) -> HttpResponse:
-    response = cacheable(request, reference_page(), "text/html; charset=utf-8")
-    response["Content-Security-Policy"] = PAGE_POLICY
-    return response
+    return html_page(request, reference_page())
 
 
 @require_safe
 def fix(request: HttpRequest) -> HttpResponse:
+    return html_page(request, fix_page())
+
+
+def fix_page() -> str:
     context = {
         "sandbox": settings.PARTNER_API_SANDBOX,
         "comp_id": settings.FIX_COMP_ID,
@@ -133,7 +140,14 @@ def fix(request: HttpRequest) -> HttpResponse:
         "steps": fix_reference.conversation(),
         "engine_settings": fix_reference.engine_settings(),
     }
-    return page(request, "fix_reference.html", context, PAGE_POLICY)
+    return render_to_string("fix_reference.html", context)
+
+
+def html_page(request: HttpRequest, html: str) -> HttpResponse:
+    """A page that is the same for everybody who asks this address for it."""
+    response = cacheable(request, html, "text/html; charset=utf-8")
+    response["Content-Security-Policy"] = PAGE_POLICY
+    return response
 
 
 DOCUMENT_BYTES_PER_POINT = 20_000
@@ -194,13 +208,20 @@ def page(
     response = render(request, template, context)
     response["Cache-Control"] = "no-cache"
     response["Content-Security-Policy"] = policy
+    compress(request, response)
     return response
 
 
 def cacheable(request: HttpRequest, content: str, content_type: str) -> HttpResponse:
-    body = content.encode()
-    etag = f'"{hashlib.sha256(body).hexdigest()}"'
-    headers = {"Cache-Control": "public, no-cache", "ETag": etag}
+    compressed = admits_gzip(request)
+    body, etag = representation(content, compressed)
+    headers = {
+        "Cache-Control": "public, no-cache",
+        "ETag": etag,
+        "Vary": "Accept-Encoding",
+    }
+    if compressed:
+        headers["Content-Encoding"] = "gzip"
     response = HttpResponse(body, content_type=content_type, headers=headers)
     return get_conditional_response(request, etag, response=response) or response
 
@@ -214,7 +235,8 @@ def sandbox_key() -> str:
 def examples() -> list[dict[str, str]]:
     """Saved requests: N-name.graphql, its first line the title, and N-name.json."""
     found = []
-    for path in sorted(EXAMPLES_DIRECTORY.glob("*.graphql")):
+    paths = EXAMPLES_DIRECTORY.glob("*.graphql")
+    for path in sorted(paths, key=lambda path: int(path.stem.partition("-")[0])):
         query = path.read_text()
         variables = path.with_suffix(".json")
         found.append(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date, timedelta
 from inspect import cleandoc
 from operator import attrgetter
 from typing import Any
@@ -30,9 +31,16 @@ from graphql import (
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR, PartnerAPIError
 from partnerapi.gateway.answers import MASKED
 from partnerapi.settings import VARIABLES
+from partnerapi.site.exchanges import Exchange, of_errors, of_operations
 
 EXECUTED = 200
 LIMITS = ("PARTNER_API_MAX_", "PARTNER_API_BUDGET_", "PARTNER_API_ANONYMOUS_BUDGET_")
+DEPRECATED = re.compile(
+    r"(?P<instead>.+) Deprecated since (?P<since>[0-9-]{10}), "
+    r"removed on (?P<removal>[0-9-]{10})\."
+)
+"""How a reason says what to use instead, since when, and until when it works."""
+NOTICE = timedelta(days=365)
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,7 @@ class Entry:
     implements: tuple[str, ...] = ()
     implemented_by: tuple[str, ...] = ()
     specified_by: str | None = None
+    exchange: Exchange | None = None
 
 
 @dataclass(frozen=True)
@@ -91,8 +100,20 @@ class PublishedError:
     remedy: str
 
     @property
+    def anchor(self) -> str:
+        return f"error.{self.code}"
+
+    @property
     def meaning(self) -> SafeString:
         return text(self.plain)
+
+    @property
+    def advice(self) -> SafeString:
+        return text(self.remedy)
+
+    @property
+    def exchange(self) -> Exchange | None:
+        return of_errors().get(self.code)
 
 
 def is_document(example: str) -> bool:
@@ -164,6 +185,7 @@ def operations(root: GraphQLObjectType | None) -> tuple[Entry, ...]:
             type=reference(field.type),
             deprecated=field.deprecation_reason,
             members=arguments(f"{root.name}.{name}", field),
+            exchange=of_operations().get(name),
         )
         for name, field in sorted(root.fields.items())
     )
@@ -244,6 +266,44 @@ def text(description: str | None) -> SafeString:
     """A description as HTML, `such words` set as code."""
     escaped = escape(cleandoc(description or ""))
     return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped))
+
+
+@dataclass(frozen=True)
+class Deprecation:
+    """What will be removed, and what to use instead."""
+
+    name: str
+    instead: str
+    since: date
+    removal: date
+
+
+def deprecations(schema: GraphQLSchema) -> list[Deprecation]:
+    """What is marked `@deprecated`, in the order of removal.
+
+    Raises:
+        ValueError: a reason is not as DEPRECATED has it, or leaves less than a year.
+    """
+    marked: list[Entry | Member] = []
+    for section in sections(schema):
+        for entry in section.entries:
+            marked += [entry, *entry.members]
+            marked += [a for member in entry.members for a in member.arguments]
+    found = [deprecation(m.anchor, m.deprecated) for m in marked if m.deprecated]
+    return sorted(found, key=attrgetter("removal", "name"))
+
+
+def deprecation(name: str, reason: str) -> Deprecation:
+    written = DEPRECATED.fullmatch(reason)
+    if written is None:
+        raise ValueError(
+            f"{name} is deprecated for {reason!r}; write what to use instead, then "
+            "'Deprecated since 2026-01-31, removed on 2027-01-31.'"
+        )
+    since, removal = map(date.fromisoformat, (written["since"], written["removal"]))
+    if removal < since + NOTICE:
+        raise ValueError(f"{name} is removed within a year of its deprecation.")
+    return Deprecation(name, written["instead"], since, removal)
 
 
 def errors() -> list[PublishedError]:

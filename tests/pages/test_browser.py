@@ -1,10 +1,13 @@
-"""GraphiQL in a real browser against the real system."""
+"""GraphiQL and the pages in a real browser against the real system."""
 
+import re
 import shutil
 from urllib.parse import urlsplit
 
 import pytest
 
+from partnerapi.site import docs
+from tests.packages import npm_packages
 from tests.waiting import PATIENCE_SECONDS
 
 PATIENCE_MS = PATIENCE_SECONDS * 1000
@@ -118,22 +121,93 @@ def test_dialogs_and_the_documentation_open_under_the_policy(page, running_serve
     page.get_by_text("All Schema Types").wait_for()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/",
-        "/docs",
-        "/docs/commands",
-        "/docs/schema",
-        "/docs/clients",
-        "/docs/fix",
-        "/graphiql",
-    ],
-)
-def test_nothing_is_wider_than_the_window(page, running_server, path, width):
-    page.set_viewport_size({"width": width, "height": 844})
-    page.goto(running_server["graphiql"].replace("/graphiql", path))
-    page.wait_for_load_state("networkidle")
+def test_a_mutation_opens_with_a_key_of_its_own(page, running_server):
+    page.goto(f"{running_server['graphiql']}?example=suspend-an-account")
+    headers = page.locator(".graphiql-editor-tool")
+    headers.get_by_text("Idempotency-Key").wait_for()
+    assert re.search(r'"Idempotency-Key": "[0-9a-f-]{36}"', headers.inner_text())
+    page.get_by_label("Execute query").click()
+    answer = page.locator(".result-window")
+    answer.get_by_text('"updateAccountStatus"').wait_for()
+    assert "IDEMPOTENCY_KEY" not in answer.inner_text()
 
-    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+def test_the_editors_have_names(page, running_server):
+    page.goto(f"{running_server['graphiql']}?example=page-by-page")
+    page.get_by_label("Execute query").click()
+    page.locator(".result-window").get_by_text('"cursor"').first.wait_for()
+    areas = page.locator(".CodeMirror textarea")
+    names = [area.get_attribute("aria-label") for area in areas.all()]
+    assert names == ["Operation", "Variables", "Headers", "Answer"]
+
+
+def test_copies_a_block(page, running_server):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(address(running_server, "/docs/guide"))
+    block = page.locator(".copyable").nth(1)
+    block.hover()
+    block.get_by_role("button", name="Copy").click()
+    block.get_by_role("button", name="Copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == block.locator("pre").inner_text().rstrip()
+    assert copied.startswith("curl -s $API")
+
+
+def test_finds_members_codes_and_sections(page, running_server):
+    page.goto(address(running_server, "/docs"))
+    page.keyboard.press("/")
+    page.keyboard.type("THROTTLED")
+    links = page.locator("#found a")
+    links.first.wait_for()
+    assert links.first.get_attribute("href") == "/docs/schema#error.THROTTLED"
+    page.get_by_label("Search the documents").fill("viewergrant")
+    page.locator("#found a[href$='#Issuer.viewerGrant']").wait_for()
+    page.get_by_label("Search the documents").fill("no such words anywhere")
+    page.get_by_text("Nothing found").wait_for()
+    page.get_by_label("Search the documents").fill("retries")
+    page.locator("#found a[href='/docs/guide#retries']").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/docs/guide#retries")
+
+
+PATHS = [
+    "/",
+    "/docs",
+    *(f"/docs/{name}" for name in (*docs.FOR_PARTNERS, *docs.FOR_OPERATORS)),
+    "/docs/schema",
+    "/docs/clients",
+    "/docs/fix",
+    "/graphiql",
+]
+
+
+def address(running_server: dict, path: str) -> str:
+    return running_server["graphiql"].replace("/graphiql", path)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The program that finds what assistive technology can not use."""
+    package = npm_packages("axe-core@4.14.1") / "node_modules" / "axe-core"
+    return (package / "axe.min.js").read_text()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_everybody_can_read_it_on_every_window(page, running_server, axe, path):
+    """No page is wider than its window, nor has axe a serious complaint."""
+    page.goto(address(running_server, path))
+    page.wait_for_load_state("networkidle")
+    page.evaluate(axe)
+    for scheme, width in (("light", 1280), ("dark", 375)):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 812})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        found = page.evaluate("axe.run({ resultTypes: ['violations'] })")
+        serious = [
+            (each["id"], node["target"], node["failureSummary"])
+            for each in found["violations"]
+            if each["impact"] in ("serious", "critical")
+            for node in each["nodes"]
+        ]
+        assert serious == []

@@ -1,5 +1,6 @@
 import json
 import urllib.request
+from uuid import uuid4
 
 import pytest
 from graphql import get_operation_ast, get_variable_values, parse, validate
@@ -24,6 +25,7 @@ def test_there_are_examples_to_start_from():
         "who-am-i",
         "accounts",
         "order-books",
+        "suspend-an-account",
     ]
 
 
@@ -66,7 +68,11 @@ def ask(server, example):
         "query": example["query"],
         "variables": json.loads(example["variables"] or "null"),
     }
-    headers = {"Content-Type": "application/json", "X-Token-Auth": server["key"]}
+    headers = {
+        "Content-Type": "application/json",
+        "X-Token-Auth": server["key"],
+        "Idempotency-Key": str(uuid4()),
+    }
     request = urllib.request.Request(
         server["graphql"], json.dumps(body).encode(), headers
     )

@@ -145,16 +145,6 @@ def test_web_workers_load_no_fix_engine():
     assert subprocess.run(command, cwd=configured.BASE_DIR, check=False).returncode == 0
 
 
-def test_works_without_scripts_and_cookies(client):
-    response = client.get("/docs/fix")
-
-    assert response.status_code == 200
-    assert not response.cookies
-    assert "script-src" not in response["Content-Security-Policy"]
-    assert "<script" not in text(response)
-    assert " style=" not in text(response)
-
-
 @pytest.mark.parametrize("sandbox", [True, False])
 def test_names_the_port_of_a_sandbox(client, settings, sandbox):
     settings.PARTNER_API_SANDBOX = sandbox

@@ -43,7 +43,7 @@ def test_allows_no_other_host_and_no_inline_script(client):
 def test_every_asset_is_served_from_here(client):
     page = client.get("/graphiql").content.decode()
     assets = re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
-    assert len(assets) == 9
+    assert len(assets) == 10
     for asset in assets:
         assert finders.find(asset.removeprefix("/static/")), asset
     assert not re.search(r'(?:src|href)="(?:https?:)?//', page)

@@ -4,9 +4,8 @@ const configuration = JSON.parse(
   document.getElementById("configuration").textContent,
 );
 const { endpoint, examples } = configuration;
-const defaultHeaders = configuration.headers
-  ? JSON.stringify(configuration.headers, null, 2)
-  : "";
+const asText = (headers) => (headers ? JSON.stringify(headers, null, 2) : "");
+const defaultHeaders = asText(configuration.headers);
 
 // GraphiQL's history keeps the headers of every request, keys included. What is
 // stored here has none; the sandbox's own headers are put back when it is read.
@@ -35,10 +34,41 @@ if (chosen) {
   history.replaceState(null, "", location.pathname);
 }
 
+// A mutation needs a key that no other has had.
+const edited = chosen?.query ?? local.getItem("graphiql:query") ?? "";
+const isMutation = /^\s*mutation\b/m.test(edited) && crypto.randomUUID;
+const headers = isMutation
+  ? { ...configuration.headers, "Idempotency-Key": crypto.randomUUID() }
+  : configuration.headers;
+
+// What GraphiQL leaves out for those who do not see it: names of its editors, a way
+// into them by the keyboard, and tabs that may hold two buttons each.
+const EDITORS = [
+  [".graphiql-query-editor", "Operation"],
+  [".graphiql-editor-tool .graphiql-editor:nth-of-type(1)", "Variables"],
+  [".graphiql-editor-tool .graphiql-editor:nth-of-type(2)", "Headers"],
+  [".result-window", "Answer"],
+];
+const root = document.getElementById("graphiql");
+const watched = { childList: true, subtree: true, attributeFilter: ["aria-selected"] };
+new MutationObserver(() => {
+  for (const [place, name] of EDITORS) {
+    const area = root.querySelector(`${place} textarea`);
+    if (area) area.ariaLabel = name;
+  }
+  for (const area of root.querySelectorAll(".CodeMirror-scroll")) area.tabIndex = 0;
+  root.querySelector(".graphiql-tabs")?.removeAttribute("role");
+  for (const tab of root.querySelectorAll(".graphiql-tab[aria-selected]")) {
+    tab.querySelector("button").ariaCurrent = tab.ariaSelected;
+    tab.removeAttribute("aria-selected");
+    tab.removeAttribute("role");
+  }
+}).observe(root, watched);
+
 // The nonce under which GraphiQL's dialogs may add their style element.
 globalThis.__webpack_nonce__ = configuration.nonce;
 
-ReactDOM.createRoot(document.getElementById("graphiql")).render(
+ReactDOM.createRoot(root).render(
   React.createElement(
     GraphiQL,
     {
@@ -46,8 +76,10 @@ ReactDOM.createRoot(document.getElementById("graphiql")).render(
       storage,
       defaultQuery: examples[0].query,
       defaultHeaders,
+      headers: asText(headers) || undefined,
       shouldPersistHeaders: false,
-      defaultEditorToolsVisibility: chosen?.variables ? "variables" : "headers",
+      defaultEditorToolsVisibility:
+        chosen?.variables && !isMutation ? "variables" : "headers",
     },
     React.createElement(GraphiQL.Logo, null, " "),
   ),

@@ -1,0 +1,130 @@
+"""The request of each error code gets the answer that the reference shows."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+from django.test import Client, RequestFactory
+
+from accounts.models import Account, Actor, User
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from partnerapi.gateway.bills import Bill
+from partnerapi.site import reference
+from partnerapi.site.exchanges import of_errors
+from tests.characters import START, Ask, World
+from tests.examples.shapes import differences
+from tests.issuers.register import people
+from tests.owner import tamper
+
+MEBIBYTE = 1_048_576
+KEY = "service-apikey_<login>_<secret>"
+# What the reference shows in short: the request as it is sent.
+ELIDED = {
+    "MAX_TOKENS_EXCEEDED": ("id …", "id " * 2_000),
+    "MAX_FRAGMENTS_EXCEEDED": ("...name …", "...name " * 50),
+    "MAX_ALIASES_EXCEEDED": (
+        "a2: __typename …",
+        " ".join(f"a{n}: __typename" for n in range(2, 101)),
+    ),
+    "PAYLOAD_TOO_LARGE": ("…", "x" * MEBIBYTE),
+}
+
+
+@pytest.fixture
+def account(world: World) -> Account:
+    user = User.objects.create(
+        type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
+    )
+    staff = Actor("ana@staff.example", is_staff=True)
+    account = Account.objects.open(world.partner, user, staff, START)
+    account.change_status("ACTIVE", staff, None, START)
+    return account
+
+
+@pytest.fixture
+def states(world: World, settings: Any) -> dict[str, Callable[[], None]]:
+    """What has to be so before the request of a code gets it."""
+
+    def two_holders() -> None:
+        token = world.public_token.pk
+        accounts = ledger.holder_accounts(user.pk for user in people(2)).values()
+        entries = [Entry(token, "MINT", 1, None, to, at=START) for to in accounts]
+        ledger.write_history([token], entries, "import")
+        settings.PARTNER_API_MAX_HOLDERS = 1
+
+    def key_in_use() -> None:
+        tamper(
+            "CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'lock_not_available'; END $$",
+            "CREATE TRIGGER held BEFORE INSERT ON partnerapi_idempotencyrecord"
+            " FOR EACH ROW EXECUTE FUNCTION hold()",
+        )
+
+    def lose_articles() -> None:
+        tamper("ALTER TABLE issuers_article RENAME TO lost")
+
+    def set_to(name: str, value: Any) -> Callable[[], None]:
+        return lambda: setattr(settings, name, value)
+
+    return {
+        "CAPITALIZATION_TABLE_TOO_LARGE": two_holders,
+        "IDEMPOTENCY_CONCURRENT_REQUEST": key_in_use,
+        "INSECURE_TRANSPORT": set_to("PARTNER_API_HTTPS", True),
+        "INTERNAL_SERVER_ERROR": lose_articles,
+        "THROTTLED": lambda: Bill(RequestFactory().get("/"), None).spend(9_000),
+        "TIMEOUT": set_to("PARTNER_API_MAX_SECONDS", 0),
+    }
+
+
+def send(request: str, key: str, ids: dict[str, str]) -> tuple[int, Any, Any]:
+    """The status, the headers and the body that a text of HTTP gets."""
+    head, _, body = request.partition("\n\n")
+    first, *lines = head.splitlines()
+    method, address = first.split()
+    headers = dict(line.split(": ", 1) for line in lines)
+    headers.pop("Content-Length", None)
+    if headers.get("X-Token-Auth") == KEY:
+        headers["X-Token-Auth"] = key
+    body = body.replace("lumarelle-optics", "lumen")
+    for type_, pk in ids.items():
+        body = re.sub(rf"{type_}\|(?!0{{8}})[0-9a-f-]{{36}}", f"{type_}|{pk}", body)
+    kind = headers.pop("Content-Type", "")
+    client = Client(raise_request_exception=False)
+    response = client.generic(method, address, body, kind, headers=headers)
+    return response.status_code, response.headers, orjson.loads(response.content)
+
+
+def test_every_code_has_a_request_and_its_answer():
+    assert set(of_errors()) == {error.code for error in reference.errors()}
+
+
+@pytest.mark.parametrize("code", sorted(of_errors()))
+def test_the_request_of_a_code_gets_its_answer(
+    code: str,
+    world: World,
+    account: Account,
+    partner: Ask,
+    states: dict[str, Callable[[], None]],
+):
+    exchange = of_errors()[code]
+    request = exchange.request.rstrip("\n")
+    short, sent = ELIDED.get(code, ("", ""))
+    assert short in request
+    request = request.replace(short, sent) if short else request
+    ids = {"Account": str(account.pk), "Issuer": str(world.listed.pk)}
+    if code == "IDEMPOTENCY_KEY_PARAMETER_MISMATCH":
+        send(request.replace("CLOSED", "SUSPENDED"), str(partner.key), ids)
+    states.get(code, lambda: None)()
+
+    status, headers, body = send(request, str(partner.key), ids)
+
+    head, _, shown = exchange.answer.partition("\n\n")
+    first, *lines = head.splitlines()
+    assert first.split()[1] == str(status)
+    for line in lines:
+        assert line.partition(": ")[0] in headers
+    assert {error["extensions"]["code"] for error in body["errors"]} == {code}
+    assert differences(orjson.loads(shown), body) == []

@@ -1,0 +1,43 @@
+"""The request of each operation gets the answer that the reference shows."""
+
+import json
+import urllib.request
+from uuid import uuid4
+
+import pytest
+
+from partnerapi.schema import schema
+from partnerapi.site.exchanges import of_operations
+from tests.examples.shapes import differences
+from tests.waiting import PATIENCE_SECONDS
+
+# It is asked after what it asks about.
+BY_NAME = sorted(of_operations(), key=lambda name: (name == "idempotentRequest", name))
+KEY = "3f0c1d52-8a44-4d7e-9b1a-6c2e5f7a8b90"
+
+
+def test_every_operation_has_a_request_and_its_answer():
+    roots = (schema.query_type, schema.mutation_type)
+    assert set(of_operations()) == {name for root in roots for name in root.fields}
+
+
+@pytest.fixture(scope="module")
+def used_key() -> str:
+    return str(uuid4())
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_request_of_an_operation_gets_its_answer(
+    name: str, running_server: dict, used_key: str
+):
+    document, shown = of_operations()[name].request, of_operations()[name].answer
+    headers = {
+        "Content-Type": "application/json",
+        "X-Token-Auth": running_server["key"],
+        "Idempotency-Key": used_key,
+    }
+    body = json.dumps({"query": document.replace(KEY, used_key)}).encode()
+    request = urllib.request.Request(running_server["graphql"], body, headers)
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
+        answer = json.load(response)
+    assert differences(json.loads(shown), answer) == []

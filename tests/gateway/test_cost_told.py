@@ -1,0 +1,106 @@
+"""`extensions.cost`: what was charged, field by field, and no point more or less."""
+
+import orjson
+import pytest
+
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from partnerapi.graphql.documents import Refused, prepare
+from partnerapi.graphql.field_costs import field_costs
+from partnerapi.schema import schema
+from tests.characters import START, Ask, World
+from tests.generated.documents import Samples, requests
+from tests.issuers.register import people
+
+DEBUG = {"X-Cost-Debug": "1"}
+PARTS = ("otherFields", "document", "body", "holders")
+
+
+def total(cost: dict) -> int:
+    fields = sum(field["points"] for field in cost["fields"])
+    return fields + sum(cost[part] for part in PARTS)
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("{ viewer { login } }", {"viewer": 1}),
+        (
+            "{ list: issuers(first: 3) { totalCount nodes { slug tokens { edges { node"
+            " { symbol } } } } } }",
+            {"list": 20, "list.nodes": 3, "list.nodes.tokens.edges.node": 60},
+        ),
+        (
+            "query ($n: Int = 7) { issuers(first: $n) { edges { cursor } } }",
+            {"issuers.edges": 7},
+        ),
+        (
+            '{ node(id: "x") { id ... on Issuer { tokens(first: 2) { nodes { id } } } '
+            "... on Token { issuer { id } } } }",
+            {"node": 1, "node.tokens.nodes": 2},
+        ),
+        ("{ __schema { queryType { name } } }", {"__schema": 100}),
+    ],
+)
+def test_tells_what_each_field_costs(
+    query: str, fields: dict[str, int], world: World, partner: Ask
+):
+    answer = partner(query, **DEBUG)
+    cost = answer.body["extensions"]["cost"]
+    told = {field["path"]: field["points"] for field in cost["fields"]}
+    assert total(cost) == cost["price"] == int(answer.headers["X-Query-Cost"])
+    assert told == fields
+
+
+def test_a_long_document_and_a_long_body_are_told_apart(partner: Ask):
+    body = orjson.dumps({"query": "{ __typename }" + " " * 4_000, "x": "y" * 4_000})
+    cost = partner.post(body, **DEBUG).body["extensions"]["cost"]
+    assert (cost["document"], cost["body"], cost["fields"]) == (21, 4, [])
+    assert total(cost) == cost["price"]
+
+
+def test_a_refused_document_has_no_fields(partner: Ask):
+    cost = partner("{ nothing }", **DEBUG).body["extensions"]["cost"]
+    assert (cost["fields"], cost["document"]) == ([], 10)
+    assert total(cost) == cost["price"] == 10
+
+
+def test_the_fields_of_any_document_add_up_to_its_cost():
+    known = Samples({"Issuer": ["Issuer|x"]}, {}, {"issuer.slug": ["x"]})
+    counted = 0
+    for request in requests(schema, known, 150, 5):
+        try:
+            prepared = prepare(
+                schema, request.text, request.operation_name, request.variables
+            )
+        except Refused:
+            continue
+        found = field_costs(prepared.plan.selection, prepared.variables)
+        assert found.total() == prepared.cost, request.text
+        assert min(found.values(), default=1) > 0, request.text
+        counted += 1
+    assert counted > 100
+
+
+def test_holders_beyond_the_first_are_told(world: World, partner: Ask):
+    token = world.public_token.pk
+    accounts = ledger.holder_accounts(user.pk for user in people(1_001)).values()
+    entries = [Entry(token, "MINT", 1, None, to, at=START) for to in accounts]
+    ledger.write_history([token], entries, "import")
+    query = '{ issuer(slug: "lumen") { capitalizationTable { holders { userID } } } }'
+    answer = partner(query, **DEBUG)
+    cost = answer.body["extensions"]["cost"]
+    assert cost["holders"] == 1
+    assert total(cost) == cost["price"] == int(answer.headers["X-Query-Cost"])
+
+
+def test_only_the_costliest_fields_are_told_one_by_one(partner: Ask):
+    tokens = "tokens(first: 1) {{ nodes {{ id }} }}"
+    each = f"x{{}}: nodes(ids: []) {{{{ ... on Issuer {{{{ {tokens} }}}} }}}}"
+    query = "{" + " ".join(map(each.format, range(55))) + "}"
+    cost = partner(query, **DEBUG).body["extensions"]["cost"]
+    points = [field["points"] for field in cost["fields"]]
+    assert len(points) == 100
+    assert points == sorted(points, reverse=True)
+    assert cost["otherFields"] == 10
+    assert total(cost) == cost["price"]

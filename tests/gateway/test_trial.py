@@ -1,0 +1,130 @@
+"""X-Validate-Only: all checks of a mutation are made, nothing is done or kept."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from accounts.models import Account, Actor, Partner, User
+from issuers.models.events import Event, EventHead
+from partnerapi.models import IdempotencyRecord
+from tests.characters import START, Answer, Ask, World
+from tests.owner import as_committed, tamper
+
+STAFF = Actor("ana@staff.example", is_staff=True)
+CHANGE = """
+mutation ($id: ID!, $status: AccountStatus!) {
+  updateAccountStatus(input: {accountID: $id, status: $status}) {
+    previousStatus
+    account { status allowedStatuses statusHistory(last: 1) { nodes { status } } }
+  }
+}
+"""
+TRIAL = {"X-Validate-Only": "true"}
+
+
+def open_account(partner: Partner) -> Account:
+    client = User.objects.create(
+        type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
+    )
+    account = Account.objects.open(partner, client, STAFF, START)
+    account.change_status("ACTIVE", STAFF, None, START)
+    return account
+
+
+@pytest.fixture
+def account(world: World) -> Account:
+    return open_account(world.partner)
+
+
+def kept(account: Account) -> tuple[Any, ...]:
+    """Everything that a mutation of an account leaves behind when it is committed."""
+    as_committed()
+    account.refresh_from_db()
+    events = Event.objects.count(), list(EventHead.objects.order_by("pk").values())
+    answers = IdempotencyRecord.objects.count()
+    return account.status, account.history.count(), answers, events
+
+
+def change(ask: Ask, account: Account, status: str, **headers: str) -> Answer:
+    return ask(CHANGE, {"id": f"Account|{account.pk}", "status": status}, **headers)
+
+
+def test_answers_what_would_be_answered_and_does_nothing(
+    account: Account, partner: Ask
+):
+    before = kept(account)
+    tried = change(partner, account, "SUSPENDED", **TRIAL)
+    assert tried.headers["X-Validate-Only"] == "true"
+    assert "Idempotency-Key-Expires" not in tried.headers
+    assert tried.body["extensions"] == {"validateOnly": True}
+    assert kept(account) == before
+
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    done = change(partner, account, "SUSPENDED", **key)
+    assert done.data == tried.data
+    assert "X-Validate-Only" not in done.headers
+    assert done.headers["X-Query-Cost"] == tried.headers["X-Query-Cost"]
+    assert kept(account)[:3] == ("SUSPENDED", 3, 1)
+
+
+def test_keeps_nothing_for_the_key_that_came_along(account: Account, partner: Ask):
+    key = str(uuid.uuid4())
+    change(partner, account, "SUSPENDED", **TRIAL, **{"Idempotency-Key": key})
+    asked = partner(
+        "query ($k: String!) { idempotentRequest(key: $k) { key } }", {"k": key}
+    )
+    assert asked.data == {"idempotentRequest": None}
+    done = change(partner, account, "CLOSED", **{"Idempotency-Key": key})
+    assert "Idempotent-Replayed" not in done.headers
+    assert done.data["updateAccountStatus"]["account"]["status"] == "CLOSED"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "expected"),
+    [
+        ("PENDING", {}, (200, "INVALID_STATUS_TRANSITION")),
+        ("SUSPENDED", {"Idempotency-Key": "1"}, (400, "IDEMPOTENCY_KEY_INVALID")),
+        ("SUSPENDED", {"X-Validate-Only": "1"}, (400, "BAD_REQUEST")),
+        ("SUSPENDED", {"X-Token-Auth": "x"}, (401, "UNAUTHENTICATED")),
+    ],
+)
+def test_refuses_what_would_be_refused(
+    status: str,
+    headers: dict[str, str],
+    expected: tuple[int, str],
+    account: Account,
+    partner: Ask,
+):
+    before = kept(account)
+    answer = change(partner, account, status, **{**TRIAL, **headers})
+    assert (answer.status, answer.code) == expected
+    assert kept(account) == before
+
+
+def test_only_true_tries_and_false_does(account: Account, partner: Ask):
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    for said, status in (("TRUE", "ACTIVE"), ("false", "SUSPENDED")):
+        change(partner, account, "SUSPENDED", **key, **{"X-Validate-Only": said})
+        account.refresh_from_db()
+        assert account.status == status
+
+
+def test_meets_what_the_database_checks_at_the_commit(account: Account, partner: Ask):
+    tamper(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE 'not at the commit'; END $$",
+        "CREATE CONSTRAINT TRIGGER refused AFTER INSERT ON"
+        " accounts_accountstatuschange DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION refuse()",
+    )
+    before = kept(account)
+    answer = change(partner, account, "SUSPENDED", **TRIAL)
+    assert (answer.status, answer.code) == (500, "INTERNAL_SERVER_ERROR")
+    assert kept(account) == before
+
+
+def test_a_query_is_answered_as_always(partner: Ask):
+    answer = partner("{ viewer { login } }", **TRIAL)
+    assert answer.body == {"data": {"viewer": {"login": "broker_one"}}}
+    assert "X-Validate-Only" not in answer.headers
