@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('issuers', '0015_issuer_terms'),
+        ('issuers', '0018_holding_periods'),
     ]
 
     operations = [
