@@ -106,7 +106,7 @@ CALLED_BY_APPLICATION = (
     "partnerapi_prune_exports(integer)",
     "partnerapi_prune_idempotency_records(integer)",
     "register_hold(uuid[])",
-    "register_note(uuid[], timestamptz)",
+    "register_note(uuid[], timestamptz, timestamptz)",
     "register_open(uuid[])",
 )
 """Functions that do as their owner what the application may not do itself."""
