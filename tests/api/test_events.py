@@ -45,7 +45,9 @@ def types(events: list[dict[str, Any]]) -> list[str]:
 def told(world: World, partner: Ask) -> Ask:
     """The partner, which has read all that its world was made of."""
     read(partner)
-    tamper("DELETE FROM issuers_event", "UPDATE issuers_eventhead SET last_sequence = 0")
+    tamper(
+        "DELETE FROM issuers_event", "UPDATE issuers_eventhead SET last_sequence = 0"
+    )
     return partner
 
 
