@@ -94,8 +94,8 @@ APPLICATION: Mapping[str, str] = {
 """The application's rights on every table and view."""
 
 CALLED_BY_APPLICATION = (
-    "accounts_first_writer()",
     "accounts_lock(uuid)",
+    "accounts_own_writers()",
     "events_announce_articles()",
     "events_prune(integer, integer)",
     "marketdata_lock_book(uuid)",

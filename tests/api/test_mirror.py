@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
@@ -19,6 +20,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import TokenLedgerHead
 from partnerapi.core.times import to_rfc3339
+from partnerapi.sandbox.run.postgres import ADMINISTRATOR, OWNER
 from tests.characters import Ask, World
 from tests.issuers.register import people
 from tests.threads import in_threads
@@ -268,6 +270,22 @@ def test_who_still_writes_holds_back_what_is_settled(
     [found] = walk(mirror.ask, ISSUERS, "issuers", first=7, since=before)
     assert found["id"] == f"Issuer|{world.quiet.pk}"
     assert datetime.fromisoformat(found["updatedAt"]) >= started[0]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("role", [OWNER, ADMINISTRATOR])
+def test_other_roles_that_write_hold_back_what_is_settled(
+    transactional_db: None, world: World, mirror: Mirror, role: str
+):
+    place = connection.get_connection_params()
+    place = {name: place[name] for name in ("host", "port", "dbname") if name in place}
+    with psycopg.connect(**place, user=role) as session:
+        [[began]] = session.execute("SELECT transaction_timestamp()").fetchall()
+        session.execute("UPDATE issuers_issuer SET tag_line = 'New'")
+        settled = mirror.ask(SETTLED).data["viewer"]["settledAt"]
+        assert datetime.fromisoformat(settled) <= began
+    found = list(walk(mirror.ask, ISSUERS, "issuers", first=7, since=settled))
+    assert f"Issuer|{world.quiet.pk}" in [node["id"] for node in found]
 
 
 def times() -> dict[str, datetime]:
