@@ -2,7 +2,9 @@
 
 import re
 from dataclasses import dataclass
+from socket import socket
 from time import monotonic
+from types import NoneType
 from typing import Any
 
 import orjson
@@ -141,7 +143,10 @@ def read_bytes(request: HttpRequest) -> bytes:
         # A chunked body has no length: Django would read nothing of it.
         chunked = environ.get("wsgi.input_terminated") and not length
         wanted = maximum + 1 if chunked else length
-        body = read_in_time(environ["wsgi.input"], wanted)
+        # Our worker hands over what it holds, and not a socket.
+        whole = not isinstance(environ.get("gunicorn.socket"), socket | NoneType)
+        piece = wanted if whole else PIECE_BYTES
+        body = read_in_time(environ["wsgi.input"], wanted, piece)
     except (ParseException, OSError, ValueError) as error:
         raise BadRequest("The body could not be read to its end.") from error
     if len(body) > maximum:
@@ -151,11 +156,11 @@ def read_bytes(request: HttpRequest) -> bytes:
     return body
 
 
-def read_in_time(stream: Any, wanted: int) -> bytes:
+def read_in_time(stream: Any, wanted: int, piece_bytes: int = PIECE_BYTES) -> bytes:
     """So many bytes of a stream, or all that it has.
 
     The clock is read between pieces: a server that waits for a piece without end waits
-    here, too. Ours has the whole body before.
+    here, too.
 
     Raises:
         BadRequest: they did not come within READ_SECONDS.
@@ -163,7 +168,7 @@ def read_in_time(stream: Any, wanted: int) -> bytes:
     deadline = monotonic() + READ_SECONDS
     body = bytearray()
     while len(body) < wanted:
-        piece = stream.read(min(PIECE_BYTES, wanted - len(body)))
+        piece = stream.read(min(piece_bytes, wanted - len(body)))
         if not piece:
             break
         body += piece

@@ -238,8 +238,6 @@ def is_connection_field(field: SelectedField) -> bool:
 
 def count_narrowing(field: SelectedField) -> int:
     """How many arguments of a connection say which of its rows are wanted."""
-    if not is_connection_field(field):
-        return 0
     names = {argument.name.value for argument in field.nodes[0].arguments}
     return len(names - PAGE_ARGUMENTS)
 

@@ -37,6 +37,7 @@ from partnerapi.core.errors import (
 from partnerapi.graphql.cost import (
     OperationCost,
     Points,
+    count_cost,
     count_narrowing,
     is_connection_field,
     too_costly,
@@ -62,11 +63,12 @@ FIELD_SIZE = 4
 """Characters that a field of a plan counts as."""
 ERROR_SIZE = 20
 """Characters that an error counts as, besides its message."""
-LEAST_COST = 5
-"""Points of a request that is hardly more than its document."""
+LEAST_COST = 10
 STATEMENT_COST = 10
-"""Least points of a field at the root, of each argument there that narrows a list, and
-of each connection but one: most are a statement."""
+"""Least points of a field at the root, and of each connection but one: most are a
+statement."""
+NARROWING_COST = 30
+"""Points of an argument that narrows a list at the root, such as `search`."""
 TOKENS_PER_POINT = 2
 CHARACTERS_PER_POINT = 200
 VALUES_PER_POINT = 20
@@ -132,23 +134,25 @@ class OperationPlan:
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
         self.cost: Points = OperationCost().points(selection)
-        self.least = STATEMENT_COST * count_statements(selection)
+        self.least = least_points(selection)
         self.size = FIELD_SIZE * selection.source.count_fields()
 
 
-def count_statements(selection: Selection) -> int:
-    """How many statements a root selection takes, about."""
+def least_points(selection: Selection) -> int:
+    """What the statements of a root selection cost, however little they read."""
     at_root = 0
     for field in selection.fields(selection.type.name):
         if field.definition.extensions:
-            at_root += 1 + count_narrowing(field)
+            at_root += STATEMENT_COST
+        if is_connection_field(field):
+            at_root += NARROWING_COST * count_narrowing(field) + count_cost(field)
     connections = sum(
         is_connection_field(field)
         for each in selection.source.made.values()
         for fields in each.fields_by_type.values()
         for field in fields
     )
-    return max(at_root, connections - 1)
+    return max(at_root, STATEMENT_COST * (connections - 1))
 
 
 class Operation:
@@ -170,6 +174,8 @@ class Operation:
 
     @cached_property
     def directive_variables(self) -> list[str]:
+        if not self.node.variable_definitions:
+            return []
         return sorted(Reach(self.fragments, [self.node]).directive_variables)
 
     @cached_property
@@ -384,7 +390,9 @@ def parse_and_validate(
 def parse_with(parser: Parser) -> DocumentNode:
     maximum = settings.PARTNER_API_MAX_TOKENS
     try:
-        return parser.parse_document()
+        document = parser.parse_document()
+        part_tokens(document)
+        return document
     except GraphQLSyntaxError as error:
         if "nested too deeply" in error.message:
             raise too_deep() from error
@@ -395,6 +403,16 @@ def parse_with(parser: Parser) -> DocumentNode:
             "pass long lists as variables.",
             maximum=maximum,
         ) from error
+
+
+def part_tokens(document: DocumentNode) -> None:
+    """Part the tokens of a document from each other.
+
+    Who keeps a node would keep all of them, and the collector would have to find them.
+    """
+    token = document.loc and document.loc.start_token
+    while token:
+        token.prev, token.next, token = None, None, token.next
 
 
 def too_deep() -> MaxDepthExceeded:

@@ -82,7 +82,16 @@ def read_pages(
         | {of.identity}
     )
     after, before = window.after, window.before
-    shape = Shape(of, columns, condition, window.backward, bool(after), bool(before))
+    limit = window.size + 1
+    shape = Shape(
+        of,
+        columns,
+        condition,
+        window.backward,
+        bool(after),
+        bool(before),
+        limit if parents is None else None,
+    )
     keys = [] if parents is None else [array_text(parents)]
     found = fetch(
         page_statement(shape),
@@ -93,7 +102,7 @@ def read_pages(
             *values,
             *(after or ()),
             *(before or ()),
-            window.size + 1,
+            *([] if parents is None else [limit]),
         ],
         row_class(of.graphql_type, of.name, PAGE_COLUMNS, columns),
     )

@@ -55,7 +55,12 @@ class OrderedList:
 
 
 class Shape(NamedTuple):
-    """All that decides the text of a page's statement."""
+    """All that decides the text of a page's statement.
+
+    limit: how many rows are read at most; None: a parameter tells it. Where PostgreSQL
+        knows the number it plans a statement once, and not for each page: for a list at
+        the root planning takes longer than reading does.
+    """
 
     of: OrderedList
     columns: frozenset[str]
@@ -63,6 +68,7 @@ class Shape(NamedTuple):
     backward: bool
     after: bool
     before: bool
+    limit: int | None
 
 
 def concrete_field(model: type[models.Model], name: str) -> Any:
@@ -125,7 +131,8 @@ def page_statement(shape: Shape) -> str:
     """For each parent: whether rows lie beyond each cursor, and a page and one row.
 
     A parent without rows has one line of nulls. Parameters: the parents' ids; for each
-    cursor that is given, conditions and cursor; then conditions, cursors, limit.
+    cursor that is given, conditions and cursor; then conditions, cursors, and the limit
+    where the shape has none.
     """
     of = shape.of
     columns = Columns(of.model)
@@ -181,7 +188,7 @@ def page_statement(shape: Shape) -> str:
         sql.SQL(
             "SELECT p.n, {after}, {before}, page.* FROM {parents}{beyond}"
             " LEFT JOIN LATERAL (SELECT {cursor_key} AS cursor_key, {listed}"
-            " FROM {source} WHERE {condition} ORDER BY {order} LIMIT %s)"
+            " FROM {source} WHERE {condition} ORDER BY {order} LIMIT {limit})"
             " AS page ON TRUE"
         )
         .format(
@@ -194,6 +201,7 @@ def page_statement(shape: Shape) -> str:
             source=columns.source(),
             condition=sql.SQL(" AND ").join([condition, *cuts]),
             order=order("DESC" if of.descending != shape.backward else "ASC"),
+            limit=sql.SQL("%s" if shape.limit is None else str(shape.limit)),
         )
         .as_string()
     )

@@ -108,6 +108,16 @@ class Rules(Visitor):
         return EnterLeaveVisitor(enter, leave)
 
 
+class Context(ValidationContext):
+    """A document without variables is not searched for their usages."""
+
+    def get_variable_usages(self, node: Any) -> list[Any]:
+        source = self.document.loc and self.document.loc.source
+        if source and "$" not in source.body:
+            return []
+        return super().get_variable_usages(node)
+
+
 def validate(
     schema: GraphQLSchema,
     document: DocumentNode,
@@ -126,7 +136,7 @@ def validate(
         errors.append(error)
 
     types = TypeInfo(schema)
-    context = ValidationContext(schema, document, types, report)
+    context = Context(schema, document, types, report)
     visitors: list[Visitor] = [rule(context) for rule in rules]
     fragments = {
         definition.name.value: definition

@@ -260,8 +260,8 @@ def test_every_2_000_bytes_cost_a_point(
 @pytest.mark.parametrize(
     ("query", "cost"),
     [
-        ("{ __typename }", 5),
-        ("{ a: __typename b: __typename }", 5),
+        ("{ __typename }", 10),
+        ("{ a: __typename b: __typename }", 10),
         # A field at the root costs 10 at least.
         ('{ issuer(slug: "lumen") { id } }', 10),
         ("{ issuers(first: 3) { nodes { id } } }", 10),
@@ -269,9 +269,9 @@ def test_every_2_000_bytes_cost_a_point(
         ('{ issuer(slug: "lumen") { id } viewer { login } }', 20),
         ("{ issuers(first: 30) { nodes { id } } }", 30),
         # So does an argument that says which rows of a list are wanted.
-        ('{ issuers(search: "lumen", first: 3) { nodes { id } } }', 20),
-        ('{ issuers(search: "l", country: "FR", first: 3) { nodes { id } } }', 30),
-        ('{ issuers(search: "lumen", first: 25) { nodes { id } } }', 25),
+        ('{ issuers(search: "lumen", first: 3) { nodes { id } } }', 40),
+        ('{ issuers(search: "l", country: "FR", first: 3) { nodes { id } } }', 70),
+        ('{ issuers(search: "lumen", first: 45) { nodes { id } } }', 45),
         # And each connection but one.
         # (These are 24 tokens.)
         ("{ issuers(first: 2) { nodes { tokens(first: 1) { nodes { id } } } } }", 12),
@@ -291,7 +291,9 @@ def test_nothing_is_free(query: str, cost: int, world: World, stranger: Ask):
     assert headers(answer)[1] == 10_000 - cost
 
 
-@pytest.mark.parametrize(("members", "cost"), [(0, 5), (99, 5), (100, 6), (1_900, 96)])
+@pytest.mark.parametrize(
+    ("members", "cost"), [(0, 10), (199, 10), (200, 11), (1_900, 96)]
+)
 def test_what_variables_hold_is_charged(
     members: int, cost: int, world: World, stranger: Ask
 ):
@@ -368,8 +370,8 @@ def test_a_failed_key_draws_on_the_address(
     wrong = {"X-Token-Auth": "service-apikey_broker_one_wrong"}
     for _ in range(3):
         assert stranger("{ __typename }", **wrong).status == 401
-    assert headers(stranger("{ __typename }"))[:2] == (10_000, 9_965)
-    assert headers(partner("{ __typename }"))[1] == 19_995
+    assert headers(stranger("{ __typename }"))[:2] == (10_000, 9_960)
+    assert headers(partner("{ __typename }"))[1] == 19_990
 
 
 def test_failed_keys_are_throttled(world: World, stranger: Ask, settings: Any):
