@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import transaction
+
 from accounts.access import Caller
 from accounts.models import Partner
 from issuers.models import Issuer, Token
@@ -101,16 +103,18 @@ def create_export(caller: Caller, wanted: Wanted) -> Export:
         if export.token_id is not None:
             seqs = {token.token_id: token.seq for token in tokens}
             export.last_sequence = seqs.get(str(export.token_id), 0)
-    # Who asks at the same time is counted, too.
-    Partner.objects.select_for_update(no_key=True).get(pk=caller.partner_id)
-    kept = Export.objects.of_partner(caller).exclude(status__in=["FAILED", "EXPIRED"])
-    if kept.count() >= MOST_KEPT:
-        raise TooManyExports(
-            f"You have {MOST_KEPT} exports that wait, are written or can be "
-            "downloaded; wait until one has expired.",
-            maximum=MOST_KEPT,
-        )
-    export.save(force_insert=True)
+    ended = [Export.Status.FAILED, Export.Status.EXPIRED]
+    with transaction.atomic():
+        # Who asks at the same time is counted, too.
+        Partner.objects.select_for_update(no_key=True).get(pk=caller.partner_id)
+        kept = Export.objects.of_partner(caller).exclude(status__in=ended)
+        if kept.count() >= MOST_KEPT:
+            raise TooManyExports(
+                f"You have {MOST_KEPT} exports that wait, are written or can be "
+                "downloaded; wait until one has expired.",
+                maximum=MOST_KEPT,
+            )
+        export.save(force_insert=True)
     return export
 
 

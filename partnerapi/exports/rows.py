@@ -20,8 +20,10 @@ from partnerapi.models import Export, ExportedConnection
 PAGE_ROWS = 4_000
 PAGE_SECONDS = 120.0
 
-# Nothing here changes after the instant that the document names.
-HOLDERS = """
+USER = "user { id displayName type lei country { code } }"
+DOCUMENTS: dict[str, str] = {
+    # Nothing here changes after the instant that the document names.
+    ExportedConnection.HOLDERS: """
 query ($id: ID!, $date: Time!, $first: Int!, $after: String) {
   parent: issuer(id: $id) { capitalizationTable(date: $date) {
     page: holdersConnection(first: $first, after: $after) {
@@ -33,8 +35,8 @@ query ($id: ID!, $date: Time!, $first: Int!, $after: String) {
     }
   } }
 }
-"""
-TRANSACTIONS = """
+""",
+    ExportedConnection.TRANSACTIONS: """
 query ($id: ID!, $first: Int!, $after: String) {
   parent: token(id: $id) { page: transactions(first: $first, after: $after) {
     nodes {
@@ -44,24 +46,24 @@ query ($id: ID!, $first: Int!, $after: String) {
     pageInfo { hasNextPage endCursor }
   } }
 }
-"""
-USER = "user { id displayName type lei country { code } }"
-LEGACY_SHAREHOLDERS = f"""
+""",
+    ExportedConnection.LEGACY_SHAREHOLDERS: f"""
 query ($id: ID!, $first: Int!, $after: String) {{
   parent: issuer(id: $id) {{ page: legacyShareholders(first: $first, after: $after) {{
     nodes {{ id status numberOfShares price createdAt issuer {{ id }} {USER} }}
     pageInfo {{ hasNextPage endCursor }}
   }} }}
 }}
-"""
-ACCOUNTS = f"""
+""",
+    ExportedConnection.ACCOUNTS: f"""
 query ($first: Int!, $after: String) {{
   page: accounts(first: $first, after: $after) {{
     nodes {{ id status statusReason allowedStatuses createdAt updatedAt {USER} }}
     pageInfo {{ hasNextPage endCursor }}
   }}
 }}
-"""
+""",
+}
 
 
 class Rows(NamedTuple):
@@ -90,20 +92,15 @@ def read_rows(schema: GraphQLSchema, export: Export, caller: Caller) -> Rows:
     match export.connection:
         case ExportedConnection.HOLDERS:
             assert export.date is not None
-            document = HOLDERS
-            variables |= {"id": f"Issuer|{export.issuer_id}"}
-            variables |= {"date": to_rfc3339(export.date)}
+            variables["id"] = f"Issuer|{export.issuer_id}"
+            variables["date"] = to_rfc3339(export.date)
         case ExportedConnection.TRANSACTIONS:
             if not export.last_sequence:
                 return Rows([], None, is_last=True)
-            document = TRANSACTIONS
-            variables |= {"id": f"Token|{export.token_id}"}
+            variables["id"] = f"Token|{export.token_id}"
         case ExportedConnection.LEGACY_SHAREHOLDERS:
-            document = LEGACY_SHAREHOLDERS
-            variables |= {"id": f"Issuer|{export.issuer_id}"}
-        case _:
-            document = ACCOUNTS
-    page = read_page(schema, document, variables, caller)
+            variables["id"] = f"Issuer|{export.issuer_id}"
+    page = read_page(schema, DOCUMENTS[export.connection], variables, caller)
     rows, cursor = page["nodes"], page["pageInfo"]["endCursor"]
     is_last = not page["pageInfo"]["hasNextPage"]
     if export.last_sequence and rows and rows[-1]["sequence"] >= export.last_sequence:

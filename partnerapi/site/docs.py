@@ -18,7 +18,7 @@ from markdown_it.token import Token
 from partnerapi.site.pages import PAGE_POLICY, cacheable
 
 DIRECTORY = settings.BASE_DIR / "templates" / "docs"
-FOR_PARTNERS = ("scopes", "limits", "errors", "chains")
+FOR_PARTNERS = ("scopes", "limits", "errors", "exports", "chains")
 FOR_OPERATORS = ("production", "settings", "commands", "register")
 LINK = re.compile(r"(\w+)\.md((?:#.*)?)")
 """How one file of the directory names another, as the repository shows it."""

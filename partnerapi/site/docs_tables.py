@@ -15,9 +15,11 @@ from typing import Any
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 from django.urls import get_resolver
-from graphql import GraphQLObjectType
+from graphql import FieldNode, GraphQLObjectType, Visitor, parse, print_ast, visit
 
 from accounts.access import Scope
+from partnerapi.exports.rows import DOCUMENTS
+from partnerapi.models import SCOPES_OF_EXPORTS
 from partnerapi.schema import schema
 from partnerapi.settings import VARIABLES
 from partnerapi.site import reference
@@ -109,6 +111,27 @@ def scopes_table() -> str:
     return table(("Scope", "What it is for", "Fields that need it"), rows)
 
 
+def export_rows_table() -> str:
+    rows = (
+        (code(name), code(SCOPES_OF_EXPORTS[name]), code(fields_of_rows(document)))
+        for name, document in DOCUMENTS.items()
+    )
+    return table(("Connection", "Scope", "Fields of a row"), rows)
+
+
+def fields_of_rows(document: str) -> str:
+    """What a document selects of the nodes of its connection."""
+    selected: list[str] = []
+
+    class Nodes(Visitor):
+        def enter_field(self, node: FieldNode, *_: Any) -> None:
+            if node.name.value == "nodes" and node.selection_set:
+                selected.append(print_ast(node.selection_set))
+
+    visit(parse(document), Nodes())
+    return " ".join(selected[0].split()[1:-1])
+
+
 def fields_with(scope: Scope) -> Iterator[str]:
     """The fields whose descriptions say that they need the scope, by type and name."""
     needs = re.compile(rf"needs? (the scope )?`{scope.value}`", re.IGNORECASE)
@@ -176,5 +199,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "limits": limits_table,
     "errors": errors_table,
     "scopes": scopes_table,
+    "export-rows": export_rows_table,
     **{f"commands-{room}": partial(commands_table, room) for room in ROOMS},
 }

@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.models import ApiKey, Partner, User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer
-from partnerapi.models import IdempotencyRecord
+from partnerapi.models import Export, IdempotencyRecord
 from partnerapi.operations.jobs import run_job
 from tests.owner import superuser
 
@@ -26,7 +26,7 @@ MODELS = [
     if model._meta.app_label in ("accounts", "issuers", "partnerapi")
 ]
 READ_ONLY = (
-    "Account", "AccountStatusChange", "Country", "IdempotencyRecord",
+    "Account", "AccountStatusChange", "Country", "Export", "IdempotencyRecord",
     "IndustryClassificationBenchmark", "JobRun",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
@@ -48,6 +48,7 @@ SEARCHES = {
     "Article": ("vergelune joins", 1),
     "Account": ("holder-0000020@LUMARELLE", 1),
     "AccountStatusChange": ("holder-0000020@lumarelle", 6),
+    "Export": ("00000007-0000-0000-0000-000000000000", 1),
     "IdempotencyRecord": ("00000007-", 1),
     "JobRun": ("statement", 1),
 }
@@ -59,6 +60,10 @@ def sandbox(django_db_setup, django_db_blocker):
         call_command("seed_sandbox", "--json", stdout=io.StringIO())
         demo = Partner.objects.get(login="demo")
         IdempotencyRecord.objects.bulk_create(answered(demo, n) for n in range(50))
+        Export.objects.bulk_create(
+            Export(id=UUID(int=n << 96), partner=demo, connection="ACCOUNTS")
+            for n in range(50)
+        )
         for number in range(50):
             run_job("register_statement" if number == 7 else "verify_books", said)
         yield

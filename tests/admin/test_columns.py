@@ -18,6 +18,7 @@ REGISTER = "a token's page shows its supply, price, last entries and last prices
 BOOKS = "only the order books' writer writes it; show_book shows a book"
 IMPORTS = "an import writes it, for its repetitions and corrections"
 DELIVERIES = "a delivery writes it, step by step, and says at its end how it went"
+FILES = "a worker writes it; the export's page says how many there are"
 EVENTS = "triggers write it; partners read their events, and staff what they tell of"
 MODELS_LEFT_OUT = {
     "issuers.LedgerAccount": REGISTER,
@@ -32,6 +33,7 @@ MODELS_LEFT_OUT = {
     "issuers.EventHead": EVENTS,
     "issuers.UnnumberedEvent": EVENTS,
     "issuers.ArticleToCome": EVENTS,
+    "partnerapi.ExportMember": FILES,
     "accounts.HolderImport": IMPORTS,
     "accounts.UserHolderName": "a trigger writes it when a holder gets another name",
     "issuers.LegacyImport": IMPORTS,

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from accounts.access import Caller, Forbidden, Scope, Unauthenticated
+from partnerapi.models import ExportedConnection
 from partnerapi.schema import schema
 
 MUTATIONS = schema.mutation_type.fields
@@ -17,12 +18,19 @@ def without_scopes() -> Caller:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
-def test_needs_a_scope_that_its_description_names(name: str):
+INPUTS: dict[str, list[dict[str, str]]] = {
+    "createExport": [{"connection": connection} for connection in ExportedConnection]
+}
+"""Of a mutation whose input decides which scope it needs."""
+WITH_INPUTS = [(name, input) for name in MUTATIONS for input in INPUTS.get(name, [{}])]
+
+
+@pytest.mark.parametrize(("name", "input"), WITH_INPUTS)
+def test_needs_a_scope_that_its_description_names(name: str, input: dict[str, str]):
     field = MUTATIONS[name]
     check = getattr(field.extensions["batch"], "check", None)
     assert check, "its resolver needs @checked(check_…), which refuses a key at once"
-    arguments: dict[str, dict] = {argument: {} for argument in field.args}
+    arguments = dict.fromkeys(field.args, input)
 
     with pytest.raises(Unauthenticated):
         check(SimpleNamespace(caller=None), **arguments)

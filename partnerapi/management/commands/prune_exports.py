@@ -1,7 +1,8 @@
+from django.db.models import Q
 from django.utils import timezone
 
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting
-from partnerapi.models import Export
+from partnerapi.models import Export, ExportMember
 
 
 class Command(DryRunCommand):
@@ -17,15 +18,15 @@ examples:
 """
 
     def handle(self, *, dry_run, **options):
-        expired = Export.objects.filter(
-            status=Export.Status.READY, expires_at__lte=timezone.now()
-        ).count()
+        ended = Q(export__status__in=[Export.Status.FAILED, Export.Status.EXPIRED])
+        ended |= Q(export__expires_at__lte=timezone.now())
+        old = ExportMember.objects.filter(ended).count()
         if dry_run:
-            return f"{expired} exports would expire{DRY_RUN}"
+            return f"{old} members of files would be deleted{DRY_RUN}"
         with counting() as begin:
-            deleted = Export.objects.prune(begin("Old members and exports", 0))
+            deleted = Export.objects.prune(begin("Old members of files", old))
         kept = Export.objects.filter(status=Export.Status.READY).count()
         return (
-            f"{expired} exports expired; deleted {deleted} members and old exports. "
+            f"Deleted {deleted} members of files, and what was known of old exports; "
             f"{kept} exports can be downloaded."
         )
