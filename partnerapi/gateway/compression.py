@@ -11,7 +11,6 @@ from functools import lru_cache
 from hashlib import sha256
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.cache import patch_vary_headers
 
 from partnerapi.gateway.requests import quality
 
@@ -36,7 +35,7 @@ def compress(request: HttpRequest, response: HttpResponse) -> None:
     """Give a response the shorter body, in the thread that made the body."""
     if len(response.content) < LEAST_BYTES:
         return
-    patch_vary_headers(response, ["Accept-Encoding"])
+    response["Vary"] = "Accept-Encoding"
     if admits_gzip(request):
         response.content = gzip.compress(response.content, ANSWER_LEVEL, mtime=0)
         response["Content-Encoding"] = "gzip"

@@ -196,9 +196,8 @@ class OperationCost:
         return known
 
     def of_fields(self, fields: list[SelectedField]) -> tuple[Points, int]:
-        leaves = sum(1 for field in fields if field.selection is None)
-        many = max(0, -((FREE_LEAVES - leaves) // LEAVES_PER_POINT))
-        return add([(many, many), *map(self.of_field, fields)])
+        leaves = leaves_cost(fields)
+        return add([(leaves, leaves), *map(self.of_field, fields)])
 
     def of_field(self, field: SelectedField) -> tuple[Points, int]:
         if field.name in INTROSPECTION:
@@ -222,6 +221,12 @@ class OperationCost:
         if not item[1]:
             return max(1, count), max(1, count)
         return add([times(number_of_items(field, cost), item), (count, count)])
+
+
+def leaves_cost(fields: list[SelectedField]) -> int:
+    """What the scalars of one object cost."""
+    leaves = sum(1 for field in fields if field.selection is None)
+    return max(0, -((FREE_LEAVES - leaves) // LEAVES_PER_POINT))
 
 
 def count_cost(field: SelectedField) -> int:

@@ -1,13 +1,13 @@
 """What each field of an operation costs, for partners who ask where the points go."""
 
 from collections import Counter
-from typing import Any
 
 from partnerapi.graphql.cost import (
     Cost,
     OperationCost,
     Points,
     Variables,
+    leaves_cost,
     multiplier,
     number_of_items,
 )
@@ -40,11 +40,10 @@ class FieldCosts:
 
     def add_selection(self, selection: Selection, path: Path, times: int) -> None:
         by_type = [selection.fields(type_.name) for type_ in selection.types]
-        fields = max(by_type, key=self.points_of)
+        fields = by_type[0] if len(by_type) == 1 else max(by_type, key=self.points_of)
         for field in fields:
             self.add_field(field, (*path, field.key), times)
-        below = sum(map(self.points_of_field, fields))
-        self.add(path, times * (self.points_of(fields) - below))
+        self.add(path, times * leaves_cost(fields))
 
     def add_field(self, field: SelectedField, path: Path, times: int) -> None:
         points = self.points_of_field(field)
@@ -77,9 +76,9 @@ class FieldCosts:
         return self.value(self.counter.of_fields(fields)[0])
 
     def points_of_field(self, field: SelectedField) -> int:
-        # What one introspection costs does not depend on the others.
-        alone: Any = OperationCost() if field.name in INTROSPECTION else self.counter
-        return self.value(alone.of_field(field)[0])
+        # A counter adds up what all introspections answer: each has one of its own.
+        counter = OperationCost() if field.name in INTROSPECTION else self.counter
+        return self.value(counter.of_field(field)[0])
 
     def add(self, path: Path, points: int) -> None:
         if points:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from partnerapi.site.pages import html_page
+from partnerapi.site.pages import html_page, sandbox_key
 
 DIRECTORY = settings.BASE_DIR / "templates" / "docs"
 FOR_PARTNERS = (
@@ -31,6 +31,7 @@ FOR_PARTNERS = (
 FOR_OPERATORS = ("production", "settings", "commands", "register")
 ELSEWHERE = {"changelog": settings.BASE_DIR / "CHANGELOG.md"}
 """Documents that lie outside the directory."""
+NO_KEY = "service-apikey_<login>_<secret>"
 LINK = re.compile(r"(\w+)\.md((?:#.*)?)")
 """How one file of the directory names another, as the repository shows it."""
 
@@ -86,7 +87,16 @@ def all_docs() -> dict[str, list[Doc]]:
 
 @cache
 def read(name: str) -> Doc:
-    return doc_of(name, path_of(name).read_text())
+    return doc_of(name, filled_in(path_of(name).read_text()))
+
+
+def filled_in(text: str) -> str:
+    """A text whose lines to paste have this installation's address, a sandbox's key."""
+    own = settings.PARTNER_API_BASE_URL
+    if settings.PARTNER_API_SANDBOX:
+        own = settings.PARTNER_API_LOCAL_URL
+    text = text.replace("API=http://localhost:8080/", f"API={own}/")
+    return text.replace(f"KEY='{NO_KEY}'", f"KEY='{sandbox_key() or NO_KEY}'")
 
 
 def path_of(name: str) -> Path:

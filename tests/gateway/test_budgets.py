@@ -139,6 +139,11 @@ def test_tells_the_cost_in_the_body_when_asked(world: World, partner: Ask):
             "limit": 20_000,
             "remaining": 19_970,
             "refillPerSecond": 1_000,
+            "fields": [{"path": "issuers.nodes", "points": 30}],
+            "otherFields": 0,
+            "document": 0,
+            "body": 0,
+            "holders": 0,
         }
     }
     assert "extensions" not in partner(LIST % 30, **{"X-Cost-Debug": "0"}).body

@@ -2,6 +2,7 @@
 
 import orjson
 import pytest
+from graphql import get_introspection_query
 
 from issuers.register import ledger
 from issuers.register.ledger import Entry
@@ -80,6 +81,14 @@ def test_the_fields_of_any_document_add_up_to_its_cost():
         assert min(found.values(), default=1) > 0, request.text
         counted += 1
     assert counted > 100
+
+
+def test_a_whole_introspection_is_told(partner: Ask):
+    cost = partner(get_introspection_query(), **DEBUG).body["extensions"]["cost"]
+    [told] = cost["fields"]
+    assert told["path"] == "__schema"
+    assert told["points"] > 1_000
+    assert total(cost) == cost["price"]
 
 
 def test_holders_beyond_the_first_are_told(world: World, partner: Ask):

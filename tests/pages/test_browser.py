@@ -174,7 +174,8 @@ def test_finds_members_codes_and_sections(page, running_server):
 PATHS = [
     "/",
     "/docs",
-    *(f"/docs/{name}" for name in (*docs.FOR_PARTNERS, *docs.FOR_OPERATORS)),
+    *(f"/docs/{name}" for name in docs.FOR_PARTNERS),
+    "/docs/commands",
     "/docs/schema",
     "/docs/clients",
     "/docs/fix",

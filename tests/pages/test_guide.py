@@ -115,3 +115,15 @@ def test_a_price_is_what_is_charged(document: str, points: str):
 
 def test_there_are_prices():
     assert len(PRICED.findall(GUIDE)) == 6
+
+
+@pytest.mark.parametrize("sandbox", [True, False])
+def test_its_first_lines_have_the_address_and_a_sandbox_key(settings, sandbox: bool):
+    settings.PARTNER_API_SANDBOX = sandbox
+    settings.PARTNER_API_SANDBOX_KEY = "service-apikey_demo_abc"
+    settings.PARTNER_API_BASE_URL = "https://api.lumen.test"
+    settings.PARTNER_API_LOCAL_URL = "http://localhost:9876"
+    filled = docs.filled_in(GUIDE)
+    own = "http://localhost:9876" if sandbox else "https://api.lumen.test"
+    key = "service-apikey_demo_abc" if sandbox else docs.NO_KEY
+    assert f"\nexport API={own}/graphql\nexport KEY='{key}'\n" in filled
