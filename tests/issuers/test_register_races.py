@@ -10,6 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
 from accounts.models import User, UserHolder
+from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.captable import capitalization_tables
 from issuers.register.errors import InsufficientBalance
@@ -139,6 +140,61 @@ def test_a_reader_of_now_waits_for_a_writer_and_one_of_the_past_does_not(registe
     assert datetime.fromisoformat(answers["now"].date) > entry.effective_at > past
 
 
+def test_a_reader_of_what_is_settled_waits_for_nobody(register):
+    issuer, tokens, accounts = register
+    ids = [str(issuer.pk)]
+    answers = []
+
+    def ask(at: datetime) -> None:
+        answers.extend(capitalization_tables(ids, at, True))
+        connection.close()
+
+    before = database_time()
+    with transaction.atomic():
+        ledger.record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
+        Token.objects.create(issuer=issuer, name="N", symbol="N")
+        reader = threading.Thread(target=ask, args=[before])
+        reader.start()
+        reader.join(PATIENCE_SECONDS)
+        assert [t.supply for t in answers[0].tokens] == [2000, 2000]
+    # For ever the same, also when the writer has come to its end.
+    [again] = capitalization_tables(ids, before, True)
+    assert again == answers[0]
+
+
+def test_a_reader_that_can_lock_nothing_answers_for_what_is_settled(register):
+    issuer, tokens, accounts = register
+    ids = [str(issuer.pk)]
+    answers = []
+
+    def ask() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+            answers.extend(capitalization_tables(ids, None, True))
+        connection.close()
+
+    with transaction.atomic():
+        began = database_time()
+        [entry] = ledger.record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
+        reader = threading.Thread(target=ask)
+        reader.start()
+        reader.join(PATIENCE_SECONDS)
+        [table] = answers
+        assert [t.supply for t in table.tokens] == [2000, 2000]
+        assert datetime.fromisoformat(table.date) <= began < entry.effective_at
+    [again] = capitalization_tables(ids, datetime.fromisoformat(table.date), True)
+    assert again == table
+    ask()
+    assert [t.supply for t in answers[1].tokens] == [1991, 2000]
+
+
+def database_time() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        [(now,)] = cursor.fetchall()
+    return now
+
+
 def test_a_reader_gives_up_on_a_writer_that_does_not_end(register):
     issuer, tokens, accounts = register
     caught = []
@@ -165,8 +221,6 @@ def test_a_token_that_is_being_made_is_waited_for():
         connection.close()
 
     with transaction.atomic():
-        from issuers.models import Token
-
         token = Token.objects.create(issuer=issuer, name="N", symbol="N")
         reader = threading.Thread(target=ask)
         reader.start()
