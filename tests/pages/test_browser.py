@@ -183,6 +183,12 @@ PATHS = [
 ]
 
 
+# The reference has a section for each type, all by one template: thirty tell.
+AXE_RUN = """
+axe.run({ exclude: ["section:nth-of-type(n + 30)"] }, { resultTypes: ["violations"] })
+"""
+
+
 def address(running_server: dict, path: str) -> str:
     return running_server["graphiql"].replace("/graphiql", path)
 
@@ -204,7 +210,7 @@ def test_everybody_can_read_it_on_every_window(page, running_server, axe, path):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 812})
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        found = page.evaluate("axe.run({ resultTypes: ['violations'] })")
+        found = page.evaluate(AXE_RUN)
         serious = [
             (each["id"], node["target"], node["failureSummary"])
             for each in found["violations"]
