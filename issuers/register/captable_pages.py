@@ -67,16 +67,18 @@ def holder_counts(tables: Sequence[CapitalizationTable]) -> list[int]:
     Of one token the ledger knows it. Holders of several tokens are counted once.
     """
     counts = [max([t.holder_count for t in table.tokens] or [0]) for table in tables]
-    several = [
-        place
-        for place, table in enumerate(tables)
-        if sum(token.holder_count > 0 for token in table.tokens) > 1
-    ]
+    several = [place for place, table in enumerate(tables) if to_be_counted(table)]
     if several:
         noted = noted_columns([tables[place] for place in several])
         for place, count in fetch(COUNTS, noted, tuple):
             counts[several[place]] = count
     return counts
+
+
+def to_be_counted(table: CapitalizationTable) -> int:
+    """How many holders of single tokens `holder_counts` has to look at."""
+    held = [token.holder_count for token in table.tokens if token.holder_count]
+    return sum(held) if len(held) > 1 else 0
 
 
 def noted_columns(tables: Sequence[CapitalizationTable]) -> list[list[Any]]:
@@ -198,9 +200,11 @@ ANY = PLACES + "SELECT p.place FROM p WHERE EXISTS ({users})"
 COUNTS = (
     PLACES
     + """
-    SELECT n.place, count(DISTINCT h.user_id)
-    FROM noted n JOIN issuers_holdingperiod h ON h.token_id = n.token_id
-    WHERE h.since <= n.seq AND (h.until IS NULL OR h.until > n.seq)
-    GROUP BY n.place
+    SELECT c.place, count(DISTINCT h.user_id)
+    FROM cells c JOIN issuers_holdingperiod h ON h.token_id = c.token_id
+        AND h.since_class = c.since_class AND h.until_class = c.until_class
+    WHERE c.until_class >= c.first_until
+        AND h.since <= c.seq AND (h.until IS NULL OR h.until > c.seq)
+    GROUP BY c.place
 """
 )

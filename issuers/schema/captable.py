@@ -7,9 +7,8 @@ from accounts.models import UserHolder as UserHolderModel
 from accounts.schema.users import User, UserHolder
 from issuers.models import Token as TokenModel
 from issuers.register.captable import capitalization_tables, too_much
-from issuers.register.captable_pages import holder_counts
 from issuers.register.names import holder_names
-from issuers.schema.holders import holder_pages
+from issuers.schema.holders import COUNTED_PER_POINT, charged_counts, holder_pages
 from issuers.schema.rows import NULLS_ISSUER
 from issuers.schema.tokens import Token
 from partnerapi.core.numbers import MAX_UINT64
@@ -181,14 +180,15 @@ class CapitalizationTable(graphene.ObjectType):
         Uint64,
         required=True,
         cost=Cost(points=5),
-        description="How many users held units.",
+        description="How many users held units. Where they held several tokens, the "
+        f"holders of each are counted, which costs 1 point per {COUNTED_PER_POINT}.",
     )
     holders_connection = connection_field(
         CapitalizationTableHolderConnection,
         "Everybody who held units, in the order of the users' ids, however many. A "
         "cursor holds the instant: pass it with the `date` of the table's first page, "
         "or without any date, and the page is of that table; with another date it is "
-        f"INVALID_CURSOR; {NULLS_ISSUER}.",
+        f"INVALID_CURSOR; {NULLS_ISSUER}. `totalCount` costs as much as `holderCount`.",
     )
     tokens = Field(
         graphene.List(graphene.NonNull(CapitalizationTableToken)),
@@ -204,7 +204,7 @@ class CapitalizationTable(graphene.ObjectType):
         return [table.holders for table in tables]
 
     def resolve_holder_count(tables, info):
-        return holder_counts(tables)
+        return charged_counts(tables, info)
 
     def resolve_holders_connection(tables, info, **page):
         return holder_pages(tables, info, **page)

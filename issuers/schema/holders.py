@@ -1,15 +1,17 @@
 """Pages of the holders of capitalization tables."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from issuers.register.captable import capitalization_tables
 from issuers.register.captable_columns import Holder
 from issuers.register.captable_pages import (
+    FIRST_USER,
+    LAST_USER,
     Stretch,
     any_within,
     holder_counts,
     holders_within,
+    to_be_counted,
 )
 from issuers.register.models import HoldingPeriod
 from partnerapi.core.errors import InvalidCursor
@@ -24,6 +26,9 @@ HOLDERS = OrderedList(
     (OrderKey("date", "timestamptz"),),
     parent="issuer_id",
 )
+
+COUNTED_PER_POINT = 100
+"""Holders of single tokens for a point; a user may be several of them."""
 
 
 class ListedHolder(Holder):
@@ -46,30 +51,54 @@ def holder_pages(tables, info, **arguments):
     window = make_window(HOLDERS, info, **arguments)
     after, before = window.after, window.before
     tables = at_instant(tables, after=after, before=before)
-    stretch = Stretch(backward=window.backward, limit=window.size + 1)
-    if after:
-        stretch = replace(stretch, after=after[1])
-    if before:
-        stretch = replace(stretch, before=before[1])
+    ends = {place[1] for place in (after, before) if place}
+    # With those who stand in the cursors: they are not of the page, but if they held
+    # units then, nothing else has to be read to know that there is more.
+    stretch = Stretch(
+        after[1] if after else FIRST_USER,
+        before[1] if before else LAST_USER,
+        inclusive=True,
+        backward=window.backward,
+        limit=window.size + 1 + len(ends),
+    )
+    rows = holders_within(tables, stretch)
     beyond_after = beyond_before = [False for _ in tables]
     if info.selection.selects("pageInfo"):
-        # Whoever stands in a cursor held units then, and is found at once.
         if after:
             until = Stretch(before=after[1], inclusive=True, backward=True)
-            beyond_after = any_within(tables, until)
+            beyond_after = is_beyond(tables, rows, after[1], until)
         if before:
-            beyond_before = any_within(tables, Stretch(before[1], inclusive=True))
-    rows = holders_within(tables, stretch)
+            since = Stretch(before[1], inclusive=True)
+            beyond_before = is_beyond(tables, rows, before[1], since)
     pages = [
-        cut([ListedHolder._make(row) for row in held], window, more_after, more_before)
+        cut(
+            [ListedHolder._make(row) for row in held if row.user_id not in ends],
+            window,
+            more_after,
+            more_before,
+        )
         for held, more_after, more_before in zip(
             rows, beyond_before, beyond_after, strict=True
         )
     ]
     if info.selection.selects("totalCount"):
-        for page, count in zip(pages, holder_counts(tables), strict=True):
+        for page, count in zip(pages, charged_counts(tables, info), strict=True):
             page.total_count = count
     return pages
+
+
+def is_beyond(tables, rows, user_id, stretch):
+    """Whether each table has holders in the stretch, in which the user stands."""
+    found = [any(row.user_id == user_id for row in held) for held in rows]
+    return found if all(found) else any_within(tables, stretch)
+
+
+def charged_counts(tables, info):
+    """How many holders each table has; what has to be counted is charged."""
+    points = sum(-(-to_be_counted(table) // COUNTED_PER_POINT) for table in tables)
+    if points:
+        info.context.spend(points)
+    return holder_counts(tables)
 
 
 def at_instant(tables, **cursors):

@@ -14,6 +14,8 @@ from accounts.models import ApiKey, Partner
 from issuers.models import IssuerGrant
 from issuers.register import captable_pages, ledger
 from issuers.register.ledger import Entry, Price
+from issuers.register.models import HolderBalance
+from issuers.schema import holders
 from tests.characters import START, Ask, World
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.threads import in_threads
@@ -213,8 +215,6 @@ def test_a_walk_is_of_one_instant_while_others_write(
 
 
 def current(token):
-    from issuers.register.models import HolderBalance
-
     rows = HolderBalance.objects.filter(token=token).values_list("account", "balance")
     return {account: int(balance) for account, balance in rows}
 
@@ -248,7 +248,8 @@ def test_many_issuers_take_as_many_statements_as_one(
     assert [f["holderCount"] for f in found][1:6] == [4] * 5
     cursor = first["holdersConnection"]["pageInfo"]["endCursor"]
     later, _ = statements(lumen, cursor)
-    assert statements(ids, cursor)[0] == later
+    # Who stands in the cursor holds nothing elsewhere: another statement asks who does.
+    assert statements(ids, cursor)[0] == later + 1
 
 
 def test_needs_scope_and_grant(world: World, register, stranger: Ask, observer: Ask):
@@ -265,3 +266,20 @@ def test_has_no_limit_of_holders(world: World, register, partner: Ask, settings)
     settings.PARTNER_API_MAX_HOLDERS = 3
     found = page(partner, first=100)["holdersConnection"]
     assert len(found["nodes"]) == found["totalCount"] > 3
+
+
+@pytest.mark.parametrize("counted", ["holderCount", "holdersConnection { totalCount }"])
+def test_holders_of_several_tokens_are_charged_by_their_number(
+    world: World, register, partner: Ask, monkeypatch, counted: str
+):
+    def cost():
+        document = (
+            f'{{ issuer(slug: "lumen") {{ capitalizationTable {{ {counted} }} }} }}'
+        )
+        return int(partner(document).headers["X-Query-Cost"])
+
+    held = HolderBalance.objects.filter(account__kind="HOLDER", balance__gt=0).count()
+    assert 1 < held < holders.COUNTED_PER_POINT
+    before = cost()
+    monkeypatch.setattr(holders, "COUNTED_PER_POINT", 1)
+    assert cost() - before == held - 1

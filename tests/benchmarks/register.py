@@ -58,9 +58,12 @@ class Server:
         partner = Partner.objects.create(login="reader", name="Reader")
         IssuerGrant.objects.create(partner=partner, issuer=None)
         self.key = ApiKey.objects.issue(partner, list(Scope))[1]
+        self.points = 0
         self.port = free_port()
         command = ["gunicorn", "partnerapi.wsgi", "--worker-class", "gthread"]
-        command += ["--threads", "2", "--bind", f"127.0.0.1:{self.port}"]
+        # What is done between two requests may take minutes.
+        command += ["--threads", "2", "--keep-alive", "900"]
+        command += ["--bind", f"127.0.0.1:{self.port}"]
         self.process = subprocess.Popen(
             [sys.executable, "-m", *command, "--log-level", "error"], env=os.environ
         )
@@ -80,9 +83,14 @@ class Server:
         body = json.dumps({"query": query, "variables": variables})
         headers = {"Content-Type": "application/json", "X-Token-Auth": self.key}
         self.connection.request("POST", "/graphql", body, headers)
-        answer = self.connection.getresponse().read()
+        response = self.connection.getresponse()
+        answer = response.read()
+        self.points += int(response.headers["X-Query-Cost"])
         assert answer.startswith(b'{"data":'), answer[:500]
         return answer
+
+    def data(self, query: str, variables: dict[str, Any] | None = None) -> Any:
+        return json.loads(self.answer(query, variables or {}))["data"]
 
     def stop(self) -> None:
         self.process.terminate()
