@@ -16,6 +16,7 @@ from stdnum.iso7064 import mod_97_10
 
 from accounts.models import User
 from issuers.models import Issuer, IssuerFinancialData
+from tests.owner import as_owner
 
 LATEST_YEAR, YEARS = 2025, 4
 TOWNS = {
@@ -70,8 +71,11 @@ def add_figures(issuers: list[Issuer], latest: int, years: int) -> None:
 
 
 def analyze() -> None:
-    """Tell PostgreSQL what the tables hold, as its autovacuum would in a minute."""
-    with connection.cursor() as cursor:
+    """Tell PostgreSQL what the tables hold, as its autovacuum would in a minute.
+
+    Only the owner may: for another role PostgreSQL passes the tables over.
+    """
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
 
 
