@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -441,7 +442,7 @@ def test_a_nullable_column_takes_two_keys(world: World):
     prepared = prepare(schema, document, None, {})
     [issuer] = prepared.plan.selection.fields("Query")
     [articles] = issuer.selection.fields("Issuer")
-    info = Info(None, articles.selection)
+    info = Info(SimpleNamespace(largest_page=100), articles.selection)
     parents = [str(world.listed.pk)]
     for size in (1, 2, 4):
         met, cursor, more = [], None, True
