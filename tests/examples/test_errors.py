@@ -11,6 +11,7 @@ from django.test import Client, RequestFactory
 from accounts.models import Account, Actor, User
 from issuers.register import ledger
 from issuers.register.ledger import Entry
+from partnerapi.exports import creation
 from partnerapi.gateway.bills import Bill
 from partnerapi.site import reference
 from partnerapi.site.exchanges import of_errors
@@ -45,7 +46,9 @@ def account(world: World) -> Account:
 
 
 @pytest.fixture
-def states(world: World, settings: Any) -> dict[str, Callable[[], None]]:
+def states(
+    world: World, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Callable[[], None]]:
     """What has to be so before the request of a code gets it."""
 
     def two_holders() -> None:
@@ -55,10 +58,10 @@ def states(world: World, settings: Any) -> dict[str, Callable[[], None]]:
         ledger.write_history([token], entries, "import")
         settings.PARTNER_API_MAX_HOLDERS = 1
 
-    def key_in_use() -> None:
+    def claims_raise(condition: str) -> None:
         tamper(
             "CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS"
-            " $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'lock_not_available'; END $$",
+            f" $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{condition}'; END $$",
             "CREATE TRIGGER held BEFORE INSERT ON partnerapi_idempotencyrecord"
             " FOR EACH ROW EXECUTE FUNCTION hold()",
         )
@@ -71,11 +74,13 @@ def states(world: World, settings: Any) -> dict[str, Callable[[], None]]:
 
     return {
         "CAPITALIZATION_TABLE_TOO_LARGE": two_holders,
-        "IDEMPOTENCY_CONCURRENT_REQUEST": key_in_use,
+        "IDEMPOTENCY_CONCURRENT_REQUEST": lambda: claims_raise("lock_not_available"),
         "INSECURE_TRANSPORT": set_to("PARTNER_API_HTTPS", True),
         "INTERNAL_SERVER_ERROR": lose_articles,
         "THROTTLED": lambda: Bill(RequestFactory().get("/"), None).spend(9_000),
         "TIMEOUT": set_to("PARTNER_API_MAX_SECONDS", 0),
+        "TOO_MANY_EXPORTS": lambda: monkeypatch.setattr(creation, "MOST_KEPT", 0),
+        "UNAVAILABLE": lambda: claims_raise("read_only_sql_transaction"),
     }
 
 

@@ -14,6 +14,7 @@ from tests.waiting import PATIENCE_SECONDS
 # It is asked after what it asks about.
 BY_NAME = sorted(of_operations(), key=lambda name: (name == "idempotentRequest", name))
 KEY = "3f0c1d52-8a44-4d7e-9b1a-6c2e5f7a8b90"
+EXPORT = "Export|0198b2c5-3a10-7d46-b1f2-8c94e0d57a63"
 
 
 def test_every_operation_has_a_request_and_its_answer():
@@ -22,22 +23,27 @@ def test_every_operation_has_a_request_and_its_answer():
 
 
 @pytest.fixture(scope="module")
-def used_key() -> str:
-    return str(uuid4())
+def used() -> dict[str, str]:
+    """What the examples name, by what it is here."""
+    return {KEY: str(uuid4()), EXPORT: EXPORT}
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_the_request_of_an_operation_gets_its_answer(
-    name: str, running_server: dict, used_key: str
+    name: str, running_server: dict, used: dict[str, str]
 ):
     document, shown = of_operations()[name].request, of_operations()[name].answer
     headers = {
         "Content-Type": "application/json",
         "X-Token-Auth": running_server["key"],
-        "Idempotency-Key": used_key,
+        "Idempotency-Key": used[KEY] if KEY in document else str(uuid4()),
     }
-    body = json.dumps({"query": document.replace(KEY, used_key)}).encode()
+    for example, here in used.items():
+        document = document.replace(example, here)
+    body = json.dumps({"query": document}).encode()
     request = urllib.request.Request(running_server["graphql"], body, headers)
     with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
         answer = json.load(response)
     assert differences(json.loads(shown), answer) == []
+    if name == "createExport":
+        used[EXPORT] = answer["data"]["createExport"]["export"]["id"]
