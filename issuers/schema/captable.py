@@ -8,7 +8,12 @@ from accounts.schema.users import User, UserHolder
 from issuers.models import Token as TokenModel
 from issuers.register.captable import capitalization_tables, too_much
 from issuers.register.names import holder_names
-from issuers.schema.holders import COUNTED_PER_POINT, charged_counts, holder_pages
+from issuers.schema.holders import (
+    COUNTED_PER_POINT,
+    READING_COST,
+    charged_counts,
+    holder_pages,
+)
 from issuers.schema.rows import NULLS_ISSUER
 from issuers.schema.tokens import Token
 from partnerapi.core.numbers import MAX_UINT64
@@ -181,14 +186,16 @@ class CapitalizationTable(graphene.ObjectType):
         required=True,
         cost=Cost(points=5),
         description="How many users held units. Where they held several tokens, the "
-        f"holders of each are counted, which costs 1 point per {COUNTED_PER_POINT}.",
+        f"holders of each are counted, which costs {READING_COST} points and 1 per "
+        f"{COUNTED_PER_POINT}.",
     )
     holders_connection = connection_field(
         CapitalizationTableHolderConnection,
         "Everybody who held units, in the order of the users' ids, however many. A "
         "cursor holds the instant: pass it with the `date` of the table's first page, "
         "or without any date, and the page is of that table; with another date it is "
-        f"INVALID_CURSOR; {NULLS_ISSUER}. `totalCount` costs as much as `holderCount`.",
+        f"INVALID_CURSOR; {NULLS_ISSUER}. A page costs {READING_COST} points besides "
+        "its rows; `totalCount` as much as `holderCount`.",
     )
     tokens = Field(
         graphene.List(graphene.NonNull(CapitalizationTableToken)),

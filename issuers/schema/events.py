@@ -32,6 +32,8 @@ EVENTS = OrderedList(
     (OrderKey("issuers_event.sequence", "bigint"),),
     unique=True,
 )
+READING_COST = 20
+"""Points of a page of events, besides theirs."""
 NO_EVENT = "00000000-0000-0000-0000-000000000000"
 """Of an event the cursor needs the number only."""
 
@@ -129,8 +131,8 @@ class Query(graphene.ObjectType):
         'as `after`, which also takes a `sequence`, such as "0". Events are numbered '
         "as they are committed: none ever appears behind one that you have read. An "
         "`after` from before what is kept is INVALID_CURSOR with `oldest`, the "
-        "sequence of the oldest event that is kept: read your lists again. Needs a "
-        "key.",
+        "sequence of the oldest event that is kept: read your lists again. A page "
+        f"costs {READING_COST} points besides its events. Needs a key.",
         types=graphene.List(
             graphene.NonNull(EventType),
             description="Only events of these types; an empty list finds none.",
@@ -156,6 +158,7 @@ class Query(graphene.ObjectType):
         events = models.Event.objects.visible_to(caller)
         if types is not None:
             events = events.filter(type__in=types)
+        info.context.spend(READING_COST)
         return read_pages(EVENTS, info, events, after=after, **page)
 
 

@@ -27,6 +27,8 @@ HOLDERS = OrderedList(
     parent="issuer_id",
 )
 
+READING_COST = 25
+"""Points of a page, or of a count, however many tables are read at once."""
 COUNTED_PER_POINT = 100
 """Holders of single tokens for a point; a user may be several of them."""
 
@@ -61,6 +63,7 @@ def holder_pages(tables, info, **arguments):
         backward=window.backward,
         limit=window.size + 1 + len(ends),
     )
+    info.context.spend(READING_COST)
     rows = holders_within(tables, stretch)
     beyond_after = beyond_before = [False for _ in tables]
     if info.selection.selects("pageInfo"):
@@ -97,7 +100,7 @@ def charged_counts(tables, info):
     """How many holders each table has; what has to be counted is charged."""
     points = sum(-(-to_be_counted(table) // COUNTED_PER_POINT) for table in tables)
     if points:
-        info.context.spend(points)
+        info.context.spend(READING_COST + points)
     return holder_counts(tables)
 
 

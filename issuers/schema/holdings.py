@@ -13,6 +13,9 @@ from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.resolvers import needs
 from partnerapi.graphql.scalars import Time, Uint64
 
+READING_COST = 50
+"""Points of reading balances, besides theirs, however many users' at once."""
+
 
 class HolderBalance(graphene.ObjectType):
     """Units of a token that a user held at an instant."""
@@ -39,6 +42,7 @@ class HolderBalance(graphene.ObjectType):
 @needs("user_id")
 @requires(Scope.CAPTABLE_READ)
 def resolve_balances(rows, info, date=None):
+    info.context.spend(READING_COST)
     granted = info.context.caller.granted_issuers
     return balances_of([row.user_id for row in rows], date, granted)
 
@@ -53,7 +57,8 @@ def balances_field(whose):
         date=Time(description="The instant; absent, or in the future: now."),
         description=f"What {whose} held at an instant of the tokens of issuers for "
         "which you have a grant, in the order of the tokens' ids. More than "
-        f"{MOST_BALANCES:,} are CAPITALIZATION_TABLE_TOO_LARGE. Needs the scope "
+        f"{MOST_BALANCES:,} are CAPITALIZATION_TABLE_TOO_LARGE. Costs {READING_COST} "
+        "points besides what is listed, however many users' at once. Needs the scope "
         "`captable:read`.",
     )
 
