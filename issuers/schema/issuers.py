@@ -34,6 +34,7 @@ from issuers.schema.tokens import (
     TokenVisibility,
 )
 from partnerapi.core.filters import narrow
+from partnerapi.graphql.cost import Cost, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
     Connection,
@@ -120,8 +121,9 @@ class Issuer(ModelType):
             "before your last walk."
         ),
     )
-    capitalization_table = graphene.Field(
+    capitalization_table = Field(
         CapitalizationTable,
+        cost=Cost(statements=True),
         required=True,
         date=Time(
             description="Instant of the snapshot; absent, or in the future: now."

@@ -58,6 +58,7 @@ class Cost:
     times: the argument, a number, that multiplies what is selected below an item;
         without it and without a default, `most`.
     most: what counts where `times` is above it.
+    statements: whether it takes statements of its own, however little they read.
     beyond: of items above this number every ten count as one more, as soon as somebody
         knows how many they are.
     """
@@ -69,6 +70,7 @@ class Cost:
     times: str | None = None
     most: int = 0
     beyond: int | None = None
+    statements: bool = False
 
     @property
     def counts_items(self) -> bool:
@@ -234,6 +236,11 @@ def count_cost(field: SelectedField) -> int:
     assert field.selection is not None
     at_root = field.parent is field.selection.source.schema.query_type
     return ROOT_COUNT_COST * (at_root and field.selection.selects("totalCount"))
+
+
+def takes_statements(field: SelectedField) -> bool:
+    cost: Cost | None = field.definition.extensions.get("cost")
+    return cost is not None and (cost.page or cost.statements)
 
 
 def is_connection_field(field: SelectedField) -> bool:

@@ -14,6 +14,7 @@ from graphql import (
     GraphQLError,
     GraphQLSchema,
     GraphQLSyntaxError,
+    KnownDirectivesRule,
     MaxIntrospectionDepthRule,
     OperationDefinitionNode,
     OperationType,
@@ -40,6 +41,7 @@ from partnerapi.graphql.cost import (
     count_cost,
     count_narrowing,
     is_connection_field,
+    takes_statements,
     too_costly,
 )
 from partnerapi.graphql.culprits import name_of_argument, names_of_variable
@@ -65,8 +67,7 @@ ERROR_SIZE = 20
 """Characters that an error counts as, besides its message."""
 LEAST_COST = 10
 STATEMENT_COST = 10
-"""Least points of a field at the root, and of each connection but one: most are a
-statement."""
+"""Least points of a field at the root, and of each list or table below but one."""
 NARROWING_COST = 30
 """Points of an argument that narrows a list at the root, such as `search`."""
 TOKENS_PER_POINT = 2
@@ -88,8 +89,22 @@ class RepeatedDirectivesRule(UniqueDirectivesPerLocationRule):
         self.reported = True
 
 
+class UnknownDirectivesRule(KnownDirectivesRule):
+    """Reports each directive that is unknown, or in a wrong place, once."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        self.reported: set[str] = set()
+
+    def report_error(self, error: GraphQLError) -> None:
+        if error.message not in self.reported:
+            super().report_error(error)
+        self.reported.add(error.message)
+
+
 OWN_RULES: dict[Any, Any] = {
     OverlappingFieldsCanBeMergedRule: OverlappingFieldsRule,
+    KnownDirectivesRule: UnknownDirectivesRule,
     UniqueDirectivesPerLocationRule: RepeatedDirectivesRule,
 }
 RULES = [
@@ -140,19 +155,20 @@ class OperationPlan:
 
 def least_points(selection: Selection) -> int:
     """What the statements of a root selection cost, however little they read."""
-    at_root = 0
+    points = 0
     for field in selection.fields(selection.type.name):
         if field.definition.extensions:
-            at_root += STATEMENT_COST
+            points += STATEMENT_COST
         if is_connection_field(field):
-            at_root += NARROWING_COST * count_narrowing(field) + count_cost(field)
-    connections = sum(
-        is_connection_field(field)
+            points += NARROWING_COST * count_narrowing(field) + count_cost(field)
+    below = sum(
+        takes_statements(field)
         for each in selection.source.made.values()
         for fields in each.fields_by_type.values()
         for field in fields
+        if each is not selection
     )
-    return max(at_root, STATEMENT_COST * (connections - 1))
+    return points + STATEMENT_COST * max(0, below - 1)
 
 
 class Operation:
