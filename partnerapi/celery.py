@@ -18,6 +18,25 @@ from django.conf import settings
 TASK_SECONDS = 540
 VISIBILITY_SECONDS = 600
 
+PERIODS = {
+    "prune_idempotency_records": timedelta(minutes=10),
+    "prune_book_log": timedelta(hours=1),
+}
+"""How often a job runs in the day, by its task's name."""
+# At night, and the statement of what was verified last.
+NIGHTLY = {
+    "verify_register": 0,
+    "verify_books": 20,
+    "register_statement": 40,
+    "clear_sessions": 50,
+    "prune_job_runs": 55,
+}
+"""The minute after two o'clock, UTC, at which a job begins."""
+SCHEDULES = PERIODS | {
+    job: crontab(hour=2, minute=minute) for job, minute in NIGHTLY.items()
+}
+PERIODS |= dict.fromkeys(NIGHTLY, timedelta(days=1))
+
 
 def broker_url(redis_url: str) -> str:
     """A REDIS_URL as Celery reads it, which has its own form for unix sockets."""
@@ -55,35 +74,21 @@ app.conf.update(
     },
     task_acks_late=True,
     task_ignore_result=True,
+    # There are none that expire.
+    result_expires=None,
     task_reject_on_worker_lost=True,
     task_time_limit=TASK_SECONDS,
     worker_prefetch_multiplier=1,
     beat_schedule_filename=str(settings.STATE_DIRECTORY / "beat-schedule"),
+    beat_scheduler="partnerapi.operations.beat:Scheduler",
     beat_schedule={
-        "prune idempotency records": {
-            "task": "partnerapi.operations.tasks.prune_idempotency_records",
-            "schedule": timedelta(minutes=10),
+        job.replace("_", " "): {
+            "task": f"partnerapi.operations.tasks.{job}",
+            "schedule": schedule,
             # Where no worker has come for it, the next message says the same.
-            "options": {"expires": 600},
-        },
-        "prune book log": {
-            "task": "partnerapi.operations.tasks.prune_book_log",
-            "schedule": timedelta(hours=1),
-            "options": {"expires": 3600},
-        },
-        # At night, and the statement of what was verified last.
-        **{
-            name.replace("_", " "): {
-                "task": f"partnerapi.operations.tasks.{name}",
-                "schedule": crontab(hour=2, minute=minute),
-                "options": {"expires": 3600},
-            }
-            for name, minute in (
-                ("verify_register", 0),
-                ("verify_books", 20),
-                ("register_statement", 40),
-            )
-        },
+            "options": {"expires": min(PERIODS[job], timedelta(hours=1)).seconds},
+        }
+        for job, schedule in SCHEDULES.items()
     },
 )
 

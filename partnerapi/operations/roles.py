@@ -94,6 +94,7 @@ CALLED_BY_APPLICATION = (
     " bigint[], bigint[], boolean)",
     "partnerapi_analyze(text[])",
     "partnerapi_prune_idempotency_records(integer)",
+    "partnerapi_prune_job_runs(integer)",
     "register_hold(uuid[])",
     "register_note(uuid[], timestamptz)",
     "register_open(uuid[])",

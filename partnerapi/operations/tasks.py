@@ -1,6 +1,9 @@
 """What workers do; each task calls what a command or a page calls, too."""
 
+from collections.abc import Callable
+from functools import wraps
 from io import StringIO
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -8,36 +11,55 @@ from django.utils import timezone
 
 from marketdata.books.pruning import KEEP, prunable_logs, prune
 from partnerapi.celery import app
-from partnerapi.models import IdempotencyRecord
+from partnerapi.models import IdempotencyRecord, JobRun
 from partnerapi.operations.jobs import run_job
 
 
-@app.task
-def prune_idempotency_records() -> None:
-    IdempotencyRecord.objects.expired(timezone.now()).prune()
+def scheduled(job: Callable[[], str]) -> Any:
+    """A task that runs a job, which says what it did, and records that."""
+
+    @wraps(job)
+    def run() -> None:
+        run_job(job.__name__, job)
+
+    return app.task(run)
 
 
-@app.task
-def prune_book_log() -> None:
-    prune(prunable_logs(timezone.now() - KEEP))
+@scheduled
+def prune_idempotency_records() -> str:
+    deleted = IdempotencyRecord.objects.expired(timezone.now()).prune()
+    return f"Deleted {deleted} expired idempotency records."
 
 
-@app.task
-def verify_register() -> None:
-    run_job("verify_register", lambda: said_by("verify_register"))
+@scheduled
+def prune_book_log() -> str:
+    deleted = prune(prunable_logs(timezone.now() - KEEP))
+    return f"Deleted {deleted} rows of the order books' logs."
 
 
-@app.task
-def verify_books() -> None:
-    run_job("verify_books", lambda: said_by("verify_books"))
+@scheduled
+def prune_job_runs() -> str:
+    return f"Deleted {JobRun.objects.prune()} rows of jobs that ran long ago."
 
 
-@app.task
-def register_statement() -> None:
-    run_job("register_statement", state_register)
+@scheduled
+def clear_sessions() -> str:
+    call_command("clearsessions")
+    return "Deleted the sessions of staff that have expired."
 
 
-def state_register() -> str:
+@scheduled
+def verify_register() -> str:
+    return said_by("verify_register")
+
+
+@scheduled
+def verify_books() -> str:
+    return said_by("verify_books")
+
+
+@scheduled
+def register_statement() -> str:
     if not (settings.PARTNER_API_STATEMENTS and settings.PARTNER_API_STATEMENT_KEY):
         return (
             "No statement was written: PARTNER_API_STATEMENTS and "
