@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from contextlib import suppress
 from datetime import datetime
 from time import monotonic
 
@@ -9,6 +10,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db import Error, connection
 from django.db.models import OuterRef
 from django.utils import timezone
+from redis.exceptions import RedisError
 
 from accounts.access import Scope
 from accounts.key_uses import uses
@@ -21,6 +23,7 @@ from marketdata.fix.acceptor.logon import (
     Admissions,
 )
 from marketdata.fix.acceptor.sessions import Sessions, Status
+from marketdata.fix.acceptor.signs import leave_sign, take_sign_away
 from marketdata.models import FixSession
 from partnerapi.core.outages import Outage
 
@@ -82,6 +85,8 @@ class Supervisor:
                 self.attempt()
             self.write_at = 0.0
             self.attempt()
+            with suppress(RedisError):
+                take_sign_away()
         finally:
             connection.close()
 
@@ -97,6 +102,9 @@ class Supervisor:
                 self.write()
                 uses.write()
                 self.write_at = monotonic() + WRITE_SECONDS
+                # Who watches sees that signs are missing.
+                with suppress(RedisError):
+                    leave_sign(self.sessions.feed.lag, len(self.sessions.live))
         except Error as error:
             connection.close()
             self.outage.begin(error)
