@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from marketdata.books.pruning import KEEP, prunable_logs, prune
 from partnerapi.celery import app
+from partnerapi.core.redis import call
 from partnerapi.models import IdempotencyRecord, JobRun
 from partnerapi.operations.jobs import run_job
 
@@ -23,6 +24,12 @@ def scheduled(job: Callable[[], str]) -> Any:
         run_job(job.__name__, job)
 
     return app.task(run)
+
+
+@app.task
+def answer_ping(key: str) -> None:
+    """Leave a sign in Valkey: whoever has asked looks for it there."""
+    call("SET", key, 1, "EX", 60)
 
 
 @scheduled
