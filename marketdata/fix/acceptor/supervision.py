@@ -25,6 +25,7 @@ from marketdata.fix.acceptor.logon import (
 from marketdata.fix.acceptor.sessions import Sessions, Status
 from marketdata.fix.acceptor.signs import leave_sign, take_sign_away
 from marketdata.models import FixSession
+from partnerapi.core import metrics
 from partnerapi.core.outages import Outage
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,8 @@ class Supervisor:
         self.sessions = sessions
         self.written: dict[str, Status] = {}
         self.write_at = 0.0
+        # Of the messages sent, so many are in the metrics.
+        self.counted = 0
         self.outage = Outage(
             logger,
             away="PostgreSQL does not answer (%s): FIX sessions are not supervised",
@@ -102,6 +105,7 @@ class Supervisor:
                 self.write()
                 uses.write()
                 self.write_at = monotonic() + WRITE_SECONDS
+                self.count()
                 # Who watches sees that signs are missing.
                 with suppress(RedisError):
                     leave_sign(self.sessions.feed.lag, len(self.sessions.live))
@@ -110,6 +114,13 @@ class Supervisor:
             self.outage.begin(error)
             return
         self.outage.end()
+
+    def count(self) -> None:
+        metrics.FIX_SESSIONS.set(len(self.sessions.live))
+        metrics.FEED_LAG.set(self.sessions.feed.lag)
+        sent = sum(status.messages_sent for status in self.written.values())
+        metrics.FIX_MESSAGES.inc(sent - self.counted)
+        self.counted = sent
 
     def write(self) -> None:
         """Write the states that changed, in one statement."""

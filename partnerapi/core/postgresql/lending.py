@@ -22,6 +22,7 @@ from django.db import OperationalError
 from psycopg import capabilities
 from psycopg.pq import TransactionStatus
 
+from partnerapi.core import metrics
 from partnerapi.core.outages import Outage
 from partnerapi.core.postgresql.faults import Busy
 
@@ -141,15 +142,19 @@ class Lender:
     def take_permit(self) -> None:
         with self.changed:
             patience = monotonic() + WAIT_SECONDS
+            waits = self.taken >= self.permits
             while self.taken >= self.permits:
                 # Once nothing moves, who comes does not wait, so that threads are left.
                 limit = min(patience, self.returned_at + WAIT_SECONDS)
                 if not self.changed.wait(limit - monotonic()) and (
                     monotonic() >= limit
                 ):
+                    metrics.CONNECTION_LACKED.inc()
                     raise Busy(
                         f"All {self.permits} connections of this process are taken."
                     )
+            if waits:
+                metrics.CONNECTION_CAME.inc()
             if not self.taken:
                 self.returned_at = monotonic()
             self.taken += 1
