@@ -6,14 +6,17 @@ lost message costs time and a repeated one costs nothing, and no result is kept.
 
 import os
 from datetime import timedelta
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
 
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import setup_logging
+from celery.signals import before_task_publish, setup_logging, task_prerun
 from django.conf import settings
+
+from partnerapi.core.json_lines import request_id
 
 TASK_SECONDS = 540
 VISIBILITY_SECONDS = 600
@@ -96,3 +99,19 @@ app.conf.update(
 @setup_logging.connect
 def keep_the_logging_of_settings(**kwargs: object) -> None:
     """Celery sets up logging of its own unless somebody listens to this signal."""
+
+
+REQUEST_ID = "partnerapi_request_id"
+
+
+@before_task_publish.connect
+def send_request_id(headers: dict[str, Any], **kwargs: object) -> None:
+    """What a request has done in the background is logged with the request's id."""
+    if current := request_id.get():
+        headers[REQUEST_ID] = current
+
+
+@task_prerun.connect
+def take_request_id(task_id: str, task: Any, **kwargs: object) -> None:
+    """Log what a task does with the id of its request, or else with its own."""
+    request_id.set(getattr(task.request, REQUEST_ID, None) or task_id)

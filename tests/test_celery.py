@@ -1,15 +1,20 @@
 """How Celery reaches its broker, and what beat asks for."""
 
+import contextvars
 import ssl
 from datetime import timedelta
 from pathlib import Path
 from time import time
+from typing import Any
 
 import pytest
+from celery.signals import before_task_publish
 from kombu import Connection
 
-from partnerapi.celery import PERIODS, app, broker_url
+from partnerapi.celery import PERIODS, app, broker_url, take_request_id
+from partnerapi.core import json_lines
 from partnerapi.operations.beat import Scheduler
+from partnerapi.operations.tasks import answer_ping
 
 
 @pytest.mark.parametrize(
@@ -81,3 +86,27 @@ def test_a_task_ends_before_its_message_goes_to_another_worker():
     visible_after = app.conf.broker_transport_options["visibility_timeout"]
     assert app.conf.task_time_limit < visible_after
     assert app.conf.result_backend is None
+
+
+def test_a_task_has_the_id_of_the_request_that_asked_for_it():
+    sent: list[dict[str, Any]] = []
+
+    def keep(headers: dict[str, Any], **kwargs: object) -> None:
+        sent.append(headers)
+
+    before_task_publish.connect(keep)
+    seen = contextvars.copy_context()
+    try:
+        seen.run(json_lines.request_id.set, "of-a-request")
+        seen.run(answer_ping.apply_async, ["ping:never"], expires=-1)
+    finally:
+        before_task_publish.disconnect(keep)
+    [headers] = sent
+    answer_ping.push_request(**headers)
+    try:
+        seen.run(take_request_id, task_id="1", task=answer_ping)
+        assert seen[json_lines.request_id] == "of-a-request"
+    finally:
+        answer_ping.pop_request()
+    seen.run(take_request_id, task_id="1", task=answer_ping)
+    assert seen[json_lines.request_id] == "1"

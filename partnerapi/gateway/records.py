@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from django.conf import settings
-from django.db import connection
 
 from partnerapi.core import json_lines, metrics
+from partnerapi.core.postgresql.lending import backend
 
 NAME_LENGTH = 100
 """Characters of an operation's name that are logged."""
@@ -36,7 +36,6 @@ class Record:
         counters.seconds.observe(seconds)
         counters.points.inc(self.points)
         if settings.LOG_FORMAT == "json":
-            loan = getattr(connection, "loan", None)
             json_lines.write(
                 event="request",
                 requestId=self.request_id,
@@ -47,6 +46,5 @@ class Record:
                 code=self.code,
                 ms=round(seconds * 1000, 1),
                 points=self.points,
-                # In PostgreSQL's own log and in pg_stat_activity it is the pid.
-                backend=loan.raw.pgconn.backend_pid if loan else None,
+                backend=backend(),
             )

@@ -45,11 +45,19 @@ own = threading.local()
 @contextmanager
 def until(deadline: float) -> Iterator[None]:
     """What this thread borrows is due at a time of `time.monotonic`."""
-    own.deadline = deadline
+    own.deadline, own.backend = deadline, None
     try:
         yield
     finally:
         del own.deadline
+
+
+def backend() -> int | None:
+    """The server's process that this thread borrowed last before its deadline.
+
+    In pg_stat_activity and in the server's log it is the pid. None: nothing was lent.
+    """
+    return getattr(own, "backend", None)
 
 
 def is_open(raw: Raw) -> bool:
@@ -72,6 +80,7 @@ class Loan:
         self.raw = raw
         self.due = getattr(own, "deadline", monotonic() + DEFAULT_SECONDS)
         self.is_called_in = False
+        own.backend = raw.pgconn.backend_pid
         # A file's number may be another file's by the time that the loan is due.
         self.socket = socket.socket(fileno=os.dup(raw.fileno()))
 
