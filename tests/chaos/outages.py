@@ -59,7 +59,8 @@ class Outcome:
     codes: dict[str, int] = field(default_factory=dict)
     slowest: float = 0.0
     schema: float = 0.0
-    """The slowest of the schema and of `/healthz`."""
+    health: float = 0.0
+    """The slowest answer of `/healthz`."""
     named_after: float = 0.0
     """Until `/readyz` said what is wrong; 0: it did not say."""
     normal_after: float = 0.0
@@ -76,6 +77,7 @@ class Clients:
         self.port, self.token, self.accounts = port, token, accounts
         self.answers: list[Answer] = []
         self.schema: list[Answer] = []
+        self.health: list[Answer] = []
         self.readiness: list[Answer] = []
         self.ended = threading.Event()
         self.threads = [
@@ -133,7 +135,7 @@ class Clients:
     def ask_for_schema(self) -> None:
         while not self.ended.wait(0.05):
             self.schema.append(self.get("/schema.graphql"))
-            self.schema.append(self.get("/healthz"))
+            self.health.append(self.get("/healthz"))
 
     def ask_for_readiness(self) -> None:
         while not self.ended.wait(0.05):
@@ -297,7 +299,7 @@ def suffer(
 ) -> tuple[Outcome, list[Answer]]:
     size = log.stat().st_size
     first, first_schema = len(clients.answers), len(clients.schema)
-    first_readiness = len(clients.readiness)
+    first_health, first_readiness = len(clients.health), len(clients.readiness)
     begun = time.monotonic()
     with fault():
         time.sleep(seconds)
@@ -314,11 +316,13 @@ def suffer(
         if answer.code and answer.at <= ended
     ]
     late = [a.seconds for a in clients.schema[first_schema:] if a.at <= ended]
+    health = [a.seconds for a in clients.health[first_health:] if a.at <= ended]
     outcome = Outcome(
         name,
         dict(Counter(answer.code for answer in mine)),
         max((answer.seconds for answer in mine), default=0.0),
         max(late, default=0.0),
+        max(health, default=0.0),
         min(told, default=0.0),
         normal,
         good / (ended - begun),
@@ -372,6 +376,8 @@ def failures(outcomes: list[Outcome], max_seconds: int, busy: bool) -> list[str]
             found.append(f"{outcome.fault}: an answer took {outcome.slowest:.1f} s")
         if outcome.schema > MOST_SCHEMA_SECONDS:
             found.append(f"{outcome.fault}: the schema took {outcome.schema:.2f} s")
+        if outcome.health > MOST_SCHEMA_SECONDS:
+            found.append(f"{outcome.fault}: /healthz took {outcome.health:.2f} s")
         if outcome.normal_after > NORMAL_SECONDS:
             found.append(
                 f"{outcome.fault}: normal only after {outcome.normal_after:.1f} s"
@@ -382,7 +388,7 @@ def failures(outcomes: list[Outcome], max_seconds: int, busy: bool) -> list[str]
 def show(outcomes: list[Outcome]) -> None:
     table = Table(title="Sixteen clients while something is wrong")
     for column in (
-        "fault", "answers", "slowest", "schema, health", "named after",
+        "fault", "answers", "slowest", "schema", "health", "named after",
         "normal after",
         "good answers", "log a second",
     ):  # fmt: skip
@@ -394,6 +400,7 @@ def show(outcomes: list[Outcome]) -> None:
             codes,
             f"{outcome.slowest:.2f} s",
             f"{outcome.schema:.2f} s",
+            f"{outcome.health:.3f} s",
             f"{outcome.named_after:.2f} s",
             f"{outcome.normal_after:.2f} s",
             f"{outcome.rate:.0%}",
