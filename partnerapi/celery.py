@@ -6,17 +6,42 @@ lost message costs time and a repeated one costs nothing, and no result is kept.
 
 import os
 from datetime import timedelta
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
 
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import setup_logging
+from celery.signals import before_task_publish, setup_logging, task_prerun
 from django.conf import settings
+
+from partnerapi.core.json_lines import request_id
 
 TASK_SECONDS = 540
 VISIBILITY_SECONDS = 600
+
+PERIODS = {
+    "prune_idempotency_records": timedelta(minutes=10),
+    "prune_book_log": timedelta(hours=1),
+    "prune_events": timedelta(hours=1),
+    "prune_exports": timedelta(minutes=10),
+    "announce_articles": timedelta(minutes=1),
+}
+"""How often a job runs in the day, by its task's name."""
+# At night, and the statement of what was verified last.
+NIGHTLY = {
+    "verify_register": 0,
+    "verify_books": 20,
+    "register_statement": 40,
+    "clear_sessions": 50,
+    "prune_job_runs": 55,
+}
+"""The minute after two o'clock, UTC, at which a job begins."""
+SCHEDULES = PERIODS | {
+    job: crontab(hour=2, minute=minute) for job, minute in NIGHTLY.items()
+}
+PERIODS |= dict.fromkeys(NIGHTLY, timedelta(days=1))
 
 
 def broker_url(redis_url: str) -> str:
@@ -55,55 +80,29 @@ app.conf.update(
     },
     task_acks_late=True,
     task_ignore_result=True,
+    # There are none that expire.
+    result_expires=None,
     task_reject_on_worker_lost=True,
     task_time_limit=TASK_SECONDS,
     worker_prefetch_multiplier=1,
     beat_schedule_filename=str(settings.STATE_DIRECTORY / "beat-schedule"),
+    beat_scheduler="partnerapi.operations.beat:Scheduler",
     beat_schedule={
-        "prune idempotency records": {
-            "task": "partnerapi.operations.tasks.prune_idempotency_records",
-            "schedule": timedelta(minutes=10),
+        job.replace("_", " "): {
+            "task": f"partnerapi.operations.tasks.{job}",
+            "schedule": schedule,
             # Where no worker has come for it, the next message says the same.
-            "options": {"expires": 600},
-        },
-        "prune book log": {
-            "task": "partnerapi.operations.tasks.prune_book_log",
-            "schedule": timedelta(hours=1),
-            "options": {"expires": 3600},
-        },
-        "prune events": {
-            "task": "partnerapi.operations.tasks.prune_events",
-            "schedule": timedelta(hours=1),
-            "options": {"expires": 3600},
-        },
+            "options": {"expires": min(PERIODS[job], timedelta(hours=1)).seconds},
+        }
+        for job, schedule in SCHEDULES.items()
+    }
+    # Too often for a record of each: the exports themselves say how far they are.
+    | {
         "write exports": {
             "task": "partnerapi.operations.tasks.write_exports",
             "schedule": timedelta(seconds=2),
             "options": {"expires": 2},
-        },
-        "prune exports": {
-            "task": "partnerapi.operations.tasks.prune_exports",
-            "schedule": timedelta(minutes=10),
-            "options": {"expires": 600},
-        },
-        "announce articles": {
-            "task": "partnerapi.operations.tasks.announce_articles",
-            "schedule": timedelta(minutes=1),
-            "options": {"expires": 60},
-        },
-        # At night, and the statement of what was verified last.
-        **{
-            name.replace("_", " "): {
-                "task": f"partnerapi.operations.tasks.{name}",
-                "schedule": crontab(hour=2, minute=minute),
-                "options": {"expires": 3600},
-            }
-            for name, minute in (
-                ("verify_register", 0),
-                ("verify_books", 20),
-                ("register_statement", 40),
-            )
-        },
+        }
     },
 )
 
@@ -111,3 +110,19 @@ app.conf.update(
 @setup_logging.connect
 def keep_the_logging_of_settings(**kwargs: object) -> None:
     """Celery sets up logging of its own unless somebody listens to this signal."""
+
+
+REQUEST_ID = "partnerapi_request_id"
+
+
+@before_task_publish.connect
+def send_request_id(headers: dict[str, Any], **kwargs: object) -> None:
+    """What a request has done in the background is logged with the request's id."""
+    if current := request_id.get():
+        headers[REQUEST_ID] = current
+
+
+@task_prerun.connect
+def take_request_id(task_id: str, task: Any, **kwargs: object) -> None:
+    """Log what a task does with the id of its request, or else with its own."""
+    request_id.set(getattr(task.request, REQUEST_ID, None) or task_id)

@@ -82,6 +82,22 @@ class IdempotencyRecord(models.Model):
         return f"{self.key} of {self.partner_id}"
 
 
+class JobRunQuerySet(models.QuerySet["JobRun"]):
+    def prune(self) -> int:
+        """Delete what ran more than 90 days ago, in batches; return how many rows."""
+        deleted = 0
+        while True:
+            with connection.cursor() as cursor:
+                cursor.execute(PRUNE_JOB_RUNS, [PRUNED_AT_ONCE])
+                [(batch,)] = cursor.fetchall()
+            if not batch:
+                return deleted
+            deleted += batch
+
+
+PRUNE_JOB_RUNS = "SELECT partnerapi_prune_job_runs(%s)"
+
+
 class JobRun(models.Model):
     """What came of a scheduled job, each time that it ran."""
 
@@ -94,6 +110,8 @@ class JobRun(models.Model):
     seconds = models.FloatField()
     result = models.CharField(max_length=6, choices=Result)
     detail = models.TextField(blank=True)
+
+    objects = JobRunQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["job", "-started_at"], name="job_run_latest")]

@@ -37,6 +37,7 @@ VARIABLES = {
     "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; required with DATABASE_URL"),
     "DEBUG": Variable("bool", False, "true", "Django's debug pages for staff; never changes the API"),
     "ALLOWED_HOSTS": Variable("list", ["localhost", "127.0.0.1", "[::1]"], "api.example.com,admin.example.com", "host names that are answered"),
+    "LOG_FORMAT": Variable("format", "text", "json", "text: lines for people; json: a JSON object a line, and a line for each request of /graphql"),
     "LOG_LEVEL": Variable("level", "INFO", "WARNING", "lowest level that is logged"),
     "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: seed_sandbox may write, GraphiQL is given a key"),
     "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key GraphiQL is given in a sandbox"),
@@ -62,6 +63,7 @@ VARIABLES = {
     "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 2, "2", "connections to PostgreSQL that the threads of one web process share; a request waits a second for one"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
     "PARTNER_API_EVENT_DAYS": Variable("event_days", 1_830, "1830", "how long partners' events are kept, days, 30 or more"),
+    "PARTNER_API_METRICS": Variable("str", "", "/run/partnerapi/metrics", "directory in which the processes of this machine count, for serve_metrics; in memory where possible; empty: each counts for itself"),
     "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
     "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
     "FIX_HOST": Variable("str", "127.0.0.1", "0.0.0.0", "address on which the FIX acceptor listens"),
@@ -160,6 +162,10 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if text not in levels:
                 raise refuse("one of " + ", ".join(levels))
             return text
+        case "format":
+            if text not in ("text", "json"):
+                raise refuse("text or json")
+            return text
         case "url":
             if text.partition("://")[0] not in URL_SCHEMES[name]:
                 raise refuse(
@@ -205,6 +211,8 @@ for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
         )
 
 PARTNER_API_EVENT_DAYS: int = values["PARTNER_API_EVENT_DAYS"]
+LOG_FORMAT: str = values["LOG_FORMAT"]
+PARTNER_API_METRICS: str = values["PARTNER_API_METRICS"]
 PARTNER_API_STATEMENTS: str = values["PARTNER_API_STATEMENTS"]
 PARTNER_API_STATEMENT_KEY: str = values["PARTNER_API_STATEMENT_KEY"]
 PARTNER_API_KEY_PEPPER: str = values["PARTNER_API_KEY_PEPPER"]
@@ -375,13 +383,14 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}
+        "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {"()": "partnerapi.core.json_lines.formatter"},
     },
     "filters": {"refusals": {"()": "partnerapi.core.sparing_log.RefusalFilter"}},
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "formatter": "line",
+            "formatter": LOG_FORMAT,
             "filters": ["refusals"],
         }
     },

@@ -3,6 +3,7 @@ from django.urls import path
 
 from partnerapi.exports.download import download
 from partnerapi.gateway.views import graphql_view
+from partnerapi.operations import probes
 from partnerapi.schema import schema
 from partnerapi.site import docs, pages, search
 
@@ -11,6 +12,8 @@ handler500 = pages.failed
 urlpatterns = [
     path("", pages.landing, name="landing"),
     path("graphql", graphql_view(schema), name="graphql"),
+    path("healthz", probes.healthz, name="healthz"),
+    path("readyz", probes.readyz, name="readyz"),
     path("graphiql", pages.graphiql, name="graphiql"),
     path("schema.graphql", pages.schema_sdl, name="schema_sdl"),
     path("docs", docs.index, name="docs"),

@@ -1,11 +1,20 @@
 """How Celery reaches its broker, and what beat asks for."""
 
+import contextvars
 import ssl
+from datetime import timedelta
+from pathlib import Path
+from time import time
+from typing import Any
 
 import pytest
+from celery.signals import before_task_publish
 from kombu import Connection
 
-from partnerapi.celery import app, broker_url
+from partnerapi.celery import PERIODS, app, broker_url, take_request_id
+from partnerapi.core import json_lines
+from partnerapi.operations.beat import Scheduler
+from partnerapi.operations.tasks import answer_ping
 
 
 @pytest.mark.parametrize(
@@ -41,24 +50,63 @@ def test_certificates_are_checked_unless_the_address_says_otherwise(
     assert (read["hostname"], read["virtual_host"]) == ("cache", "2")
 
 
-def test_beat_asks_for_tasks_that_there_are():
+def test_beat_asks_for_every_task_that_is_a_job():
     app.loader.import_default_modules()
     asked = {entry["task"] for entry in app.conf.beat_schedule.values()}
-    assert asked == {
-        "partnerapi.operations.tasks.announce_articles",
-        "partnerapi.operations.tasks.prune_book_log",
-        "partnerapi.operations.tasks.prune_events",
-        "partnerapi.operations.tasks.prune_exports",
-        "partnerapi.operations.tasks.prune_idempotency_records",
-        "partnerapi.operations.tasks.register_statement",
-        "partnerapi.operations.tasks.verify_books",
-        "partnerapi.operations.tasks.verify_register",
-        "partnerapi.operations.tasks.write_exports",
-    }
-    assert asked <= set(app.tasks)
+    ours = {name for name in app.tasks if name.startswith("partnerapi.")}
+    assert asked == ours - {"partnerapi.operations.tasks.answer_ping"}
+
+
+def test_beat_goes_on_after_the_clock_has_jumped_back(tmp_path: Path):
+    file = str(tmp_path / "schedule")
+    before = Scheduler(app=app, schedule_filename=file)
+    for entry in before.schedule.values():
+        entry.last_run_at += timedelta(days=1)
+    before.close()
+    scheduler = Scheduler(app=app, schedule_filename=file)
+    try:
+        waits = {n: e.is_due().next for n, e in scheduler.schedule.items()}
+        assert max(waits.values()) > 86_400
+        # Celery looks again after so many seconds, at the longest.
+        assert scheduler.tick() <= scheduler.max_interval
+        for entry in scheduler.schedule.values():
+            job = entry.task.rpartition(".")[2]
+            assert entry.is_due().next <= PERIODS[job].total_seconds()
+        # It jumps again, while beat runs.
+        for entry in scheduler.schedule.values():
+            entry.last_run_at += timedelta(days=1)
+        scheduler.tick()
+        assert min(entry.is_due().next for entry in scheduler.schedule.values()) <= 600
+        assert scheduler._heap[0].time - time() <= 600
+    finally:
+        scheduler.close()
 
 
 def test_a_task_ends_before_its_message_goes_to_another_worker():
     visible_after = app.conf.broker_transport_options["visibility_timeout"]
     assert app.conf.task_time_limit < visible_after
     assert app.conf.result_backend is None
+
+
+def test_a_task_has_the_id_of_the_request_that_asked_for_it():
+    sent: list[dict[str, Any]] = []
+
+    def keep(headers: dict[str, Any], **kwargs: object) -> None:
+        sent.append(headers)
+
+    before_task_publish.connect(keep)
+    seen = contextvars.copy_context()
+    try:
+        seen.run(json_lines.request_id.set, "of-a-request")
+        seen.run(answer_ping.apply_async, ["ping:never"], expires=-1)
+    finally:
+        before_task_publish.disconnect(keep)
+    [headers] = sent
+    answer_ping.push_request(**headers)
+    try:
+        seen.run(take_request_id, task_id="1", task=answer_ping)
+        assert seen[json_lines.request_id] == "of-a-request"
+    finally:
+        answer_ping.pop_request()
+    seen.run(take_request_id, task_id="1", task=answer_ping)
+    assert seen[json_lines.request_id] == "1"

@@ -50,6 +50,7 @@ class Feed:
         # Why a book could not be made; logged once.
         self.unsound: dict[UUID, str] = {}
         self.look_at = 0.0
+        self.looked_at = monotonic()
         self.outage = Outage(
             logger,
             away="PostgreSQL does not answer (%s): order books wait",
@@ -88,6 +89,11 @@ class Feed:
     def is_alive(self) -> bool:
         """Whether the log is followed; an unforeseen error would have ended that."""
         return self.thread.is_alive()
+
+    @property
+    def lag(self) -> float:
+        """How long ago the books were compared with all heads, seconds."""
+        return monotonic() - self.looked_at
 
     def run(self) -> None:
         try:
@@ -154,6 +160,7 @@ class Feed:
                 )
         self.rebuild()
         self.open(new)
+        self.looked_at = monotonic()
         listed = {row[0] for row in rows}
         self.close([one for one in self.books if one not in listed])
 

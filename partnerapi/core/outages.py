@@ -7,6 +7,8 @@ from logging import Logger
 from threading import Lock
 from time import monotonic
 
+from partnerapi.core.metrics import OUTAGES
+
 
 class Outage:
     """What this process knows of one service. Thread-safe.
@@ -43,6 +45,7 @@ class Outage:
             if self.is_on:
                 return
             self.is_on = True
+        OUTAGES.labels(self.logger.name).set(1)
         self.logger.warning(self.away, error)
 
     def end(self) -> None:
@@ -52,4 +55,5 @@ class Outage:
         with self.lock:
             was_on, self.is_on = self.is_on, False
         if was_on:
+            OUTAGES.labels(self.logger.name).set(0)
             self.logger.info(self.back)

@@ -6,9 +6,10 @@ from time import monotonic
 from cachetools import TLRUCache
 from django.utils import timezone
 
-from accounts.access import Caller
+from accounts.access import Caller, Unauthenticated
 from accounts.models import ApiKey
 from issuers.callers import caller_of
+from partnerapi.core import metrics
 
 CACHE_SECONDS = 1.0
 """How long a process may believe a key without asking: a revoked key is refused
@@ -32,9 +33,15 @@ def authenticate(token: str) -> Caller:
     """
     with lock:
         if known := cache.get(token):
+            metrics.KEY_KNOWN.inc()
             return known[1]
     read_at = monotonic()
-    caller = caller_of(ApiKey.objects.authenticate(token, timezone.now()))
+    try:
+        caller = caller_of(ApiKey.objects.authenticate(token, timezone.now()))
+    except Unauthenticated:
+        metrics.KEY_REFUSED.inc()
+        raise
+    metrics.KEY_READ.inc()
     with lock:
         cache[token] = read_at, caller
     return caller

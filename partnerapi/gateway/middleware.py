@@ -14,17 +14,26 @@ PAGE_SECONDS = 60
 """The longest that a page may use the database: staff import files."""
 
 
+PROBES = ("/healthz", "/readyz")
+"""They need no database's connection of the request's own, no host name, and no HTTPS:
+who probes this process knows its address only."""
+
+
 def answer_graphql_first(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Answer /graphql at once; give every other response its X-Request-Id."""
+    """Answer /graphql and probes at once; give other responses their X-Request-Id."""
     graphql = resolve("/graphql").func
+    probes = {path: resolve(path).func for path in PROBES}
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.path == "/graphql":
             with until(monotonic() + settings.PARTNER_API_MAX_SECONDS):
                 answer: HttpResponse = graphql(request)
             return answer
+        if request.path in probes:
+            probed: HttpResponse = probes[request.path](request)
+            return probed
         with until(monotonic() + PAGE_SECONDS):
             response = get_response(request)
         response["X-Request-Id"] = request_id_of(request)

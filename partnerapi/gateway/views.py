@@ -14,6 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from graphql import ExecutionResult, GraphQLSchema
 
 from accounts.access import Caller, Unauthenticated
+from partnerapi.core import json_lines
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway import outages
@@ -22,6 +23,7 @@ from partnerapi.gateway.authentication import authenticate
 from partnerapi.gateway.bills import REFUSED_COST, Bill, weigh
 from partnerapi.gateway.compression import compress
 from partnerapi.gateway.idempotency import NotStored, once, parse_key
+from partnerapi.gateway.records import Record
 from partnerapi.gateway.refusals import (
     BadRequest,
     InsecureTransport,
@@ -74,12 +76,16 @@ def graphql_view(schema: GraphQLSchema) -> View:
     @csrf_exempt
     def graphql(request: HttpRequest) -> HttpResponse:
         request_id = request_id_of(request)
+        json_lines.request_id.set(request_id)
+        record = Record(request_id)
         media_type = negotiate(request)
         try:
-            response = answer(schema, request, request_id, media_type)
+            response = answer(schema, request, record, media_type)
         except Refusal as refusal:
+            record.code = refusal.code
             response = respond_refusal(refusal, request_id, media_type)
         except Exception:
+            record.code = INTERNAL_SERVER_ERROR
             logger.exception("request %s failed", request_id)
             entry = refusal_entry(INTERNAL_SERVER_ERROR, MASKED, request_id)
             body = to_json({"errors": [entry]})
@@ -92,6 +98,7 @@ def graphql_view(schema: GraphQLSchema) -> View:
             response["Strict-Transport-Security"] = (
                 f"max-age={settings.SECURE_HSTS_SECONDS}; includeSubDomains; preload"
             )
+        record.keep(response.status_code)
         return response
 
     return graphql
@@ -108,7 +115,7 @@ def respond_refusal(
 def answer(
     schema: GraphQLSchema,
     request: HttpRequest,
-    request_id: str,
+    record: Record,
     media_type: str | None,
 ) -> HttpResponse:
     deadline = monotonic() + settings.PARTNER_API_MAX_SECONDS
@@ -127,13 +134,16 @@ def answer(
             caller = identify(request, bill)
             if caller:
                 bill = Bill(request, caller)
+                record.login = caller.login
             bill.look(1)
             return pay_and_run(
-                schema, request, caller, bill, request_id, media_type or JSON, deadline
+                schema, request, caller, bill, record, media_type or JSON, deadline
             )
     except Refusal as refusal:
         refusal.headers = bill.headers() | refusal.headers
         raise
+    finally:
+        record.points = bill.points
 
 
 def pay_and_run(
@@ -141,7 +151,7 @@ def pay_and_run(
     request: HttpRequest,
     caller: Caller | None,
     bill: Bill,
-    request_id: str,
+    record: Record,
     media_type: str,
     deadline: float,
 ) -> HttpResponse:
@@ -165,10 +175,13 @@ def pay_and_run(
     except Refused as refused:
         points = max(REFUSED_COST, refused.reading) + weight
         bill.charge(points, owed=points)
-        errors = error_entries(refused.errors, request_id)
+        errors = error_entries(refused.errors, record.request_id)
+        record.code = errors[0]["extensions"]["code"]
         result = {"errors": errors, "extensions": cost_told(None)}
         status = 400 if media_type == GRAPHQL_RESPONSE else 200
         return respond(to_json(result), media_type, status, bill.headers())
+    record.operation = "mutation" if prepared.operation.is_mutation else "query"
+    record.name = body.operation_name or ""
     # What may be asked can be paid by a full budget, however long it is.
     price = min(prepared.price + weight, settings.PARTNER_API_MAX_COST)
     budget = bill.charge(price, owed=max(1, prepared.reading) + weight)
@@ -180,7 +193,9 @@ def pay_and_run(
         return executed
 
     def write(executed: ExecutionResult, **told: Any) -> bytes:
-        errors = error_entries(executed.errors or [], request_id)
+        errors = error_entries(executed.errors or [], record.request_id)
+        if errors:
+            record.code = errors[0]["extensions"]["code"]
         extensions = cost_told(prepared) | told
         members = {"data": executed.data, "errors": errors, "extensions": extensions}
         return to_json(members)

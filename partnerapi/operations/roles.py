@@ -105,6 +105,7 @@ CALLED_BY_APPLICATION = (
     "partnerapi_analyze(text[])",
     "partnerapi_prune_exports(integer)",
     "partnerapi_prune_idempotency_records(integer)",
+    "partnerapi_prune_job_runs(integer)",
     "register_hold(uuid[])",
     "register_note(uuid[], timestamptz, timestamptz)",
     "register_open(uuid[])",

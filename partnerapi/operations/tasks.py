@@ -1,6 +1,9 @@
 """What workers do; each task calls what a command or a page calls, too."""
 
+from collections.abc import Callable
+from functools import wraps
 from io import StringIO
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -10,8 +13,9 @@ from issuers.models import Event
 from issuers.models import announce_articles as announce
 from marketdata.books.pruning import KEEP, prunable_logs, prune
 from partnerapi.celery import app
+from partnerapi.core.redis import call
 from partnerapi.exports.writing import write_exports as write
-from partnerapi.models import Export, IdempotencyRecord
+from partnerapi.models import Export, IdempotencyRecord, JobRun
 from partnerapi.operations.jobs import run_job
 from partnerapi.schema import schema
 
@@ -19,19 +23,20 @@ EXPORT_SECONDS = 10
 """Then other tasks have their turn."""
 
 
-@app.task
-def prune_idempotency_records() -> None:
-    IdempotencyRecord.objects.expired(timezone.now()).prune()
+def scheduled(job: Callable[[], str]) -> Any:
+    """A task that runs a job, which says what it did, and records that."""
+
+    @wraps(job)
+    def run() -> None:
+        run_job(job.__name__, job)
+
+    return app.task(run)
 
 
 @app.task
-def announce_articles() -> None:
-    announce()
-
-
-@app.task
-def prune_events() -> None:
-    Event.objects.prune()
+def answer_ping(key: str) -> None:
+    """Leave a sign in Valkey: whoever has asked looks for it there."""
+    call("SET", key, 1, "EX", 60)
 
 
 @app.task
@@ -40,32 +45,56 @@ def write_exports() -> None:
         write_exports.apply_async(expires=60)
 
 
-@app.task
-def prune_exports() -> None:
-    Export.objects.prune()
+@scheduled
+def announce_articles() -> str:
+    return f"Told partners of {announce()} articles that have appeared."
 
 
-@app.task
-def prune_book_log() -> None:
-    prune(prunable_logs(timezone.now() - KEEP))
+@scheduled
+def prune_events() -> str:
+    return f"Deleted {Event.objects.prune()} events that were kept for long enough."
 
 
-@app.task
-def verify_register() -> None:
-    run_job("verify_register", lambda: said_by("verify_register"))
+@scheduled
+def prune_exports() -> str:
+    return f"Deleted {Export.objects.prune()} exports whose day is over."
 
 
-@app.task
-def verify_books() -> None:
-    run_job("verify_books", lambda: said_by("verify_books"))
+@scheduled
+def prune_idempotency_records() -> str:
+    deleted = IdempotencyRecord.objects.expired(timezone.now()).prune()
+    return f"Deleted {deleted} expired idempotency records."
 
 
-@app.task
-def register_statement() -> None:
-    run_job("register_statement", state_register)
+@scheduled
+def prune_book_log() -> str:
+    deleted = prune(prunable_logs(timezone.now() - KEEP))
+    return f"Deleted {deleted} rows of the order books' logs."
 
 
-def state_register() -> str:
+@scheduled
+def prune_job_runs() -> str:
+    return f"Deleted {JobRun.objects.prune()} rows of jobs that ran long ago."
+
+
+@scheduled
+def clear_sessions() -> str:
+    call_command("clearsessions")
+    return "Deleted the sessions of staff that have expired."
+
+
+@scheduled
+def verify_register() -> str:
+    return said_by("verify_register")
+
+
+@scheduled
+def verify_books() -> str:
+    return said_by("verify_books")
+
+
+@scheduled
+def register_statement() -> str:
     if not (settings.PARTNER_API_STATEMENTS and settings.PARTNER_API_STATEMENT_KEY):
         return (
             "No statement was written: PARTNER_API_STATEMENTS and "

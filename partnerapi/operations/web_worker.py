@@ -36,6 +36,12 @@ HELD_BYTES = 64 * 1024 * 1024
 """Requests and answers that wait in a process."""
 RECEIVE_BYTES = 64 * 1024
 Application = Callable[[dict[str, Any], Any], Any]
+HEALTH = b"GET /healthz "
+"""Answered here: where all threads wait for a database, the process answers still."""
+HEALTHY = (
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+    b"Cache-Control: no-store\r\nContent-Length: 3\r\n\r\nok\n"
+)
 EMPTY = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -124,7 +130,9 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
 
     def dispatch(self, conn: Connection) -> None:
         """Give a thread the request if it is whole."""
-        if conn.is_whole():
+        if conn.buffers.received.startswith(HEALTH) and conn.is_whole():
+            self.answer_at_once(conn, HEALTHY)
+        elif conn.is_whole():
             self.watch(conn, 0)
             conn.begin(Phase.WORK, 0)
             self.enqueue_req(conn)
@@ -203,7 +211,11 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             self.watch(conn, selectors.EVENT_READ)
 
     def refuse(self, conn: Connection, status: str) -> None:
-        conn.buffers.answer += EMPTY.format(status).encode()
+        self.answer_at_once(conn, EMPTY.format(status).encode())
+
+    def answer_at_once(self, conn: Connection, answer: bytes) -> None:
+        """Send an answer that needs no thread, and end the connection."""
+        conn.buffers.answer += answer
         conn.keep = False
         conn.begin(Phase.SEND, LINGER_SECONDS)
         self.send(conn)

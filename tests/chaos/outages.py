@@ -59,6 +59,10 @@ class Outcome:
     codes: dict[str, int] = field(default_factory=dict)
     slowest: float = 0.0
     schema: float = 0.0
+    health: float = 0.0
+    """The slowest answer of `/healthz`."""
+    named_after: float = 0.0
+    """Until `/readyz` said what is wrong; 0: it did not say."""
     normal_after: float = 0.0
     rate: float = 0.0
     """Good answers a second, as a share of those without a fault."""
@@ -73,12 +77,18 @@ class Clients:
         self.port, self.token, self.accounts = port, token, accounts
         self.answers: list[Answer] = []
         self.schema: list[Answer] = []
+        self.health: list[Answer] = []
+        self.readiness: list[Answer] = []
         self.ended = threading.Event()
         self.threads = [
             threading.Thread(target=self.ask_for_accounts, args=[number])
             for number in range(CLIENTS)
         ]
-        for ask in (self.ask_for_schema, self.ask_for_documents):
+        for ask in (
+            self.ask_for_schema,
+            self.ask_for_documents,
+            self.ask_for_readiness,
+        ):
             self.threads.append(threading.Thread(target=ask))
 
     def __enter__(self) -> "Clients":
@@ -125,6 +135,23 @@ class Clients:
     def ask_for_schema(self) -> None:
         while not self.ended.wait(0.05):
             self.schema.append(self.get("/schema.graphql"))
+            self.health.append(self.get("/healthz"))
+
+    def ask_for_readiness(self) -> None:
+        while not self.ended.wait(0.05):
+            begun = time.monotonic()
+            client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            try:
+                client.request("GET", "/readyz")
+                checks = json.loads(client.getresponse().read())["checks"]
+            except OSError:
+                # It has not come up yet.
+                continue
+            finally:
+                client.close()
+            wrong = [check["check"] for check in checks if check["state"] != "ok"]
+            seconds = time.monotonic() - begun
+            self.readiness.append(Answer(begun, seconds, " ".join(wrong)))
 
     def ask_for_documents(self) -> None:
         """There is none by this name, and only the database knows it."""
@@ -272,6 +299,7 @@ def suffer(
 ) -> tuple[Outcome, list[Answer]]:
     size = log.stat().st_size
     first, first_schema = len(clients.answers), len(clients.schema)
+    first_health, first_readiness = len(clients.health), len(clients.readiness)
     begun = time.monotonic()
     with fault():
         time.sleep(seconds)
@@ -282,12 +310,20 @@ def suffer(
     time.sleep(1)
     mine = [a for a in clients.answers[first:] if begun <= a.at <= ended]
     good = sum(is_normal(a) for a in mine if a.at + a.seconds <= ended)
+    told = [
+        answer.at + answer.seconds - begun
+        for answer in clients.readiness[first_readiness:]
+        if answer.code and answer.at <= ended
+    ]
     late = [a.seconds for a in clients.schema[first_schema:] if a.at <= ended]
+    health = [a.seconds for a in clients.health[first_health:] if a.at <= ended]
     outcome = Outcome(
         name,
         dict(Counter(answer.code for answer in mine)),
         max((answer.seconds for answer in mine), default=0.0),
         max(late, default=0.0),
+        max(health, default=0.0),
+        min(told, default=0.0),
         normal,
         good / (ended - begun),
         (log.stat().st_size - size) / (ended - begun),
@@ -340,6 +376,8 @@ def failures(outcomes: list[Outcome], max_seconds: int, busy: bool) -> list[str]
             found.append(f"{outcome.fault}: an answer took {outcome.slowest:.1f} s")
         if outcome.schema > MOST_SCHEMA_SECONDS:
             found.append(f"{outcome.fault}: the schema took {outcome.schema:.2f} s")
+        if outcome.health > MOST_SCHEMA_SECONDS:
+            found.append(f"{outcome.fault}: /healthz took {outcome.health:.2f} s")
         if outcome.normal_after > NORMAL_SECONDS:
             found.append(
                 f"{outcome.fault}: normal only after {outcome.normal_after:.1f} s"
@@ -350,7 +388,8 @@ def failures(outcomes: list[Outcome], max_seconds: int, busy: bool) -> list[str]
 def show(outcomes: list[Outcome]) -> None:
     table = Table(title="Sixteen clients while something is wrong")
     for column in (
-        "fault", "answers", "slowest", "schema, slowest", "normal after",
+        "fault", "answers", "slowest", "schema", "health", "named after",
+        "normal after",
         "good answers", "log a second",
     ):  # fmt: skip
         table.add_column(column)
@@ -361,6 +400,8 @@ def show(outcomes: list[Outcome]) -> None:
             codes,
             f"{outcome.slowest:.2f} s",
             f"{outcome.schema:.2f} s",
+            f"{outcome.health:.3f} s",
+            f"{outcome.named_after:.2f} s",
             f"{outcome.normal_after:.2f} s",
             f"{outcome.rate:.0%}",
             f"{outcome.log_bytes:.0f} bytes",

@@ -1,5 +1,6 @@
 """Scheduled jobs leave a row of what came of them."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from django.core.management import CommandError
 from django.db import connection
 from django.utils import timezone
 
+from partnerapi.celery import SCHEDULES
 from partnerapi.models import JobRun
 from partnerapi.operations import tasks
 from tests.issuers.register import empty_token, new_issuer
@@ -31,6 +33,27 @@ def test_the_nightly_checks_say_what_they_found():
     job, result, detail = last()
     assert (job, result) == ("verify_books", "DONE")
     assert detail.startswith("All ")
+
+
+def test_every_scheduled_job_says_when_it_ran_and_what_it_did():
+    for job in SCHEDULES:
+        getattr(tasks, job)()
+        name, result, detail = last()
+        assert (name, result) == (job, "DONE")
+        assert detail.endswith(".")
+
+
+def test_runs_of_the_last_ninety_days_are_kept():
+    now = timezone.now()
+    for days in (89, 91, 200):
+        JobRun.objects.create(
+            job="prune_book_log",
+            started_at=now - timedelta(days=days),
+            seconds=1,
+            result="DONE",
+        )
+    assert JobRun.objects.prune() == 2
+    assert [(now - run.started_at).days for run in JobRun.objects.all()] == [89]
 
 
 def test_a_breach_is_recorded_and_fails_the_task():

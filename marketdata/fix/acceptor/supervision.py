@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from contextlib import suppress
 from datetime import datetime
 from time import monotonic
 
@@ -9,6 +10,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db import Error, connection
 from django.db.models import OuterRef
 from django.utils import timezone
+from redis.exceptions import RedisError
 
 from accounts.access import Scope
 from accounts.key_uses import uses
@@ -21,7 +23,9 @@ from marketdata.fix.acceptor.logon import (
     Admissions,
 )
 from marketdata.fix.acceptor.sessions import Sessions, Status
+from marketdata.fix.acceptor.signs import leave_sign, take_sign_away
 from marketdata.models import FixSession
+from partnerapi.core import metrics
 from partnerapi.core.outages import Outage
 
 logger = logging.getLogger(__name__)
@@ -50,6 +54,8 @@ class Supervisor:
         self.sessions = sessions
         self.written: dict[str, Status] = {}
         self.write_at = 0.0
+        # Of the messages sent, so many are in the metrics.
+        self.counted = 0
         self.outage = Outage(
             logger,
             away="PostgreSQL does not answer (%s): FIX sessions are not supervised",
@@ -82,6 +88,8 @@ class Supervisor:
                 self.attempt()
             self.write_at = 0.0
             self.attempt()
+            with suppress(RedisError):
+                take_sign_away()
         finally:
             connection.close()
 
@@ -97,11 +105,22 @@ class Supervisor:
                 self.write()
                 uses.write()
                 self.write_at = monotonic() + WRITE_SECONDS
+                self.count()
+                # Who watches sees that signs are missing.
+                with suppress(RedisError):
+                    leave_sign(self.sessions.feed.lag, len(self.sessions.live))
         except Error as error:
             connection.close()
             self.outage.begin(error)
             return
         self.outage.end()
+
+    def count(self) -> None:
+        metrics.FIX_SESSIONS.set(len(self.sessions.live))
+        metrics.FEED_LAG.set(self.sessions.feed.lag)
+        sent = sum(status.messages_sent for status in self.written.values())
+        metrics.FIX_MESSAGES.inc(sent - self.counted)
+        self.counted = sent
 
     def write(self) -> None:
         """Write the states that changed, in one statement."""

@@ -22,6 +22,7 @@ from django.db import OperationalError
 from psycopg import capabilities
 from psycopg.pq import TransactionStatus
 
+from partnerapi.core import metrics
 from partnerapi.core.outages import Outage
 from partnerapi.core.postgresql.faults import Busy
 
@@ -44,11 +45,19 @@ own = threading.local()
 @contextmanager
 def until(deadline: float) -> Iterator[None]:
     """What this thread borrows is due at a time of `time.monotonic`."""
-    own.deadline = deadline
+    own.deadline, own.backend = deadline, None
     try:
         yield
     finally:
         del own.deadline
+
+
+def backend() -> int | None:
+    """The server's process that this thread borrowed last before its deadline.
+
+    In pg_stat_activity and in the server's log it is the pid. None: nothing was lent.
+    """
+    return getattr(own, "backend", None)
 
 
 def is_open(raw: Raw) -> bool:
@@ -71,6 +80,7 @@ class Loan:
         self.raw = raw
         self.due = getattr(own, "deadline", monotonic() + DEFAULT_SECONDS)
         self.is_called_in = False
+        own.backend = raw.pgconn.backend_pid
         # A file's number may be another file's by the time that the loan is due.
         self.socket = socket.socket(fileno=os.dup(raw.fileno()))
 
@@ -141,15 +151,19 @@ class Lender:
     def take_permit(self) -> None:
         with self.changed:
             patience = monotonic() + WAIT_SECONDS
+            waits = self.taken >= self.permits
             while self.taken >= self.permits:
                 # Once nothing moves, who comes does not wait, so that threads are left.
                 limit = min(patience, self.returned_at + WAIT_SECONDS)
                 if not self.changed.wait(limit - monotonic()) and (
                     monotonic() >= limit
                 ):
+                    metrics.CONNECTION_LACKED.inc()
                     raise Busy(
                         f"All {self.permits} connections of this process are taken."
                     )
+            if waits:
+                metrics.CONNECTION_CAME.inc()
             if not self.taken:
                 self.returned_at = monotonic()
             self.taken += 1

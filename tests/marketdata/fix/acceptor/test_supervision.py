@@ -2,18 +2,23 @@
 
 import logging
 from datetime import UTC, datetime
+from time import time
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.callers import caller_of
+from marketdata.books.feed import Feed
 from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.sessions import Status
+from marketdata.fix.acceptor.signs import read_signs
 from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.models import FixSession
 from tests.owner import tamper
+from tests.waiting import PATIENCE_SECONDS, until
 
 SINCE, LATER = (datetime(2026, 3, 2, 9, minute, tzinfo=UTC) for minute in (30, 45))
 
@@ -24,6 +29,8 @@ class Sessions:
     def __init__(self) -> None:
         self.told: dict[str, Status] = {}
         self.ended: list[tuple[str, str]] = []
+        self.feed = Feed([])
+        self.live: dict[str, object] = {}
 
     def status(self) -> dict[str, Status]:
         return self.told
@@ -123,3 +130,17 @@ def test_forgets_who_was_connected_when_the_last_one_was_killed(
     supervisor.stop()
     fared = FixSession.objects.values_list("connected_since", "messages_sent")
     assert list(fared) == [(None, 5)] * 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_leaves_a_sign_of_life_until_it_is_told_to_end(
+    supervisor: Supervisor, sessions: Sessions
+):
+    sessions.live = {"PARTNER001": object()}
+    supervisor.start()
+    [sign] = until(read_signs)
+    assert sign.place.endswith(f":{settings.FIX_PORT}")
+    assert sign.sessions == 1
+    assert abs(time() - sign.at) < PATIENCE_SECONDS
+    supervisor.stop()
+    assert read_signs() == []

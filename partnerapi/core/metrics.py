@@ -1,0 +1,140 @@
+"""What the processes of a machine count; `manage.py serve_metrics` sums it up.
+
+Where PARTNER_API_METRICS names a directory, each process writes its numbers into files
+of a place of its own there, without a call of the system. A process that comes later
+takes the place of one that has ended, and goes on counting: so there are never more
+files than there were processes at a time. Labels hold words of this code only, never
+what somebody sends.
+"""
+
+import fcntl
+import os
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from django.conf import settings
+from prometheus_client import Counter, Gauge, Histogram, values
+
+LIVE = "gauge_live"
+"""The files of numbers that end with their process begin like this."""
+
+
+class Place:
+    """This process's number among those of the machine; taken when it first counts."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.number = 0
+        self.lock: IO[bytes] | None = None
+
+    def __call__(self) -> int:
+        if not self.number:
+            self.take()
+        return self.number
+
+    def take(self) -> None:
+        for number in count(1):
+            self.lock = locked(self.directory / f"{number}.lock")
+            if self.lock:
+                forget_live_numbers(self.directory, number)
+                self.number = number
+                return
+
+    def leave(self) -> None:
+        """In a child, which counts at a place of its own; the parent keeps the lock."""
+        if self.lock:
+            self.lock.close()
+        self.number, self.lock = 0, None
+
+
+def locked(path: Path) -> IO[bytes] | None:
+    """The file, locked for as long as it is open; None: another process has it."""
+    file = path.open("wb")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    return file
+
+
+def forget_live_numbers(directory: Path, number: int) -> None:
+    for file in directory.glob(f"{LIVE}*_{number}.db"):
+        file.unlink(missing_ok=True)
+
+
+def forget_ended_processes(directory: Path) -> None:
+    """Remove the live numbers of processes that have ended."""
+    for path in directory.glob("*.lock"):
+        if lock := locked(path):
+            with lock:
+                forget_live_numbers(directory, int(path.stem))
+
+
+if settings.PARTNER_API_METRICS:
+    directory = Path(settings.PARTNER_API_METRICS)
+    directory.mkdir(parents=True, exist_ok=True)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
+    place = Place(directory)
+    os.register_at_fork(after_in_child=place.leave)
+    values.ValueClass = values.MultiProcessValue(place)
+
+REQUESTS = Counter(
+    "partnerapi_requests",
+    "Requests of /graphql, by kind of operation and code of the first error",
+    ["operation", "code"],
+)
+SECONDS = Histogram(
+    "partnerapi_request_seconds",
+    "Seconds that requests of /graphql took, by kind of operation",
+    ["operation"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+POINTS = Counter("partnerapi_points", "Points that requests cost", ["operation"])
+KEYS = Counter(
+    "partnerapi_keys",
+    "Keys of requests: known to the process, read from the database, or refused",
+    ["result"],
+)
+DATABASE_WAITS = Counter(
+    "partnerapi_database_waits",
+    "Requests that waited for one of a process's connections, and whether one came",
+    ["result"],
+)
+OUTAGES = Gauge(
+    "partnerapi_outages",
+    "Processes for which a service does not answer, by the module that asks it",
+    ["module"],
+    multiprocess_mode="livesum",
+)
+FIX_SESSIONS = Gauge(
+    "partnerapi_fix_sessions", "FIX sessions", multiprocess_mode="livesum"
+)
+FIX_MESSAGES = Counter("partnerapi_fix_messages", "FIX messages that were sent")
+FEED_LAG = Gauge(
+    "partnerapi_feed_lag_seconds",
+    "Seconds since the acceptor compared its books with the database",
+    multiprocess_mode="livemax",
+)
+
+
+class OfRequest(NamedTuple):
+    requests: Counter
+    seconds: Histogram
+    points: Counter
+
+
+@cache
+def of_request(operation: str, code: str) -> OfRequest:
+    """What counts requests of this kind; there are few kinds, and few codes."""
+    return OfRequest(
+        REQUESTS.labels(operation, code),
+        SECONDS.labels(operation),
+        POINTS.labels(operation),
+    )
+
+
+KEY_KNOWN, KEY_READ, KEY_REFUSED = map(KEYS.labels, ("known", "read", "refused"))
+CONNECTION_CAME, CONNECTION_LACKED = map(DATABASE_WAITS.labels, ("came", "lacked"))

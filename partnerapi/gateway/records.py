@@ -1,0 +1,50 @@
+"""What is counted and logged of each request of `/graphql`."""
+
+from dataclasses import dataclass, field
+from time import monotonic
+
+from django.conf import settings
+
+from partnerapi.core import json_lines, metrics
+from partnerapi.core.postgresql.lending import backend
+
+NAME_LENGTH = 100
+"""Characters of an operation's name that are logged."""
+OK = "OK"
+
+
+@dataclass(slots=True)
+class Record:
+    """`operation` is query or mutation, or none where that was not read.
+
+    `code` is that of the first error. `name` is the client's for its operation.
+    """
+
+    request_id: str
+    begun: float = field(default_factory=monotonic)
+    login: str = ""
+    operation: str = "none"
+    name: str = ""
+    code: str = OK
+    points: int = 0
+
+    def keep(self, status: int) -> None:
+        """Count the request, and write its line where lines are JSON."""
+        seconds = monotonic() - self.begun
+        counters = metrics.of_request(self.operation, self.code)
+        counters.requests.inc()
+        counters.seconds.observe(seconds)
+        counters.points.inc(self.points)
+        if settings.LOG_FORMAT == "json":
+            json_lines.write(
+                event="request",
+                requestId=self.request_id,
+                login=self.login,
+                operation=self.operation,
+                name=self.name[:NAME_LENGTH],
+                status=status,
+                code=self.code,
+                ms=round(seconds * 1000, 1),
+                points=self.points,
+                backend=backend(),
+            )

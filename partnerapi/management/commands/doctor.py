@@ -1,0 +1,122 @@
+import json
+import sys
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from django.conf import settings
+
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.operations.diagnosis import (
+    database,
+    installation,
+    jobs,
+    machine,
+    trials,
+    valkey,
+)
+from partnerapi.operations.diagnosis.findings import Check, Finding, State, findings
+
+
+class Command(CommandWithExamples):
+    help = """Look at everything that this installation needs, a line for each check.
+
+What is not well comes with what to do about it. It changes nothing. The exit code is 0
+where all is well, 1 where something wants attention, 2 where something has failed.
+With an API key of its own in FIX_KEY it tries that key, and a FIX Logon with it. With
+--deep it also runs verify_register and verify_books, which read everything; without, it
+says what they found last.
+
+examples:
+  manage.py doctor
+  manage.py doctor --web http://127.0.0.1:8080 --json
+  FIX_KEY=service-apikey_… manage.py doctor --comp-id PARTNER001 --deep
+"""
+    # It says what they would.
+    requires_system_checks = []
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="print one JSON object"
+        )
+        parser.add_argument(
+            "--web", metavar="URL", help="a web server of ours, to ask for /readyz"
+        )
+        parser.add_argument(
+            "--comp-id",
+            default="PARTNER001",
+            help="the CompID to log on with; default: %(default)s",
+        )
+        parser.add_argument(
+            "--deep", action="store_true", help="verify the register and the books"
+        )
+
+    def handle(self, *, as_json, web, comp_id, deep, **options):
+        found = chain.from_iterable(findings(checks(web, comp_id, deep)))
+        if as_json:
+            found = list(found)
+            told = {"checks": [described(finding) for finding in found]}
+            self.stdout.write(json.dumps(told, ensure_ascii=False))
+            states = {finding.state for finding in found}
+        else:
+            states = self.say(found)
+        if State.FAILED in states:
+            sys.exit(2)
+        if State.WARNING in states:
+            sys.exit(1)
+
+    def say(self, found: Iterator[Finding]) -> set[State]:
+        styles = {
+            State.OK: self.style.SUCCESS,
+            State.WARNING: self.style.WARNING,
+            State.FAILED: self.style.ERROR,
+            State.UNKNOWN: self.style.NOTICE,
+        }
+        states = set()
+        for finding in found:
+            states.add(finding.state)
+            word = styles[finding.state](f"{finding.state:<7}")
+            says = finding.says.rstrip(".")
+            self.stdout.write(
+                f"{word} {finding.check}: {says}. {finding.remedy}".rstrip()
+            )
+            # What comes after may take its time.
+            self.stdout.flush()
+        return states
+
+
+def described(finding: Finding) -> dict[str, Any]:
+    return {
+        "check": finding.check,
+        "state": finding.state,
+        "says": finding.says,
+        "remedy": finding.remedy,
+        **finding.figures,
+    }
+
+
+def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
+    yield Check("settings", installation.settings_stand)
+    yield Check("secrets", installation.secrets)
+    yield Check("disks", machine.disks)
+    yield Check("certificate", machine.certificate)
+    yield Check("web servers", machine.web_servers)
+    if not settings.DATABASE_URL:
+        return
+    yield Check("database", database.database)
+    yield Check("clock", database.clock, needs_database=True)
+    yield Check("migrations", database.migrations, needs_database=True)
+    yield Check("grants", database.grants, needs_database=True)
+    yield Check("pepper", installation.pepper, needs_database=True)
+    yield Check("jobs", jobs.jobs, needs_database=True)
+    yield Check("valkey", valkey.valkey)
+    yield Check("acceptor", valkey.acceptors)
+    yield Check("worker", trials.worker)
+    yield Check("logon", partial(trials.logon, comp_id))
+    if web:
+        yield Check("web", partial(trials.web, web.rstrip("/")))
+    if deep:
+        for command in ("verify_register", "verify_books"):
+            verify = partial(trials.verified, command)
+            yield Check(command, verify, needs_database=True)

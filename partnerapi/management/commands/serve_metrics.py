@@ -1,0 +1,57 @@
+import signal
+import threading
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management.base import CommandError
+from prometheus_client import start_http_server
+
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.operations.exposition import registry_of
+
+
+class Command(CommandWithExamples):
+    help = """Serve /metrics for Prometheus until SIGTERM or Ctrl-C.
+
+One runs on each machine, beside the processes that count in the directory of
+PARTNER_API_METRICS: web servers, acceptors, workers. It is a process and a port of its
+own, so that it answers when they do not. It sums what they have counted, and adds what
+/readyz finds. Nothing asks who reads it: let it listen where Prometheus alone comes.
+
+examples:
+  PARTNER_API_METRICS=/run/partnerapi/metrics manage.py serve_metrics
+  PARTNER_API_METRICS=/run/partnerapi/metrics manage.py serve_metrics --host 10.0.0.7
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--host",
+            default="127.0.0.1",
+            help="the address to listen on; default: %(default)s",
+        )
+        parser.add_argument(
+            "--port", type=int, default=9464, help="the port; default: %(default)s"
+        )
+
+    def handle(self, *, host, port, **options):
+        if not settings.PARTNER_API_METRICS:
+            raise CommandError(
+                "PARTNER_API_METRICS is not set: name the directory in which the "
+                "processes of this machine count, for all of them."
+            )
+        stopping = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, frame: stopping.set())
+        registry = registry_of(Path(settings.PARTNER_API_METRICS))
+        try:
+            server, thread = start_http_server(port, host, registry)
+        except OSError as error:
+            raise CommandError(
+                f"{host} port {port} can not be used: {error.strerror}; stop what "
+                "listens there, or choose another with --port."
+            ) from None
+        self.stdout.write(f"http://{host}:{port}/metrics")
+        self.stdout.flush()
+        stopping.wait()
+        server.shutdown()
+        thread.join()

@@ -1,0 +1,74 @@
+"""What a check found, and what an operator does about it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from django.db import Error
+
+from partnerapi.core.postgresql.faults import fault_of
+
+
+class State(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    """All is served, and something wants attention."""
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    """It could not be looked at, because of what failed before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`says` is for operators only: it may name roles, hosts and files.
+
+    `remedy` and `figures` name nothing that is secret; the figures are counts, and
+    seconds where their name says so. What is well needs no remedy.
+    """
+
+    check: str
+    state: State
+    says: str
+    remedy: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A look at one thing; it may find several, and needs what stands before it."""
+
+    name: str
+    look: Callable[[], Iterable[Finding]]
+    needs_database: bool = False
+
+
+def findings(checks: Iterable[Check]) -> Iterator[list[Finding]]:
+    """What each check finds, one after the other; an error of the database, too."""
+    has_database = True
+    for check in checks:
+        if check.needs_database and not has_database:
+            yield [
+                Finding(
+                    check.name,
+                    State.UNKNOWN,
+                    "It is not known while the database does not answer",
+                    "First mend the database.",
+                )
+            ]
+            continue
+        try:
+            yield list(check.look())
+        except Error as error:
+            has_database = has_database and fault_of(error) is None
+            yield [of_database(check.name, error)]
+
+
+def of_database(name: str, error: Error) -> Finding:
+    said = " ".join(str(error).split())
+    fault = fault_of(error)
+    if fault is None:
+        remedy = "Run manage.py migrate, then grant_application_role, as the owner."
+        return Finding(name, State.FAILED, said, remedy)
+    what, _, remedy = fault.partition("; ")
+    remedy = f"{remedy[0].upper()}{remedy[1:]}."
+    return Finding(name, State.FAILED, f"{what} ({said})", remedy)

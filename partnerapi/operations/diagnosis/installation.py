@@ -1,0 +1,74 @@
+"""The settings of this installation, as far as they can be judged by themselves."""
+
+import os
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.utils import timezone
+
+from accounts.access import Unauthenticated
+from accounts.models import ApiKey
+from partnerapi.operations.diagnosis.findings import Finding, State
+
+LEAST_LENGTH, LEAST_KINDS = 50, 5
+"""Of a secret's characters, and of how many different ones it is made."""
+MAKE = "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'"
+
+
+def settings_stand() -> Iterator[Finding]:
+    if not settings.DATABASE_URL:
+        yield Finding(
+            "settings", State.FAILED,
+            "DATABASE_URL is not set, and no sandbox was made in "
+            f"{settings.STATE_DIRECTORY}",
+            "Set it, as the page Settings says, or run manage.py up.",
+        )  # fmt: skip
+    elif settings.DEBUG and not settings.PARTNER_API_SANDBOX:
+        yield Finding(
+            "settings", State.WARNING,
+            "DEBUG is true: staff see pages that tell of the code and its settings",
+            "Unset DEBUG, and restart.",
+        )  # fmt: skip
+    else:
+        kind = "sandbox" if settings.PARTNER_API_SANDBOX else "production"
+        yield Finding("settings", State.OK, f"They are those of a {kind}")
+
+
+def secrets() -> Iterator[Finding]:
+    for name in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
+        value = getattr(settings, name)
+        if len(value) < LEAST_LENGTH or len(set(value)) < LEAST_KINDS:
+            yield Finding(
+                f"secret {name}", State.FAILED,
+                f"{name} has {len(value)} characters of {len(set(value))} kinds: it "
+                f"can be guessed; {LEAST_LENGTH} random ones can not",
+                f"Make another: {MAKE}. Another pepper ends all API keys.",
+            )  # fmt: skip
+        else:
+            yield Finding(f"secret {name}", State.OK, "It can not be guessed")
+
+
+def own_key() -> str:
+    """The API key that checks may use; empty where there is none."""
+    return os.environ.get("FIX_KEY") or settings.PARTNER_API_SANDBOX_KEY
+
+
+def pepper() -> Iterator[Finding]:
+    """Whether a key that was issued is still known."""
+    if not own_key():
+        yield Finding(
+            "pepper", State.UNKNOWN, "No key was given to try",
+            "Put an API key into FIX_KEY.",
+        )  # fmt: skip
+        return
+    try:
+        ApiKey.objects.authenticate(own_key(), timezone.now())
+    except Unauthenticated:
+        yield Finding(
+            "pepper", State.FAILED,
+            "The key in FIX_KEY, or PARTNER_API_SANDBOX_KEY, is refused",
+            "If list_api_keys shows that it lives, PARTNER_API_KEY_PEPPER is not the "
+            "one that it was issued with: set that again.",
+        )  # fmt: skip
+    else:
+        yield Finding("pepper", State.OK, "An API key that was issued is known")

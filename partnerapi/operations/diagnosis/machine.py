@@ -1,0 +1,138 @@
+"""This machine: its disks, its certificates, and who serves on its ports."""
+
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from django.conf import settings
+
+from marketdata.fix.acceptor.sockets import tls_context
+from partnerapi.operations.diagnosis.findings import Finding, State
+
+FULL_BYTES, LOW_BYTES = 100 * 2**20, 2 * 2**30
+SOON = timedelta(days=14)
+LISTENING = "0A"
+"""A socket's state in /proc/net/tcp."""
+
+
+def disks() -> Iterator[Finding]:
+    places = [settings.BASE_DIR, Path(tempfile.gettempdir())]
+    if settings.PARTNER_API_STATEMENTS:
+        places.append(Path(settings.PARTNER_API_STATEMENTS))
+    for place in dict.fromkeys(places):
+        yield disk(place)
+
+
+def disk(place: Path) -> Finding:
+    name = f"disk {place}"
+    try:
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        remedy = "Make the directory, or mount it."
+        return Finding(name, State.FAILED, f"{place}: {error.strerror}", remedy)
+    figures = {"freeBytes": free}
+    says = f"{free / 2**30:.1f} GiB are free"
+    remedy = "Free some: logs and old releases first."
+    if free < LOW_BYTES:
+        state = State.FAILED if free < FULL_BYTES else State.WARNING
+        return Finding(name, state, says, remedy, figures)
+    return Finding(name, State.OK, says, "", figures)
+
+
+def certificate() -> Iterator[Finding]:
+    """The FIX acceptor's certificate, where it has one."""
+    file, key = settings.FIX_TLS_CERTIFICATE, settings.FIX_TLS_KEY
+    if not file and not key:
+        return
+    renew = (
+        "Have the certificate renewed, put chain and key into the files of "
+        "FIX_TLS_CERTIFICATE and FIX_TLS_KEY, and send the acceptor SIGHUP."
+    )
+    try:
+        tls_context(file, key)
+        [first, *_] = x509.load_pem_x509_certificates(Path(file).read_bytes())
+    except (OSError, ValueError) as error:
+        yield Finding("certificate", State.FAILED, f"{file}, {key}: {error}", renew)
+        return
+    left = first.not_valid_after_utc - datetime.now(UTC)
+    figures = {"secondsLeft": int(left.total_seconds())}
+    until = f"{first.not_valid_after_utc:%d %B %Y %H:%M} UTC"
+    if left < timedelta():
+        says = f"It was valid until {until}: partners refuse it"
+        yield Finding("certificate", State.FAILED, says, renew, figures)
+    elif left < SOON:
+        says = f"It is valid until {until} only"
+        yield Finding("certificate", State.WARNING, says, renew, figures)
+    else:
+        says = f"It is valid until {until}"
+        yield Finding("certificate", State.OK, says, "", figures)
+
+
+def web_servers() -> Iterator[Finding]:
+    """Whether two web servers listen on one port, which the kernel then shares out."""
+    masters = gunicorn_masters()
+    by_port = defaultdict(list)
+    for process, ports in masters.items():
+        for port in ports:
+            by_port[port].append(process)
+    shared = {port: pids for port, pids in by_port.items() if len(pids) > 1}
+    for port, pids in sorted(shared.items()):
+        yield Finding(
+            "web servers", State.FAILED,
+            f"Processes {', '.join(map(str, sorted(pids)))} all serve port {port}: "
+            "some requests are answered by an old release, or by other settings",
+            "End all but one of them: kill -TERM PROCESS.",
+        )  # fmt: skip
+    if not shared:
+        says = f"{len(masters)} on this machine, and no two on one port"
+        yield Finding("web servers", State.OK, says, "", {"servers": len(masters)})
+
+
+def gunicorn_masters() -> dict[int, set[int]]:
+    """The ports of each gunicorn of ours that this user may look at; Linux only."""
+    listening = sockets_that_listen()
+    parents: dict[int, int] = {}
+    ports: dict[int, set[int]] = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        # It may end meanwhile, or be somebody else's.
+        with suppress(OSError):
+            command = (directory / "cmdline").read_bytes().split(b"\0")
+            if b"partnerapi.wsgi" in command and b"gunicorn" in b"".join(command[:5]):
+                process = int(directory.name)
+                ports[process] = ports_of(directory, listening)
+                status = (directory / "stat").read_text().rpartition(")")[2].split()
+                parents[process] = int(status[1])
+    masters: defaultdict[int, set[int]] = defaultdict(set)
+    for process, own in ports.items():
+        # A worker listens itself where ports are shared.
+        while parents[process] in parents:
+            process = parents[process]
+        masters[process] |= own
+    return dict(masters)
+
+
+def sockets_that_listen() -> dict[str, int]:
+    """The port of each socket that listens, by the name that /proc gives it."""
+    found = {}
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == LISTENING:
+                    port = int(fields[1].rpartition(":")[2], 16)
+                    found[f"socket:[{fields[9]}]"] = port
+    return found
+
+
+def ports_of(process: Path, listening: dict[str, int]) -> set[int]:
+    ports = set()
+    for descriptor in (process / "fd").iterdir():
+        with suppress(OSError):
+            if port := listening.get(str(descriptor.readlink())):
+                ports.add(port)
+    return ports

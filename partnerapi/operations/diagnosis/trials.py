@@ -1,0 +1,108 @@
+"""What is tried for real, as a partner or beat would: a Logon, a task, a request."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from io import StringIO
+from time import monotonic, sleep
+from uuid import uuid4
+
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from marketdata.fix.client.advice import explain
+from marketdata.fix.client.health import prober
+from marketdata.fix.client.initiator import FixFailure
+from partnerapi.core.redis import call
+from partnerapi.operations.diagnosis.findings import Finding, State
+from partnerapi.operations.diagnosis.installation import own_key
+from partnerapi.operations.tasks import answer_ping
+
+WORKER_SECONDS = 5.0
+LOOK_SECONDS = 0.05
+WEB_SECONDS = 3.0
+
+
+def logon(comp_id: str) -> Iterator[Finding]:
+    """Logs on to the acceptor of this machine, as `run_fix_acceptor --check` does."""
+    if not own_key():
+        yield Finding(
+            "logon", State.UNKNOWN, "No key was given to log on with",
+            "Put an API key of its own into FIX_KEY, and name its --comp-id.",
+        )  # fmt: skip
+        return
+    try:
+        client = prober(settings.FIX_PORT, comp_id, own_key())
+    except OSError as error:
+        remedy = "Mend FIX_TLS_CERTIFICATE."
+        yield Finding("logon", State.FAILED, str(error), remedy)
+        return
+    try:
+        with client:
+            pass
+    except FixFailure as failure:
+        yield Finding(
+            "logon", State.FAILED, explain(failure, client),
+            "See whether run_fix_acceptor runs here, on FIX_HOST and FIX_PORT, and "
+            "read its log.",
+        )  # fmt: skip
+    else:
+        yield Finding("logon", State.OK, f"{comp_id} has logged on, and out")
+
+
+def worker() -> Iterator[Finding]:
+    """Sends a task, and waits for what a worker writes."""
+    begun = monotonic()
+    key = f"ping:{uuid4()}"
+    remedy = "Start one: celery --app=partnerapi worker; its log says why it ended."
+    try:
+        answer_ping.apply_async([key], expires=WORKER_SECONDS, retry=False)
+        while not call("GETDEL", key):
+            if monotonic() - begun > WORKER_SECONDS:
+                says = f"No worker has taken a task within {WORKER_SECONDS:.0f} s"
+                yield Finding("worker", State.FAILED, says, remedy)
+                return
+            sleep(LOOK_SECONDS)
+    except (RedisError, OperationalError) as error:
+        yield Finding(
+            "worker", State.UNKNOWN, f"Valkey does not answer: {error}",
+            "First mend Valkey.",
+        )  # fmt: skip
+        return
+    seconds = round(monotonic() - begun, 3)
+    says = f"A worker answered after {seconds:.2f} s"
+    yield Finding("worker", State.OK, says, "", {"seconds": seconds})
+
+
+def web(address: str) -> Iterator[Finding]:
+    """Asks the web server of an address whether it is ready."""
+    try:
+        with urllib.request.urlopen(f"{address}/readyz", timeout=WEB_SECONDS) as answer:
+            checks = len(json.load(answer)["checks"])
+    except urllib.error.HTTPError as error:
+        says = f"{address}/readyz is answered with {error.code}"
+        remedy = "Read the answer, and mend what it names; other lines here say more."
+        yield Finding("web", State.FAILED, says, remedy)
+    except (OSError, ValueError) as error:
+        yield Finding(
+            "web", State.FAILED, f"{address}/readyz is not answered: {error}",
+            "See whether gunicorn runs, and listens there.",
+        )  # fmt: skip
+    else:
+        yield Finding("web", State.OK, f"{address} is ready, by {checks} checks")
+
+
+def verified(command: str) -> Iterator[Finding]:
+    """Runs a command that verifies; it reads everything."""
+    said = StringIO()
+    try:
+        call_command(command, stdout=said)
+    except CommandError as error:
+        remedy = f"Run manage.py {command}, and compare with a backup."
+        yield Finding(command, State.FAILED, str(error), remedy)
+    else:
+        says = said.getvalue().strip().splitlines()[-1]
+        yield Finding(command, State.OK, says)

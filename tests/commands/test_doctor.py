@@ -1,0 +1,201 @@
+"""`doctor` names what is wrong with an installation, and what to do about it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from time import time
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from django.conf import settings
+
+from accounts.models import ApiKey, Partner
+from marketdata.fix.acceptor import signs
+from partnerapi.core.redis import call
+from partnerapi.operations.diagnosis import machine, valkey
+from partnerapi.operations.diagnosis.findings import State
+from tests.operations.test_probes import url_of_test_database
+from tests.system import bare_environment, free_port
+from tests.waiting import PATIENCE_SECONDS, until
+
+Checks = dict[str, dict[str, Any]]
+
+
+def doctor(environment: dict[str, str], *options: str) -> tuple[int, Checks]:
+    ended = subprocess.run(
+        [sys.executable, settings.BASE_DIR / "manage.py", "doctor", "--json", *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert ended.stdout, ended.stderr
+    found = json.loads(ended.stdout)["checks"]
+    return ended.returncode, {check["check"]: check for check in found}
+
+
+def new_certificate(directory: Path, days: float) -> dict[str, str]:
+    """Settings that name a certificate which ends in so many days."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fix")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=90))
+        .not_valid_after(now + timedelta(days=days))
+        .sign(key, hashes.SHA256())
+    )
+    chain, private = directory / "chain.pem", directory / "key.pem"
+    chain.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return {"FIX_TLS_CERTIFICATE": str(chain), "FIX_TLS_KEY": str(private)}
+
+
+def test_an_installation_without_settings_is_told_so(tmp_path: Path):
+    code, checks = doctor(bare_environment() | {"PARTNER_API_DIRECTORY": str(tmp_path)})
+    assert code == 2
+    assert "DATABASE_URL is not set" in checks["settings"]["says"]
+    assert "manage.py up" in checks["settings"]["remedy"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_of_many_faults_is_named_with_its_remedy(tmp_path: Path):
+    acme = Partner.objects.create(login="acme", name="Acme")
+    _, token = ApiKey.objects.issue(acme, [])
+    code, checks = doctor(
+        os.environ
+        | {
+            "DATABASE_URL": url_of_test_database(),
+            "SECRET_KEY": "secret",
+            "PARTNER_API_KEY_PEPPER": "another" * 10 + "0123",
+            "FIX_KEY": token,
+            "FIX_PORT": str(free_port()),
+            "REDIS_URL": f"redis://127.0.0.1:{free_port()}/0",
+            "PARTNER_API_STATEMENTS": str(tmp_path / "not mounted"),
+        }
+        | new_certificate(tmp_path, days=-1),
+        "--web",
+        f"http://127.0.0.1:{free_port()}",
+    )
+    assert code == 2
+    for check, state, says, remedy in (
+        ("secret SECRET_KEY", "failed", "can be guessed", "token_urlsafe"),
+        ("secret PARTNER_API_KEY_PEPPER", "ok", "", ""),
+        ("pepper", "failed", "is refused", "PARTNER_API_KEY_PEPPER"),
+        ("certificate", "failed", "partners refuse it", "SIGHUP"),
+        ("valkey", "warning", "does not answer", "REDIS_URL"),
+        ("worker", "unknown", "Valkey does not answer", "Valkey"),
+        ("logon", "failed", "", "run_fix_acceptor"),
+        ("web", "failed", "is not answered", "gunicorn"),
+        (f"disk {tmp_path}/not mounted", "failed", "No such file", "mount"),
+        ("database", "ok", "", ""),
+        ("clock", "ok", "", ""),
+        ("migrations", "ok", "", ""),
+        ("grants", "ok", "", ""),
+    ):
+        found = checks[check]
+        assert found["state"] == state, found
+        assert says in found["says"], found
+        assert remedy in found["remedy"], found
+
+
+def test_a_database_that_is_away_is_said_once():
+    url = f"postgres://nobody@127.0.0.1:{free_port()}/none"
+    code, checks = doctor(os.environ | {"DATABASE_URL": url})
+    assert code == 2
+    assert checks["database"]["state"] == "failed"
+    assert "can be reached" in checks["database"]["remedy"]
+    later = ("clock", "migrations", "grants", "pepper", "jobs")
+    assert {checks[name]["state"] for name in later} == {"unknown"}
+
+
+@contextmanager
+def running(*command: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore:You're running the worker with", "-m", *command],
+        cwd=settings.BASE_DIR,
+        env=os.environ | environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_SECONDS)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_is_tried_by_a_task():
+    environment = os.environ | {"DATABASE_URL": url_of_test_database()}
+    dead = doctor(environment)[1]["worker"]
+    assert dead["state"] == "failed"
+    assert "celery --app=partnerapi worker" in dead["remedy"]
+    with running("celery", "--app=partnerapi", "--quiet", "worker", "--pool=solo"):
+        until(lambda: doctor(environment)[1]["worker"]["state"] == "ok")
+
+
+def test_a_certificate_is_named_before_it_ends(tmp_path: Path, settings: Any):
+    for days, state in ((3, State.WARNING), (60, State.OK), (-1, State.FAILED)):
+        named = new_certificate(tmp_path, days)
+        settings.FIX_TLS_CERTIFICATE = named["FIX_TLS_CERTIFICATE"]
+        settings.FIX_TLS_KEY = named["FIX_TLS_KEY"]
+        [found] = machine.certificate()
+        assert found.state is state
+    settings.FIX_TLS_CERTIFICATE = settings.FIX_TLS_KEY = ""
+    assert list(machine.certificate()) == []
+
+
+def test_a_second_web_server_on_a_port_is_named():
+    port = free_port()
+    serve = ("gunicorn", "partnerapi.wsgi", "--reuse-port", "--no-control-socket")
+    serve += ("--bind", f"127.0.0.1:{port}")
+    with running(*serve) as one:
+        until(lambda: machine.gunicorn_masters().get(one.pid) == {port})
+        [found] = machine.web_servers()
+        assert found.state is State.OK
+        with running(*serve) as other:
+            until(lambda: machine.gunicorn_masters().get(other.pid) == {port})
+            [found] = machine.web_servers()
+    assert found.state is State.FAILED
+    assert str(one.pid) in found.says
+    assert str(other.pid) in found.says
+    assert "kill -TERM" in found.remedy
+
+
+def test_an_acceptor_that_was_killed_is_named():
+    place = signs.place()
+    try:
+        signs.leave_sign(lag=0.5, sessions=3)
+        [found] = valkey.acceptors()
+        assert (found.state, found.figures["sessions"]) == (State.OK, 3)
+        signs.leave_sign(lag=60, sessions=3)
+        [found] = valkey.acceptors()
+        assert (found.state, "60.0 s behind" in found.says) == (State.WARNING, True)
+        call("HSET", signs.KEY, place, f"{place} {time() - 60:.1f} 0.5 3")
+        [found] = valkey.acceptors()
+        assert found.state is State.WARNING
+        assert "run_fix_acceptor" in found.remedy
+    finally:
+        signs.take_sign_away()
+    assert list(valkey.acceptors()) == []
