@@ -79,6 +79,7 @@ app.conf.update(
                 "options": {"expires": 3600},
             }
             for name, minute in (
+                ("prune_failed_sign_ins", 50),
                 ("verify_register", 0),
                 ("verify_books", 20),
                 ("register_statement", 40),

@@ -9,6 +9,7 @@ import base64
 import os
 import re
 import secrets
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -248,25 +249,28 @@ INSTALLED_APPS = [
     "accounts",
     "issuers",
     "marketdata",
-    "django.contrib.admin",
+    "partnerapi.staff.apps.BackOfficeConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.postgres",
     "django.contrib.staticfiles",
+    "axes",
 ]
 
 MIDDLEWARE = [
     "partnerapi.gateway.middleware.answer_graphql_first",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "partnerapi.staff.sign_in.limit_sign_ins",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "partnerapi.urls"
@@ -336,6 +340,26 @@ CACHES = {
 }
 
 AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+PASSWORD_HASHERS = ["partnerapi.staff.passwords.PBKDF2PasswordHasher"]
+# Who guesses passwords of one member of staff from one address is locked out: for so
+# long that a thousand guesses take two days, and a person who forgot can wait.
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_FORM_FIELD = "username"
+AXES_USERNAME_CALLABLE = "partnerapi.staff.sign_in.login_of"
+AXES_CLIENT_IP_CALLABLE = "partnerapi.staff.sign_in.place_of"
+AXES_LOCKOUT_CALLABLE = "partnerapi.staff.sign_in.locked_out"
+# What was tried stands in FailedSignIn: guesses of who is locked out prolong nothing.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -378,5 +402,7 @@ LOGGING = {
             "filters": ["refusals"],
         }
     },
+    # Each of its lines says what `staff/sign_in.py` says sparingly.
+    "loggers": {"axes": {"level": "ERROR"}},
     "root": {"handlers": ["stderr"], "level": values["LOG_LEVEL"]},
 }

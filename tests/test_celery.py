@@ -46,6 +46,7 @@ def test_beat_asks_for_tasks_that_there_are():
     asked = {entry["task"] for entry in app.conf.beat_schedule.values()}
     assert asked == {
         "partnerapi.operations.tasks.prune_book_log",
+        "partnerapi.operations.tasks.prune_failed_sign_ins",
         "partnerapi.operations.tasks.prune_idempotency_records",
         "partnerapi.operations.tasks.register_statement",
         "partnerapi.operations.tasks.verify_books",

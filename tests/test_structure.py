@@ -39,6 +39,7 @@ ORDER = [
     "marketdata",
     "partnerapi.models",
     "partnerapi.gateway",
+    "partnerapi.staff",
     "partnerapi.schema",
     "partnerapi.sandbox",
     "partnerapi.site",

@@ -39,7 +39,7 @@ def function(
     name, _, parameters = signature.partition("(")
     types = ", ".join(
         parameter.split(maxsplit=1)[1]
-        for parameter in parameters.removesuffix(")").split(", ")
+        for parameter in filter(None, parameters.removesuffix(")").split(", "))
     )
     declared = f"DECLARE\n    {declare.strip()}\n" if declare else ""
     return f"""

@@ -44,6 +44,10 @@ APPLICATION: Mapping[str, str] = {
     "auth_group": ALL,
     "auth_group_permissions": ALL,
     "auth_permission": READ,
+    "axes_accessattempt": ALL,
+    "axes_accessattemptexpiration": ALL,
+    "axes_accessfailurelog": READ,
+    "axes_accesslog": READ,
     # A trigger keeps every row. Django deletes a user's rows with the user, and asks
     # for the right even where there are none.
     "django_admin_log": "SELECT, INSERT, DELETE",
@@ -79,6 +83,7 @@ APPLICATION: Mapping[str, str] = {
     "marketdata_fixsession": ALL,
     "marketdata_orderbookhead": READ,
     "marketdata_trade": READ,
+    "partnerapi_failedsignin": APPEND,
     "partnerapi_idempotencyrecord": KEEP,
     "partnerapi_jobrun": APPEND,
     "register_entry_lines": READ,
@@ -93,6 +98,7 @@ CALLED_BY_APPLICATION = (
     "marketdata_record(uuid, bigint, smallint[], bigint[], bigint[], boolean[],"
     " bigint[], bigint[], boolean)",
     "partnerapi_analyze(text[])",
+    "partnerapi_prune_failed_sign_ins()",
     "partnerapi_prune_idempotency_records(integer)",
     "register_hold(uuid[])",
     "register_note(uuid[], timestamptz)",
@@ -103,7 +109,10 @@ CALLED_BY_APPLICATION = (
 SECRETS: Mapping[str, tuple[str, ...]] = {
     "accounts_apikey": ("secret_digest",),
     "accounts_user": ("password",),
+    # Some type their password where the login belongs.
+    "axes_accessattempt": ("username", "get_data", "post_data"),
     "django_session": (),
+    "partnerapi_failedsignin": ("login",),
     "partnerapi_idempotencyrecord": (),
 }
 """What readers do not see: these columns, or, without any, the whole table."""

@@ -8,13 +8,18 @@ from django.utils import timezone
 
 from marketdata.books.pruning import KEEP, prunable_logs, prune
 from partnerapi.celery import app
-from partnerapi.models import IdempotencyRecord
+from partnerapi.models import FailedSignIn, IdempotencyRecord
 from partnerapi.operations.jobs import run_job
 
 
 @app.task
 def prune_idempotency_records() -> None:
     IdempotencyRecord.objects.expired(timezone.now()).prune()
+
+
+@app.task
+def prune_failed_sign_ins() -> None:
+    FailedSignIn.objects.prune()
 
 
 @app.task

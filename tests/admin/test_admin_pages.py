@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.models import ApiKey, Partner, User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer
-from partnerapi.models import IdempotencyRecord
+from partnerapi.models import FailedSignIn, IdempotencyRecord
 from partnerapi.operations.jobs import run_job
 from tests.owner import superuser
 
@@ -26,7 +26,7 @@ MODELS = [
     if model._meta.app_label in ("accounts", "issuers", "partnerapi")
 ]
 READ_ONLY = (
-    "Account", "AccountStatusChange", "Country", "IdempotencyRecord",
+    "Account", "AccountStatusChange", "Country", "FailedSignIn", "IdempotencyRecord",
     "IndustryClassificationBenchmark", "JobRun",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
@@ -49,6 +49,7 @@ SEARCHES = {
     "Account": ("holder-0000020@LUMARELLE", 1),
     "AccountStatusChange": ("holder-0000020@lumarelle", 6),
     "IdempotencyRecord": ("00000007-", 1),
+    "FailedSignIn": ("stranger@example.com", 1),
     "JobRun": ("statement", 1),
 }
 
@@ -61,6 +62,8 @@ def sandbox(django_db_setup, django_db_blocker):
         IdempotencyRecord.objects.bulk_create(answered(demo, n) for n in range(50))
         for number in range(50):
             run_job("register_statement" if number == 7 else "verify_books", said)
+            login = "stranger@example.com" if number == 7 else "sam@example.com"
+            FailedSignIn.objects.create(login=login, is_locked=False)
         yield
         transaction.set_rollback(True)
 
