@@ -5,6 +5,7 @@ lost message costs time and a repeated one costs nothing, and no result is kept.
 """
 
 import os
+import sys
 from datetime import timedelta
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -12,8 +13,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
 
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import setup_logging
+from celery.signals import beat_init, celeryd_init, setup_logging
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from partnerapi.core.starting import StartRefused, check_start
 
 TASK_SECONDS = 540
 VISIBILITY_SECONDS = 600
@@ -35,6 +39,11 @@ def broker_url(redis_url: str) -> str:
     path = f"/{database}" if database else parts.path
     return parts._replace(path=path, query=urlencode(options)).geturl()
 
+
+try:
+    settings.REDIS_URL  # noqa: B018
+except ImproperlyConfigured as refused:
+    sys.exit(f"{refused}.")
 
 app = Celery(
     "partnerapi",
@@ -92,3 +101,13 @@ app.conf.update(
 @setup_logging.connect
 def keep_the_logging_of_settings(**kwargs: object) -> None:
     """Celery sets up logging of its own unless somebody listens to this signal."""
+
+
+@celeryd_init.connect
+@beat_init.connect
+def refuse_to_start(**kwargs: object) -> None:
+    """End a worker or beat with a sentence where it would not work."""
+    try:
+        check_start()
+    except StartRefused as refused:
+        sys.exit(f"The process does not start: {refused}.")

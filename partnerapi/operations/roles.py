@@ -36,6 +36,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_country": ALL,
     "accounts_holderimport": APPEND,
     "accounts_partner": ALL,
+    "accounts_pepper": APPEND,
     "accounts_user": ALL,
     "accounts_user_groups": ALL,
     "accounts_user_user_permissions": ALL,
@@ -108,6 +109,7 @@ CALLED_BY_APPLICATION = (
 
 SECRETS: Mapping[str, tuple[str, ...]] = {
     "accounts_apikey": ("secret_digest",),
+    "accounts_pepper": ("digest",),
     "accounts_user": ("password",),
     # Some type their password where the login belongs.
     "axes_accessattempt": ("username", "get_data", "post_data"),
