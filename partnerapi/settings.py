@@ -35,7 +35,9 @@ VARIABLES = {
     "DATABASE_OWNER_URL": Variable("url", "", "postgres://owner:secret@db:5432/partnerapi", "the role that owns the tables, for migrate, flush, grant_application_role, createsuperuser and the sandbox's data; absent where requests are served"),
     "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache, request budgets, Celery's messages"),
     "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
-    "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; required with DATABASE_URL"),
+    "SECRET_KEY_FALLBACKS": Variable("list", [], "the SECRET_KEY of before", "former values of SECRET_KEY, whose sessions are still believed"),
+    "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; several with commas between them, the new one first; required with DATABASE_URL"),
+    "PARTNER_API_SERVES": Variable("serves", "both", "api", "what a web process answers: api, admin or both; the other's addresses are 404"),
     "DEBUG": Variable("bool", False, "true", "Django's debug pages for staff; never changes the API"),
     "ALLOWED_HOSTS": Variable("list", ["localhost", "127.0.0.1", "[::1]"], "api.example.com,admin.example.com", "host names that are answered"),
     "LOG_LEVEL": Variable("level", "INFO", "WARNING", "lowest level that is logged"),
@@ -144,6 +146,10 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if text not in ("Y", "N"):
                 raise refuse("Y or N")
             return text
+        case "serves":
+            if text not in ("api", "admin", "both"):
+                raise refuse("api, admin or both")
+            return text
         case "comp_id":
             if not re.fullmatch("[A-Za-z0-9._-]{1,20}", text):
                 raise refuse("1 to 20 letters, digits, dots, dashes or underscores")
@@ -175,6 +181,7 @@ SECRETS = (
     "DATABASE_OWNER_URL",
     "REDIS_URL",
     "SECRET_KEY",
+    "SECRET_KEY_FALLBACKS",
     "PARTNER_API_KEY_PEPPER",
     "PARTNER_API_STATEMENT_KEY",
     "PARTNER_API_SANDBOX_KEY",
@@ -202,6 +209,7 @@ for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
 PARTNER_API_STATEMENTS: str = values["PARTNER_API_STATEMENTS"]
 PARTNER_API_STATEMENT_KEY: str = values["PARTNER_API_STATEMENT_KEY"]
 PARTNER_API_KEY_PEPPER: str = values["PARTNER_API_KEY_PEPPER"]
+PARTNER_API_SERVES: str = values["PARTNER_API_SERVES"]
 PARTNER_API_SANDBOX: bool = values["PARTNER_API_SANDBOX"]
 PARTNER_API_SANDBOX_KEY: str = values["PARTNER_API_SANDBOX_KEY"]
 PARTNER_API_BASE_URL: str = values["PARTNER_API_BASE_URL"]
@@ -241,6 +249,7 @@ FIX_MESSAGES_PER_SECOND: int = values["FIX_MESSAGES_PER_SECOND"]
 
 # Without a database only commands that need none can run, `up` first of all.
 SECRET_KEY = values["SECRET_KEY"] or secrets.token_urlsafe(50)
+SECRET_KEY_FALLBACKS: list[str] = values["SECRET_KEY_FALLBACKS"]
 DEBUG = values["DEBUG"]
 ALLOWED_HOSTS = values["ALLOWED_HOSTS"]
 

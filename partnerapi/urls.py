@@ -1,3 +1,4 @@
+from django.conf import settings
 from django.contrib import admin
 from django.urls import path
 
@@ -7,7 +8,7 @@ from partnerapi.site import docs, pages
 
 handler500 = pages.failed
 
-urlpatterns = [
+FOR_PARTNERS = [
     path("", pages.landing, name="landing"),
     path("graphql", graphql_view(schema), name="graphql"),
     path("graphiql", pages.graphiql, name="graphiql"),
@@ -18,5 +19,10 @@ urlpatterns = [
     path("docs/fix", pages.fix, name="fix"),
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
-    path("admin/", admin.site.urls),
 ]
+FOR_STAFF = [path("admin/", admin.site.urls)]
+urlpatterns = {
+    "api": FOR_PARTNERS,
+    "admin": FOR_STAFF,
+    "both": FOR_PARTNERS + FOR_STAFF,
+}[settings.PARTNER_API_SERVES]

@@ -18,10 +18,11 @@ def answer_graphql_first(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
     """Answer /graphql at once; give every other response its X-Request-Id."""
-    graphql = resolve("/graphql").func
+    serves_api = settings.PARTNER_API_SERVES != "admin"
+    graphql = resolve("/graphql").func if serves_api else None
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if request.path == "/graphql":
+        if graphql and request.path == "/graphql":
             with until(monotonic() + settings.PARTNER_API_MAX_SECONDS):
                 answer: HttpResponse = graphql(request)
             return answer
