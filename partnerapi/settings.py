@@ -272,6 +272,7 @@ MIDDLEWARE = [
     "partnerapi.gateway.middleware.answer_graphql_first",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
     "partnerapi.staff.sign_in.limit_sign_ins",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -390,6 +391,20 @@ STATIC_ROOT = None if PARTNER_API_SANDBOX else BASE_DIR / "staticfiles"
 
 # A body over the API's limit is refused by the gateway, with its own error.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
+
+# Of the back office; other pages bring a policy of their own.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
 
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PARTNER_API_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if PARTNER_API_HTTPS else 0
