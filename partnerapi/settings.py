@@ -41,6 +41,7 @@ VARIABLES = {
     "DEBUG": Variable("bool", False, "true", "Django's debug pages for staff; never changes the API"),
     "ALLOWED_HOSTS": Variable("list", ["localhost", "127.0.0.1", "[::1]"], "api.example.com,admin.example.com", "host names that are answered"),
     "LOG_LEVEL": Variable("level", "INFO", "WARNING", "lowest level that is logged"),
+    "PARTNER_API_STAFF_OTP": Variable("bool", True, "false", "staff who may change the register need a second factor; a sandbox asks for none"),
     "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: seed_sandbox may write, GraphiQL is given a key"),
     "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key GraphiQL is given in a sandbox"),
     "PARTNER_API_BASE_URL": Variable("url", "https://api.example.com", "https://api.example.com", "production address, shown to partners"),
@@ -211,6 +212,9 @@ PARTNER_API_STATEMENT_KEY: str = values["PARTNER_API_STATEMENT_KEY"]
 PARTNER_API_KEY_PEPPER: str = values["PARTNER_API_KEY_PEPPER"]
 PARTNER_API_SERVES: str = values["PARTNER_API_SERVES"]
 PARTNER_API_SANDBOX: bool = values["PARTNER_API_SANDBOX"]
+PARTNER_API_STAFF_OTP: bool = (
+    values["PARTNER_API_STAFF_OTP"] and not PARTNER_API_SANDBOX
+)
 PARTNER_API_SANDBOX_KEY: str = values["PARTNER_API_SANDBOX_KEY"]
 PARTNER_API_BASE_URL: str = values["PARTNER_API_BASE_URL"]
 PARTNER_API_SANDBOX_URL: str = values["PARTNER_API_SANDBOX_URL"]
@@ -266,6 +270,8 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django.contrib.staticfiles",
     "axes",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
 ]
 
 MIDDLEWARE = [
@@ -278,6 +284,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_otp.middleware.OTPMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -370,6 +377,9 @@ AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
+OTP_TOTP_ISSUER = "Partner platform"
+# A colleague who removes a device must not see its secret.
+OTP_ADMIN_HIDE_SENSITIVE_DATA = True
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},

@@ -84,6 +84,7 @@ APPLICATION: Mapping[str, str] = {
     "marketdata_fixsession": ALL,
     "marketdata_orderbookhead": READ,
     "marketdata_trade": READ,
+    "otp_totp_totpdevice": ALL,
     "partnerapi_failedsignin": APPEND,
     "partnerapi_idempotencyrecord": KEEP,
     "partnerapi_jobrun": APPEND,
@@ -114,6 +115,7 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
     # Some type their password where the login belongs.
     "axes_accessattempt": ("username", "get_data", "post_data"),
     "django_session": (),
+    "otp_totp_totpdevice": ("key",),
     "partnerapi_failedsignin": ("login",),
     "partnerapi_idempotencyrecord": (),
 }
