@@ -56,7 +56,7 @@ def keyed(pepper: bytes, message: bytes) -> bytes:
 def known() -> list[KnownPepper]:
     """All that the database knows, the oldest first; one statement."""
     with connection.cursor() as cursor:
-        cursor.execute(KNOWN, [SPREAD])
+        cursor.execute(KNOWN, [SPREAD.total_seconds()])
         return [
             KnownPepper(id, bytes(digest), at, is_settled)
             for id, digest, at, is_settled in cursor.fetchall()
@@ -100,7 +100,7 @@ def check_peppers() -> None:
 
 
 KNOWN = """
-    SELECT id, digest, first_used_at, first_used_at < now() - %s
+    SELECT id, digest, first_used_at, first_used_at < now() - make_interval(secs => %s)
     FROM accounts_pepper ORDER BY id
 """
 LEARN = """

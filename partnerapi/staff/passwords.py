@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from django.contrib.auth import hashers
-from django.db import connection
+
+from partnerapi.core.postgresql.lending import rest
 
 WAIT_SECONDS = 1.0
 MOST_WAITING = 2
@@ -78,5 +79,5 @@ class PBKDF2PasswordHasher(hashers.PBKDF2PasswordHasher):
         """
         digest = super().encode
         with turn.taken():
-            connection.rest()
+            rest()
             return digesting.submit(digest, password, salt, iterations).result()

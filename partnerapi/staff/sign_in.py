@@ -13,10 +13,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
-from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from partnerapi.core.postgresql.lending import rest
 from partnerapi.core.sparing_log import SparingLog
 from partnerapi.gateway.bills import REFUSED_COST, Bill
 from partnerapi.gateway.refusals import Throttled
@@ -47,7 +47,7 @@ def limit_sign_ins(
             with turn.taken():
                 begun = monotonic()
                 response = get_response(request)
-                connection.rest()
+                rest()
                 sleep(max(0.0, begun + LEAST_SECONDS - monotonic()))
                 return response
         except Throttled as refusal:
@@ -69,15 +69,15 @@ def hold(request: HttpRequest) -> None:
 
     Who repeats what is refused would else take the processor from the API.
     """
-    buffers = request.META.get("gunicorn.socket")
-    if hasattr(buffers, "hold"):
-        buffers.hold(HELD_SECONDS)
+    have_wait = getattr(request.META.get("gunicorn.socket"), "hold", None)
+    if have_wait:
+        have_wait(HELD_SECONDS)
 
 
 class SignInForm(AdminAuthenticationForm):
     """Django's, which records who failed."""
 
-    def clean(self) -> dict[str, Any] | None:
+    def clean(self) -> dict[str, Any]:
         try:
             return super().clean()
         except ValidationError:

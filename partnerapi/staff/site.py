@@ -13,6 +13,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
 
+from accounts.models import User
 from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
 from partnerapi.staff.sign_in import SignInForm
 
@@ -44,6 +45,7 @@ class BackOffice(admin.AdminSite):
             return redirect_to_login(after(request), reverse("admin:login"))
         if not lacks_factor(request):
             return HttpResponseRedirect(after(request))
+        assert isinstance(request.user, User)
         device = device_of(request.user)
         form = CodeForm(request, device, request.POST or None)
         if form.is_valid():
@@ -63,7 +65,8 @@ class BackOffice(admin.AdminSite):
 
 
 def lacks_factor(request: HttpRequest) -> bool:
-    return is_needed(request.user) and not request.user.is_verified()
+    user: Any = request.user
+    return is_needed(user) and not user.is_verified()
 
 
 def after(request: HttpRequest) -> str:

@@ -34,14 +34,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
         else:
             self.close()
 
-    def rest(self) -> None:
-        """Let others use the connection until the next statement.
-
-        Nothing happens where it is not lent, or a transaction is open.
-        """
-        if self.loan is not None and not self.in_atomic_block:
-            self.close()
-
     def is_usable(self) -> bool:
         """Whether statements can be sent; each request asks before its first."""
         if self.connection.info.transaction_status is TransactionStatus.INERROR:
