@@ -27,6 +27,7 @@ MODELS_LEFT_OUT = {
     "issuers.HolderBalance": REGISTER,
     "issuers.IssuerTerm": "triggers write it; the list of issuers has a search",
     "accounts.HolderImport": IMPORTS,
+    "accounts.Pepper": "a start writes it; list_peppers shows its keys",
     "accounts.UserHolderName": "a trigger writes it when a holder gets another name",
     "issuers.LegacyImport": IMPORTS,
     "issuers.LegacyShareholderChange": IMPORTS,

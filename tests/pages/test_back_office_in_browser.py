@@ -61,5 +61,5 @@ def test_an_action_asks_first(back_office, running_server):
     back_office.locator("#action-toggle").check()
     assert back_office.locator("#result_list tr.selected").count() > 0
     back_office.locator("select[name=action]").select_option("delete_selected")
-    back_office.get_by_role("button", name="Run").click()
+    back_office.get_by_role("button", name="Go", exact=True).click()
     back_office.get_by_role("heading", name="Delete multiple").wait_for()
