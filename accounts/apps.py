@@ -1,7 +1,9 @@
+from importlib import import_module
+
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-from partnerapi.core import lock_waits
+from partnerapi.core import lock_waits, starting
 
 
 class AccountsConfig(AppConfig):
@@ -11,6 +13,7 @@ class AccountsConfig(AppConfig):
     def ready(self):
         post_migrate.connect(load_countries, sender=self)
         lock_waits.NAMES["accounts_user"] = "a user"
+        starting.checks.append(import_module("accounts.peppers").check_peppers)
 
 
 def load_countries(*, using, **kwargs):

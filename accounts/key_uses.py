@@ -1,5 +1,6 @@
 """When keys were used last: noted by who reads them, written aside.
 
+The digest of a key that an old pepper keyed is written anew aside, too.
 A request with a key only reads, so that it is answered where nothing can be written.
 """
 
@@ -10,12 +11,20 @@ from uuid import UUID
 
 from django.db import Error, connection
 
+from accounts import peppers
+
 WRITE_SECONDS = 10.0
 WRITE = """
     UPDATE accounts_apikey key SET last_used_at = used.at
     FROM unnest(%s::uuid[], %s::timestamptz[]) AS used (id, at)
     WHERE key.id = used.id
         AND (key.last_used_at < used.at - interval '1 minute') IS NOT FALSE
+"""
+MOVE = """
+    UPDATE accounts_apikey key SET secret_digest = moved.digest, pepper_id = %s
+    FROM unnest(%s::uuid[], %s::bytea[], %s::bytea[]) AS moved (id, found, digest)
+    WHERE key.id = moved.id AND key.secret_digest = moved.found
+        AND key.pepper_id IS DISTINCT FROM %s
 """
 
 
@@ -27,6 +36,8 @@ class KeyUses:
 
     def __init__(self) -> None:
         self.noted: dict[UUID, datetime] = {}
+        # The digest of a key as it was found, and its digests by all peppers.
+        self.digests: dict[UUID, tuple[bytes, list[bytes]]] = {}
         self.lock = threading.Lock()
         self.is_kept = False
         self.writer: threading.Thread | None = None
@@ -38,8 +49,14 @@ class KeyUses:
                 self.writer = threading.Thread(target=self.run, daemon=True)
                 self.writer.start()
 
+    def note_digests(self, key_id: UUID, found: bytes, digests: list[bytes]) -> None:
+        with self.lock:
+            self.digests[key_id] = found, digests
+
     def write(self) -> None:
         """Write what was noted, at most once a minute for a key; one statement.
+
+        Two more where peppers change, or a key's is not noted.
 
         Raises:
             django.db.Error: nothing was written, and it stays noted.
@@ -50,10 +67,24 @@ class KeyUses:
             return
         with connection.cursor() as cursor:
             cursor.execute(WRITE, [list(noted), list(noted.values())])
+        self.write_digests()
         with self.lock:
             for key_id, at in noted.items():
                 if self.noted[key_id] == at:
                     del self.noted[key_id]
+
+    def write_digests(self) -> None:
+        with self.lock:
+            noted, self.digests = self.digests, {}
+        if not noted:
+            return
+        position, pepper = peppers.current()
+        if pepper is None:
+            return
+        found = [found for found, _ in noted.values()]
+        moved = [digests[position] for _, digests in noted.values()]
+        with connection.cursor() as cursor:
+            cursor.execute(MOVE, [pepper, list(noted), found, moved, pepper])
 
     def keep_written(self) -> None:
         """Have what is noted written, for as long as the process lives.

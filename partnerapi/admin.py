@@ -4,7 +4,7 @@ from uuid import UUID
 from django.contrib import admin
 
 from partnerapi.core.backoffice import ReadOnlyAdmin
-from partnerapi.models import Export, IdempotencyRecord, JobRun
+from partnerapi.models import Export, FailedSignIn, IdempotencyRecord, JobRun
 
 
 @admin.register(IdempotencyRecord)
@@ -66,3 +66,16 @@ class ExportAdmin(ReadOnlyAdmin):
         "is_written", "charged", "attempts", "due_at", "reason", "created_at",
         "ended_at", "expires_at",
     ]  # fmt: skip
+
+
+@admin.register(FailedSignIn)
+class FailedSignInAdmin(ReadOnlyAdmin):
+    """Who failed to sign in, from where; rows stay for 90 days."""
+
+    list_display = ["at", "login", "address", "is_locked"]
+    list_filter = ["is_locked"]
+    search_fields = ["=login", "=address"]
+    search_help_text = "A login or an address, whole"
+    ordering = ["-id"]
+    show_full_result_count = False
+    fields = ["at", "login", "address", "is_locked"]

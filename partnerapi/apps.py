@@ -11,3 +11,5 @@ class PartnerAPIConfig(AppConfig):
     def ready(self):
         # What it registers, `manage.py check` runs.
         import_module("partnerapi.operations.checks")
+        # What it adds, a process that serves looks at when it starts.
+        import_module("partnerapi.operations.starting")

@@ -5,6 +5,7 @@ lost message costs time and a repeated one costs nothing, and no result is kept.
 """
 
 import os
+import sys
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -13,8 +14,17 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
 
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import before_task_publish, setup_logging, task_prerun
+from celery.signals import (
+    beat_init,
+    before_task_publish,
+    celeryd_init,
+    setup_logging,
+    task_prerun,
+)
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from partnerapi.core.starting import StartRefused, check_start
 
 from partnerapi.core.json_lines import request_id
 
@@ -36,6 +46,7 @@ NIGHTLY = {
     "register_statement": 40,
     "clear_sessions": 50,
     "prune_job_runs": 55,
+    "prune_failed_sign_ins": 58,
 }
 """The minute after two o'clock, UTC, at which a job begins."""
 SCHEDULES = PERIODS | {
@@ -60,6 +71,11 @@ def broker_url(redis_url: str) -> str:
     path = f"/{database}" if database else parts.path
     return parts._replace(path=path, query=urlencode(options)).geturl()
 
+
+try:
+    settings.REDIS_URL  # noqa: B018
+except ImproperlyConfigured as refused:
+    sys.exit(f"{refused}.")
 
 app = Celery(
     "partnerapi",
@@ -126,3 +142,13 @@ def send_request_id(headers: dict[str, Any], **kwargs: object) -> None:
 def take_request_id(task_id: str, task: Any, **kwargs: object) -> None:
     """Log what a task does with the id of its request, or else with its own."""
     request_id.set(getattr(task.request, REQUEST_ID, None) or task_id)
+
+
+@celeryd_init.connect
+@beat_init.connect
+def refuse_to_start(**kwargs: object) -> None:
+    """End a worker or beat with a sentence where it would not work."""
+    try:
+        check_start()
+    except StartRefused as refused:
+        sys.exit(f"The process does not start: {refused}.")

@@ -323,3 +323,31 @@ class ExportMember(models.Model):
 
     def __str__(self):
         return f"{self.export_id} {self.number}"
+
+
+class FailedSignInQuerySet(models.QuerySet["FailedSignIn"]):
+    def prune(self) -> int:
+        """Delete those that are older than 90 days, and all but the last million."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT partnerapi_prune_failed_sign_ins()")
+            [(deleted,)] = cursor.fetchall()
+        return int(deleted)
+
+
+class FailedSignIn(models.Model):
+    """Somebody failed to sign in to the back office. Nobody changes or deletes it."""
+
+    login = models.CharField(max_length=254, help_text="As it was typed.")
+    address = models.CharField(max_length=64)
+    is_locked = models.BooleanField(
+        help_text="Refused, or refused from then on, after too many failures."
+    )
+    at = models.DateTimeField(db_default=models.functions.Now(), db_index=True)
+
+    objects = FailedSignInQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "failed sign-in"
+
+    def __str__(self):
+        return f"{self.login} from {self.address}, {self.at}"

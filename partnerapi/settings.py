@@ -9,6 +9,7 @@ import base64
 import os
 import re
 import secrets
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -34,11 +35,14 @@ VARIABLES = {
     "DATABASE_OWNER_URL": Variable("url", "", "postgres://owner:secret@db:5432/partnerapi", "the role that owns the tables, for migrate, flush, grant_application_role, createsuperuser and the sandbox's data; absent where requests are served"),
     "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache, request budgets, Celery's messages"),
     "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
-    "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; required with DATABASE_URL"),
+    "SECRET_KEY_FALLBACKS": Variable("list", [], "the SECRET_KEY of before", "former values of SECRET_KEY, whose sessions are still believed"),
+    "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; several with commas between them, the new one first; required with DATABASE_URL"),
+    "PARTNER_API_SERVES": Variable("serves", "both", "api", "what a web process answers: api, admin or both; the other's addresses are 404"),
     "DEBUG": Variable("bool", False, "true", "Django's debug pages for staff; never changes the API"),
     "ALLOWED_HOSTS": Variable("list", ["localhost", "127.0.0.1", "[::1]"], "api.example.com,admin.example.com", "host names that are answered"),
     "LOG_FORMAT": Variable("format", "text", "json", "text: lines for people; json: a JSON object a line, and a line for each request of /graphql"),
     "LOG_LEVEL": Variable("level", "INFO", "WARNING", "lowest level that is logged"),
+    "PARTNER_API_STAFF_OTP": Variable("bool", True, "false", "staff who may change the register need a second factor; a sandbox asks for none"),
     "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: seed_sandbox may write, GraphiQL is given a key"),
     "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key GraphiQL is given in a sandbox"),
     "PARTNER_API_BASE_URL": Variable("url", "https://api.example.com", "https://api.example.com", "production address, shown to partners"),
@@ -151,6 +155,10 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if text not in ("Y", "N"):
                 raise refuse("Y or N")
             return text
+        case "serves":
+            if text not in ("api", "admin", "both"):
+                raise refuse("api, admin or both")
+            return text
         case "comp_id":
             if not re.fullmatch("[A-Za-z0-9._-]{1,20}", text):
                 raise refuse("1 to 20 letters, digits, dots, dashes or underscores")
@@ -186,6 +194,7 @@ SECRETS = (
     "DATABASE_OWNER_URL",
     "REDIS_URL",
     "SECRET_KEY",
+    "SECRET_KEY_FALLBACKS",
     "PARTNER_API_KEY_PEPPER",
     "PARTNER_API_STATEMENT_KEY",
     "PARTNER_API_SANDBOX_KEY",
@@ -216,7 +225,11 @@ PARTNER_API_METRICS: str = values["PARTNER_API_METRICS"]
 PARTNER_API_STATEMENTS: str = values["PARTNER_API_STATEMENTS"]
 PARTNER_API_STATEMENT_KEY: str = values["PARTNER_API_STATEMENT_KEY"]
 PARTNER_API_KEY_PEPPER: str = values["PARTNER_API_KEY_PEPPER"]
+PARTNER_API_SERVES: str = values["PARTNER_API_SERVES"]
 PARTNER_API_SANDBOX: bool = values["PARTNER_API_SANDBOX"]
+PARTNER_API_STAFF_OTP: bool = (
+    values["PARTNER_API_STAFF_OTP"] and not PARTNER_API_SANDBOX
+)
 PARTNER_API_SANDBOX_KEY: str = values["PARTNER_API_SANDBOX_KEY"]
 PARTNER_API_BASE_URL: str = values["PARTNER_API_BASE_URL"]
 PARTNER_API_SANDBOX_URL: str = values["PARTNER_API_SANDBOX_URL"]
@@ -255,6 +268,7 @@ FIX_MESSAGES_PER_SECOND: int = values["FIX_MESSAGES_PER_SECOND"]
 
 # Without a database only commands that need none can run, `up` first of all.
 SECRET_KEY = values["SECRET_KEY"] or secrets.token_urlsafe(50)
+SECRET_KEY_FALLBACKS: list[str] = values["SECRET_KEY_FALLBACKS"]
 DEBUG = values["DEBUG"]
 ALLOWED_HOSTS = values["ALLOWED_HOSTS"]
 
@@ -263,25 +277,32 @@ INSTALLED_APPS = [
     "accounts",
     "issuers",
     "marketdata",
-    "django.contrib.admin",
+    "partnerapi.staff.apps.BackOfficeConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.postgres",
     "django.contrib.staticfiles",
+    "axes",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
 ]
 
 MIDDLEWARE = [
     "partnerapi.gateway.middleware.answer_graphql_first",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "partnerapi.staff.sign_in.limit_sign_ins",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_otp.middleware.OTPMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "partnerapi.urls"
@@ -351,6 +372,29 @@ CACHES = {
 }
 
 AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+PASSWORD_HASHERS = ["partnerapi.staff.passwords.PBKDF2PasswordHasher"]
+# Who guesses passwords of one member of staff from one address is locked out: for so
+# long that a thousand guesses take two days, and a person who forgot can wait.
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_FORM_FIELD = "username"
+AXES_USERNAME_CALLABLE = "partnerapi.staff.sign_in.login_of"
+AXES_CLIENT_IP_CALLABLE = "partnerapi.staff.sign_in.place_of"
+AXES_LOCKOUT_CALLABLE = "partnerapi.staff.sign_in.locked_out"
+# What was tried stands in FailedSignIn: guesses of who is locked out prolong nothing.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+OTP_TOTP_ISSUER = "Partner platform"
+# A colleague who removes a device must not see its secret.
+OTP_ADMIN_HIDE_SENSITIVE_DATA = True
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -373,6 +417,20 @@ STATIC_ROOT = None if PARTNER_API_SANDBOX else BASE_DIR / "staticfiles"
 # A body over the API's limit is refused by the gateway, with its own error.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 
+# Of the back office; other pages bring a policy of their own.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PARTNER_API_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if PARTNER_API_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PARTNER_API_HTTPS
@@ -394,5 +452,7 @@ LOGGING = {
             "filters": ["refusals"],
         }
     },
+    # Each of its lines says what `staff/sign_in.py` says sparingly.
+    "loggers": {"axes": {"level": "ERROR"}},
     "root": {"handlers": ["stderr"], "level": values["LOG_LEVEL"]},
 }

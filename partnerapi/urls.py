@@ -1,3 +1,4 @@
+from django.conf import settings
 from django.contrib import admin
 from django.urls import path
 
@@ -9,11 +10,13 @@ from partnerapi.site import docs, pages, search
 
 handler500 = pages.failed
 
-urlpatterns = [
-    path("", pages.landing, name="landing"),
-    path("graphql", graphql_view(schema), name="graphql"),
+FOR_PROBES = [
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),
+]
+FOR_PARTNERS = [
+    path("", pages.landing, name="landing"),
+    path("graphql", graphql_view(schema), name="graphql"),
     path("graphiql", pages.graphiql, name="graphiql"),
     path("schema.graphql", pages.schema_sdl, name="schema_sdl"),
     path("docs", docs.index, name="docs"),
@@ -24,5 +27,10 @@ urlpatterns = [
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("exports/<uuid:pk>", download, name="export"),
-    path("admin/", admin.site.urls),
 ]
+FOR_STAFF = [path("admin/", admin.site.urls)]
+urlpatterns = {
+    "api": FOR_PROBES + FOR_PARTNERS,
+    "admin": FOR_PROBES + FOR_STAFF,
+    "both": FOR_PROBES + FOR_PARTNERS + FOR_STAFF,
+}[settings.PARTNER_API_SERVES]

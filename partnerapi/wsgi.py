@@ -1,16 +1,30 @@
 import gc
 import os
+import sys
+from time import monotonic
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
 
 from accounts.key_uses import uses
-from partnerapi.core.postgresql.lending import lend
+from partnerapi.core.postgresql.lending import lend, until
+from partnerapi.core.starting import StartRefused, check_start
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
 
-application = get_wsgi_application()
-lend(settings.PARTNER_API_DATABASE_CONNECTIONS, settings.PARTNER_API_MAX_SECONDS)
+NOT_TO_BE_STARTED = 3
+"""With this exit code of a worker gunicorn's master ends, too, and starts no other."""
+START_SECONDS = 10
+
+try:
+    application = get_wsgi_application()
+    lend(settings.PARTNER_API_DATABASE_CONNECTIONS, settings.PARTNER_API_MAX_SECONDS)
+    with until(monotonic() + START_SECONDS):
+        check_start()
+except (ImproperlyConfigured, StartRefused) as refused:
+    sys.stderr.write(f"The web server does not start: {refused}.\n")
+    sys.exit(NOT_TO_BE_STARTED)
 uses.keep_written()
 
 # What is loaded by now stays for the life of the process: the collector need not look

@@ -71,7 +71,8 @@ def test_beat_goes_on_after_the_clock_has_jumped_back(tmp_path: Path):
         assert scheduler.tick() <= scheduler.max_interval
         for entry in scheduler.schedule.values():
             job = entry.task.rpartition(".")[2]
-            assert entry.is_due().next <= PERIODS[job].total_seconds()
+            period = PERIODS.get(job, timedelta(seconds=2))
+            assert entry.is_due().next <= period.total_seconds()
         # It jumps again, while beat runs.
         for entry in scheduler.schedule.values():
             entry.last_run_at += timedelta(days=1)

@@ -46,6 +46,7 @@ COMPLETE = {
         ("FIX_COMP_ID", "PARTNER API", "1 to 20 letters, digits, dots, dashes"),
         ("FIX_SESSIONS", "0", "a whole number, 1 or more"),
         ("FIX_MIN_HEARTBEAT", "61", "a number of seconds, 1 to 60"),
+        ("PARTNER_API_SERVES", "web", "api, admin or both"),
         ("FIX_REQUIRE_RESET", "true", "Y or N"),
     ],
 )

@@ -40,6 +40,7 @@ ORDER = [
     "partnerapi.models",
     "partnerapi.gateway",
     "partnerapi.exports",
+    "partnerapi.staff",
     "partnerapi.schema",
     "partnerapi.sandbox",
     "partnerapi.site",

@@ -1,6 +1,7 @@
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth import forms as auth_forms
 from django.contrib.auth.admin import UserAdmin as AuthUserAdmin
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models import Country, User, UserHolder
 from partnerapi.core.backoffice import (
@@ -77,6 +78,7 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
     )
     autocomplete_fields = ["country"]
     readonly_fields = ["id", "created_at", "last_login"]
+    actions = ["remove_second_factor"]
     fieldsets = [
         (None, {"fields": ["id", "type", "email", "password", "created_at"]}),
         ("Person", {"fields": ["first_name", "last_name"]}),
@@ -110,6 +112,28 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
             # Only the owner of the tables makes one (createsuperuser).
             return [*fields, "is_superuser"]
         return [*fields, "is_staff", "is_superuser", "groups", "user_permissions"]
+
+    @admin.action(
+        description="Remove the second factor of selected users",
+        permissions=["give_access"],
+    )
+    def remove_second_factor(self, request, queryset):
+        removed = 0
+        # Nobody does without a colleague.
+        for user in queryset.exclude(pk=request.user.pk):
+            devices = TOTPDevice.objects.filter(user=user)
+            if devices.delete()[0]:
+                self.log_change(request, user, "Removed the second factor.")
+                removed += 1
+        self.message_user(
+            request,
+            f"{removed} users enrol a new second factor when they sign in. Your own, a "
+            "colleague removes.",
+            messages.SUCCESS,
+        )
+
+    def has_give_access_permission(self, request):
+        return request.user.is_superuser
 
     def has_change_permission(self, request, obj=None):
         return may_touch(request, obj) and super().has_change_permission(request, obj)

@@ -6,7 +6,7 @@ from accounts.models.accounts import (
     Right,
     allowed_statuses,
 )
-from accounts.models.partners import ApiKey, Partner
+from accounts.models.partners import ApiKey, Partner, Pepper
 from accounts.models.users import (
     Country,
     HolderImport,
@@ -27,6 +27,7 @@ __all__ = [
     "InvalidStatusTransition",
     "LEIIsValid",
     "Partner",
+    "Pepper",
     "Right",
     "User",
     "UserHolder",

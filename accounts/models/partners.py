@@ -1,7 +1,5 @@
 """Integration accounts and their API keys."""
 
-import hashlib
-import hmac
 import re
 import secrets
 import string
@@ -10,12 +8,12 @@ from collections.abc import Iterable
 from datetime import datetime
 
 import uuid_utils.compat as uuid
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
 
+from accounts import peppers
 from accounts.access import Scope, Unauthenticated
 from accounts.key_uses import uses
 
@@ -100,10 +98,17 @@ def new_secret() -> str:
     return random_part + checksum(random_part)
 
 
-def secret_digest(secret: str) -> bytes:
-    return hmac.digest(
-        settings.PARTNER_API_KEY_PEPPER.encode(), secret.encode(), hashlib.sha256
-    )
+class Pepper(models.Model):
+    """One that PARTNER_API_KEY_PEPPER has listed; the database does not know it itself.
+
+    Rows are only added: a process whose settings have none of them does not start.
+    """
+
+    digest = models.BinaryField(max_length=32, unique=True)
+    first_used_at = models.DateTimeField(db_default=models.functions.Now())
+
+    def __str__(self):
+        return f"{self.pk}, since {self.first_used_at}"
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
@@ -122,9 +127,11 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     ) -> tuple["ApiKey", str]:
         """Make a key; return it with its token, which is stored nowhere."""
         secret = new_secret()
+        position, pepper = peppers.current()
         key = self.create(
             partner=partner,
-            secret_digest=secret_digest(secret),
+            secret_digest=peppers.digests(secret)[position],
+            pepper_id=pepper,
             last_four=secret[-4:],
             scopes=sorted(scopes),
             expires_at=expires_at,
@@ -146,15 +153,18 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         login, secret = match.groups()
         if checksum(secret[:RANDOM_LENGTH]) != secret[RANDOM_LENGTH:]:
             raise Unauthenticated(REFUSED_KEY)
+        digests = peppers.digests(secret)
         key = (
             self.live(at)
             .select_related("partner")
-            .filter(secret_digest=secret_digest(secret), partner__login=login)
+            .filter(secret_digest__in=digests, partner__login=login)
             .first()
         )
         if key is None:
             raise Unauthenticated(REFUSED_KEY)
         uses.note(key.pk, at)
+        if len(digests) > 1 or key.pepper_id is None:
+            uses.note_digests(key.pk, bytes(key.secret_digest), digests)
         return key
 
 
@@ -162,6 +172,14 @@ class ApiKey(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     partner = models.ForeignKey(Partner, models.PROTECT, related_name="api_keys")
     secret_digest = models.BinaryField(max_length=32, unique=True, editable=False)
+    pepper = models.ForeignKey(
+        Pepper,
+        models.PROTECT,
+        null=True,
+        editable=False,
+        related_name="+",
+        help_text="Which one keyed the digest; null: made before this was noted.",
+    )
     last_four = models.CharField(max_length=4, editable=False)
     scopes = ArrayField(models.CharField(max_length=20, choices=Scope))
     created_at = models.DateTimeField(db_default=models.functions.Now(), editable=False)

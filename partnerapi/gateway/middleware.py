@@ -23,11 +23,12 @@ def answer_graphql_first(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
     """Answer /graphql and probes at once; give other responses their X-Request-Id."""
-    graphql = resolve("/graphql").func
+    serves_api = settings.PARTNER_API_SERVES != "admin"
+    graphql = resolve("/graphql").func if serves_api else None
     probes = {path: resolve(path).func for path in PROBES}
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if request.path == "/graphql":
+        if graphql and request.path == "/graphql":
             with until(monotonic() + settings.PARTNER_API_MAX_SECONDS):
                 answer: HttpResponse = graphql(request)
             return answer

@@ -36,6 +36,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_country": ALL,
     "accounts_holderimport": APPEND,
     "accounts_partner": ALL,
+    "accounts_pepper": APPEND,
     "accounts_user": ALL,
     "accounts_user_groups": ALL,
     "accounts_user_user_permissions": ALL,
@@ -44,6 +45,10 @@ APPLICATION: Mapping[str, str] = {
     "auth_group": ALL,
     "auth_group_permissions": ALL,
     "auth_permission": READ,
+    "axes_accessattempt": ALL,
+    "axes_accessattemptexpiration": ALL,
+    "axes_accessfailurelog": READ,
+    "axes_accesslog": READ,
     # A trigger keeps every row. Django deletes a user's rows with the user, and asks
     # for the right even where there are none.
     "django_admin_log": "SELECT, INSERT, DELETE",
@@ -86,6 +91,8 @@ APPLICATION: Mapping[str, str] = {
     "marketdata_trade": READ,
     "partnerapi_export": KEEP,
     "partnerapi_exportmember": APPEND,
+    "otp_totp_totpdevice": ALL,
+    "partnerapi_failedsignin": APPEND,
     "partnerapi_idempotencyrecord": KEEP,
     "partnerapi_jobrun": APPEND,
     "register_entry_lines": READ,
@@ -104,6 +111,7 @@ CALLED_BY_APPLICATION = (
     " bigint[], bigint[], boolean)",
     "partnerapi_analyze(text[])",
     "partnerapi_prune_exports(integer)",
+    "partnerapi_prune_failed_sign_ins()",
     "partnerapi_prune_idempotency_records(integer)",
     "partnerapi_prune_job_runs(integer)",
     "register_hold(uuid[])",
@@ -114,9 +122,14 @@ CALLED_BY_APPLICATION = (
 
 SECRETS: Mapping[str, tuple[str, ...]] = {
     "accounts_apikey": ("secret_digest",),
+    "accounts_pepper": ("digest",),
     "accounts_user": ("password",),
+    # Some type their password where the login belongs.
+    "axes_accessattempt": ("username", "get_data", "post_data"),
     "django_session": (),
     "partnerapi_exportmember": (),
+    "otp_totp_totpdevice": ("key",),
+    "partnerapi_failedsignin": ("login",),
     "partnerapi_idempotencyrecord": (),
 }
 """What readers do not see: these columns, or, without any, the whole table."""

@@ -15,7 +15,7 @@ from marketdata.books.pruning import KEEP, prunable_logs, prune
 from partnerapi.celery import app
 from partnerapi.core.redis import call
 from partnerapi.exports.writing import write_exports as write
-from partnerapi.models import Export, IdempotencyRecord, JobRun
+from partnerapi.models import Export, FailedSignIn, IdempotencyRecord, JobRun
 from partnerapi.operations.jobs import run_job
 from partnerapi.schema import schema
 
@@ -75,6 +75,11 @@ def prune_book_log() -> str:
 @scheduled
 def prune_job_runs() -> str:
     return f"Deleted {JobRun.objects.prune()} rows of jobs that ran long ago."
+
+
+@scheduled
+def prune_failed_sign_ins() -> str:
+    return f"Deleted {FailedSignIn.objects.prune()} records of failed sign-ins."
 
 
 @scheduled

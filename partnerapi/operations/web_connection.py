@@ -42,6 +42,7 @@ class Buffers:
         self.received = bytearray()
         self.answer = bytearray()
         self.stream: Stream | None = None
+        self.held_seconds = 0.0
 
     def recv(self, size: int) -> bytes:
         taken = bytes(self.received[:size])
@@ -54,6 +55,10 @@ class Buffers:
     def send(self, data: bytes) -> int:
         self.answer += data
         return len(data)
+
+    def hold(self, seconds: float) -> None:
+        """Have the answer to this request wait for so long; no thread waits with it."""
+        self.held_seconds = seconds
 
     def setblocking(self, blocking: bool) -> None:
         pass
@@ -78,6 +83,8 @@ class Phase(Enum):
     BODY = auto()
     WORK = auto()
     """A thread has it."""
+    HELD = auto()
+    """The answer waits until its deadline."""
     SEND = auto()
     LINGER = auto()
     """Everything is sent; what still comes is thrown away, so that nothing is lost."""

@@ -145,6 +145,10 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
 
     def handle(self, conn: Connection) -> Any:
         keep = super().handle(conn)
+        if conn.buffers.held_seconds:
+            conn.begin(Phase.HELD, conn.buffers.held_seconds)
+            conn.buffers.held_seconds = 0.0
+            return keep
         # Most answers go at once, and the poller has nothing to do.
         conn.begin(Phase.SEND, SEND_SECONDS)
         conn.send()
@@ -153,7 +157,10 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def finish_request(self, conn: Connection, done: Future[Any]) -> None:
         failed = done.cancelled() or done.exception() is not None
         conn.keep = not failed and bool(done.result())
-        self.send(conn)
+        if conn.phase is Phase.HELD:
+            self.weigh(conn)
+        else:
+            self.send(conn)
 
     def send(self, conn: Connection) -> None:
         conn.send()
@@ -271,6 +278,9 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             elif conn.is_overdue(now):
                 if conn.phase in (Phase.HEAD, Phase.BODY):
                     self.refuse(conn, "408 Request Timeout")
+                elif conn.phase is Phase.HELD:
+                    conn.begin(Phase.SEND, SEND_SECONDS)
+                    self.send(conn)
                 else:
                     self.drop(conn)
 

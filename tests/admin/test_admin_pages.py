@@ -16,7 +16,7 @@ from PIL import Image
 from accounts.models import ApiKey, Partner, User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer
-from partnerapi.models import Export, IdempotencyRecord
+from partnerapi.models import Export, FailedSignIn, IdempotencyRecord
 from partnerapi.operations.jobs import run_job
 from tests.owner import superuser
 from tests.pictures import picture_bytes
@@ -28,7 +28,8 @@ MODELS = [
     if model._meta.app_label in ("accounts", "issuers", "partnerapi")
 ]
 READ_ONLY = (
-    "Account", "AccountStatusChange", "Country", "Export", "IdempotencyRecord",
+    "Account", "AccountStatusChange", "Country", "Export", "FailedSignIn",
+    "IdempotencyRecord",
     "IndustryClassificationBenchmark", "JobRun",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
@@ -52,6 +53,7 @@ SEARCHES = {
     "AccountStatusChange": ("holder-0000020@lumarelle", 6),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
     "IdempotencyRecord": ("00000007-", 1),
+    "FailedSignIn": ("stranger@example.com", 1),
     "JobRun": ("statement", 1),
 }
 
@@ -68,6 +70,8 @@ def sandbox(django_db_setup, django_db_blocker):
         )
         for number in range(50):
             run_job("register_statement" if number == 7 else "verify_books", said)
+            login = "stranger@example.com" if number == 7 else "sam@example.com"
+            FailedSignIn.objects.create(login=login, is_locked=False)
         yield
         transaction.set_rollback(True)
 

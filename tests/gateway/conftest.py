@@ -54,7 +54,9 @@ class WebServer:
 def serving(
     workers: int, environment: dict[str, str], directory: Path
 ) -> Iterator[WebServer]:
-    """A web server, configured as in production, until it is no longer needed."""
+    """A web server on the tests' database, configured as in production."""
+    database = connection.settings_dict["NAME"]
+    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{database}").geturl()
     port, log = free_port(), directory / "log"
     command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi"]
     command += ["--config", "python:partnerapi.operations.gunicorn_config"]
@@ -64,7 +66,7 @@ def serving(
         process = subprocess.Popen(
             command,
             cwd=settings.BASE_DIR,
-            env=os.environ | environment,
+            env=os.environ | {"DATABASE_URL": url} | environment,
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -81,8 +83,6 @@ def serving(
 def web_server(
     django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WebServer]:
-    database = connection.settings_dict["NAME"]
-    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{database}").geturl()
     directory = tmp_path_factory.mktemp("web")
-    with serving(WORKERS, {"DATABASE_URL": url}, directory) as server:
+    with serving(WORKERS, {}, directory) as server:
         yield server

@@ -38,7 +38,9 @@ LARGE = orjson.dumps(
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+def server(
+    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WebServer]:
     """One process of two threads, with unlimited budgets."""
     unlimited = dict.fromkeys(
         (

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import Error
 
+from accounts.key_uses import uses
 from marketdata.fix.acceptor.quickfix.interpreter import (
     collect_seldom,
     stay_on_one_processor,
@@ -19,6 +20,7 @@ from marketdata.fix.client.initiator import FixFailure
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
 from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.starting import StartRefused, check_start
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +87,10 @@ examples:
         # Here, not above: --help and --check need no quickfix.
         from marketdata.fix.acceptor.acceptor import Acceptor
 
+        try:
+            check_start()
+        except StartRefused as refused:
+            raise CommandError(f"The FIX acceptor does not start: {refused}.") from None
         stay_on_one_processor()
         stopping = threading.Event()
         # After that import, which sets a handler of its own for SIGINT.
@@ -106,6 +112,7 @@ examples:
                 "listens there, or choose another with FIX_HOST and FIX_PORT."
             ) from None
         collect_seldom()
+        uses.keep_written()
         encryption = "TLS" if context else "no TLS"
         logger.info(
             "The FIX acceptor listens on %s (%s), for %d CompIDs and %d books",

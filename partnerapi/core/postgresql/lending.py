@@ -18,7 +18,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import psycopg
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from psycopg import capabilities
 from psycopg.pq import TransactionStatus
 
@@ -243,6 +243,16 @@ class Lender:
 
 
 lender: Lender | None = None
+
+
+def rest() -> None:
+    """Let others use this thread's connection until its next statement.
+
+    Nothing happens where it is not lent, or a transaction is open.
+    """
+    is_lent = getattr(connection, "loan", None) is not None
+    if is_lent and not connection.in_atomic_block:
+        connection.close()
 
 
 def lend(permits: int, seconds: int) -> None:

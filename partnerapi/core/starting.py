@@ -1,0 +1,43 @@
+"""What a process that serves looks at before it begins.
+
+Apps add their checks. Each is a few statements; what a database that is away can not
+tell is not asked: the process starts, and refuses what needs it until it is back.
+"""
+
+from collections.abc import Callable
+from logging import getLogger
+
+from django.conf import settings
+from django.db import Error, connection
+
+from partnerapi.core.postgresql.faults import fault_of
+
+logger = getLogger(__name__)
+
+checks: list[Callable[[], None]] = []
+
+
+class StartRefused(Exception):
+    """Settings or the database do not fit; the message says what to do about it."""
+
+
+def check_start() -> None:
+    """
+    Raises:
+        StartRefused: by the first check that finds something.
+    """
+    if not settings.DATABASE_URL:
+        raise StartRefused(
+            "DATABASE_URL is not set and no sandbox has been made here; set it, such "
+            "as DATABASE_URL=postgres://user:password@host:5432/name, or run "
+            "`manage.py up`"
+        )
+    try:
+        for check in checks:
+            check()
+    except Error as error:
+        if fault_of(error) is None:
+            raise
+        logger.warning("Started without a look at the database: %s", fault_of(error))
+    finally:
+        connection.close()

@@ -1,0 +1,5 @@
+from django.contrib.admin.apps import AdminConfig
+
+
+class BackOfficeConfig(AdminConfig):
+    default_site = "partnerapi.staff.site.BackOffice"

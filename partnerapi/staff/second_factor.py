@@ -1,0 +1,90 @@
+"""Who may change the register proves at each sign-in to have a device.
+
+The device is an app that shows a new code each half minute (TOTP, RFC 6238).
+"""
+
+from typing import Any
+
+import segno
+from django import forms
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django_otp import login
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from accounts.models import User
+from partnerapi.staff.sign_in import record_failure
+
+CHANGES_THE_REGISTER = (
+    "issuers.change_legacyshareholder",
+    "issuers.add_token",
+    "issuers.change_token",
+    "issuers.change_issuer",
+    "accounts.change_user",
+    "accounts.change_userholder",
+    "accounts.change_account",
+    "accounts.change_apikey",
+)
+"""Who has one of these may deliver shares, name holders, or let others do so."""
+
+
+def is_needed(user: User | AnonymousUser) -> bool:
+    return settings.PARTNER_API_STAFF_OTP and any(
+        user.has_perm(permission) for permission in CHANGES_THE_REGISTER
+    )
+
+
+def device_of(user: User) -> TOTPDevice:
+    """The user's device, or a new one, which the first right code confirms."""
+    devices = TOTPDevice.objects.filter(user=user).order_by("-confirmed", "id")
+    return devices.first() or TOTPDevice.objects.create(
+        user=user, name="app", confirmed=False
+    )
+
+
+def picture(device: TOTPDevice) -> str:
+    """What an app reads from the screen, as an address of an image."""
+    return str(segno.make(device.config_url).svg_data_uri(scale=4))
+
+
+class CodeForm(forms.Form):
+    code = forms.RegexField(
+        r"^\s*[0-9]{3}\s?[0-9]{3}\s*$",
+        label="Code",
+        error_messages={"invalid": "A code has six digits."},
+        widget=forms.TextInput(
+            attrs={
+                "autofocus": True,
+                "autocomplete": "one-time-code",
+                "inputmode": "numeric",
+            }
+        ),
+    )
+
+    def __init__(self, request: HttpRequest, device: TOTPDevice, *given: Any) -> None:
+        super().__init__(*given)
+        self.request, self.device = request, device
+
+    def clean_code(self) -> str:
+        """Take the code, which no other sign-in can use then.
+
+        Raises:
+            ValidationError: it is wrong, was used, or follows wrong ones too soon.
+        """
+        code = "".join(self.cleaned_data["code"].split())
+        if not self.device.verify_token(code):
+            record_failure(self.request, self.device.user.email)
+            raise ValidationError(
+                "This code is wrong or was used before. Wait for the next one; after "
+                "several wrong ones, wait some minutes. The clock of your device must "
+                "be right."
+            )
+        return code
+
+    def let_in(self) -> None:
+        if not self.device.confirmed:
+            self.device.confirmed = True
+            self.device.save(update_fields=["confirmed"])
+        login(self.request, self.device)

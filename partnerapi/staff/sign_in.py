@@ -1,0 +1,134 @@
+"""Staff sign in with a password; whoever guesses is slowed down, locked out, recorded.
+
+A process has one sign-in at a time in hand, and a few that wait. An address pays for
+each from its budget, and each that fails is a row and, sparingly, a line of the log.
+"""
+
+import logging
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address, ip_network
+from time import monotonic, sleep
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from partnerapi.core.postgresql.lending import rest
+from partnerapi.core.sparing_log import SparingLog
+from partnerapi.gateway.bills import REFUSED_COST, Bill
+from partnerapi.gateway.refusals import Throttled
+from partnerapi.gateway.requests import address_of
+from partnerapi.models import FailedSignIn
+from partnerapi.staff.passwords import PasswordsBusy, turn
+
+logger = logging.getLogger(__name__)
+log = SparingLog(logger)
+
+PATH = "/admin/login/"
+HELD_SECONDS = 1.0
+LEAST_SECONDS = 0.25
+"""Between the beginnings of two sign-ins of a process; who is locked out costs it no
+digest, and would else be answered as often as it likes."""
+
+
+def limit_sign_ins(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Let who signs in pay, and wait for the others."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if request.path != PATH or request.method != "POST":
+            return get_response(request)
+        try:
+            Bill(request, None).charge(REFUSED_COST)
+            with turn.taken():
+                begun = monotonic()
+                response = get_response(request)
+                rest()
+                sleep(max(0.0, begun + LEAST_SECONDS - monotonic()))
+                return response
+        except Throttled as refusal:
+            seconds, status = refusal.headers["Retry-After"], refusal.status
+        except PasswordsBusy:
+            seconds, status = "1", 503
+        response = render(
+            request, "admin/sign_in_later.html", {"seconds": seconds}, status=status
+        )
+        response["Retry-After"] = seconds
+        hold(request)
+        return response
+
+    return middleware
+
+
+def hold(request: HttpRequest) -> None:
+    """Have the answer wait where the server can do that without a thread.
+
+    Who repeats what is refused would else take the processor from the API.
+    """
+    have_wait = getattr(request.META.get("gunicorn.socket"), "hold", None)
+    if have_wait:
+        have_wait(HELD_SECONDS)
+
+
+class SignInForm(AdminAuthenticationForm):
+    """Django's, which records who failed."""
+
+    def clean(self) -> dict[str, Any]:
+        try:
+            return super().clean()
+        except ValidationError:
+            assert self.request is not None
+            record_failure(self.request, self.cleaned_data.get("username", ""))
+            raise
+
+
+def record_failure(request: HttpRequest, login: str) -> None:
+    is_locked = bool(getattr(request, "axes_locked_out", False))
+    address = address_of(request)
+    FailedSignIn.objects.create(login=login, address=address[:64], is_locked=is_locked)
+    if is_locked:
+        log.warn(
+            "A sign-in of %r from %s was refused: after %d failures it is locked for "
+            "%s; `manage.py axes_reset_username` unlocks it",
+            *(login, address),
+            *(settings.AXES_FAILURE_LIMIT, settings.AXES_COOLOFF_TIME),
+        )
+    else:
+        log.warn("A sign-in of %r from %s failed", login, address)
+
+
+def login_of(request: HttpRequest, credentials: dict[str, str] | None) -> str:
+    """The name under which failures are counted: an email address has no case."""
+    return (credentials or request.POST).get("username", "").lower()
+
+
+def place_of(request: HttpRequest) -> str | None:
+    """The address under which failures are counted.
+
+    Of IPv6 it is the first half: the second is the client's own choice.
+    """
+    try:
+        address = ip_address(address_of(request))
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and not address.ipv4_mapped:
+        return str(ip_network(f"{address}/64", strict=False).network_address)
+    return str(address)
+
+
+def locked_out(
+    request: HttpRequest, response: HttpResponse, credentials: dict[str, str]
+) -> HttpResponse:
+    seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
+    context = {
+        "failures": settings.AXES_FAILURE_LIMIT,
+        "minutes": seconds // 60,
+        "login": login_of(request, credentials),
+    }
+    answer = render(request, "admin/locked_out.html", context, status=429)
+    answer["Retry-After"] = str(seconds)
+    return answer

@@ -1,0 +1,43 @@
+"""Which addresses a web process answers."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+
+PROGRAM = """
+import django
+django.setup()
+from django.test import Client
+client = Client()
+paths = ("/schema.graphql", "/docs", "/admin/login/")
+print(client.post("/graphql").status_code, *(client.get(p).status_code for p in paths))
+"""
+
+
+@pytest.mark.parametrize(
+    ("serves", "statuses"),
+    [
+        ("api", "415 200 200 404"),
+        ("admin", "404 404 404 200"),
+        ("both", "415 200 200 200"),
+    ],
+)
+def test_the_addresses_of_the_other_part_are_not_found(serves: str, statuses: str):
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=settings.BASE_DIR,
+        env=os.environ
+        | {
+            "DJANGO_SETTINGS_MODULE": "partnerapi.settings",
+            "PARTNER_API_SERVES": serves,
+            "ALLOWED_HOSTS": "testserver",
+            "LOG_LEVEL": "ERROR",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout.strip() == statuses, run.stderr
