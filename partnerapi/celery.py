@@ -24,9 +24,8 @@ from celery.signals import (
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from partnerapi.core.starting import StartRefused, check_start
-
 from partnerapi.core.json_lines import request_id
+from partnerapi.core.starting import StartRefused, check_start
 
 TASK_SECONDS = 540
 VISIBILITY_SECONDS = 600
