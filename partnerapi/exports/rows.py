@@ -81,6 +81,9 @@ class Reader:
     caller: Caller
     largest_page: int = PAGE_ROWS
 
+    def spend(self, points: int) -> None:
+        """An export pays for its rows, and for nothing besides."""
+
 
 def read_rows(schema: GraphQLSchema, export: Export, caller: Caller) -> Rows:
     """The rows that follow those which the export has.

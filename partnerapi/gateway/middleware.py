@@ -10,10 +10,8 @@ from django.urls import resolve
 from partnerapi.core.postgresql.lending import until
 from partnerapi.gateway.requests import request_id_of
 
-PAGE_SECONDS = 60
-"""The longest that a page may use the database: staff import files."""
-
-
+STAFF_SECONDS = 60
+"""The longest that a page of the back office may use the database: it imports files."""
 PROBES = ("/healthz", "/readyz")
 """They need no database's connection of the request's own, no host name, and no HTTPS:
 who probes this process knows its address only."""
@@ -35,7 +33,9 @@ def answer_graphql_first(
         if request.path in probes:
             probed: HttpResponse = probes[request.path](request)
             return probed
-        with until(monotonic() + PAGE_SECONDS):
+        is_staffs = request.path.startswith("/admin/")
+        seconds = STAFF_SECONDS if is_staffs else settings.PARTNER_API_MAX_SECONDS
+        with until(monotonic() + seconds):
             response = get_response(request)
         response["X-Request-Id"] = request_id_of(request)
         return response

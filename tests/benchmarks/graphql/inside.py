@@ -16,7 +16,7 @@ from django.db import connection
 from rich.table import Table
 
 # First of the project's: it sets up Django in a process that has not yet.
-from partnerapi.wsgi import application as product  # isort: skip
+from tests.benchmarks.graphql.in_process import product  # isort: skip
 from partnerapi.gateway import views
 from partnerapi.graphql.documents import prepare
 from partnerapi.schema import schema
