@@ -7,10 +7,6 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
 
-from accounts.key_uses import uses
-from partnerapi.core.postgresql.lending import lend, until
-from partnerapi.core.starting import StartRefused, check_start
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
 
 NOT_TO_BE_STARTED = 3
@@ -19,10 +15,18 @@ START_SECONDS = 10
 
 try:
     application = get_wsgi_application()
+    # They read settings, which may be wrong.
+    from accounts.key_uses import uses
+    from partnerapi.core.postgresql.lending import lend, until
+    from partnerapi.core.starting import StartRefused, check_start
+except ImproperlyConfigured as refused:
+    sys.stderr.write(f"The web server does not start: {refused}.\n")
+    sys.exit(NOT_TO_BE_STARTED)
+try:
     lend(settings.PARTNER_API_DATABASE_CONNECTIONS, settings.PARTNER_API_MAX_SECONDS)
     with until(monotonic() + START_SECONDS):
         check_start()
-except (ImproperlyConfigured, StartRefused) as refused:
+except StartRefused as refused:
     sys.stderr.write(f"The web server does not start: {refused}.\n")
     sys.exit(NOT_TO_BE_STARTED)
 uses.keep_written()

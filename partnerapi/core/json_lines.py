@@ -6,29 +6,27 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-import structlog
-from structlog.typing import EventDict
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 """Of the request, or the task, that this thread is at work on."""
 
 
-def add_request_id(logger: Any, method: str, event: EventDict) -> EventDict:
+def add_request_id(logger: Any, method: str, event: Any) -> Any:
     if current := request_id.get():
         event.setdefault("requestId", current)
     return event
 
 
-STAMP = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
-
-
-def formatter() -> structlog.stdlib.ProcessorFormatter:
+def formatter() -> Any:
     """For the lines of every logger."""
+    # Takes a tenth of a second, which every command would wait for.
+    import structlog
+
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
-            STAMP,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
             add_request_id,
         ],
         processors=[

@@ -16,6 +16,7 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
+from partnerapi.core.postgresql.lending import rest
 from partnerapi.exports.access import reader_of
 from partnerapi.gateway.bills import Bill
 from partnerapi.gateway.refusals import Throttled
@@ -152,6 +153,8 @@ def content(pk: UUID, first: int, end: int) -> Iterator[bytes]:
     while at < end:
         position, data = members.values_list("position", "data").get(number=number)
         piece = bytes(data)[at - position : end - position]
+        # Others use it while the client takes the piece, however long that lasts.
+        rest()
         yield piece
         at += len(piece)
         number += 1

@@ -1,8 +1,5 @@
 """What a request costs, and whose budget pays for it."""
 
-from collections import Counter
-from typing import Any
-
 from django.conf import settings
 from django.http import HttpRequest
 
@@ -11,13 +8,9 @@ from partnerapi.gateway import throttling
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.gateway.requests import address_of
 from partnerapi.gateway.throttling import Budget
-from partnerapi.graphql.documents import PreparedRequest
-from partnerapi.graphql.field_costs import Path, field_costs
 
 REFUSED_COST = 10
 """Least points of a refused document, body or key."""
-MOST_FIELDS = 100
-"""Fields whose points `extensions.cost` tells one by one, the costliest first."""
 BYTES_PER_POINT = 2_000
 """Each so many bytes of a body, begun, cost a point; the first is in every price."""
 
@@ -103,38 +96,4 @@ class Bill:
             "X-RateLimit-Limit": str(self.budget.limit),
             "X-RateLimit-Remaining": str(self.budget.remaining),
             "X-RateLimit-Reset": str(self.budget.reset),
-        }
-
-    def members(self, weight: int, prepared: PreparedRequest | None) -> dict[str, Any]:
-        """`extensions.cost`, by the names that partners know.
-
-        `weight` is what the body costs, points; `prepared` is None for a document that
-        was refused. `fields`, `otherFields`, `document`, `body` and `holders` add up to
-        `price`.
-        """
-        assert self.budget is not None
-        return {
-            "price": self.points,
-            "limit": self.budget.limit,
-            "remaining": self.budget.remaining,
-            "refillPerSecond": self.budget.refill_per_second,
-            **self.parts(weight, prepared),
-        }
-
-    def parts(self, weight: int, prepared: PreparedRequest | None) -> dict[str, Any]:
-        costs = Counter[Path]()
-        price = self.points - weight
-        if prepared is not None:
-            costs = field_costs(prepared.plan.selection, prepared.variables)
-            costs.pop((), None)
-            # What may be asked can be paid by a full budget, however long it is.
-            price = min(prepared.price, settings.PARTNER_API_MAX_COST)
-            weight = min(weight, settings.PARTNER_API_MAX_COST - price)
-        told = costs.most_common(MOST_FIELDS)
-        return {
-            "fields": [{"path": ".".join(p), "points": points} for p, points in told],
-            "otherFields": costs.total() - sum(points for _, points in told),
-            "document": price - costs.total(),
-            "body": weight,
-            "holders": self.points - price - weight,
         }

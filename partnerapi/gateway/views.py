@@ -42,6 +42,7 @@ from partnerapi.gateway.requests import (
     request_id_of,
 )
 from partnerapi.gateway.throttling import Budget
+from partnerapi.gateway.told_costs import told_cost
 from partnerapi.gateway.trial import asks_for_trial, attempt
 from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
@@ -168,7 +169,7 @@ def pay_and_run(
 
     def cost_told(prepared: PreparedRequest | None) -> dict[str, Any]:
         asked = request.headers.get("X-Cost-Debug") == "1"
-        return {"cost": bill.members(weight, prepared)} if asked else {}
+        return {"cost": told_cost(bill, weight, prepared)} if asked else {}
 
     try:
         prepared = prepare(schema, body.query, body.operation_name, body.variables)

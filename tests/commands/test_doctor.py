@@ -147,11 +147,13 @@ def running(*command: str, **environment: str) -> Iterator[subprocess.Popen[byte
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_is_tried_by_a_task():
-    environment = os.environ | {"DATABASE_URL": url_of_test_database()}
+    own = {"DATABASE_URL": url_of_test_database()}
+    environment = os.environ | own
     dead = doctor(environment)[1]["worker"]
     assert dead["state"] == "failed"
     assert "celery --app=partnerapi worker" in dead["remedy"]
-    with running("celery", "--app=partnerapi", "--quiet", "worker", "--pool=solo"):
+    worker = ("celery", "--app=partnerapi", "--quiet", "worker", "--pool=solo")
+    with running(*worker, **own):
         until(lambda: doctor(environment)[1]["worker"]["state"] == "ok")
 
 
@@ -185,6 +187,8 @@ def test_a_second_web_server_on_a_port_is_named():
 
 def test_an_acceptor_that_was_killed_is_named():
     place = signs.place()
+    # Of acceptors that other tests have killed.
+    call("DEL", signs.KEY)
     try:
         signs.leave_sign(lag=0.5, sessions=3)
         [found] = valkey.acceptors()

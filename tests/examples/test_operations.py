@@ -11,8 +11,9 @@ from partnerapi.site.exchanges import of_operations
 from tests.examples.shapes import differences
 from tests.waiting import PATIENCE_SECONDS
 
-# It is asked after what it asks about.
-BY_NAME = sorted(of_operations(), key=lambda name: (name == "idempotentRequest", name))
+# They are asked after what they ask about.
+LAST = ("account", "export", "idempotentRequest")
+BY_NAME = sorted(of_operations(), key=lambda name: (name in LAST, name))
 CHANGED = "updateAccountStatus"
 KEY = "3f0c1d52-8a44-4d7e-9b1a-6c2e5f7a8b90"
 EXPORT = "Export|0198b2c5-3a10-7d46-b1f2-8c94e0d57a63"

@@ -2,12 +2,18 @@ from django.test import Client
 from django.urls import path
 from django.views.defaults import server_error
 
+from partnerapi import urls
+
 
 def break_down(request):
     raise ZeroDivisionError("a secret detail")
 
 
-urlpatterns = [path("broken", break_down), path("graphql", break_down)]
+urlpatterns = [
+    path("broken", break_down),
+    path("graphql", break_down),
+    *urls.FOR_PROBES,
+]
 
 
 def test_an_unknown_address_is_told_in_the_house_style(client):

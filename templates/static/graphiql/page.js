@@ -68,11 +68,20 @@ new MutationObserver(() => {
 // The nonce under which GraphiQL's dialogs may add their style element.
 globalThis.__webpack_nonce__ = configuration.nonce;
 
+// The schema is asked for at each opening: the sandbox's key pays, not the address.
+const plain = GraphiQL.createFetcher({ url: endpoint });
+const keyed = GraphiQL.createFetcher({
+  url: endpoint,
+  headers: configuration.headers ?? {},
+});
+const fetcher = (asked, options) =>
+  (asked.operationName === "IntrospectionQuery" ? keyed : plain)(asked, options);
+
 ReactDOM.createRoot(root).render(
   React.createElement(
     GraphiQL,
     {
-      fetcher: GraphiQL.createFetcher({ url: endpoint }),
+      fetcher,
       storage,
       defaultQuery: examples[0].query,
       defaultHeaders,
