@@ -23,9 +23,12 @@ except ImproperlyConfigured as refused:
     sys.stderr.write(f"The web server does not start: {refused}.\n")
     sys.exit(NOT_TO_BE_STARTED)
 try:
-    lend(settings.PARTNER_API_DATABASE_CONNECTIONS, settings.PARTNER_API_MAX_SECONDS)
+    lender = lend(
+        settings.PARTNER_API_DATABASE_CONNECTIONS, settings.PARTNER_API_MAX_SECONDS
+    )
     with until(monotonic() + START_SECONDS):
         check_start()
+    lender.close_kept()
 except StartRefused as refused:
     sys.stderr.write(f"The web server does not start: {refused}.\n")
     sys.exit(NOT_TO_BE_STARTED)

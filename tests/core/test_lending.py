@@ -58,6 +58,19 @@ def test_a_transaction_that_was_left_open_is_given_to_nobody(lender: Lender):
     assert lender.shelf == []
 
 
+def test_who_forks_keeps_no_connection_that_the_children_would_share(lender: Lender):
+    first = lender.borrow(connect)
+    lender.give_back(first)
+    lender.close_kept()
+    assert first.raw.closed
+    lender.outage.is_on = True
+    child = os.fork()
+    if not child:
+        # The prober and the watchdog have stayed with the parent.
+        os._exit(lender.outage.is_on or lender.watchdog is not None)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_who_waits_is_given_what_comes_back(
     lender: Lender, monkeypatch: pytest.MonkeyPatch
 ):

@@ -99,6 +99,12 @@ class Lender:
     def __init__(self, permits: int, seconds: int) -> None:
         self.permits = permits
         self.options = f" -c statement_timeout={seconds * 1000}"
+        # A process that forks leaves its threads behind, and what they would have done.
+        os.register_at_fork(after_in_child=self.begin)
+        self.begin()
+
+    def begin(self) -> None:
+        """Know of no connection, no loan and no outage."""
         self.taken = 0
         self.returned_at = monotonic()
         self.changed = threading.Condition()
@@ -147,6 +153,13 @@ class Lender:
         else:
             loan.raw.close()
         self.give_permit()
+
+    def close_kept(self) -> None:
+        """Close what nobody has borrowed: processes that fork must share none."""
+        with self.changed:
+            kept, self.shelf = self.shelf, []
+        for raw in kept:
+            raw.close()
 
     def take_permit(self) -> None:
         with self.changed:
@@ -255,7 +268,8 @@ def rest() -> None:
         connection.close()
 
 
-def lend(permits: int, seconds: int) -> None:
+def lend(permits: int, seconds: int) -> Lender:
     """Have the threads of this process share so many connections from now on."""
     global lender
     lender = Lender(permits, seconds)
+    return lender

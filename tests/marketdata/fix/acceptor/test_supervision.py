@@ -138,9 +138,10 @@ def test_leaves_a_sign_of_life_until_it_is_told_to_end(
 ):
     sessions.live = {"PARTNER001": object()}
     supervisor.start()
-    [sign] = until(read_signs)
+    # Of an acceptor that another test has killed there may be one.
+    until(lambda: [sign.sessions for sign in read_signs()] == [1])
+    [sign] = read_signs()
     assert sign.place.endswith(f":{settings.FIX_PORT}")
-    assert sign.sessions == 1
     assert abs(time() - sign.at) < PATIENCE_SECONDS
     supervisor.stop()
     assert read_signs() == []
