@@ -19,6 +19,17 @@ TEXTS = {
 }
 
 
+def is_readable(text: str) -> bool:
+    try:
+        parse(text, max_tokens=2_000)
+    except (GraphQLSyntaxError, RecursionError):
+        return False
+    return True
+
+
+READABLE = [name for name, text in TEXTS.items() if is_readable(text)]
+
+
 def told(errors: list[GraphQLError]) -> list[object]:
     """What a partner reads of them, and whether there are more."""
     return [
@@ -27,12 +38,9 @@ def told(errors: list[GraphQLError]) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", READABLE)
 def test_finds_what_graphql_core_finds(name: str):
-    try:
-        document = parse(TEXTS[name], max_tokens=2_000)
-    except (GraphQLSyntaxError, RecursionError):
-        pytest.skip("it can not be read")
+    document = parse(TEXTS[name], max_tokens=2_000)
     try:
         ours = validate(schema, document, RULES, MAX_ERRORS)
     except MaxFragmentsExceeded:
