@@ -1,0 +1,79 @@
+"""What this release needs of its database: its migrations, and the role's rights."""
+
+from functools import cache
+from pkgutil import iter_modules
+from typing import NamedTuple
+
+from django.apps import apps
+from django.db import connection
+
+from partnerapi.operations.roles import APPLICATION, CALLED_BY_APPLICATION, RIGHTS
+
+
+@cache
+def known_migrations() -> frozenset[tuple[str, str]]:
+    """App and name of each migration of this release; none is read."""
+    return frozenset(
+        (app.label, module.name)
+        for app in apps.get_app_configs()
+        for module in iter_modules([f"{app.path}/migrations"])
+        if not module.name.startswith("_")
+    )
+
+
+def unapplied_migrations() -> list[str]:
+    """The migrations that the database lacks, such as `issuers.0001_initial`, sorted;
+    all of them where it has no tables yet."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('public.django_migrations') IS NOT NULL")
+        if cursor.fetchone() == (True,):
+            cursor.execute("SELECT app, name FROM django_migrations")
+        applied = set(cursor.fetchall())
+    return sorted(map(".".join, known_migrations() - applied))
+
+
+class Rights(NamedTuple):
+    """How a role's rights part from an application's: pairs of a right and a name."""
+
+    role: str
+    lacking: list[tuple[str, str]]
+    spare: list[tuple[str, str]]
+
+
+def compare_rights() -> Rights:
+    """Compare the rights of the session's role with those of an application.
+
+    What is not there at all lacks its rights. One statement.
+    """
+    asked = [(table, right) for table in APPLICATION for right in RIGHTS]
+    functions = [(name, "EXECUTE") for name in CALLED_BY_APPLICATION]
+    names, rights = zip(*asked, *functions, strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(HAS, [list(names), list(rights)])
+        rows = cursor.fetchall()
+    lacking: list[tuple[str, str]] = []
+    spare: list[tuple[str, str]] = []
+    for _, name, right, has in rows:
+        wanted = right in APPLICATION.get(name, "EXECUTE").split(", ")
+        if has != wanted:
+            (spare if has else lacking).append((right, name))
+    return Rights(rows[0][0], lacking, spare)
+
+
+# Nobody has a right on what is not there.
+HAS = """
+    SELECT current_user::text, name, asked, coalesce(CASE asked
+        WHEN 'EXECUTE' THEN has_function_privilege(
+            to_regprocedure('public.' || name), asked)
+        ELSE has_table_privilege(to_regclass('public.' || quote_ident(name)), asked)
+        END, FALSE)
+    FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS wanted (name, asked, place)
+    ORDER BY place
+"""
+
+
+def some(names: list[str], most: int) -> str:
+    """The first few of some names, and how many there are beyond them."""
+    more = len(names) - most
+    shown = ", ".join(names[:most])
+    return f"{shown} and {more} more" if more > 0 else shown
