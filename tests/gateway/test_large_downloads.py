@@ -55,19 +55,29 @@ def memory(server: WebServer) -> int:
     )
 
 
+def reading(server: WebServer, head: bytes) -> socket.socket:
+    """A client that has read the first bytes of an answer, and reads no more."""
+    while True:
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        client.settimeout(PATIENCE_SECONDS)
+        client.connect(("127.0.0.1", server.port))
+        client.sendall(head)
+        status = client.recv(100).split()[1]
+        if status == b"200":
+            return client
+        client.close()
+        # On a busy machine the others may have the connections for a second.
+        assert status == b"503"
+
+
 def test_slow_clients_hold_little_and_hold_up_nobody(web_server: WebServer, file: Any):
     path, content = file
     before = memory(web_server)
     head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     with contextlib.ExitStack() as hanging:
         for _ in range(CLIENTS):
-            client = socket.socket()
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            client.settimeout(PATIENCE_SECONDS)
-            client.connect(("127.0.0.1", web_server.port))
-            client.sendall(head)
-            assert client.recv(100).startswith(b"HTTP/1.1 200")
-            hanging.enter_context(client)
+            hanging.enter_context(reading(web_server, head))
         assert web_server.post(b'{"query":"{ __typename }"}')[0] == 200
         # The whole of all answers would be 240 MB.
         assert memory(web_server) - before < CLIENTS * 8 * MEMBER_BYTES
