@@ -26,32 +26,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 from partnerapi.core.json_lines import request_id
 from partnerapi.core.starting import StartRefused, check_start
+from partnerapi.operations.schedule import AT_NIGHT, BY_DAY, PERIODS
 
 TASK_SECONDS = 540
 VISIBILITY_SECONDS = 600
-
-PERIODS = {
-    "prune_idempotency_records": timedelta(minutes=10),
-    "prune_book_log": timedelta(hours=1),
-    "prune_events": timedelta(hours=1),
-    "prune_exports": timedelta(minutes=10),
-    "announce_articles": timedelta(minutes=1),
-}
-"""How often a job runs in the day, by its task's name."""
-# At night, and the statement of what was verified last.
-NIGHTLY = {
-    "verify_register": 0,
-    "verify_books": 20,
-    "register_statement": 40,
-    "clear_sessions": 50,
-    "prune_job_runs": 55,
-    "prune_failed_sign_ins": 58,
-}
-"""The minute after two o'clock, UTC, at which a job begins."""
-SCHEDULES = PERIODS | {
-    job: crontab(hour=2, minute=minute) for job, minute in NIGHTLY.items()
-}
-PERIODS |= dict.fromkeys(NIGHTLY, timedelta(days=1))
 
 
 def broker_url(redis_url: str) -> str:
@@ -76,6 +54,7 @@ try:
 except ImproperlyConfigured as refused:
     sys.exit(f"{refused}.")
 
+at_night = {job: crontab(hour=2, minute=minute) for job, minute in AT_NIGHT.items()}
 app = Celery(
     "partnerapi",
     broker=broker_url(settings.REDIS_URL),
@@ -109,7 +88,7 @@ app.conf.update(
             # Where no worker has come for it, the next message says the same.
             "options": {"expires": min(PERIODS[job], timedelta(hours=1)).seconds},
         }
-        for job, schedule in SCHEDULES.items()
+        for job, schedule in (BY_DAY | at_night).items()
     }
     # Too often for a record of each: the exports themselves say how far they are.
     | {

@@ -1,5 +1,6 @@
 import os
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from django.db import connection, connections
 from django.test import TransactionTestCase
 
 from tests.owner import as_owner, become_application, become_owner, credentials
-from tests.system import free_port, remove_servers, system
+from tests.system import System, free_port, remove_servers, system
 from tests.waiting import PATIENCE_SECONDS
 
 pytest_plugins = ["tests.characters"]
@@ -107,16 +108,24 @@ def keeps_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
-    """The real system, seeded, as `manage.py up --json` describes it."""
-    directory = tmp_path_factory.mktemp("up") / "state"
-    with system(directory, free_port()) as running:
-        yield running.described
-    remove_servers(directory)
+def running_system() -> Iterator[System]:
+    """The real system, seeded, in a directory that every user can reach."""
+    with tempfile.TemporaryDirectory() as parent:
+        Path(parent).chmod(0o755)
+        directory = Path(parent) / "state"
+        with system(directory, free_port()) as running:
+            yield running
+        remove_servers(directory)
+
+
+@pytest.fixture(scope="session")
+def running_server(running_system: System) -> dict:
+    """As `manage.py up --json` describes the running system."""
+    return running_system.described
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # With --dist loadgroup one of xdist's workers starts one system for all of them.
     for item in items:
-        if "running_server" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("running_server"))
+        if "running_system" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("running_system"))

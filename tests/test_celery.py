@@ -11,9 +11,10 @@ import pytest
 from celery.signals import before_task_publish
 from kombu import Connection
 
-from partnerapi.celery import PERIODS, app, broker_url, take_request_id
+from partnerapi.celery import app, broker_url, take_request_id
 from partnerapi.core import json_lines
 from partnerapi.operations.beat import Scheduler
+from partnerapi.operations.schedule import PERIODS
 from partnerapi.operations.tasks import answer_ping
 
 

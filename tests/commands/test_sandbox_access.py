@@ -1,4 +1,6 @@
 import json
+import os
+import subprocess
 from io import StringIO
 
 import pytest
@@ -72,3 +74,31 @@ def test_refuses_what_is_not_a_sandbox(settings, demo):
     with pytest.raises(CommandError, match="This installation is not a sandbox"):
         access()
     assert not User.objects.exists()
+
+
+def test_other_commands_work_on_the_running_sandbox(running_system):
+    described = running_system.described
+    shown = subprocess.run(
+        [*running_system.up.args[:2], "sandbox_access", "--json"],
+        env={
+            "PATH": os.defpath,
+            "PARTNER_API_DIRECTORY": str(running_system.directory),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    fix = described["fix"]
+    assert json.loads(shown.stdout) == {
+        "key": described["key"],
+        "staff": described["staff"],
+        "compIDs": fix["compIDs"],
+    }
+    assert (fix["host"], fix["targetCompID"]) == ("localhost", "PARTNERAPI")
+    watched = subprocess.run(
+        ["sh", "-c", f"{fix['client']} --json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [len(book["bids"]) for book in json.loads(watched.stdout)] == [10, 10]

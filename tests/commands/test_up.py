@@ -23,6 +23,7 @@ from partnerapi.celery import app
 from partnerapi.sandbox.run.processes import started_at
 from partnerapi.sandbox.run.welcome import BOOKS
 from tests.system import (
+    System,
     bare_environment,
     free_port,
     refused,
@@ -92,33 +93,20 @@ def command_seconds() -> float:
     return time.monotonic() - began
 
 
-def test_the_first_start_serves_and_the_second_keeps_the_data(state):
+def test_a_system_serves_until_its_end_and_the_next_keeps_its_data(state):
     assert len(str(state)) == 120
     port = free_port()
     with system(state, port) as first:
-        fix = first.described.pop("fix")
-        assert first.described == {
-            "graphql": f"http://localhost:{port}/graphql",
-            "graphiql": f"http://localhost:{port}/graphiql",
-            "admin": f"http://localhost:{port}/admin/",
-            "key": first.variable("PARTNER_API_SANDBOX_KEY"),
-            "staff": {
-                "login": "staff@sandbox.example",
-                "password": (state / "staff-password").read_text(),
-            },
-        }
-        query = "{ viewer { login } }"
-        assert ask(first.described, query) == {"data": {"viewer": {"login": "demo"}}}
+        serves(first, port)
+        refuses_a_second_run(state)
         with psycopg.connect(first.variable("DATABASE_URL")) as connection:
             connection.execute("UPDATE issuers_issuer SET tag_line = 'Kept'")
-        # What the processes say while they start is kept aside.
-        said = first.log.read_text()
-        assert "FATAL" not in said
-        assert "WARNING" not in said
-        assert "postgres |" in (state / "start.log").read_text()
+            assert connection.execute(EXPIRED).rowcount == 2
         secrets = [first.variable(n) for n in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER")]
+        ends(first, signal.SIGTERM)
     for name in ("environment", "staff-password"):
         assert stat.S_IMODE((state / name).stat().st_mode) == 0o600
+    turn_beat_back(state)
 
     before = command_seconds()
     began = time.monotonic()
@@ -126,7 +114,10 @@ def test_the_first_start_serves_and_the_second_keeps_the_data(state):
         seconds = time.monotonic() - began
         # Five processes, one after the other, with room for twice of that.
         assert seconds < MOST_COMMANDS * (before + command_seconds()) / 2
-        assert second.described.pop("fix")["compIDs"] == fix["compIDs"]
+        for described in (first.described, second.described):
+            # Each start has a port of its own.
+            assert "--port" in described["fix"].pop("client")
+            described["fix"].pop("port")
         assert second.described == first.described
         query = "{ issuers(first: 1) { nodes { tagLine } } }"
         assert ask(second.described, query) == {
@@ -135,44 +126,109 @@ def test_the_first_start_serves_and_the_second_keeps_the_data(state):
         assert secrets == [
             second.variable(n) for n in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER")
         ]
+        does_what_was_missed(second)
+        moves_its_books(second)
+        ends(second, signal.SIGINT)
 
 
-def test_other_commands_work_on_the_running_sandbox(open_state):
-    with system(open_state, free_port()) as running:
-        shown = subprocess.run(
-            [*running.up.args[:2], "sandbox_access", "--json"],
-            env={"PATH": os.defpath, "PARTNER_API_DIRECTORY": str(open_state)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        fix = running.described["fix"]
-        assert json.loads(shown.stdout) == {
-            "key": running.described["key"],
-            "staff": running.described["staff"],
-            "compIDs": fix["compIDs"],
-        }
-        assert (fix["host"], fix["targetCompID"]) == ("localhost", "PARTNERAPI")
-        watched = subprocess.run(
-            ["sh", "-c", f"{fix['client']} --json"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert [len(book["bids"]) for book in json.loads(watched.stdout)] == [10, 10]
+def serves(running: System, port: int) -> None:
+    described = running.described
+    assert described["fix"]["port"] != port
+    assert described | {"fix": None} == {
+        "graphql": f"http://localhost:{port}/graphql",
+        "graphiql": f"http://localhost:{port}/graphiql",
+        "admin": f"http://localhost:{port}/admin/",
+        "key": running.variable("PARTNER_API_SANDBOX_KEY"),
+        "staff": {
+            "login": "staff@sandbox.example",
+            "password": (running.directory / "staff-password").read_text(),
+        },
+        "fix": None,
+    }
+    query = "{ viewer { login } }"
+    assert ask(described, query) == {"data": {"viewer": {"login": "demo"}}}
+    # What the processes say while they start is kept aside.
+    said = running.log.read_text()
+    assert "FATAL" not in said
+    assert "WARNING" not in said
+    assert "postgres |" in (running.directory / "start.log").read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_leaves_no_process(state, number):
-    with system(state, free_port()) as running:
-        children = running.children()
-        names = {child.name() for child in children}
-        assert "postgres" in names
-        assert len(children) > 9
-        running.up.send_signal(number)
-        assert running.up.wait(PATIENCE_SECONDS) == 0
+def refuses_a_second_run(state: Path) -> None:
+    assert one_line(refused(state, free_port())) == (
+        f"CommandError: {state} is in use by another run; stop that one, or choose "
+        "another directory with --directory"
+    )
+
+
+def ends(running: System, number: signal.Signals) -> None:
+    """It ends as it is told, and leaves no process."""
+    children = running.children()
+    assert "postgres" in {child.name() for child in children}
+    assert len(children) > 9
+    running.up.send_signal(number)
+    assert running.up.wait(PATIENCE_SECONDS) == 0
     assert [child for child in children if child.is_running()] == []
-    assert not (state / "processes").exists()
+    assert not (running.directory / "processes").exists()
+
+
+EXPIRED = """
+INSERT INTO partnerapi_idempotencyrecord
+    (partner_id, key, fingerprint, body, created_at, expires_at)
+SELECT id, gen_random_uuid(), '', '{}', now() - interval '25 hours',
+    now() - interval '1 hour'
+FROM accounts_partner
+"""
+
+
+def turn_beat_back(state: Path) -> None:
+    """Every job has been missed for a day."""
+    scheduler = PersistentScheduler(
+        app=app, schedule_filename=str(state / "beat-schedule")
+    )
+    for entry in scheduler.schedule.values():
+        entry.last_run_at -= timedelta(days=1)
+    scheduler.close()
+
+
+def does_what_was_missed(running: System) -> None:
+    """Beat asks for it, and the worker does it."""
+    with psycopg.connect(
+        running.variable("DATABASE_URL"), autocommit=True
+    ) as connection:
+        left = "SELECT FROM partnerapi_idempotencyrecord"
+        until(lambda: connection.execute(left).rowcount == 0, pause=0.1)
+    assert " ERROR " not in running.log.read_text()
+
+
+MARKET = """
+SELECT count(*), count(*) FILTER (WHERE last_sequence > 40)
+FROM marketdata_orderbookhead
+"""
+
+
+def moves_its_books(running: System) -> None:
+    with psycopg.connect(
+        running.variable("DATABASE_URL"), autocommit=True
+    ) as connection:
+
+        def found() -> object:
+            return connection.execute(MARKET).fetchone()
+
+        until(lambda: found() == (24, 24), found, pause=0.1)
+        moved = "SELECT sum(last_sequence) FROM marketdata_orderbookhead"
+        before = connection.execute(moved).fetchone()
+        until(lambda: connection.execute(moved).fetchone() != before, pause=0.1)
+    answer = ask(running.described, BOOKS)
+    books = {
+        token["symbol"]: token["orderBook"]
+        for token in answer["data"]["issuer"]["tokens"]["nodes"]
+    }
+    assert {symbol: len(book["bids"]) for symbol, book in books.items() if book} == {
+        "LUMARELLE": 3,
+        "LUMARELLE-E": 3,
+    }
+    assert books["LUMARELLE-B"] is None
 
 
 def test_the_start_after_a_kill_cleans_up(state):
@@ -187,74 +243,27 @@ def test_the_start_after_a_kill_cleans_up(state):
         log = running.log.read_text()
         for name in ("web", "market", "worker", "beat", "valkey", "postgres"):
             assert f"ended {name}, left over from a run that was killed" in log
-    assert [child for child in left if child.is_running()] == []
+        assert [child for child in left if child.is_running()] == []
+        ends_with(running, "postgres")
 
 
-MARKET = """
-SELECT count(*), count(*) FILTER (WHERE last_sequence > 40)
-FROM marketdata_orderbookhead
-"""
+def ends_with(running: System, name: str) -> None:
+    """The end of one of its processes is its own end."""
+    children = running.children()
+    for line in (running.directory / "processes").read_text().splitlines():
+        recorded = json.loads(line)
+        if recorded["name"] == name:
+            os.kill(recorded["pid"], signal.SIGKILL)
+    assert running.up.wait(PATIENCE_SECONDS) == 1
+    last = running.log.read_text().splitlines()[-1]
+    assert last.startswith(f"CommandError: {name} ended with SIGKILL: ")
+    psutil.wait_procs(children, timeout=PATIENCE_SECONDS)
+    assert [child for child in children if child.is_running()] == []
 
 
-def test_the_order_books_of_the_sandbox_move(state):
-    with (
-        system(state, free_port()) as running,
-        psycopg.connect(
-            running.variable("DATABASE_URL"), autocommit=True
-        ) as connection,
-    ):
-
-        def found() -> object:
-            return connection.execute(MARKET).fetchone()
-
-        until(lambda: found() == (24, 24), found, pause=0.1)
-        moved = "SELECT sum(last_sequence) FROM marketdata_orderbookhead"
-        before = connection.execute(moved).fetchone()
-        until(lambda: connection.execute(moved).fetchone() != before, pause=0.1)
-        answer = ask(running.described, BOOKS)
-        books = {
-            token["symbol"]: token["orderBook"]
-            for token in answer["data"]["issuer"]["tokens"]["nodes"]
-        }
-        assert {
-            symbol: len(book["bids"]) for symbol, book in books.items() if book
-        } == {
-            "LUMARELLE": 3,
-            "LUMARELLE-E": 3,
-        }
-        assert books["LUMARELLE-B"] is None
-
-
-EXPIRED = """
-INSERT INTO partnerapi_idempotencyrecord
-    (partner_id, key, fingerprint, body, created_at, expires_at)
-SELECT id, gen_random_uuid(), '', '{}', now() - interval '25 hours',
-    now() - interval '1 hour'
-FROM accounts_partner
-"""
-
-
-def test_beat_asks_for_what_was_missed_and_the_worker_does_it(state):
-    port = free_port()
-    with (
-        system(state, port) as first,
-        psycopg.connect(first.variable("DATABASE_URL")) as connection,
-    ):
-        assert connection.execute(EXPIRED).rowcount == 2
-    scheduler = PersistentScheduler(
-        app=app, schedule_filename=str(state / "beat-schedule")
-    )
-    for entry in scheduler.schedule.values():
-        entry.last_run_at -= timedelta(days=1)
-    scheduler.close()
-
-    with (
-        system(state, port) as second,
-        psycopg.connect(second.variable("DATABASE_URL"), autocommit=True) as connection,
-    ):
-        left = "SELECT FROM partnerapi_idempotencyrecord"
-        until(lambda: connection.execute(left).rowcount == 0, pause=0.1)
-        assert " ERROR " not in second.log.read_text()
+def test_the_end_of_one_process_ends_all(state):
+    with system(state, free_port()) as running:
+        ends_with(running, "web")
 
 
 def test_a_stranger_with_a_recorded_id_is_left_alone(fresh):
@@ -270,32 +279,6 @@ def test_a_stranger_with_a_recorded_id_is_left_alone(fresh):
     finally:
         stranger.kill()
         stranger.wait()
-
-
-@pytest.mark.parametrize(
-    "name", ["postgres", "valkey", "web", "worker", "beat", "market"]
-)
-def test_the_end_of_one_process_ends_all(state, name):
-    with system(state, free_port()) as running:
-        children = running.children()
-        for line in (state / "processes").read_text().splitlines():
-            recorded = json.loads(line)
-            if recorded["name"] == name:
-                os.kill(recorded["pid"], signal.SIGKILL)
-        assert running.up.wait(PATIENCE_SECONDS) == 1
-        last = running.log.read_text().splitlines()[-1]
-        assert last.startswith(f"CommandError: {name} ended with SIGKILL: ")
-    psutil.wait_procs(children, timeout=PATIENCE_SECONDS)
-    assert [child for child in children if child.is_running()] == []
-
-
-def test_a_second_run_in_the_same_directory_is_refused(state):
-    with system(state, free_port()) as running:
-        assert one_line(refused(state, free_port())) == (
-            f"CommandError: {state} is in use by another run; stop that one, or choose "
-            "another directory with --directory"
-        )
-        assert running.up.poll() is None
 
 
 def test_a_port_in_use_is_named(fresh):

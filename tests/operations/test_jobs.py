@@ -9,9 +9,9 @@ from django.core.management import CommandError
 from django.db import connection
 from django.utils import timezone
 
-from partnerapi.celery import SCHEDULES
 from partnerapi.models import JobRun
 from partnerapi.operations import tasks
+from partnerapi.operations.schedule import PERIODS
 from tests.issuers.register import empty_token, new_issuer
 from tests.owner import as_owner
 
@@ -36,7 +36,7 @@ def test_the_nightly_checks_say_what_they_found():
 
 
 def test_every_scheduled_job_says_when_it_ran_and_what_it_did():
-    for job in SCHEDULES:
+    for job in PERIODS:
         getattr(tasks, job)()
         name, result, detail = last()
         assert (name, result) == (job, "DONE")

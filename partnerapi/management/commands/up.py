@@ -362,7 +362,7 @@ examples:
                 *(sys.executable, "-m", "gunicorn", "partnerapi.wsgi"),
                 *("--config", "python:partnerapi.operations.gunicorn_config"),
                 *("--workers", str(workers), "--graceful-timeout", "5"),
-                "--no-control-socket",
+                *("--preload", "--no-control-socket"),
                 *(f"--bind=fd://{number}" for number in descriptors),
             ],
             environment=environment,

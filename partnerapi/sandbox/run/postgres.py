@@ -166,6 +166,7 @@ def start_postgres(
         account=account,
         # SIGTERM would wait for clients to leave.
         stop_signal=signal.SIGINT,
+        is_server=True,
     )
     processes.wait_until(lambda: has_database(private), server, START_SECONDS)
 

@@ -44,6 +44,7 @@ class Process:
     name: str
     popen: subprocess.Popen[str]
     stop_signal: signal.Signals
+    is_server: bool = False
     output: list[str] = field(default_factory=list)
     errors: deque[str] = field(default_factory=lambda: deque(maxlen=50))
     readers: list[threading.Thread] = field(default_factory=list)
@@ -139,10 +140,12 @@ class Processes:
         stop_signal: signal.Signals = signal.SIGTERM,
         pass_fds: Sequence[int] = (),
         quiet: bool = False,
+        is_server: bool = False,
     ) -> Process:
         """Start a process in a session of its own, so that only we signal it.
 
-        `quiet` keeps its output in `output` and `errors` instead of saying it.
+        `quiet` keeps its output in `output` and `errors` instead of saying it. The
+        others need a server until they have ended.
 
         Raises:
             RunError: the system could not start it.
@@ -165,7 +168,7 @@ class Processes:
             )
         except OSError as error:
             raise RunError(f"{name} does not start: {error}") from None
-        process = Process(name, popen, stop_signal)
+        process = Process(name, popen, stop_signal, is_server)
         self.running.append(process)
         self.remember()
         assert popen.stdout is not None
@@ -264,17 +267,20 @@ class Processes:
         raise Interrupted
 
     def stop(self) -> None:
-        """End everything, the last started first, each with its whole group."""
-        for process in reversed(self.running):
-            if process.popen.poll() is None:
-                process.popen.send_signal(process.stop_signal)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.popen.wait(timeout=STOP_SECONDS)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.popen.pid, signal.SIGKILL)
-            process.popen.wait()
-            for reader in process.readers:
-                reader.join(timeout=1)
+        """End everything, each with its whole group; the servers last."""
+        for are_servers in (False, True):
+            ending = [p for p in self.running if p.is_server is are_servers]
+            for process in ending:
+                if process.popen.poll() is None:
+                    process.popen.send_signal(process.stop_signal)
+            for process in ending:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.popen.wait(timeout=STOP_SECONDS)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.popen.pid, signal.SIGKILL)
+                process.popen.wait()
+                for reader in process.readers:
+                    reader.join(timeout=1)
         self.running.clear()
         self.record.unlink(missing_ok=True)
 

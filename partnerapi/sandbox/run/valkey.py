@@ -56,6 +56,7 @@ def start_valkey(private: Path, account: Account | None, processes: Processes) -
         ],
         environment=ENVIRONMENT,
         account=account,
+        is_server=True,
     )
     processes.wait_until(lambda: answers(socket), server, START_SECONDS)
     return socket
