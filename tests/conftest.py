@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection, connections
 from django.test import TransactionTestCase
 
+from partnerapi.staff.passwords import PBKDF2PasswordHasher
 from tests.owner import as_owner, become_application, become_owner, credentials
 from tests.system import System, free_port, remove_servers, system
 from tests.waiting import PATIENCE_SECONDS
@@ -35,6 +36,14 @@ def flush_as_owner(case: TransactionTestCase) -> None:
 
 
 TransactionTestCase._fixture_teardown = flush_as_owner
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords() -> Iterator[None]:
+    """Nobody guesses a test's passwords: a digest takes microseconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PBKDF2PasswordHasher, "iterations", 10)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models import User
 from partnerapi.models import FailedSignIn
-from partnerapi.staff.passwords import PBKDF2PasswordHasher
 from tests.owner import superuser
 
 PASSWORD = "correct horse battery"
@@ -22,7 +21,6 @@ PAGE = "/admin/second-factor/"
 def required(settings, db, monkeypatch):
     settings.PARTNER_API_STAFF_OTP = True
     monkeypatch.setattr("partnerapi.staff.sign_in.LEAST_SECONDS", 0)
-    monkeypatch.setattr(PBKDF2PasswordHasher, "iterations", 10)
 
 
 def colleague(make, email):

@@ -19,7 +19,6 @@ from partnerapi.staff import sign_in as sign_in_module
 from partnerapi.staff.passwords import (
     MOST_WAITING,
     PasswordsBusy,
-    PBKDF2PasswordHasher,
     turn,
 )
 from partnerapi.staff.sign_in import PATH
@@ -32,7 +31,6 @@ EMAIL = "sam@staff.example"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(PBKDF2PasswordHasher, "iterations", 10)
     monkeypatch.setattr("partnerapi.staff.sign_in.LEAST_SECONDS", 0)
     monkeypatch.setattr(sign_in_module, "log", SparingLog(sign_in_module.logger))
 
