@@ -65,7 +65,7 @@ NODES = "query ($ids: [ID!]!) { nodes(ids: $ids) { id ... on Account { status } 
 NODE = "query ($id: ID!) { node(id: $id) { id } }"
 ACCOUNT = "query ($id: String!) { account(id: $id) { id status } }"
 # Ids of another partner's accounts, and how many of them are asked one by one.
-IDS = int(os.environ.get("ACCOUNT_IDS", "300"))
+IDS = int(os.environ.get("ACCOUNT_IDS", "100"))
 
 
 def make_user(number: int = 0) -> User:
@@ -226,7 +226,7 @@ def test_statuses_are_those_of_a_dictionary(
     run_state_machine_as_test(
         Accounts,
         settings=hypothesis_settings(
-            max_examples=25, stateful_step_count=30, deadline=None
+            max_examples=10, stateful_step_count=30, deadline=None
         ),
     )
 
