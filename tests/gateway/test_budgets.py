@@ -359,7 +359,7 @@ def test_what_costs_more_than_was_known_is_owed(db: None):
     assert bill.budget is not None
     assert bill.budget.level == -499
     with pytest.raises(Throttled):
-        bill.look(1)
+        bill.look(1, unread=False)
 
 
 def test_an_unpaid_refusal_is_throttled(world: World, stranger: Ask, settings: Any):
