@@ -15,7 +15,6 @@ from graphql import (
     GraphQLSchema,
     GraphQLSyntaxError,
     KnownDirectivesRule,
-    MaxIntrospectionDepthRule,
     OperationDefinitionNode,
     OperationType,
     OverlappingFieldsCanBeMergedRule,
@@ -107,9 +106,7 @@ OWN_RULES: dict[Any, Any] = {
     KnownDirectivesRule: UnknownDirectivesRule,
     UniqueDirectivesPerLocationRule: RepeatedDirectivesRule,
 }
-RULES = [
-    OWN_RULES.get(rule, rule) for rule in (*specified_rules, MaxIntrospectionDepthRule)
-]
+RULES = [OWN_RULES.get(rule, rule) for rule in specified_rules]
 
 
 class Refused(Exception):
