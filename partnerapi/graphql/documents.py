@@ -66,7 +66,7 @@ ERROR_SIZE = 20
 """Characters that an error counts as, besides its message."""
 LEAST_COST = 10
 STATEMENT_COST = 10
-"""Least points of a field at the root, and of each list or table below but one."""
+"""Points of a field at the root, and of each list or table below but one."""
 NARROWING_COST = 30
 """Points of an argument that narrows a list at the root, such as `search`."""
 TOKENS_PER_POINT = 2
@@ -239,7 +239,7 @@ class PreparedRequest:
     @property
     def price(self) -> int:
         """What the request costs, points, besides its bytes."""
-        return max(LEAST_COST, self.cost, self.reading, self.plan.least)
+        return max(LEAST_COST, self.cost, self.reading + self.plan.least)
 
 
 class Document:
