@@ -2,6 +2,8 @@
 
 import django_filters
 from django.core.validators import RegexValidator
+from django.db.models import CharField, Func
+from django.db.models.lookups import Exact
 
 from accounts.access import Unauthenticated
 from accounts.models import User
@@ -60,13 +62,13 @@ class IssuerFilter(django_filters.FilterSet):
         return issuers.filter(country_id=value.upper())
 
     def in_industry(self, issuers, name, value):
-        return issuers.filter(
-            industry_classification_benchmark__in=(
-                IndustryClassificationBenchmark.objects.filter(
-                    subsector_code__startswith=value
-                )
-            )
+        # Written as in the indexes: PostgreSQL does not know what a parameter will be.
+        beginning = Func(
+            "industry_code",
+            template=f"LEFT(%(expressions)s, {len(value)})",
+            output_field=CharField(),
         )
+        return issuers.filter(Exact(beginning, value))
 
     def with_grant(self, issuers, name, value):
         caller = self.request

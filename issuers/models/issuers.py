@@ -4,7 +4,7 @@ import uuid_utils.compat as uuid
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Collate, Lower, Now
+from django.db.models.functions import Collate, Left, Lower, Now
 
 from accounts.models import Country, Partner, User
 from issuers.models.classification import IndustryClassificationBenchmark
@@ -12,6 +12,8 @@ from issuers.models.documents import Document
 from partnerapi.core.numbers import MAX_EXACT_INTEGER
 
 SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+INDUSTRY_LEVELS = {"industry": 2, "supersector": 4, "sector": 6, "subsector": 8}
+"""Digits of the codes of the industry classification's levels."""
 
 
 class Issuer(models.Model):
@@ -70,6 +72,13 @@ class Issuer(models.Model):
         blank=True,
         related_name="issuers",
     )
+    industry_code = models.CharField(
+        max_length=8,
+        null=True,
+        editable=False,
+        help_text="Its subsector's code, by whose beginnings issuers are listed; "
+        "triggers keep it.",
+    )
     initial_number_of_shares = models.BigIntegerField(
         null=True, blank=True, help_text="Initial number of shares to be issued."
     )
@@ -108,6 +117,21 @@ class Issuer(models.Model):
                 Collate(Lower("trading_name"), "C"), "id", name="issuer_list_order"
             ),
             models.Index(fields=["updated_at"], name="issuer_updated"),
+            models.Index(
+                "country",
+                Collate(Lower("trading_name"), "C"),
+                "id",
+                name="issuer_by_country",
+            ),
+            *(
+                models.Index(
+                    Left("industry_code", digits),
+                    Collate(Lower("trading_name"), "C"),
+                    "id",
+                    name=f"issuer_by_{level}",
+                )
+                for level, digits in INDUSTRY_LEVELS.items()
+            ),
         ]
 
     def __str__(self):

@@ -26,6 +26,12 @@ def partner_account(caller: Caller) -> tuple[str, int, int]:
     return name, caller.budget_points, caller.budget_refill
 
 
+def address_account(address: str) -> tuple[str, int, int]:
+    """The bucket of an address: its name, its points, its refill a second."""
+    limit = settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS
+    return f"address:{address}", limit, settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL
+
+
 class Bill:
     """Draws on the budget of a caller, or of an address, for one request.
 
@@ -34,12 +40,9 @@ class Bill:
     """
 
     def __init__(self, request: HttpRequest, caller: Caller | None) -> None:
-        if caller:
-            self.name, self.limit, self.refill = partner_account(caller)
-        else:
-            self.name = f"address:{address_of(request)}"
-            self.limit = settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS
-            self.refill = settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL
+        self.name, self.limit, self.refill = (
+            partner_account(caller) if caller else address_account(address_of(request))
+        )
         self.points = 0
         self.budget: Budget | None = None
 
@@ -47,14 +50,16 @@ class Bill:
     def account(self) -> tuple[str, int, int]:
         return self.name, self.limit, self.refill
 
-    def look(self, points: int) -> None:
+    def look(self, points: int, unread: bool) -> None:
         """Refuse a request that costs so much at least, before it is read.
 
+        `unread` is one that was looked at before, and whose body nobody has read.
+
         Raises:
-            Throttled: the budget holds less; it stays as it is.
+            Throttled: the budget holds less, or did; it stays as it is.
         """
         self.points, self.budget = points, throttling.look(*self.account, points)
-        if not self.budget.taken:
+        if unread or not self.budget.taken:
             raise self.throttled()
 
     def charge(self, points: int, owed: int = 0) -> Budget:

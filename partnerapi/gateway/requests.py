@@ -127,6 +127,11 @@ def parse_body(data: bytes) -> GraphQLRequest:
     return GraphQLRequest(query, body.get("variables") or {}, body.get("operationName"))
 
 
+def is_unread(request: HttpRequest) -> bool:
+    """Whether our worker refused to read the body: its budget was spent."""
+    return getattr(request.META.get("gunicorn.socket"), "unread", False)
+
+
 def read_bytes(request: HttpRequest) -> bytes:
     """The body to its end.
 
@@ -188,10 +193,15 @@ def request_id_of(request: HttpRequest) -> str:
 
 def address_of(request: HttpRequest) -> str:
     """The client's address, as the trusted proxy farthest from us saw it."""
+    forwarded_for = request.META.get("HTTP_X_FORWARDED_FOR", "")
+    return seen_address(str(request.META.get("REMOTE_ADDR", "")), forwarded_for)
+
+
+def seen_address(remote: str, forwarded_for: str) -> str:
+    """The client's address, of that of the connection and those that proxies tell."""
     proxies = settings.PARTNER_API_TRUSTED_PROXIES
     if proxies:
-        header = request.META.get("HTTP_X_FORWARDED_FOR", "")
-        seen = [part.strip() for part in header.split(",") if part.strip()]
+        seen = [part.strip() for part in forwarded_for.split(",") if part.strip()]
         if len(seen) >= proxies:
-            return str(seen[-proxies])
-    return str(request.META.get("REMOTE_ADDR", ""))
+            return seen[-proxies]
+    return remote

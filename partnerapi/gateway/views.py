@@ -36,6 +36,7 @@ from partnerapi.gateway.requests import (
     check_accept,
     check_content_type,
     check_method,
+    is_unread,
     negotiate,
     parse_body,
     read_bytes,
@@ -136,7 +137,7 @@ def answer(
             if caller:
                 bill = Bill(request, caller)
                 record.login = caller.login
-            bill.look(1)
+            bill.look(1, is_unread(request))
             return pay_and_run(
                 schema, request, caller, bill, record, media_type or JSON, deadline
             )

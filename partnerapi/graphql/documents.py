@@ -15,7 +15,6 @@ from graphql import (
     GraphQLSchema,
     GraphQLSyntaxError,
     KnownDirectivesRule,
-    MaxIntrospectionDepthRule,
     OperationDefinitionNode,
     OperationType,
     OverlappingFieldsCanBeMergedRule,
@@ -67,7 +66,7 @@ ERROR_SIZE = 20
 """Characters that an error counts as, besides its message."""
 LEAST_COST = 10
 STATEMENT_COST = 10
-"""Least points of a field at the root, and of each list or table below but one."""
+"""Points of a field at the root, and of each list or table below but one."""
 NARROWING_COST = 30
 """Points of an argument that narrows a list at the root, such as `search`."""
 TOKENS_PER_POINT = 2
@@ -107,9 +106,7 @@ OWN_RULES: dict[Any, Any] = {
     KnownDirectivesRule: UnknownDirectivesRule,
     UniqueDirectivesPerLocationRule: RepeatedDirectivesRule,
 }
-RULES = [
-    OWN_RULES.get(rule, rule) for rule in (*specified_rules, MaxIntrospectionDepthRule)
-]
+RULES = [OWN_RULES.get(rule, rule) for rule in specified_rules]
 
 
 class Refused(Exception):
@@ -242,7 +239,7 @@ class PreparedRequest:
     @property
     def price(self) -> int:
         """What the request costs, points, besides its bytes."""
-        return max(LEAST_COST, self.cost, self.reading, self.plan.least)
+        return max(LEAST_COST, self.cost, self.reading + self.plan.least)
 
 
 class Document:

@@ -16,6 +16,8 @@ BODY_SECONDS = 10.0
 UPLOAD_BYTES = 16 * 1024 * 1024
 """Largest body that staff may send to the back office."""
 UPLOAD_SECONDS = 60.0
+SHORT_BYTES = 64 * 1024
+"""Shorter bodies are read even where nobody can pay, and the connection goes on."""
 SEND_BYTES = 64 * 1024
 SEND_BYTES_PER_SECOND = 10_000
 CONTENT_LENGTH = re.compile(
@@ -43,6 +45,8 @@ class Buffers:
         self.answer = bytearray()
         self.stream: Stream | None = None
         self.held_seconds = 0.0
+        self.unread = False
+        """Whether the body was left unread: its budget is spent."""
 
     def recv(self, size: int) -> bytes:
         taken = bytes(self.received[:size])
@@ -157,9 +161,23 @@ class Connection(TConn):  # type: ignore[misc]
             # The application refuses it by its length.
             self.give_up()
             return
+        if self.is_long() and self.is_spent(head):
+            self.buffers.unread = True
+            self.give_up()
+            return
         self.begin(Phase.BODY, UPLOAD_SECONDS if upload else BODY_SECONDS)
         if expected and len(received) == self.body_at:
             self.buffers.answer += CONTINUE
+
+    def is_long(self) -> bool:
+        """Whether it takes less to come again than to have the body read."""
+        return self.length is None or self.length > SHORT_BYTES
+
+    def is_spent(self, head: bytes) -> bool:
+        # gunicorn's master loads this module, and has no models.
+        from partnerapi.gateway.heads import is_spent
+
+        return is_spent(head, self.address)
 
     def give_up(self) -> None:
         """Hand over what is there, and close the connection after the answer."""

@@ -92,6 +92,22 @@ def test_an_industry_code_narrows_the_list(code, count, issuers: World, stranger
     assert len(found(stranger, industryCode=code)) == count
 
 
+def test_an_issuer_is_of_the_industry_that_its_code_says(issuers: World, stranger: Ask):
+    Issuer.objects.update(industry_code="99999999")
+    assert found(stranger, industryCode="99") == set()
+    coded = IndustryClassificationBenchmark.objects.filter(subsector_code="60101000")
+    coded.update(
+        industry_code="45",
+        supersector_code="4510",
+        sector_code="451010",
+        subsector_code="45101010",
+    )
+    assert len(found(stranger, industryCode="45")) == 2
+    assert found(stranger, industryCode="60") == set()
+    Issuer.objects.update(industry_classification_benchmark=None)
+    assert found(stranger, industryCode="45") == set()
+
+
 @pytest.mark.parametrize(
     "code", ["1", "101", "1010101", "1010101010", "1x", "١٠", "%%"]
 )

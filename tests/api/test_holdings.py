@@ -179,18 +179,18 @@ def test_many_users_take_as_many_statements_as_one(world: World, users, partner:
 
 
 def test_costs_ten_and_more_when_there_are_more(world: World, users, partner: Ask):
-    asked = "{ accounts(first: 1) { nodes { holdings { balance %s } } } }"
+    asked = "{ accounts(first: 4) { nodes { holdings { balance %s } } } }"
 
     def cost(more):
         answer = partner(asked % more)
         assert answer.data
         return int(answer.headers["X-Query-Cost"]) - READING_COST
 
-    assert cost("") == 1 + 10
-    assert cost("token { symbol }") == 1 + 20
+    assert cost("") == 4 * (1 + 10)
+    assert cost("token { symbol }") == 4 * (1 + 20)
     [account] = ledger.holder_accounts([users[0].pk]).values()
     for number in range(20):
         token = empty_token(world.listed, f"T{number}", START)
         ledger.record([Entry(token.pk, "MINT", 5, None, account)], "me")
     # Twelve beyond ten are two tens.
-    assert cost("token { symbol }") == 1 + 20 + 2 * 2
+    assert cost("token { symbol }") == 4 * (1 + 20) + 2 * 2

@@ -253,3 +253,30 @@ def test_an_answer_has_a_minute_and_ten_kilobytes_a_second(
 ):
     conn = waiting(worker, 1_000, moved)
     assert conn.is_overdue(conn.deadline + late) is overdue
+
+
+def test_a_spent_budget_leaves_a_long_body_unread(
+    django_db_setup: None, tmp_path: Path
+):
+    spent = {
+        "PARTNER_API_ANONYMOUS_BUDGET_POINTS": "100",
+        "PARTNER_API_ANONYMOUS_BUDGET_REFILL": "1",
+        "PARTNER_API_TRUSTED_PROXIES": "1",
+    }
+    head = HEAD.replace(b"\r\n\r\n", b"\r\nX-Forwarded-For: %b\r\n\r\n")
+    with serving(1, spent, tmp_path) as server:
+        # It can not pay for having these tokens read, and owes for them.
+        many = orjson.dumps({"query": "{" + " __typename" * 1_000 + "}"})
+        with connect(server, head % (len(many), b"192.0.2.7")) as client:
+            client.sendall(many)
+            assert answer_on(client)[0] == 429
+        # Not a byte of the body has come.
+        with connect(server, head % (900_000, b"192.0.2.7")) as client:
+            status, body = answer_on(client)
+            assert (status, b'"THROTTLED"' in body) == (429, True)
+            assert client.recv(1) == b""
+        # Others' bodies are waited for.
+        blanks = TYPENAME + b" " * 100_000
+        with connect(server, head % (len(blanks), b"192.0.2.8")) as client:
+            client.sendall(blanks)
+            assert answer_on(client)[0] == 200
