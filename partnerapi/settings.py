@@ -33,6 +33,8 @@ class Variable(NamedTuple):
 VARIABLES = {
     "DATABASE_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "PostgreSQL 15 or newer"),
     "DATABASE_OWNER_URL": Variable("url", "", "postgres://owner:secret@db:5432/partnerapi", "the role that owns the tables, for migrate, flush, grant_application_role, createsuperuser and the sandbox's data; absent where requests are served"),
+    "DATABASE_DIRECT_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "the role and the server of DATABASE_URL past a pooler, for all that is no web process: commands, workers, beat, the FIX acceptor; required with PARTNER_API_POOLER"),
+    "PARTNER_API_POOLER": Variable("pooler", "none", "transaction", "transaction: DATABASE_URL names a pooler, such as pgbouncer, that lends a session for one transaction; none: it names PostgreSQL"),
     "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache, request budgets, Celery's messages"),
     "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
     "SECRET_KEY_FALLBACKS": Variable("list", [], "the SECRET_KEY of before", "former values of SECRET_KEY, whose sessions are still believed"),
@@ -159,6 +161,10 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if text not in ("api", "admin", "both"):
                 raise refuse("api, admin or both")
             return text
+        case "pooler":
+            if text not in ("none", "transaction"):
+                raise refuse("none or transaction")
+            return text
         case "comp_id":
             if not re.fullmatch("[A-Za-z0-9._-]{1,20}", text):
                 raise refuse("1 to 20 letters, digits, dots, dashes or underscores")
@@ -192,6 +198,7 @@ def parse(name: str, variable: Variable, text: str) -> Any:
 SECRETS = (
     "DATABASE_URL",
     "DATABASE_OWNER_URL",
+    "DATABASE_DIRECT_URL",
     "REDIS_URL",
     "SECRET_KEY",
     "SECRET_KEY_FALLBACKS",
@@ -203,6 +210,7 @@ WEB = ("https", "http")
 URL_SCHEMES = {
     "DATABASE_URL": ("postgres", "postgresql"),
     "DATABASE_OWNER_URL": ("postgres", "postgresql"),
+    "DATABASE_DIRECT_URL": ("postgres", "postgresql"),
     "REDIS_URL": ("redis", "rediss", "unix"),
     "PARTNER_API_BASE_URL": WEB,
     "PARTNER_API_SANDBOX_URL": WEB,
@@ -218,6 +226,15 @@ for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
             f"{required} is not set, and DATABASE_URL is; "
             f"example: {required}={VARIABLES[required].example}"
         )
+DATABASE_DIRECT_URL = values["DATABASE_DIRECT_URL"]
+PARTNER_API_POOLER: str = values["PARTNER_API_POOLER"]
+if PARTNER_API_POOLER == "none":
+    DATABASE_DIRECT_URL = DATABASE_URL
+elif not DATABASE_DIRECT_URL:
+    raise ImproperlyConfigured(
+        "DATABASE_DIRECT_URL is not set, and PARTNER_API_POOLER is; "
+        f"example: DATABASE_DIRECT_URL={VARIABLES['DATABASE_DIRECT_URL'].example}"
+    )
 
 PARTNER_API_EVENT_DAYS: int = values["PARTNER_API_EVENT_DAYS"]
 LOG_FORMAT: str = values["LOG_FORMAT"]
@@ -322,15 +339,34 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL) if DATABASE_URL else {}}
-if DATABASE_URL:
-    GIVEN = DATABASES["default"].get("OPTIONS", {})
-    DATABASES["default"] |= {
+SESSION = {
+    # A killed client's statement ends within half a second and frees its rows.
+    "client_connection_check_interval": "500",
+    "lock_timeout": "2000",
+    "idle_in_transaction_session_timeout": "60000",
+    # Compiling a plan takes longer than running any that a request needs.
+    "jit": "off",
+}
+SESSION_OF_REQUESTS = SESSION | {
+    "statement_timeout": str(PARTNER_API_MAX_SECONDS * 1000)
+}
+"""What PostgreSQL is told for a session; behind a pooler its role says it."""
+
+
+def database(url: str, session: dict[str, str]) -> dict[str, Any]:
+    """How Django connects to an address; what the address says goes before the rest."""
+    named: dict[str, Any] = environ.Env.db_url_config(url)
+    given = named.get("OPTIONS", {})
+    if given.get("prepare_threshold") == "None":
+        given["prepare_threshold"] = None
+    options = [*(f"-c {name}={value}" for name, value in session.items())]
+    if "options" in given:
+        options.append(given["options"])
+    return named | {
         "ENGINE": "partnerapi.core.postgresql",
         # The threads of a web process share a few: `core/postgresql/lending.py`.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
-        # What DATABASE_URL says goes before what stands here.
         "OPTIONS": {
             "connect_timeout": 2,
             # A server that a lost network hides is given up after ten seconds.
@@ -338,17 +374,29 @@ if DATABASE_URL:
             "keepalives_interval": 1,
             "keepalives_count": 5,
             "tcp_user_timeout": 10_000,
-            "prepare_threshold": 5,
+            # Without settings of its own a session is a pooler's, which may give each
+            # transaction another one: what is prepared in one is unknown to the next.
+            "prepare_threshold": 5 if session else None,
         }
-        | GIVEN
-        | {
-            # A killed client's statement ends within half a second and frees its rows.
-            "options": "-c client_connection_check_interval=500 -c lock_timeout=2000"
-            " -c idle_in_transaction_session_timeout=60000"
-            # Compiling a plan takes longer than running any that a request needs.
-            " -c jit=off " + GIVEN.get("options", ""),
-        },
+        | given
+        | ({"options": " ".join(options)} if options else {}),
+        "DISABLE_SERVER_SIDE_CURSORS": not session,
     }
+
+
+DATABASES: dict[str, dict[str, Any]] = {"default": {}}
+DATABASE_OF_REQUESTS: dict[str, Any] = {}
+"""How the default connection of a web process differs from that of other processes."""
+if DATABASE_URL:
+    pooled = PARTNER_API_POOLER == "transaction"
+    # The role has a limit for the statements of requests, and this is none.
+    unlimited = {"statement_timeout": "0"} if pooled else {}
+    DATABASES["default"] = database(DATABASE_DIRECT_URL, SESSION | unlimited)
+    if pooled:
+        DATABASE_OF_REQUESTS = database(DATABASE_URL, {})
+    else:
+        of_requests = database(DATABASE_URL, SESSION_OF_REQUESTS)
+        DATABASE_OF_REQUESTS = {"OPTIONS": of_requests["OPTIONS"]}
 if DATABASE_URL and DATABASE_OWNER_URL:
     # The same database by another role, in tests, too.
     OWNER = environ.Env.db_url_config(DATABASE_OWNER_URL)

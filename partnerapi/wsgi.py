@@ -24,7 +24,7 @@ except ImproperlyConfigured as refused:
     sys.exit(NOT_TO_BE_STARTED)
 try:
     lender = lend(
-        settings.PARTNER_API_DATABASE_CONNECTIONS, settings.PARTNER_API_MAX_SECONDS
+        settings.PARTNER_API_DATABASE_CONNECTIONS, settings.DATABASE_OF_REQUESTS
     )
     with until(monotonic() + START_SECONDS):
         check_start()

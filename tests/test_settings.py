@@ -1,8 +1,10 @@
 """Nonsense in the environment ends a command with one line that names the remedy."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -46,6 +48,7 @@ COMPLETE = {
         ("FIX_COMP_ID", "PARTNER API", "1 to 20 letters, digits, dots, dashes"),
         ("FIX_SESSIONS", "0", "a whole number, 1 or more"),
         ("FIX_MIN_HEARTBEAT", "61", "a number of seconds, 1 to 60"),
+        ("PARTNER_API_POOLER", "session", "none or transaction"),
         ("PARTNER_API_SERVES", "web", "api, admin or both"),
         ("FIX_REQUIRE_RESET", "true", "Y or N"),
     ],
@@ -86,6 +89,68 @@ def test_reads_secrets_from_files(tmp_path: Path):
         check=True,
     )
     assert done.stdout == "y" * 50 + "\n"
+
+
+def database_options(tmp_path: Path, **variables: str) -> list[Any]:
+    """How a command connects, and how a web process does."""
+    code = (
+        "import json; from django.conf import settings;"
+        "print(json.dumps([settings.DATABASES['default'],"
+        " settings.DATABASES['default'] | settings.DATABASE_OF_REQUESTS]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=settings.BASE_DIR,
+        env=bare_environment()
+        | {"DJANGO_SETTINGS_MODULE": "partnerapi.settings"}
+        | COMPLETE
+        | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    options: list[Any] = json.loads(done.stdout)
+    return options
+
+
+GIVEN = "?options=-c%20lock_timeout%3D9&prepare_threshold=7&connect_timeout=8"
+
+
+def test_what_the_address_of_the_database_says_is_kept(tmp_path: Path):
+    given = {"DATABASE_URL": COMPLETE["DATABASE_URL"] + GIVEN}
+    for database in database_options(tmp_path, **given):
+        options = database["OPTIONS"]
+        assert options["options"].endswith(" -c lock_timeout=9")
+        assert (options["prepare_threshold"], options["connect_timeout"]) == (7, 8)
+    command, web = database_options(tmp_path)
+    assert "statement_timeout" not in command["OPTIONS"]["options"]
+    assert "-c statement_timeout=10000" in web["OPTIONS"]["options"]
+    assert not web["DISABLE_SERVER_SIDE_CURSORS"]
+
+
+def test_behind_a_pooler_nothing_lives_in_a_session_of_requests(tmp_path: Path):
+    pooled = {
+        "DATABASE_URL": "postgres://api:s3cret@pooler.invalid:6432/partnerapi",
+        "DATABASE_DIRECT_URL": COMPLETE["DATABASE_URL"],
+        "PARTNER_API_POOLER": "transaction",
+    }
+    command, web = database_options(tmp_path, **pooled)
+    assert (web["HOST"], command["HOST"]) == ("pooler.invalid", "db.invalid")
+    assert "options" not in web["OPTIONS"]
+    assert web["OPTIONS"]["prepare_threshold"] is None
+    assert web["DISABLE_SERVER_SIDE_CURSORS"]
+    assert "-c statement_timeout=0" in command["OPTIONS"]["options"]
+    assert not command["DISABLE_SERVER_SIDE_CURSORS"]
+    pooled["DATABASE_URL"] += GIVEN
+    _, web = database_options(tmp_path, **pooled)
+    assert web["OPTIONS"]["options"] == "-c lock_timeout=9"
+    assert web["OPTIONS"]["prepare_threshold"] == 7
+
+
+def test_a_pooler_is_told_with_the_address_past_it(tmp_path: Path):
+    refused = check(tmp_path, **COMPLETE, PARTNER_API_POOLER="transaction")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("DATABASE_DIRECT_URL is not set")
 
 
 def test_every_variable_is_read():

@@ -185,6 +185,22 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
             yield f"GRANT EXECUTE ON FUNCTION {function} TO {to}"
 
 
+def session_statements(
+    connection: BaseDatabaseWrapper, name: str, session: Mapping[str, str]
+) -> Iterator[str]:
+    """The SQL that gives every session of a role in this database these settings.
+
+    A pooler gives a session to one client after the other, so that none can set them
+    for itself. The role may run it, or an administrator of the server.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_database()")
+        [(database,)] = cursor.fetchall()
+    alter = f"ALTER ROLE {quoted(name)} IN DATABASE {quoted(database)} SET"
+    for setting, value in session.items():
+        yield f"{alter} {setting} = '{value}'"
+
+
 def readable(table: str, columns: list[str]) -> str:
     """A reader's right on a table; empty where it has none."""
     if table not in SECRETS:

@@ -1,5 +1,9 @@
 """Whether the database is the one that this code was written for."""
 
+from django.conf import settings
+from django.db import connection
+
+from partnerapi.core.postgresql import lending
 from partnerapi.core.starting import StartRefused, checks
 from partnerapi.operations.release import (
     compare_rights,
@@ -38,5 +42,29 @@ def check_grants() -> None:
         )
 
 
+def check_session() -> None:
+    """
+    Raises:
+        StartRefused: the sessions that a pooler lends wait without end.
+    """
+    if settings.PARTNER_API_POOLER == "none" or lending.lender is None:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(DIFFERS, [[*SESSION], [*SESSION.values()]])
+        differs = [name for (name,) in cursor.fetchall()]
+    if differs:
+        raise StartRefused(
+            f"the sessions behind the pooler lack {some(differs, MOST_NAMED)}; run "
+            "`manage.py grant_application_role ROLE --apply` with PARTNER_API_POOLER, "
+            "then RECONNECT on the pooler's console"
+        )
+
+
+SESSION = settings.SESSION_OF_REQUESTS
+DIFFERS = """
+    SELECT s.name FROM unnest(%s::text[], %s::text[]) AS wanted (name, value)
+    JOIN pg_settings s USING (name) WHERE s.setting <> wanted.value ORDER BY s.name
+"""
+
 # Before those of apps, which need their tables.
-checks[:0] = [check_migrations, check_grants]
+checks[:0] = [check_migrations, check_grants, check_session]

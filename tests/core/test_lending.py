@@ -22,7 +22,7 @@ HOUR = 3600.0
 @pytest.fixture
 def lender(monkeypatch: pytest.MonkeyPatch) -> Lender:
     monkeypatch.setattr(lending, "WATCH_SECONDS", 0.01)
-    return Lender(permits=2, seconds=3600)
+    return Lender(permits=2)
 
 
 def connect() -> lending.Raw:

@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 
@@ -13,6 +14,7 @@ from partnerapi.operations.roles import (
     RIGHTS,
     SECRETS,
     Role,
+    session_statements,
     statements,
 )
 from tests.owner import as_owner, tamper
@@ -171,3 +173,16 @@ def test_it_prints_what_it_would_run(application: dict[str, str]):
         f'GRANT SELECT, INSERT ON "issuers_ledgertransaction" TO '
         f'"{application["USER"]}";\n' in printed
     )
+
+
+@pytest.mark.django_db
+def test_behind_a_pooler_the_role_gives_itself_the_limits_of_a_session():
+    role, session = connection.settings_dict["USER"], settings.SESSION_OF_REQUESTS
+    with connection.cursor() as cursor:
+        for statement in session_statements(connection, role, session):
+            cursor.execute(statement)
+    assert rows(
+        "SELECT unnest(setconfig) FROM pg_db_role_setting"
+        " WHERE setrole = %s::regrole AND setdatabase <> 0",
+        role,
+    ) == {(f"{name}={value}",) for name, value in session.items()}

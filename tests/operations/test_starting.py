@@ -13,9 +13,14 @@ from django.db import connection, transaction
 
 from accounts import peppers
 from partnerapi.core import starting
+from partnerapi.core.postgresql import lending
 from partnerapi.core.starting import StartRefused, check_start
 from partnerapi.operations.release import known_migrations
-from partnerapi.operations.starting import check_grants, check_migrations
+from partnerapi.operations.starting import (
+    check_grants,
+    check_migrations,
+    check_session,
+)
 from tests.owner import tamper
 from tests.system import bare_environment, free_port
 from tests.waiting import PROGRAM_SECONDS
@@ -130,3 +135,21 @@ def test_a_database_that_is_away_does_not_keep_it_from_starting(
     monkeypatch.setattr(connection, "close", lambda: None)
     check_start()
     assert "Started without a look at the database" in caplog.text
+
+
+@pytest.mark.django_db
+def test_sessions_of_a_pooler_that_wait_without_end_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    check_session()
+    monkeypatch.setattr(settings, "PARTNER_API_POOLER", "transaction")
+    check_session()
+    monkeypatch.setattr(lending, "lender", lending.Lender(1))
+    with pytest.raises(StartRefused, match="lack statement_timeout; run"):
+        check_session()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [LIMIT])
+    check_session()
+
+
+LIMIT = settings.SESSION_OF_REQUESTS["statement_timeout"]

@@ -16,7 +16,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
         connect = super().get_new_connection
         if lending.lender is None or self.alias != DEFAULT_DB_ALIAS:
             return connect(conn_params)
-        conn_params["options"] += lending.lender.options
         self.loan = lending.lender.borrow(lambda: connect(conn_params))
         return self.loan.raw
 

@@ -18,7 +18,12 @@ from time import monotonic, sleep
 from typing import Any
 
 import psycopg
-from django.db import OperationalError, connection
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    OperationalError,
+    connection,
+    connections,
+)
 from psycopg import capabilities
 from psycopg.pq import TransactionStatus
 
@@ -91,14 +96,10 @@ class Loan:
 
 
 class Lender:
-    """Lends at most `permits` connections at a time. Thread-safe.
+    """Lends at most `permits` connections at a time. Thread-safe."""
 
-    The server ends a statement after `seconds`, whose loan may be shorter.
-    """
-
-    def __init__(self, permits: int, seconds: int) -> None:
+    def __init__(self, permits: int) -> None:
         self.permits = permits
-        self.options = f" -c statement_timeout={seconds * 1000}"
         # A process that forks leaves its threads behind, and what they would have done.
         os.register_at_fork(after_in_child=self.begin)
         self.begin()
@@ -268,8 +269,12 @@ def rest() -> None:
         connection.close()
 
 
-def lend(permits: int, seconds: int) -> Lender:
-    """Have the threads of this process share so many connections from now on."""
+def lend(permits: int, changes: dict[str, Any]) -> Lender:
+    """Have the threads of this process share so many connections from now on.
+
+    They are made as DATABASES says, with these changes.
+    """
     global lender
-    lender = Lender(permits, seconds)
+    connections.settings[DEFAULT_DB_ALIAS].update(changes)
+    lender = Lender(permits)
     return lender

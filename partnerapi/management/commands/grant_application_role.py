@@ -1,10 +1,15 @@
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.db import connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.owner import NO_OWNER, owner_alias
-from partnerapi.operations.roles import Role, RoleRefused, statements
+from partnerapi.operations.roles import (
+    Role,
+    RoleRefused,
+    session_statements,
+    statements,
+)
 
 
 class Command(CommandWithExamples):
@@ -12,7 +17,8 @@ class Command(CommandWithExamples):
 
 The role is that of DATABASE_URL, which serves requests: it can add to the register and
 to the logs, and change nothing in them. The owner of the tables (DATABASE_OWNER_URL)
-grants, after every `migrate`. Readers and backups have roles of their own.
+grants, after every `migrate`. Behind a pooler (PARTNER_API_POOLER) the role is given
+the limits of a session, too, by itself. Readers and backups have roles of their own.
 
 examples:
   manage.py grant_application_role partnerapi_application
@@ -43,9 +49,20 @@ examples:
             granted = list(statements(connections[alias], kind, role))
         except RoleRefused as error:
             raise CommandError(str(error)) from None
+        is_pooled = settings.PARTNER_API_POOLER == "transaction"
+        session = []
+        if is_pooled and kind is Role.APPLICATION:
+            session = settings.SESSION_OF_REQUESTS
+            session = [*session_statements(connections[alias], role, session)]
         if not apply:
-            return "".join(f"{statement};\n" for statement in granted)
-        with transaction.atomic(alias), connections[alias].cursor() as cursor:
-            for statement in granted:
-                cursor.execute(statement)
+            return "".join(f"{statement};\n" for statement in [*granted, *session])
+        run(alias, granted)
+        # The owner of the tables may rule over no other role.
+        run(DEFAULT_DB_ALIAS, session)
         return f"{role} has the rights of {kind}, and no others."
+
+
+def run(alias: str, statements: list[str]) -> None:
+    with transaction.atomic(alias), connections[alias].cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
