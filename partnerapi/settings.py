@@ -80,7 +80,7 @@ VARIABLES = {
     "FIX_REQUIRE_RESET": Variable("Y/N", "Y", "Y", "whether a Logon needs ResetSeqNumFlag(141)=Y or MsgSeqNum(34)=1"),
     "FIX_FAILED_LOGONS_PER_MINUTE": Variable("positive", 10, "10", "failed Logons a minute, of a login and of an address, before more are refused unread"),
     "FIX_CONNECTIONS_PER_ADDRESS": Variable("positive", 20, "20", "FIX connections that one address may hold"),
-    "FIX_CONFLATION_MS": Variable("int", 100, "100", "FIX book updates are at least this far apart, milliseconds; 0: each change is sent"),
+    "FIX_CONFLATION_MS": Variable("int", 100, "100", "FIX book updates are at least this far apart, milliseconds; 0: only those read at once are gathered"),
     "FIX_MESSAGES_PER_SECOND": Variable("positive", 20, "20", "FIX messages a second that a session may send, with a burst of 50"),
 }  # fmt: skip
 

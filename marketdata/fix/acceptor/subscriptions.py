@@ -41,9 +41,9 @@ class Subscription:
     trade that the client was sent, or that came before its first W.
     """
 
-    __slots__ = ("depth", "entry_types", "is_emptied", "is_once", "needs_ladders",
-                 "conflation", "refreshes", "request_id", "shown", "trade", "wake",
-                 "wants_trades", "watched")  # fmt: skip
+    __slots__ = ("depth", "entry_types", "is_emptied", "is_once", "conflation",
+                 "refreshes", "request_id", "shown", "trade", "wake", "wants_trades",
+                 "watched")  # fmt: skip
 
     def __init__(
         self,
@@ -58,7 +58,6 @@ class Subscription:
         self.wants_trades = TRADES in request.entry_types
         self.is_once = request.action == ONCE
         self.refreshes = request.update_type == REFRESH
-        self.needs_ladders = self.depth != DEEPEST or self.refreshes
         self.shown: BookVersion | None = None
         self.is_emptied = False
         self.trade = 0
@@ -86,7 +85,7 @@ class Subscription:
             self.trade = version.last_trade
             return self.snapshot(version)
         while True:
-            shown, version = self.shown, self.watched.after(self.shown)
+            shown, version = self.shown, self.watched.version
             if self.is_emptied:
                 self.is_emptied = False
                 return self.snapshot(version)

@@ -11,14 +11,7 @@ from typing import NamedTuple, Protocol
 from marketdata.books.feed import LiveBook
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import (
-    ASK,
-    BID,
-    CHANGE,
-    DELETE,
-    NEW,
-    Change,
     Ladder,
-    Level,
     Update,
     difference,
 )
@@ -33,9 +26,6 @@ from marketdata.fix.protocol.messages import (
 )
 from marketdata.fix.protocol.rules import DEEPEST, TRADES_IN_A_MESSAGE
 
-MOST_BEHIND = 4_000
-"""A session that is further behind skips to the newest version: of versions that are
-one message each, it is sent as many one by one."""
 EMPTY = Ladder((), ())
 SIDES = (BIDS, ASKS)
 
@@ -57,23 +47,13 @@ class History(NamedTuple):
 
 
 class BookVersion:
-    """A book's state: its best levels, and its last trade.
+    """A book's state: its best levels, and its last trade."""
 
-    Where each message is a version, `next` is the following version and `updates` are
-    what the message did. It then has a `ladder` only where a subscription needs one, or
-    where it was the newest.
-    """
-
-    __slots__ = ("history", "ladder", "last_trade", "next", "number", "sequence",
-                 "texts", "updates", "watched")  # fmt: skip
+    __slots__ = ("history", "ladder", "last_trade", "number", "sequence", "texts",
+                 "watched")  # fmt: skip
 
     def __init__(
-        self,
-        watched: "WatchedBook",
-        sequence: int,
-        last_trade: int,
-        ladder: Ladder | None,
-        updates: Sequence[Update] = (),
+        self, watched: "WatchedBook", sequence: int, last_trade: int, ladder: Ladder
     ) -> None:
         self.watched = watched
         self.number = watched.number
@@ -81,25 +61,16 @@ class BookVersion:
         self.sequence = sequence
         self.last_trade = last_trade
         self.ladder = ladder
-        self.updates = updates
-        self.next: BookVersion | None = None
         self.texts: dict[Hashable, str] = {}
 
     def best(self, depth: int) -> Ladder:
-        assert self.ladder is not None
         if depth == DEEPEST:
             return self.ladder
         return Ladder(self.ladder.bids[:depth], self.ladder.asks[:depth])
 
     def follows(self, before: "BookVersion") -> bool:
         """Whether an X leads here; else a W is needed."""
-        if before.next is self:
-            return True
-        return (
-            before.ladder is not None
-            and self.ladder is not None
-            and before.history.identity == self.history.identity
-        )
+        return before.history.identity == self.history.identity
 
     def snapshot(self, depth: int, entry_types: Collection[str]) -> str:
         """Of W, what follows MDReqID(262)."""
@@ -152,8 +123,6 @@ class BookVersion:
     def updates_since(self, before: "BookVersion", depth: int) -> Sequence[Update]:
         if before is self:
             return ()
-        if before.next is self and depth == DEEPEST:
-            return self.updates
         return difference(before.best(depth), self.best(depth))
 
     def trades_after(self, number: int) -> tuple[TradeRow, ...]:
@@ -175,13 +144,9 @@ class BookVersion:
 
 
 class Watcher(Protocol):
-    """Advances from version to version; `wake` is set when there is a new one.
-
-    `needs_ladders`: it needs the ladder of each version, not only its updates.
-    """
+    """Advances from version to version; `wake` is set when there is a new one."""
 
     wake: Event
-    needs_ladders: bool
 
 
 class WatchedBook:
@@ -190,7 +155,6 @@ class WatchedBook:
     def __init__(self, book: LiveBook) -> None:
         self.book = book
         self.watchers: set[Watcher] = set()
-        self.ladders_needed = 0
         self.due = 0
         self.number = 0
         # Held while a text is made, so that the other sessions find it.
@@ -218,72 +182,3 @@ class WatchedBook:
     def publish(self) -> None:
         self.number += 1
         self.version = self.current_version()
-
-    def after(self, version: BookVersion) -> BookVersion:
-        """The version that a session which has this one is sent next."""
-        if version.next and self.number - version.number <= MOST_BEHIND:
-            return version.next
-        return self.version
-
-
-class BookByMessage(WatchedBook):
-    """A book of which each message is a version."""
-
-    def current_version(self) -> BookVersion:
-        last_trade = self.read_history()
-        sequence, ladder = self.ladder(0)
-        self.levels: list[dict[int, int]] = [dict(ladder.bids), dict(ladder.asks)]
-        return BookVersion(self, sequence, last_trade, self.best())
-
-    def best(self) -> Ladder:
-        bids, asks = self.levels
-        return Ladder(
-            tuple(Level(p, bids[p]) for p in sorted(bids, reverse=True)[:DEEPEST]),
-            tuple(Level(p, asks[p]) for p in sorted(asks)[:DEEPEST]),
-        )
-
-    def publish(self) -> None:
-        before, history = self.version, self.history
-        last_trade = self.read_history()
-        messages = None
-        if self.book.live and self.history == history:
-            messages = self.book.since(before.sequence)
-        if not messages:
-            super().publish()
-            return
-        newest = messages[-1][0]
-        for sequence, changes in messages:
-            updates = self.apply(changes)
-            self.number += 1
-            if sequence == newest:
-                version = BookVersion(self, sequence, last_trade, self.best(), updates)
-            else:
-                best = self.best() if self.ladders_needed else None
-                version = BookVersion(self, sequence, before.last_trade, best, updates)
-            before.next = version
-            before = version
-        self.version = before
-
-    def apply(self, changes: Sequence[Change]) -> Sequence[Update]:
-        """Apply a message; its updates of the best levels, deletions first."""
-        deepest = max(len(self.levels[BID]), len(self.levels[ASK]))
-        if len(changes) == 1 and deepest < DEEPEST:
-            side, price, quantity = changes[0]
-            levels = self.levels[side]
-            if quantity == 0:
-                del levels[price]
-                return (Update(DELETE, side, price, 0),)
-            resting = levels.get(price)
-            levels[price] = quantity
-            if resting == quantity:
-                return ()
-            action = NEW if resting is None else CHANGE
-            return (Update(action, side, price, quantity),)
-        # Levels may come and go within a message, and may leave or enter the depth.
-        before = self.best()
-        for side, price, quantity in changes:
-            if quantity:
-                self.levels[side][price] = quantity
-            else:
-                del self.levels[side][price]
-        return difference(before, self.best())

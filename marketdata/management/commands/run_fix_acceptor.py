@@ -9,10 +9,7 @@ from django.core.management.base import CommandError
 from django.db import Error
 
 from accounts.key_uses import uses
-from marketdata.fix.acceptor.quickfix.interpreter import (
-    collect_seldom,
-    stay_on_one_processor,
-)
+from marketdata.fix.acceptor.quickfix.interpreter import collect_seldom
 from marketdata.fix.acceptor.sockets import tls_context
 from marketdata.fix.client.advice import explain
 from marketdata.fix.client.health import prober
@@ -91,7 +88,6 @@ examples:
             check_start()
         except StartRefused as refused:
             raise CommandError(f"The FIX acceptor does not start: {refused}.") from None
-        stay_on_one_processor()
         stopping = threading.Event()
         # After that import, which sets a handler of its own for SIGINT.
         for number in (signal.SIGINT, signal.SIGTERM):
