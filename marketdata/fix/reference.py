@@ -22,6 +22,8 @@ LOGOUTS = (
     listener.BUSY,
     listener.NO_DATABASE,
     rules.LOGON_REFUSED,
+    rules.LOGON_WITHIN,
+    rules.LOGGED_ON_ELSEWHERE,
     rules.TOO_MANY_MESSAGES,
     rules.SLOW_CONSUMER,
     rules.TOO_MANY_TRADES,
@@ -81,7 +83,7 @@ def limits() -> list[Limit]:
         ),
         ("From the connection to a whole Logon", f"{listener.LOGON_SECONDS:.0f} s"),
         (
-            "Failed Logons a minute, of a login and of an address",
+            "Failed Logons a minute, of a login at an address",
             f"{settings.FIX_FAILED_LOGONS_PER_MINUTE:,}",
         ),
         ("Connections of an address", f"{settings.FIX_CONNECTIONS_PER_ADDRESS:,}"),

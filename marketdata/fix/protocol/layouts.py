@@ -253,20 +253,25 @@ LAYOUTS = (
         "j",
         "BusinessMessageReject",
         "us",
-        "Answers orders, quotes and whatever else this session is not for.",
+        "Answers orders, quotes and whatever else this session is not for, and a "
+        "request whose id is too long.",
         (
             Tag(45, "RefSeqNum", "MsgSeqNum(34) of your message."),
             Tag(372, "RefMsgType", "Its type."),
             Tag(
                 379,
                 "BusinessRejectRefID",
-                f"Its ClOrdID(11), QuoteReqID(131) or the like; {LONGEST_REFERENCE} "
-                "characters of it.",
+                f"Its id: ClOrdID(11), QuoteReqID(131), MDReqID(262) or the like; "
+                f"{LONGEST_REFERENCE} characters of it.",
                 False,
                 "if it has one",
             ),
-            Tag(380, "BusinessRejectReason", "3: unsupported message type."),
-            Tag(58, "Text", READ_ONLY),
+            Tag(
+                380,
+                "BusinessRejectReason",
+                "3: unsupported message type. 0: another rule, which 58 names.",
+            ),
+            Tag(58, "Text", f"Why, in words; with 380=3: {READ_ONLY}"),
         ),
     ),
 )

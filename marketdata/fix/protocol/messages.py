@@ -19,6 +19,8 @@ BIDS, ASKS, TRADES = "0", "1", "2"
 
 FOUND, UNSUPPORTED, NONE_FOUND = "0", "1", "2"
 """SecurityRequestResult(560)."""
+OTHER, UNSUPPORTED_TYPE = "0", "3"
+"""BusinessRejectReason(380)."""
 
 
 Level = tuple[int, int]
@@ -119,7 +121,13 @@ def security_list(
     return parts
 
 
-def business_reject(number: str, message_type: str, reference: str) -> str:
-    """j for a message of a type that is not for this session; `reference` may be ""."""
+def business_reject(
+    number: str,
+    message_type: str,
+    reference: str,
+    reason: str = UNSUPPORTED_TYPE,
+    text: str = READ_ONLY,
+) -> str:
+    """j: BusinessRejectReason(380) and why; `reference` may be ""."""
     named = f"379={plain(reference)}\x01" if reference else ""
-    return f"45={number}\x01372={message_type}\x01{named}380=3\x0158={READ_ONLY}\x01"
+    return f"45={number}\x01372={message_type}\x01{named}380={reason}\x0158={text}\x01"

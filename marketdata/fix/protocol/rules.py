@@ -50,13 +50,26 @@ TOO_MANY_ANSWERS = (
     "sent when you asked for more; read faster, or ask less often"
 )
 LOGON_REFUSED = (
-    "this session is logged on already, or its Logon is older than a few seconds; log "
-    "out first, then log on again with your API key"
+    "the Logon is older than a few seconds, or the session before it has not ended; "
+    "log on again with your API key"
 )
 """The engine's answer to a Logon that the listener admitted; it stands after "Rejected
 Logon Attempt: "."""
+LOGGED_ON_ELSEWHERE = (
+    "logged on elsewhere: a newer Logon of this CompID has taken over; use another "
+    "CompID for each connection that you hold at a time"
+)
 GOING_DOWN = "The acceptor is going down; log on again in a minute."
 INTERNAL_ERROR = "Internal error; log on again, and tell us if it happens again."
+REQUEST_IDS = {262: "MDReqID", 320: "SecurityReqID"}
+REQUEST_ID_RULE = (
+    f"{{field}} must be 1 to {LONGEST_REQUEST_ID} printable ASCII characters"
+)
+LOGON_WITHIN = (
+    "A Logon within a session is refused: to start the numbers anew, log out and log "
+    "on again."
+)
+"""It stands after "Rejected Logon Attempt: "."""
 READ_ONLY = "read-only market data session: this message type is not supported"
 
 MD_REJECT_REASONS = {
@@ -78,11 +91,12 @@ SESSION_RULES = (
     (
         "Sequence numbers",
         "Start anew with every Logon: ResetSeqNumFlag(141)=Y, or 34=1. A Logon within "
-        "the session does it, too, with 141=Y and the same HeartBtInt(108).",
+        "the session ends it.",
     ),
     (
         "PossResend",
-        "A message with PossResend(97)=Y is ignored where its id was seen before.",
+        "A message with PossResend(97)=Y is ignored where it is a MarketDataRequest "
+        "whose MDReqID(262) stands, or the message that was refused last.",
     ),
     (
         "ResendRequest",
@@ -111,7 +125,11 @@ SESSION_RULES = (
         f"{MOST_UNSENT_BYTES // 1024:,} KB of them unsent, the next request logs the "
         "session out.",
     ),
-    ("Connections", "One of a CompID at a time."),
+    (
+        "Connections",
+        "One of a CompID at a time: the newest Logon takes over, and the session "
+        "before it is logged out.",
+    ),
     (
         "Visibility",
         "Where you may no longer see a token, its book becomes empty (268=0) before "

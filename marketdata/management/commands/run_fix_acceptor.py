@@ -34,8 +34,8 @@ end, it logs everybody out and exits with 0 within ten seconds. On SIGHUP it rea
 renewed certificate, and no session notices.
 
 --check is a health check: it logs on to the acceptor that runs here, as a partner does,
-and exits with 0, or with 1 and the reason. Give it a CompID and a key of its own: a
-CompID has one connection at a time.
+and exits with 0, or with 1 and the reason. Give it a CompID and a key of its own: its
+Logon takes the place of a session of that CompID.
 
 examples:
   manage.py run_fix_acceptor
@@ -117,7 +117,7 @@ examples:
         while not stopping.wait(LOOK_SECONDS) and acceptor.is_sound:
             if renewed.is_set():
                 renewed.clear()
-                renew(context)
+                renew(acceptor)
         # QuickFIX has been seen to hang at its end, when no session is left.
         guard = threading.Timer(STOP_SECONDS, self.give_up)
         guard.daemon = True
@@ -164,13 +164,12 @@ examples:
         return f"{comp_id} has logged on to {client.host}:{client.port}, and out."
 
 
-def renew(context):
+def renew(acceptor):
     """Use the certificate that the files hold now, for connections from now on."""
     certificate, key = settings.FIX_TLS_CERTIFICATE, settings.FIX_TLS_KEY
     try:
-        # In a context of its own first: half of a new pair would spoil the old one.
-        tls_context(certificate, key)
-        context.load_cert_chain(certificate, key, password="")
+        # A new one: a context keeps a certificate for each kind of key.
+        acceptor.renew(tls_context(certificate, key))
     except OSError as error:
         logger.error("%s, %s: %s; the old one stays in use", certificate, key, error)
     else:

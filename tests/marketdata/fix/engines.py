@@ -71,7 +71,7 @@ class Bench:
     def admit(self, number: int = 0, granted: Collection[str] = ()) -> Admission:
         """What the listener would admit."""
         comp_id = self.comp_ids[number]
-        admission = Admission(comp_id, "key", caller(granted), heartbeat="30")
+        admission = Admission(comp_id, "key", caller(granted))
         deadline = time.monotonic() + PATIENCE_SECONDS
         self.admissions.waiting[admission.ticket] = deadline, admission
         return admission

@@ -329,12 +329,49 @@ def test_an_order_is_refused_for_what_it_is(bench):
         )
 
 
+AT, NAMED = "20261120-10:00:00", (55, "LUM")
+
+
+@pytest.mark.parametrize(
+    ("message_type", "fields"),
+    [
+        ("AF", [(584, "id-1"), (585, 7)]),
+        ("AE", [(571, "id-1"), (570, "N"), NAMED, (32, 1), (31, 1), (75, AT[:8]),
+                (60, AT), (552, 1), (54, 1), (37, "o")]),
+        ("a", [(649, "id-1"), NAMED]),
+        ("a", [(117, "id-1"), NAMED]),
+        ("BB", [(909, "id-1")]),
+        ("J", [(70, "id-1"), (71, 0), (626, 1), (857, 0), (54, 1), NAMED, (53, 1),
+               (6, 1), (75, AT[:8])]),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_the_id_that_was_given(bench, message_type, fields):
+    with bench.initiator() as client:
+        client.send(message_type, *fields)
+        answer = client.receive()
+        named = [answer.get(tag) for tag in (35, 372, 379, 380)]
+        assert named == ["j", message_type, "id-1", "3"]
+
+
+def test_an_id_that_is_too_long_is_refused_with_the_limit(bench):
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("x" * 37, "LUM"))
+        assert body_of(client.receive()) == (
+            f"35=j|45=2|372=V|379={'x' * 37}|380=0|"
+            "58=MDReqID(262) must be 1 to 36 printable ASCII characters"
+        )
+        client.send("x", (320, "y" * 37), (559, 4))
+        assert body_of(client.receive()) == (
+            f"35=j|45=3|372=x|379={'y' * 37}|380=0|"
+            "58=SecurityReqID(320) must be 1 to 36 printable ASCII characters"
+        )
+
+
 @pytest.mark.parametrize(
     ("message_type", "fields", "answer"),
     [
         ("ZZ", [(58, "what is this")], {372: "ZZ", 373: "11"}),
         ("V", [(262, "R1")], {372: "V", 373: "1"}),
-        ("V", market_data_request("x" * 37, "LUM"), {371: "262", 373: "5"}),
         ("V", market_data_request("R1", "LUM", t263=7), {371: "263", 373: "5"}),
         ("V", market_data_request("R1", "LUM", t83=1), {371: "83", 373: "2"}),
     ],
