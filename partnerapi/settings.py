@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+from zoneinfo import available_timezones
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -70,6 +71,7 @@ VARIABLES = {
     "PARTNER_API_METRICS": Variable("str", "", "/run/partnerapi/metrics", "directory in which the processes of this machine count, for serve_metrics; in memory where possible; empty: each counts for itself"),
     "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
     "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
+    "MARKET_TIME_ZONE": Variable("zone", "Europe/Paris", "Europe/Paris", "time zone whose midnight ends a trading day; fixed by the first migrate"),
     "FIX_HOST": Variable("str", "127.0.0.1", "0.0.0.0", "address on which the FIX acceptor listens"),
     "FIX_PORT": Variable("port", 9878, "9878", "port on which the FIX acceptor listens"),
     "FIX_COMP_ID": Variable("comp_id", "PARTNERAPI", "PARTNERAPI", "our CompID: what partners send as TargetCompID(56)"),
@@ -143,6 +145,10 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if not text.isdecimal() or not 0 < int(text) <= 60:
                 raise refuse("a number of seconds, 1 to 60")
             return int(text)
+        case "zone":
+            if text not in available_timezones():
+                raise refuse("a time zone of the IANA database")
+            return text
         case "key":
             try:
                 seed = base64.b64decode(text, validate=True)
@@ -253,6 +259,7 @@ PARTNER_API_CONNECTIONS_PER_ADDRESS: int = values["PARTNER_API_CONNECTIONS_PER_A
 PARTNER_API_DATABASE_CONNECTIONS: int = values["PARTNER_API_DATABASE_CONNECTIONS"]
 PARTNER_API_MAX_SECONDS: int = values["PARTNER_API_MAX_SECONDS"]
 
+MARKET_TIME_ZONE: str = values["MARKET_TIME_ZONE"]
 FIX_HOST: str = values["FIX_HOST"]
 FIX_PORT: int = values["FIX_PORT"]
 FIX_COMP_ID: str = values["FIX_COMP_ID"]

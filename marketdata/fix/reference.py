@@ -167,10 +167,10 @@ def conversation() -> list[Step]:
         "262=lum-1|263=1|264=2|265=1|267=3|269=0|269=1|269=2|146=1|55=LUM",
     )
     sides = (messages.BIDS, messages.ASKS)
-    snapshot = messages.snapshot(messages.identity(LUM), BEFORE, sides)
+    snapshot = messages.snapshot(messages.identity(LUM), BEFORE, OPENING, sides)
     said.answer("The book as it stands.", "W", messages.market_data("lum-1", snapshot))
     trade = TradeRow(1, 995, 40, OPENING + timedelta(milliseconds=800))
-    levels = messages.level_entries(LUM.symbol, difference(BEFORE, AFTER))
+    levels = messages.level_entries(LUM.symbol, difference(BEFORE, AFTER), trade.at)
     trades = messages.trade_entries(LUM.symbol, [trade])
     increment = messages.increment([*levels, *trades])
     said.answer(

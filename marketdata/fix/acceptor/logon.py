@@ -72,12 +72,14 @@ class NotForUs(LogonRefused):
 class Admission:
     """An admitted Logon, and the caller on whose behalf it acts.
 
-    `caller` follows the database for as long as the session lives.
+    `caller` follows the database for as long as the session lives. `is_numbered`: the
+    CompID is sent BookSequence(5083).
     """
 
     comp_id: str
     key_id: str
     caller: Caller
+    is_numbered: bool = False
     ticket: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
 
     @property
@@ -193,6 +195,7 @@ def verify(logon: Mapping[int, str], now: datetime) -> Admission:
         comp_id=session.comp_id,
         key_id=str(key.pk),
         caller=caller_of(key),
+        is_numbered=session.book_sequence,
     )
 
 

@@ -99,7 +99,7 @@ class LiveSession:
         # session's thread those that were sent.
         self.queued = self.answered = 0
         self.wake = Event()
-        self.subscriptions = Subscriptions(conflation, self.wake)
+        self.subscriptions = Subscriptions(conflation, self.wake, admission.is_numbered)
         self.window = Window()
         self.logout_lock = Lock()
         self.logout_reason = ""

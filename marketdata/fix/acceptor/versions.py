@@ -4,22 +4,30 @@ Conflation decides when a book's state becomes a version, for all sessions at on
 all sessions are sent the same text but for MDReqID(262), and it is made once.
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from datetime import date, datetime
 from threading import Event, Lock
 from typing import NamedTuple, Protocol
 
 from marketdata.books.feed import LiveBook
-from marketdata.books.livebook import TradeRow
-from marketdata.books.orderbook import (
-    Ladder,
-    Update,
-    difference,
-)
+from marketdata.books.livebook import NumberedLadder, Tape, TradeRow
+from marketdata.books.orderbook import CHANGE, NEW, Ladder, Update, difference
 from marketdata.fix.protocol.messages import (
     ASKS,
     BIDS,
+    CLOSING,
+    FIGURES,
+    HIGH,
+    LOW,
+    OPENING,
+    TRADES,
+    VOLUME,
+    VWAP,
+    figure_entry,
+    figure_update,
     identity,
     increment,
+    last_trade_entry,
     level_entries,
     snapshot,
     trade_entries,
@@ -46,21 +54,47 @@ class History(NamedTuple):
     identity: str
 
 
-class BookVersion:
-    """A book's state: its best levels, and its last trade."""
+class Figure(NamedTuple):
+    """A figure of a trading day, and the time of the trade that it stands after."""
 
-    __slots__ = ("history", "ladder", "last_trade", "number", "sequence", "texts",
-                 "watched")  # fmt: skip
+    day: date
+    value: int
+    at: datetime
+
+
+def figures_of(tape: Tape) -> dict[str, Figure]:
+    """The figures of the last day with a trade, and the close of the last that ended.
+
+    By MDEntryType(269).
+    """
+    found = {}
+    if day := tape.day:
+        values = zip(
+            (OPENING, HIGH, LOW, VWAP, VOLUME),
+            (day.open, day.high, day.low, day.vwap, day.volume),
+            strict=True,
+        )
+        found = {type_: Figure(day.day, value, day.at) for type_, value in values}
+    if closed := tape.closed:
+        found[CLOSING] = Figure(closed.day, closed.close, closed.at)
+    return found
+
+
+class BookVersion:
+    """A book's state: its best levels, its last trade, the figures of its days."""
+
+    __slots__ = ("at", "figures", "history", "ladder", "last_trade", "number",
+                 "sequence", "texts", "trade", "watched")  # fmt: skip
 
     def __init__(
-        self, watched: "WatchedBook", sequence: int, last_trade: int, ladder: Ladder
+        self, watched: "WatchedBook", book: NumberedLadder, tape: Tape
     ) -> None:
         self.watched = watched
         self.number = watched.number
         self.history = watched.history
-        self.sequence = sequence
-        self.last_trade = last_trade
-        self.ladder = ladder
+        self.sequence, self.ladder, self.at = book
+        self.last_trade, self.trade = tape.number, tape.trade
+        self.figures = figures_of(tape)
         self.texts: dict[Hashable, str] = {}
 
     def best(self, depth: int) -> Ladder:
@@ -72,18 +106,42 @@ class BookVersion:
         """Whether an X leads here; else a W is needed."""
         return before.history.identity == self.history.identity
 
-    def snapshot(self, depth: int, entry_types: Collection[str]) -> str:
-        """Of W, what follows MDReqID(262)."""
-        key = depth, entry_types
+    def shows_what(
+        self, before: "BookVersion", depth: int, entry_types: Collection[str]
+    ) -> bool:
+        """Whether a W of it would say the same as one of `before`, times aside."""
+        return not self.updates_since(before, depth, entry_types) and not any(
+            self.figure_updates(before, entry_types)
+        )
+
+    def snapshot(
+        self, depth: int, entry_types: Collection[str], with_trade: bool
+    ) -> str:
+        """Of W, what follows MDReqID(262); `with_trade`: and the last trade."""
+        key = depth, entry_types, with_trade
         text = self.texts.get(key)
         if text is None:
             with self.watched.lock:
                 if key not in self.texts:
+                    more = self.entries_after_levels(entry_types, with_trade)
                     self.texts[key] = snapshot(
-                        self.history.identity, self.best(depth), entry_types
+                        self.history.identity,
+                        self.best(depth),
+                        self.at,
+                        entry_types,
+                        more,
                     )
                 text = self.texts[key]
         return text
+
+    def entries_after_levels(
+        self, entry_types: Collection[str], with_trade: bool
+    ) -> Iterator[str]:
+        if with_trade and self.trade and TRADES in entry_types:
+            yield last_trade_entry(self.trade)
+        for type_ in FIGURES:
+            if type_ in entry_types and (figure := self.figures.get(type_)):
+                yield figure_entry(type_, figure.value, figure.at)
 
     def increment(
         self,
@@ -102,28 +160,49 @@ class BookVersion:
             with self.watched.lock:
                 # The last holder of the lock may have made it.
                 if key not in self.texts:
-                    updates = self.updates_since(before, depth)
-                    self.texts[key] = self.increment_text(updates, trades, entry_types)
+                    self.texts[key] = self.increment_text(
+                        before, trades, depth, entry_types
+                    )
                 text = self.texts[key]
         return text
 
     def increment_text(
         self,
-        updates: Sequence[Update],
+        before: "BookVersion",
         trades: Sequence[TradeRow],
+        depth: int,
         entry_types: Collection[str],
     ) -> str:
         symbol = self.history.symbol
-        wanted = [one for one in updates if SIDES[one.side] in entry_types]
-        entries = level_entries(symbol, wanted)
+        updates = self.updates_since(before, depth, entry_types)
+        entries = level_entries(symbol, updates, self.at)
         if trades:
             entries += trade_entries(symbol, trades)
+        entries += self.figure_updates(before, entry_types)
         return increment(entries) if entries else ""
 
-    def updates_since(self, before: "BookVersion", depth: int) -> Sequence[Update]:
+    def updates_since(
+        self, before: "BookVersion", depth: int, entry_types: Collection[str]
+    ) -> Sequence[Update]:
         if before is self:
             return ()
-        return difference(before.best(depth), self.best(depth))
+        updates = difference(before.best(depth), self.best(depth))
+        return [one for one in updates if SIDES[one.side] in entry_types]
+
+    def figure_updates(
+        self, before: "BookVersion", entry_types: Collection[str]
+    ) -> Iterator[str]:
+        """What became of figures; one of another day than before is new."""
+        if before is self:
+            return
+        for type_ in FIGURES:
+            now, was = self.figures.get(type_), before.figures.get(type_)
+            if type_ not in entry_types or now is None:
+                continue
+            if was is None or was[:2] != now[:2]:
+                action = CHANGE if was and was.day == now.day else NEW
+                symbol = self.history.symbol
+                yield figure_update(symbol, action, type_, now.value, now.at)
 
     def trades_after(self, number: int) -> tuple[TradeRow, ...]:
         """The trades that follow one, as many as a message holds.
@@ -163,21 +242,15 @@ class WatchedBook:
 
     def current_version(self) -> BookVersion:
         """A version of the book as it stands."""
-        # Trades first: a trade that comes meanwhile belongs to the next version.
-        last_trade = self.read_history()
-        sequence, ladder = self.ladder(DEEPEST)
-        return BookVersion(self, sequence, last_trade, ladder)
-
-    def read_history(self) -> int:
-        """Note the history of the book; the number of its last trade."""
         book = self.book
         self.history = History(book, book.rebuilt, book.symbol, identity(book))
-        return book.last_trade
-
-    def ladder(self, depth: int) -> tuple[int, Ladder]:
-        sequence, ladder = self.book.numbered_ladder(depth)
-        # A book whose token left the market, or whose log has a hole, is not followed.
-        return sequence, ladder if self.book.live else EMPTY
+        # Trades first: a trade that comes meanwhile belongs to the next version.
+        tape = book.tape
+        ladder = book.numbered_ladder(DEEPEST)
+        if not book.live:
+            # Its token left the market, or its log has a hole: it is not followed.
+            ladder = ladder._replace(ladder=EMPTY)
+        return BookVersion(self, ladder, tape)
 
     def publish(self) -> None:
         self.number += 1

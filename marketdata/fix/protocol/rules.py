@@ -13,6 +13,8 @@ MOST_INSTRUMENTS = 50
 """Named in one MarketDataRequest."""
 DEEPEST = 50
 """Levels of a side; MarketDepth(264)=0 asks for as many."""
+BOOK_SEQUENCE = 5083
+"""The tag of a book's number, `orderBook.sequence`, for CompIDs that ask for it."""
 LONGEST_REQUEST_ID = 36
 LONGEST_REFERENCE = 100
 """Characters of another message's id that are kept and repeated."""
@@ -82,7 +84,7 @@ MD_REJECT_REASONS = {
     "5": f"MarketDepth(264) must be 0 to {DEEPEST}",
     "6": "MDUpdateType(265) must be 0 or 1 where SubscriptionRequestType(263) is 1",
     "7": "AggregatedBook(266) must be Y, or be left out",
-    "8": "MDEntryType(269) must be 0, 1 or 2",
+    "8": "MDEntryType(269) must be one of 0, 1, 2, 4, 5, 7, 8, 9 and B",
 }
 """MDReqRejReason(281) and what Text(58) begins with."""
 
