@@ -18,8 +18,8 @@ class FixSessionAdmin(admin.ModelAdmin):
     search_fields = ["^comp_id", "^partner__login", "partner__name"]
     ordering = ["comp_id"]
     fields = [
-        "comp_id", "partner", "enabled", "created_at", "connected_since",
-        "last_heartbeat_at", "last_logout_reason", "messages_sent",
+        "comp_id", "partner", "enabled", "book_sequence", "created_at",
+        "connected_since", "last_heartbeat_at", "last_logout_reason", "messages_sent",
     ]  # fmt: skip
     readonly_fields = [
         "comp_id", "partner", "created_at", "connected_since", "last_heartbeat_at",

@@ -1,13 +1,20 @@
-"""What the market adds to the schema: a token's order book."""
+"""What the market adds to the schema: a token's order book, and its trading days."""
+
+from uuid import UUID
 
 import graphene
 
 from accounts.access import Scope, requires
 from marketdata.books.current_books import CurrentBook, read_books
+from marketdata.books.days import DayFigures, read_last_days, vwap
+from marketdata.models import TradingDay as TradingDayModel
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.cost import Cost, Field
-from partnerapi.graphql.resolvers import needs
+from partnerapi.graphql.pages import read_pages
+from partnerapi.graphql.relay import Connection, connection_field
+from partnerapi.graphql.resolvers import column, needs
 from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.statements import OrderedList, OrderKey
 
 LEVELS = 10
 """Of each side, where `depth` does not say."""
@@ -87,3 +94,122 @@ ORDER_BOOK = Field(
     "Needs the scope `marketdata:read`.",
 )
 """The field `orderBook` of a token."""
+
+
+DAYS = OrderedList(
+    "days",
+    "TradingDay",
+    TradingDayModel,
+    (OrderKey("marketdata_tradingday.first_trade", "bigint"),),
+    unique=True,
+    parent="token_id",
+    identity="token_id",
+)
+
+
+class TradingDay(graphene.ObjectType):
+    """What the trades of a token from midnight to midnight add up to.
+
+    The day is the calendar day of the market, in Paris unless `/docs/fix` says another
+    zone. A day without a trade is none.
+    """
+
+    date = graphene.String(
+        required=True, description="The day, as YYYY-MM-DD, in the market's time zone."
+    )
+    open = Uint64(
+        required=True,
+        resolver=column("open_cents"),
+        description="Price of the first trade, euro cents.",
+    )
+    high = Uint64(
+        required=True,
+        resolver=column("high_cents"),
+        description="Highest price of a trade, euro cents.",
+    )
+    low = Uint64(
+        required=True,
+        resolver=column("low_cents"),
+        description="Lowest price of a trade, euro cents.",
+    )
+    close = Uint64(
+        required=True,
+        resolver=column("close_cents"),
+        description="Price of the last trade, euro cents; the closing price once the "
+        "day is over.",
+    )
+    volume = Uint64(required=True, description="Units that changed hands.")
+    value = Uint64(
+        required=True, description="Sum of price times units of all trades, euro cents."
+    )
+    vwap = Uint64(
+        required=True,
+        description="Volume-weighted average price: `value` by `volume`, rounded half "
+        "up to a cent.",
+    )
+    trades = Uint64(required=True, description="How many trades there were.")
+
+    @needs("day")
+    def resolve_date(days, info):
+        return [day.day.isoformat() for day in days]
+
+    @needs("volume")
+    def resolve_volume(days, info):
+        return [int(day.volume) for day in days]
+
+    @needs("value_cents")
+    def resolve_value(days, info):
+        return [int(day.value_cents) for day in days]
+
+    @needs("value_cents", "volume")
+    def resolve_vwap(days, info):
+        return [vwap(int(day.value_cents), int(day.volume)) for day in days]
+
+
+class TradingDayConnection(Connection):
+    class Meta:
+        node = TradingDay
+
+
+def as_row(figures: DayFigures) -> TradingDayModel:
+    return TradingDayModel(
+        day=figures.day,
+        open_cents=figures.open,
+        high_cents=figures.high,
+        low_cents=figures.low,
+        close_cents=figures.close,
+        volume=figures.volume,
+        value_cents=figures.value,
+        trades=figures.trades,
+    )
+
+
+@requires(Scope.MARKETDATA_READ)
+def read_day(tokens, info):
+    found = read_last_days([UUID(token.id) for token in tokens], 1)
+    days = [found.get(UUID(token.id)) for token in tokens]
+    return [day and as_row(day[0]) for day in days]
+
+
+@requires(Scope.MARKETDATA_READ)
+def read_days(tokens, info, **page):
+    days = TradingDayModel.objects.all()
+    return read_pages(DAYS, info, days, [token.id for token in tokens], **page)
+
+
+DAY = graphene.Field(
+    TradingDay,
+    resolver=read_day,
+    description="Figures of the last day on which the token was traded, the same as "
+    "on the FIX feed: of today, once there was a trade; null before the first trade. "
+    "Needs the scope `marketdata:read`.",
+)
+"""The field `day` of a token."""
+
+TRADING_DAYS = connection_field(
+    TradingDayConnection,
+    "The days on which the token was traded, oldest first; the last of them may go on. "
+    "Needs the scope `marketdata:read`.",
+    resolver=read_days,
+)
+"""The field `days` of a token."""

@@ -120,7 +120,12 @@ extend(
         description="What it is about; null when you may no longer see it.",
     ),
 )
-extend(Token, order_book=marketdata.schema.ORDER_BOOK)
+extend(
+    Token,
+    order_book=marketdata.schema.ORDER_BOOK,
+    day=marketdata.schema.DAY,
+    days=marketdata.schema.TRADING_DAYS,
+)
 extend(
     Viewer,
     grants=issuers.schema.grants.VIEWER_GRANTS,

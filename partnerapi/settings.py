@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+from zoneinfo import available_timezones
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -72,17 +73,18 @@ VARIABLES = {
     "PARTNER_API_METRICS": Variable("str", "", "/run/partnerapi/metrics", "directory in which the processes of this machine count, for serve_metrics; in memory where possible; empty: each counts for itself"),
     "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
     "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
+    "MARKET_TIME_ZONE": Variable("zone", "Europe/Paris", "Europe/Paris", "time zone whose midnight ends a trading day; fixed by the first migrate"),
     "FIX_HOST": Variable("str", "127.0.0.1", "0.0.0.0", "address on which the FIX acceptor listens"),
     "FIX_PORT": Variable("port", 9878, "9878", "port on which the FIX acceptor listens"),
     "FIX_COMP_ID": Variable("comp_id", "PARTNERAPI", "PARTNERAPI", "our CompID: what partners send as TargetCompID(56)"),
-    "FIX_SESSIONS": Variable("positive", 200, "200", "CompIDs in the acceptor's pool, from PARTNER001 on"),
+    "FIX_SESSIONS": Variable("positive", 1_000, "1000", "CompIDs in the acceptor's pool, from PARTNER001 on"),
     "FIX_TLS_CERTIFICATE": Variable("str", "", "/etc/fix/fullchain.pem", "file of the FIX acceptor's certificate chain; empty: no TLS"),
     "FIX_TLS_KEY": Variable("str", "", "/etc/fix/privkey.pem", "file of that certificate's private key"),
     "FIX_MIN_HEARTBEAT": Variable("heartbeat", 5, "5", "shortest HeartBtInt(108) of a Logon, seconds; the longest is 60"),
     "FIX_REQUIRE_RESET": Variable("Y/N", "Y", "Y", "whether a Logon needs ResetSeqNumFlag(141)=Y or MsgSeqNum(34)=1"),
-    "FIX_FAILED_LOGONS_PER_MINUTE": Variable("positive", 10, "10", "failed Logons a minute, of a login and of an address, before more are refused unread"),
+    "FIX_FAILED_LOGONS_PER_MINUTE": Variable("positive", 10, "10", "failed Logons a minute, of a login at an address, before more are refused unread"),
     "FIX_CONNECTIONS_PER_ADDRESS": Variable("positive", 20, "20", "FIX connections that one address may hold"),
-    "FIX_CONFLATION_MS": Variable("int", 100, "100", "FIX book updates are at least this far apart, milliseconds; 0: each change is sent"),
+    "FIX_CONFLATION_MS": Variable("int", 100, "100", "FIX book updates are at least this far apart, milliseconds; 0: only those read at once are gathered"),
     "FIX_MESSAGES_PER_SECOND": Variable("positive", 20, "20", "FIX messages a second that a session may send, with a burst of 50"),
 }  # fmt: skip
 
@@ -145,6 +147,10 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if not text.isdecimal() or not 0 < int(text) <= 60:
                 raise refuse("a number of seconds, 1 to 60")
             return int(text)
+        case "zone":
+            if text not in available_timezones():
+                raise refuse("a time zone of the IANA database")
+            return text
         case "key":
             try:
                 seed = base64.b64decode(text, validate=True)
@@ -270,6 +276,7 @@ PARTNER_API_CONNECTIONS_PER_ADDRESS: int = values["PARTNER_API_CONNECTIONS_PER_A
 PARTNER_API_DATABASE_CONNECTIONS: int = values["PARTNER_API_DATABASE_CONNECTIONS"]
 PARTNER_API_MAX_SECONDS: int = values["PARTNER_API_MAX_SECONDS"]
 
+MARKET_TIME_ZONE: str = values["MARKET_TIME_ZONE"]
 FIX_HOST: str = values["FIX_HOST"]
 FIX_PORT: int = values["FIX_PORT"]
 FIX_COMP_ID: str = values["FIX_COMP_ID"]

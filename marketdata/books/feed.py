@@ -8,12 +8,14 @@ book, the book is made anew from the newest snapshot and the changes after it.
 
 import logging
 from collections.abc import Callable, Collection, Iterable
+from datetime import UTC, datetime
 from threading import Event, Thread
 from time import monotonic
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
+from marketdata.books.days import day_of
 from marketdata.books.listen import GrowthListener
 from marketdata.books.livebook import BrokenLog, LiveBook, PrunedLog
 from marketdata.books.reading import Broken, advance, make_books, read_heads
@@ -160,6 +162,8 @@ class Feed:
                 )
         self.rebuild()
         self.open(new)
+        today = day_of(datetime.now(UTC))
+        self.changed.update(b for b in self.books.values() if b.end_day(today))
         self.looked_at = monotonic()
         listed = {row[0] for row in rows}
         self.close([one for one in self.books if one not in listed])

@@ -10,8 +10,10 @@ GUARDED = Guarded(
         "marketdata_bookchange",
         "marketdata_booklevel",
         "marketdata_booksnapshot",
+        "marketdata_marketcalendar",
         "marketdata_orderbookhead",
         "marketdata_trade",
+        "marketdata_tradingday",
     ),
     ("marketdata\\_",),
 )

@@ -2,12 +2,13 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 from threading import Lock
 from typing import NamedTuple
 from uuid import UUID
 
+from marketdata.books.days import DayFigures, day_of, first_trade
 from marketdata.books.orderbook import Change, Ladder, OrderBook
 
 JOURNAL_CHANGES = 4_000
@@ -36,10 +37,24 @@ class TradeRow(NamedTuple):
 
 
 class NumberedLadder(NamedTuple):
-    """A ladder, and the number of the last change that it holds."""
+    """A ladder, the number of the last change that it holds, and that one's time."""
 
     sequence: int
     ladder: Ladder
+    at: datetime | None
+
+
+class Tape(NamedTuple):
+    """What the trades of a book come to: the last one, and the days' figures.
+
+    `number` is the last trade's. `day` is the last one with a trade; `closed` is the
+    last one that has ended: the same, or the one before.
+    """
+
+    number: int
+    trade: TradeRow | None
+    day: DayFigures | None
+    closed: DayFigures | None
 
 
 class LiveBook:
@@ -81,7 +96,9 @@ class LiveBook:
                 # The last holder of the lock may have made it, or changed the book.
                 found = self.ladders.get(depth)
                 if found is None:
-                    found = NumberedLadder(self.sequence, self.book.ladder(depth))
+                    found = NumberedLadder(
+                        self.sequence, self.book.ladder(depth), self.at
+                    )
                     self.ladders[depth] = found
         return found
 
@@ -117,6 +134,12 @@ class LiveBook:
         with self.lock:
             return self.last_trade - len(self.trades)
 
+    @property
+    def tape(self) -> Tape:
+        with self.lock:
+            trade = self.trades[-1] if self.trades else None
+            return Tape(self.last_trade, trade, self.day, self.closed)
+
     # Only the feed's thread calls these.
 
     def describe(self, *facts: str | bool | None) -> bool:
@@ -144,6 +167,8 @@ class LiveBook:
         self.pending: list[Change] = []
         self.trades: deque[TradeRow] = deque(maxlen=KEPT_TRADES)
         self.last_trade = 0
+        self.day: DayFigures | None = None
+        self.closed: DayFigures | None = None
 
     def adopt(self, other: "LiveBook") -> None:
         """Go on from a later book of the same token."""
@@ -154,6 +179,7 @@ class LiveBook:
             self.read, self.last_row = other.read, other.last_row
             self.pending = other.pending
             self.trades, self.last_trade = other.trades, other.last_trade
+            self.day, self.closed = other.day, other.closed
             self.rebuilt += 1
 
     def extend(self, rows: Sequence[ChangeRow]) -> bool:
@@ -205,3 +231,23 @@ class LiveBook:
         with self.lock:
             self.trades.extend(trades)
             self.last_trade = trades[-1].number
+            for trade in trades:
+                self.count(trade)
+
+    def count(self, trade: TradeRow) -> None:
+        before = self.day
+        of_trade = trade.price, trade.quantity, trade.at
+        if before is None:
+            self.day = first_trade(day_of(trade.at), *of_trade)
+            return
+        self.day = before.followed_by(*of_trade)
+        if self.day.day != before.day:
+            self.closed = before
+
+    def end_day(self, today: date) -> bool:
+        """Whether the day of the last trade has ended, which was not known before."""
+        if self.day is None or self.day.day >= today or self.closed == self.day:
+            return False
+        with self.lock:
+            self.closed = self.day
+        return True

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from marketdata.books.days import read_last_days
 from marketdata.books.livebook import EPOCH, BrokenLog, LiveBook, TradeRow
 from marketdata.books.orderbook import ASK, BID, Change, CrossedBook, ImpossibleChange
 from partnerapi.core.database import fetch
@@ -56,6 +57,10 @@ def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
         ids = [book.token_id for book in by_place]
         for place, *trade in fetch(RECENT_TRADES_OF, [ids], tuple):
             by_place[place - 1].trades.appendleft(as_trade(*trade))
+        days = read_last_days(ids, 2)
+        for book in by_place:
+            book.day, *before = [*days.get(book.token_id, ()), None]
+            book.closed = before[0] if before else None
         advance(by_place, set(), broken)
     for book, last_sequence in ends.items():
         if book.sequence != last_sequence and book not in broken:

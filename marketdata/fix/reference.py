@@ -22,6 +22,8 @@ LOGOUTS = (
     listener.BUSY,
     listener.NO_DATABASE,
     rules.LOGON_REFUSED,
+    rules.LOGON_WITHIN,
+    rules.LOGGED_ON_ELSEWHERE,
     rules.TOO_MANY_MESSAGES,
     rules.SLOW_CONSUMER,
     rules.TOO_MANY_TRADES,
@@ -81,7 +83,7 @@ def limits() -> list[Limit]:
         ),
         ("From the connection to a whole Logon", f"{listener.LOGON_SECONDS:.0f} s"),
         (
-            "Failed Logons a minute, of a login and of an address",
+            "Failed Logons a minute, of a login at an address",
             f"{settings.FIX_FAILED_LOGONS_PER_MINUTE:,}",
         ),
         ("Connections of an address", f"{settings.FIX_CONNECTIONS_PER_ADDRESS:,}"),
@@ -165,10 +167,10 @@ def conversation() -> list[Step]:
         "262=lum-1|263=1|264=2|265=1|267=3|269=0|269=1|269=2|146=1|55=LUM",
     )
     sides = (messages.BIDS, messages.ASKS)
-    snapshot = messages.snapshot(messages.identity(LUM), BEFORE, sides)
+    snapshot = messages.snapshot(messages.identity(LUM), BEFORE, OPENING, sides)
     said.answer("The book as it stands.", "W", messages.market_data("lum-1", snapshot))
     trade = TradeRow(1, 995, 40, OPENING + timedelta(milliseconds=800))
-    levels = messages.level_entries(LUM.symbol, difference(BEFORE, AFTER))
+    levels = messages.level_entries(LUM.symbol, difference(BEFORE, AFTER), trade.at)
     trades = messages.trade_entries(LUM.symbol, [trade])
     increment = messages.increment([*levels, *trades])
     said.answer(

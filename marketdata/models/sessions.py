@@ -71,6 +71,11 @@ class FixSession(models.Model):
     )
     partner = models.ForeignKey(Partner, models.PROTECT, related_name="fix_sessions")
     enabled = models.BooleanField(default=True, help_text="Off: its Logon is refused.")
+    book_sequence = models.BooleanField(
+        "BookSequence(5083)",
+        default=False,
+        help_text="Whether W and X carry the book's number, a tag that is not FIX's.",
+    )
     created_at = models.DateTimeField(db_default=models.functions.Now(), editable=False)
     connected_since = models.DateTimeField(null=True, editable=False)
     last_heartbeat_at = models.DateTimeField(null=True, editable=False)

@@ -29,7 +29,9 @@ class Acceptor:
         self.conflation = Conflation(self.feed, settings.FIX_CONFLATION_MS / 1000)
         sessions = Sessions(self.feed, self.conflation, admissions, pool())
         self.engine = Engine(sessions, engine_port)
-        self.listener = Listener(admissions, engine_port, context)
+        self.listener = Listener(
+            admissions, engine_port, context, take_over=sessions.take_over
+        )
         self.supervisor = Supervisor(admissions, sessions)
 
     def start(self) -> None:
@@ -45,6 +47,10 @@ class Acceptor:
         self.engine.start()
         self.supervisor.start()
         self.listener.start()
+
+    def renew(self, context: ssl.SSLContext) -> None:
+        """Use another certificate for connections from now on."""
+        self.listener.context = context
 
     @property
     def is_sound(self) -> bool:

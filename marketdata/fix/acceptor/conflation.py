@@ -7,7 +7,7 @@ from time import monotonic
 from uuid import UUID
 
 from marketdata.books.feed import Feed, LiveBook
-from marketdata.fix.acceptor.versions import BookByMessage, WatchedBook, Watcher
+from marketdata.fix.acceptor.versions import WatchedBook, Watcher
 
 STEPS = 3
 """Moments in an interval at which books may be published: books of the same moment are
@@ -17,7 +17,7 @@ sent together, and none waits long for its moment."""
 class Conflation:
     """Publishes the books that the feed changed, each once in `interval` s at most.
 
-    With an interval of 0 every message of a log is a version. The moments of a book
+    With an interval of 0 every round of the feed publishes. The moments of a book
     follow its first change, not the clock: a book that changes as often as it may be
     published is published as often, and soon.
     """
@@ -49,16 +49,14 @@ class Conflation:
         with self.lock:
             watched = self.watched.get(book.token_id)
             if watched is None:
-                watched = (WatchedBook if self.step else BookByMessage)(book)
+                watched = WatchedBook(book)
                 self.watched[book.token_id] = watched
             watched.watchers.add(watcher)
-            watched.ladders_needed += watcher.needs_ladders
         return watched
 
     def unwatch(self, watched: WatchedBook, watcher: Watcher) -> None:
         with self.lock:
             watched.watchers.remove(watcher)
-            watched.ladders_needed -= watcher.needs_ladders
             if not watched.watchers:
                 self.watched.pop(watched.book.token_id)
                 self.changed.discard(watched)

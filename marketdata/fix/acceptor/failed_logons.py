@@ -1,37 +1,38 @@
 """Counts failed Logons in bounded memory."""
 
 import threading
-from collections.abc import Iterable
 
 from cachetools import LRUCache
 
 from partnerapi.core.buckets import Bucket
 
 REMEMBERED = 10_000
-"""Names whose failures are counted, and logins that once proved a key."""
+"""Logins at addresses whose failures are counted."""
+LOGIN_LENGTH = 50
 
 
 class FailedLogons:
-    """Counts failures by login and by address; `per_minute` of them are allowed.
+    """Counts the failures of a login at an address; `per_minute` of them are allowed.
 
-    Of this process only: one acceptor owns its sessions. Thread-safe.
+    So neither strangers elsewhere nor other logins at the address lock a partner out.
+    Of this process only. Thread-safe.
     """
 
     def __init__(self, per_minute: int) -> None:
         self.per_minute = per_minute
-        self.buckets: LRUCache[str, Bucket] = LRUCache(REMEMBERED)
+        self.buckets: LRUCache[tuple[str, str], Bucket] = LRUCache(REMEMBERED)
         self.lock = threading.Lock()
 
-    def is_exhausted(self, names: Iterable[str]) -> bool:
+    def is_exhausted(self, login: str, address: str) -> bool:
         with self.lock:
-            return any(self.bucket(name).level < 1 for name in names)
+            known = self.buckets.get((login[:LOGIN_LENGTH], address))
+            return known is not None and known.level < 1
 
-    def count(self, names: Iterable[str]) -> None:
+    def count(self, login: str, address: str) -> None:
+        name = login[:LOGIN_LENGTH], address
         with self.lock:
-            for name in names:
-                self.buckets.setdefault(name, self.bucket(name)).spend(1)
-
-    def bucket(self, name: str) -> Bucket:
-        """How often a name may still fail; a full bucket is not kept."""
-        known = self.buckets.get(name)
-        return known or Bucket(self.per_minute, self.per_minute / 60)
+            bucket = self.buckets.get(name)
+            if bucket is None:
+                bucket = Bucket(self.per_minute, self.per_minute / 60)
+                self.buckets[name] = bucket
+            bucket.spend(1)

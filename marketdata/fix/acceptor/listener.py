@@ -15,7 +15,7 @@ import socket
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -54,6 +54,7 @@ class Listener:
     """Takes connections in a thread of its own, and connects partners to the engine.
 
     The engine listens on `engine_port` of this machine. `context`: TLS; None: plain.
+    `take_over` has the engine tell a CompID's session that a newer Logon replaces it.
     """
 
     def __init__(
@@ -61,9 +62,10 @@ class Listener:
         admissions: Admissions,
         engine_port: int,
         context: ssl.SSLContext | None = None,
+        take_over: Callable[[str], object] = lambda comp_id: None,
     ) -> None:
         self.admissions = admissions
-        self.proxy = Proxy(engine_port)
+        self.proxy = Proxy(engine_port, take_over)
         self.context = context
         self.connections: Counter[str] = Counter()
         self.without_logon: dict[socket.socket, asyncio.Task[None]] = {}

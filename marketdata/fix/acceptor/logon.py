@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 
-from cachetools import LRUCache
 from django.conf import settings
 
 from accounts.access import Caller, Scope, Unauthenticated
 from accounts.models import ApiKey
 from issuers.callers import caller_of
-from marketdata.fix.acceptor.failed_logons import REMEMBERED, FailedLogons
-from marketdata.fix.acceptor.sequence_reset import Numbering
+from marketdata.fix.acceptor.failed_logons import FailedLogons
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
 
@@ -27,8 +25,7 @@ LONGEST_HEARTBEAT = 60
 CLOCK_SECONDS = 30
 """How far SendingTime(52) of a Logon may be from our clock."""
 TICKET_SECONDS = 10
-READ_TAGS = (34, 49, 52, 56, 98, 108, 141, 553, 554)
-LOGIN_LENGTH = 50
+READ_TAGS = (34, 49, 52, 56, 98, 108, 141, 464, 553, 554, 925)
 PREFIX = "service-apikey_"
 CREDENTIALS_REFUSED = (
     "Logon refused: Password(554) is not a live API key, or SenderCompID(49) is not a "
@@ -45,9 +42,10 @@ KEY_ENDED = (
 )
 SWITCHED_OFF = "This FIX session is switched off; ask your account manager why."
 TOO_MANY_FAILURES = (
-    "Too many failed Logons from this address or for this login; correct the "
-    "credentials, wait a minute, and log on again."
+    "Too many failed Logons of this login from this address; correct the credentials, "
+    "wait a minute, and log on again."
 )
+NUMBER = re.compile("[1-9][0-9]{0,8}")
 COMP_ID = re.compile("[A-Z0-9]{1,20}")
 TIMESTAMP = re.compile(r"(\d{8}-\d\d:\d\d:\d\d)(?:\.(?:\d{3}|\d{6}|\d{9}))?", re.ASCII)
 
@@ -74,17 +72,15 @@ class NotForUs(LogonRefused):
 class Admission:
     """An admitted Logon, and the caller on whose behalf it acts.
 
-    `caller` follows the database for as long as the session lives. `heartbeat` is
-    HeartBtInt(108), which may not change within a session. `numbering` is the
-    session's.
+    `caller` follows the database for as long as the session lives. `is_numbered`: the
+    CompID is sent BookSequence(5083).
     """
 
     comp_id: str
     key_id: str
     caller: Caller
-    heartbeat: str = ""
+    is_numbered: bool = False
     ticket: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
-    numbering: Numbering = field(default_factory=Numbering, repr=False)
 
     @property
     def login(self) -> str:
@@ -103,6 +99,20 @@ def check_rules(logon: Mapping[int, str], now: datetime) -> None:
         raise NotForUs("SenderCompID(49) is none of the pool's")
     if not logon.get(554):
         raise LogonRefused("Password(554) is missing: send your API key in it.")
+    if not NUMBER.fullmatch(logon.get(34, "")):
+        raise LogonRefused(
+            "MsgSeqNum(34) must be a whole number from 1, of 9 digits at most."
+        )
+    if logon.get(464) == "Y" and not settings.PARTNER_API_SANDBOX:
+        raise LogonRefused(
+            "TestMessageIndicator(464)=Y: this is no sandbox. Leave 464 out, or log on "
+            "to the sandbox's acceptor."
+        )
+    if 925 in logon:
+        raise LogonRefused(
+            "NewPassword(925) is not supported: your account manager issues and "
+            "revokes keys."
+        )
     if logon.get(98) != "0":
         raise LogonRefused(
             "EncryptMethod(98) must be 0 (none): encryption is TLS's business."
@@ -185,7 +195,7 @@ def verify(logon: Mapping[int, str], now: datetime) -> Admission:
         comp_id=session.comp_id,
         key_id=str(key.pk),
         caller=caller_of(key),
-        heartbeat=logon.get(108, ""),
+        is_numbered=session.book_sequence,
     )
 
 
@@ -197,8 +207,6 @@ class Admissions:
 
     def __init__(self) -> None:
         self.failed = FailedLogons(settings.FIX_FAILED_LOGONS_PER_MINUTE)
-        # Login and address.
-        self.proven: LRUCache[tuple[str, str], None] = LRUCache(REMEMBERED)
         self.waiting: dict[str, tuple[float, Admission]] = {}
         self.live: dict[str, Admission] = {}
         self.lock = threading.Lock()
@@ -212,20 +220,15 @@ class Admissions:
         """
         check_rules(logon, now)
         login = token_of(logon).removeprefix(PREFIX).rpartition("_")[0]
-        counted = [f"address {address}"]
-        # Strangers who fail with a partner's login must not lock the partner out.
-        if (login, address) not in self.proven:
-            counted.append(f"login {login[:LOGIN_LENGTH]}")
-        if self.failed.is_exhausted(counted):
+        if self.failed.is_exhausted(login, address):
             raise LogonRefused(TOO_MANY_FAILURES)
         try:
             admission = verify(logon, now)
         except CredentialsRefused:
-            self.failed.count(counted)
+            self.failed.count(login, address)
             raise
         deadline = monotonic() + TICKET_SECONDS
         with self.lock:
-            self.proven[admission.login, address] = None
             self.drop_expired()
             self.waiting[admission.ticket] = deadline, admission
         return admission

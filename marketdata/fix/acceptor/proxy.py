@@ -3,11 +3,19 @@
 import asyncio
 import contextlib
 import logging
+import re
+from collections.abc import Callable
 from time import monotonic
 
-from marketdata.fix.acceptor.first_message import CHUNK, CLOSE_SECONDS, Cut, Stream
+from marketdata.fix.acceptor.first_message import (
+    CHUNK,
+    CLOSE_SECONDS,
+    Cut,
+    Stream,
+    refuse,
+)
 from marketdata.fix.acceptor.logon import Admission
-from marketdata.fix.acceptor.sequence_reset import LOGON, STEP_SECONDS, Numbering
+from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE
 from partnerapi.core.buckets import Bucket
 from partnerapi.core.sparing_log import SparingLog
 
@@ -21,12 +29,27 @@ STALL_SECONDS = 10.0
 """How long a client may leave more unread than its write buffer holds."""
 ANSWER_SECONDS = 10.0
 """How long the engine may take to answer a Logon; tickets are good for as long."""
+LOGOUT_SECONDS = 0.1
+"""How long the Logout of a session that is taken over has to pass."""
 AGAIN_SECONDS = 1.0
 """How long a Logon is repeated to an engine that closes without an answer."""
 LONGEST_MESSAGE, TRAILER = 65_536, b"\x0110="
 """Bytes; the engine would buffer any number of them until the trailer comes."""
+BODY_LENGTH, LENGTH_BYTES = re.compile(rb"\x019=([^\x01]+)"), 16
+"""BodyLength(9): the engine waits for as much as it says."""
 INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 """Bytes that a client may send at once, and a second; more wait in its sockets."""
+
+
+class Relay:
+    """A CompID's connection: whether a newer one takes over, and whether it has ended.
+
+    `ended`: the engine has been left; the client may still read.
+    """
+
+    def __init__(self) -> None:
+        self.taken_over = asyncio.Event()
+        self.ended = asyncio.Event()
 
 
 class Proxy:
@@ -35,13 +58,41 @@ class Proxy:
     After the Logon, bytes pass both ways and are not parsed.
     """
 
-    def __init__(self, engine_port: int) -> None:
+    def __init__(self, engine_port: int, take_over: Callable[[str], object]) -> None:
         self.engine_port = engine_port
+        self.take_over = take_over
+        self.relays: dict[str, Relay] = {}
         self.engine_closed_at = 0.0
         self.log = SparingLog(logger)
 
     async def relay(
         self, client: Stream, admission: Admission, logon: bytes, rest: bytes
+    ) -> None:
+        """Relay a client, in the place of the CompID's connection before it."""
+        comp_id, own = admission.comp_id, Relay()
+        before = self.relays.get(comp_id)
+        self.relays[comp_id] = own
+        try:
+            if before:
+                await asyncio.to_thread(self.take_over, comp_id)
+                before.taken_over.set()
+                await before.ended.wait()
+            if own.taken_over.is_set():
+                await refuse(client, comp_id, LOGGED_ON_ELSEWHERE)
+            else:
+                await self.pass_on(client, admission, logon, rest, own.taken_over)
+        finally:
+            own.ended.set()
+            if self.relays.get(comp_id) is own:
+                del self.relays[comp_id]
+
+    async def pass_on(
+        self,
+        client: Stream,
+        admission: Admission,
+        logon: bytes,
+        rest: bytes,
+        taken_over: asyncio.Event,
     ) -> None:
         """Pass on the Logon, then the bytes of either side, until one of them ends.
 
@@ -53,12 +104,17 @@ class Proxy:
         engine, answer = await self.connect(admission, logon)
         client.writer.write(answer)
         engine.writer.write(rest)
-        inward = asyncio.create_task(
-            relay_in(client.reader, engine.writer, admission.numbering)
-        )
+        inward = asyncio.create_task(relay_in(client.reader, engine.writer))
         outward = asyncio.create_task(relay_out(engine, client.writer))
+        taken = asyncio.create_task(taken_over.wait())
         try:
-            await asyncio.wait({inward, outward}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                {inward, outward, taken}, return_when=asyncio.FIRST_COMPLETED
+            )
+            if taken.done():
+                # The engine's Logout is on its way to the client.
+                await asyncio.sleep(LOGOUT_SECONDS)
+                return
             if inward.done() and isinstance(inward.exception(), Cut):
                 await inward
             if not outward.done():
@@ -74,8 +130,9 @@ class Proxy:
         finally:
             inward.cancel()
             outward.cancel()
+            taken.cancel()
             self.abort(engine)
-            await asyncio.gather(inward, outward, return_exceptions=True)
+            await asyncio.gather(inward, outward, taken, return_exceptions=True)
 
     def abort(self, engine: Stream) -> None:
         engine.writer.transport.abort()
@@ -131,9 +188,14 @@ class Proxy:
                 )
 
 
-async def relay_in(
-    client: asyncio.StreamReader, engine: asyncio.StreamWriter, numbering: Numbering
-) -> None:
+def is_too_long(body_length: bytes) -> bool:
+    """Whether no message may be so long, or no number has so many digits."""
+    return len(body_length) > 6 or (
+        body_length.isdigit() and int(body_length) > LONGEST_MESSAGE
+    )
+
+
+async def relay_in(client: asyncio.StreamReader, engine: asyncio.StreamWriter) -> None:
     """Relay a client's bytes to the engine, no faster than a session may send.
 
     Raises:
@@ -145,13 +207,11 @@ async def relay_in(
     while data := await client.read(CHUNK):
         last = data.rfind(TRAILER)
         unended = len(data) - last if last >= 0 else unended + len(data)
-        if unended > LONGEST_MESSAGE:
+        seen = seen[-LENGTH_BYTES:] + data
+        if unended > LONGEST_MESSAGE or any(
+            map(is_too_long, BODY_LENGTH.findall(seen))
+        ):
             raise Cut(f"it sent a message longer than {LONGEST_MESSAGE} bytes")
-        if LOGON in seen + data:
-            numbering.hold()
-            while not numbering.is_at_rest:
-                await asyncio.sleep(STEP_SECONDS)
-        seen = (seen + data)[1 - len(LOGON) :]
         engine.write(data)
         await engine.drain()
         rate.spend(len(data))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, NoReturn
 
 from marketdata.books.livebook import LiveBook
-from marketdata.fix.protocol.messages import ASKS, BIDS, TRADES
+from marketdata.fix.protocol.messages import ASKS, BIDS, FIGURES, TRADES
 from marketdata.fix.protocol.rules import (
     DEEPEST,
     LONGEST_REQUEST_ID,
@@ -17,6 +17,8 @@ ONCE, STREAM, END = "0", "1", "2"
 """SubscriptionRequestType(263)."""
 REFRESH, INCREMENTS = "0", "1"
 """MDUpdateType(265)."""
+ENTRY_TYPES = (BIDS, ASKS, TRADES, *FIGURES)
+"""MDEntryType(269)."""
 BY_CODE = "[N/A]"
 """Symbol(55) of an instrument that SecurityID(48) names."""
 ISIN, OURS = "4", "8"
@@ -105,7 +107,7 @@ def requested_books(
     if not request.entry_types:
         refuse("8", "NoMDEntryTypes(267) is 0")
     for entry_type in request.entry_types:
-        if entry_type not in (BIDS, ASKS, TRADES):
+        if entry_type not in ENTRY_TYPES:
             refuse("8", f"it is {entry_type}")
     if len(request.instruments) > MOST_INSTRUMENTS:
         refuse("2", f"{len(request.instruments)} instruments")

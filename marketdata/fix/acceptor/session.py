@@ -32,6 +32,7 @@ from marketdata.fix.acceptor.window import Window
 from marketdata.fix.protocol.messages import (
     FOUND,
     NONE_FOUND,
+    OTHER,
     UNSUPPORTED,
     business_reject,
     request_reject,
@@ -42,6 +43,8 @@ from marketdata.fix.protocol.rules import (
     MESSAGES_BURST,
     MOST_UNSENT_BYTES,
     MOST_UNSENT_TRADES,
+    REQUEST_ID_RULE,
+    REQUEST_IDS,
     SLOW_CONSUMER,
     SOH,
     TOO_MANY_ANSWERS,
@@ -53,8 +56,7 @@ from partnerapi.core.buckets import Bucket
 
 logger = logging.getLogger(__name__)
 
-SEEN = 1_000
-"""Ids of messages that a session remembers."""
+LOGOUT_SECONDS = 1.0
 CONNECTION_LOST = "the connection was lost"
 ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
 """SecurityListRequestType(559)."""
@@ -91,17 +93,17 @@ class LiveSession:
         self.heard_at: datetime = self.since
         self.messages_sent = 0
         self.rate = Bucket(MESSAGES_BURST, settings.FIX_MESSAGES_PER_SECOND)
-        # The partner may send a message again (97=Y): it is known by its id.
-        self.seen: deque[tuple[str, str, str]] = deque(maxlen=SEEN)
+        self.refused = ("", "")
         self.answers: deque[OutgoingMessage] = deque()
         # Bytes of answers: the engine's thread counts those that were queued, this
         # session's thread those that were sent.
         self.queued = self.answered = 0
         self.wake = Event()
-        self.subscriptions = Subscriptions(conflation, self.wake)
+        self.subscriptions = Subscriptions(conflation, self.wake, admission.is_numbered)
         self.window = Window()
         self.logout_lock = Lock()
         self.logout_reason = ""
+        self.is_cut = False
         self.disconnect_reason = CONNECTION_LOST
         self.thread = Thread(target=self.run, name=f"FIX {self.comp_id}", daemon=True)
 
@@ -116,17 +118,15 @@ class LiveSession:
             per_second = settings.FIX_MESSAGES_PER_SECOND
             self.end(TOO_MANY_MESSAGES.format(per_second=per_second))
 
-    def is_repeated(self, message_type: str, reference: str, action: str) -> bool:
-        """Whether a message with this id came before; remembers the id, if any.
+    def is_known(self, message_type: str, reference: str, action: str) -> bool:
+        """Whether a message that is sent again (97=Y) has been handled before.
 
-        A MarketDataRequest's `action` is its SubscriptionRequestType(263).
+        A MarketDataRequest has where its MDReqID(262) stands, unless its `action`,
+        SubscriptionRequestType(263), ends that; another where it was refused last.
         """
-        seen = (message_type, reference, action)
-        if seen in self.seen:
-            return True
-        if reference:
-            self.seen.append(seen)
-        return False
+        if message_type == "V":
+            return action != END and reference in self.subscriptions.by_request
+        return (message_type, reference) == self.refused
 
     def on_market_data_request(self, request: MarketDataRequest) -> None:
         try:
@@ -159,7 +159,15 @@ class LiveSession:
     def on_unsupported_message(
         self, number: str, message_type: str, reference: str
     ) -> None:
+        self.refused = message_type, reference
         self.answer("j", [business_reject(number, message_type, reference)])
+
+    def on_bad_request_id(
+        self, number: str, message_type: str, tag: int, request_id: str
+    ) -> None:
+        text = REQUEST_ID_RULE.format(field=f"{REQUEST_IDS[tag]}({tag})")
+        reject = business_reject(number, message_type, request_id, OTHER, text)
+        self.answer("j", [reject])
 
     def on_heartbeat(self, test_request_id: str) -> bool:
         """Whether it answers our open TestRequest."""
@@ -177,14 +185,6 @@ class LiveSession:
         """The client has sent a Logout."""
         reason = f"logged out by the partner: {masked(text)}"
         self.disconnect_reason = reason.removesuffix(": ")
-
-    def may_reset(self, flag: str, heartbeat: str) -> bool:
-        """Whether a Logon within the session may start its numbers anew (141=Y).
-
-        The connection has been admitted already. HeartBtInt(108) must stay what the
-        listener has judged: the engine would take 0, which switches time-outs off.
-        """
-        return flag == "Y" and heartbeat == self.admission.heartbeat
 
     def answer(self, message_type: str, bodies: Iterable[str]) -> None:
         """Queue an answer; one more than the client reads ends the session."""
@@ -218,6 +218,17 @@ class LiveSession:
         logger.warning("%s is logged out: %s", self.comp_id, text)
         self.wake.set()
 
+    def end_now(self, text: str) -> None:
+        """Send a Logout at once, for a connection that is about to be cut."""
+        with self.logout_lock:
+            if self.logout_reason:
+                return
+            self.logout_reason = text
+            self.is_cut = True
+        logger.warning("%s is logged out: %s", self.comp_id, text)
+        self.wake.set()
+        self.thread.join(LOGOUT_SECONDS)
+
     def on_disconnect(self) -> None:
         """The connection has ended."""
         with self.logout_lock:
@@ -239,6 +250,9 @@ class LiveSession:
         finally:
             # After an unforeseen error, no client must keep a book that stands still.
             self.end(INTERNAL_ERROR)
+            if self.is_cut:
+                # Only threads of the engine have its sockets.
+                self.engine_session.send("5", f"58={self.logout_reason}{SOH}")
 
     @property
     def may_send(self) -> bool:
@@ -298,10 +312,7 @@ class LiveSession:
 
     def send(self, outgoing: OutgoingMessage) -> None:
         self.messages_sent += 1
-        self.admission.numbering.send(
-            lambda: self.engine_session.send(outgoing.type, outgoing.body),
-            self.conflation.send_lock,
-        )
+        self.engine_session.send(outgoing.type, outgoing.body)
         self.window.sent += outgoing.size
         if self.window.is_probe_due:
             self.send_probe()

@@ -11,6 +11,7 @@ from marketdata.books.feed import Feed
 from marketdata.fix.acceptor.conflation import Conflation
 from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.session import EngineSession, LiveSession
+from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE
 
 logger = logging.getLogger(__name__)
 
@@ -77,14 +78,7 @@ class Sessions:
         return True
 
     def begin(self, comp_id: str, engine_session: EngineSession) -> None:
-        """Serve a session that has logged on, or that has logged on once more."""
-        live = self.live.get(comp_id)
-        if live:
-            # A Logon within the session, which starts its numbers anew.
-            live.admission.numbering.go_on()
-            # It will not ask for the messages that it missed before.
-            live.on_gap()
-            return
+        """Serve a session that has logged on."""
         admission = self.admitted.pop(comp_id)
         session = LiveSession(admission, self.feed, self.conflation, engine_session)
         with self.lock:
@@ -111,6 +105,12 @@ class Sessions:
         session = self.live.get(comp_id)
         if session:
             session.end(text)
+
+    def take_over(self, comp_id: str) -> None:
+        """Tell a session that a newer Logon takes its place, if there is one."""
+        session = self.live.get(comp_id)
+        if session:
+            session.end_now(LOGGED_ON_ELSEWHERE)
 
     def end_all(self, text: str) -> None:
         """Log all sessions out with a reason, and admit no further one."""

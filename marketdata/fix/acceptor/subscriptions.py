@@ -38,11 +38,12 @@ class Subscription:
     `shown` is the version that the client's book equals; None: it has no book yet.
     `is_emptied`: the instrument's name changed, and the client's book under the old
     name was emptied; the next W has the new name. `trade` is the number of the last
-    trade that the client was sent, or that came before its first W.
+    trade that the client was sent, or that came before its first W. `is_numbered`:
+    BookSequence(5083) says which change of the log a message leads to.
     """
 
-    __slots__ = ("depth", "entry_types", "is_emptied", "is_once", "needs_ladders",
-                 "conflation", "refreshes", "request_id", "shown", "trade", "wake",
+    __slots__ = ("conflation", "depth", "entry_types", "is_emptied", "is_numbered",
+                 "is_once", "refreshes", "request_id", "shown", "trade", "wake",
                  "wants_trades", "watched")  # fmt: skip
 
     def __init__(
@@ -51,14 +52,15 @@ class Subscription:
         book: LiveBook,
         conflation: Conflation,
         wake: Event,
+        is_numbered: bool = False,
     ) -> None:
         self.request_id = request.request_id
+        self.is_numbered = is_numbered
         self.depth = request.depth or DEEPEST
         self.entry_types = frozenset(request.entry_types)
         self.wants_trades = TRADES in request.entry_types
         self.is_once = request.action == ONCE
         self.refreshes = request.update_type == REFRESH
-        self.needs_ladders = self.depth != DEEPEST or self.refreshes
         self.shown: BookVersion | None = None
         self.is_emptied = False
         self.trade = 0
@@ -86,7 +88,7 @@ class Subscription:
             self.trade = version.last_trade
             return self.snapshot(version)
         while True:
-            shown, version = self.shown, self.watched.after(self.shown)
+            shown, version = self.shown, self.watched.version
             if self.is_emptied:
                 self.is_emptied = False
                 return self.snapshot(version)
@@ -97,8 +99,7 @@ class Subscription:
                 self.is_emptied = True
                 return self.emptied()
             if self.refreshes and version is not shown:
-                before = shown.snapshot(self.depth, self.entry_types)
-                if version.snapshot(self.depth, self.entry_types) != before:
+                if not version.shows_what(shown, self.depth, self.entry_types):
                     return self.snapshot(version)
                 # Its trades, if there are any, make an X.
                 self.advance_to(version)
@@ -111,18 +112,24 @@ class Subscription:
                 self.trade = trades[-1].number
             text = version.increment(shown, trades, self.depth, self.entry_types)
             if text:
-                return OutgoingMessage("X", market_data(self.request_id, text))
+                return self.message("X", text, version)
 
     def snapshot(self, version: BookVersion) -> OutgoingMessage:
+        # Later trades are told one by one.
+        is_first = self.shown is None
         self.advance_to(version)
-        text = version.snapshot(self.depth, self.entry_types)
-        return OutgoingMessage("W", market_data(self.request_id, text))
+        text = version.snapshot(self.depth, self.entry_types, is_first)
+        return self.message("W", text, version)
+
+    def message(self, type_: str, text: str, version: BookVersion) -> OutgoingMessage:
+        sequence = version.sequence if self.is_numbered else None
+        return OutgoingMessage(type_, market_data(self.request_id, text, sequence))
 
     def emptied(self) -> OutgoingMessage:
         """An empty W, by the name that the client's book was last sent under."""
-        history = (self.shown or self.watched.version).history
-        text = snapshot(history.identity, EMPTY, self.entry_types)
-        return OutgoingMessage("W", market_data(self.request_id, text))
+        version = self.shown or self.watched.version
+        text = snapshot(version.history.identity, EMPTY, None, self.entry_types)
+        return self.message("W", text, version)
 
     def advance_to(self, version: BookVersion) -> None:
         """Note which version the client will have; skip trades that are gone."""
@@ -144,8 +151,11 @@ class Subscriptions:
     The engine's threads add and end them, the session's thread sends and drops them.
     """
 
-    def __init__(self, conflation: Conflation, wake: Event) -> None:
+    def __init__(
+        self, conflation: Conflation, wake: Event, is_numbered: bool = False
+    ) -> None:
         self.conflation = conflation
+        self.is_numbered = is_numbered
         self.wake = wake
         self.by_request: dict[str, list[Subscription]] = {}
         # Where sending stopped last; it goes on from there, so that all get their turn.
@@ -163,7 +173,9 @@ class Subscriptions:
         books = requested_books(request, active, directory)
         with self.lock:
             self.by_request[request.request_id] = [
-                Subscription(request, book, self.conflation, self.wake)
+                Subscription(
+                    request, book, self.conflation, self.wake, self.is_numbered
+                )
                 for book in books
             ]
 

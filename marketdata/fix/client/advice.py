@@ -24,7 +24,7 @@ OTHER_PORT = (
 )
 OF_OPTIONS = (
     ("Password(554)", "Here they are FIX_KEY, or --key, and --comp-id."),
-    ("logged on already", "Here another CompID is given with --comp-id."),
+    ("logged on elsewhere", "Here another CompID is given with --comp-id."),
     ("slow consumer", "Here --depth, and fewer symbols, make it less."),
 )
 """A part of a Logout's text → the options of `fix_client` that it concerns.
@@ -109,6 +109,6 @@ def of_silence(client: Initiator) -> str:
     expects_tls = "" if client.tls else "It may expect TLS: use --tls. "
     return (
         f"without a word. {expects_tls}Or --target {client.target} is not its CompID, "
-        f"--comp-id {client.sender} none that it gives out or logged on already; or "
-        "this address has too many connections."
+        f"--comp-id {client.sender} none that it gives out; or this address has too "
+        "many connections."
     )

@@ -12,6 +12,9 @@ from marketdata.fix.protocol.wire import Message, read_timestamp
 
 SIDES = {"0": BID, "1": ASK}
 TRADE = "2"
+FIGURES = "45789B"
+"""MDEntryType(269) of a trading day's figures."""
+VOLUME = "B"
 NEW, CHANGE, DELETE = "0", "1", "2"
 TRADES_KEPT = 2_000
 
@@ -50,6 +53,7 @@ def units(text: str) -> int:
 class Replica:
     """One instrument's book; `updates` counts the messages that made it.
 
+    `figures` are those of the trading day by MDEntryType(269), in cents or units.
     `sent_at` is SendingTime(52) of the last of them, as it stood there.
     """
 
@@ -57,6 +61,7 @@ class Replica:
         self.symbol = symbol
         self.levels: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.trades: deque[TradeSeen] = deque(maxlen=TRADES_KEPT)
+        self.figures: dict[str, int] = {}
         self.updates = 0
         self.sent_at = ""
 
@@ -71,11 +76,18 @@ class Replica:
             for side in self.levels:
                 side.clear()
         for entry in entries:
-            if entry.get(269) not in (*SIDES, TRADE) or 270 not in entry:
+            type_ = entry.get(269, "")
+            if type_ not in (*SIDES, TRADE, *FIGURES) or (
+                270 not in entry and type_ != VOLUME
+            ):
                 raise Inconsistent(
                     f"{self.symbol}: an entry without a known 269 and 270"
                 )
-            if entry[269] == TRADE:
+            if type_ in FIGURES:
+                self.figures[type_] = (
+                    units(entry.get(271, "")) if type_ == VOLUME else cents(entry[270])
+                )
+            elif type_ == TRADE:
                 self.trades.append(trade(entry))
             else:
                 self.change(entry)

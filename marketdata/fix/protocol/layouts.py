@@ -7,6 +7,7 @@ only.
 from typing import NamedTuple
 
 from marketdata.fix.protocol.rules import (
+    BOOK_SEQUENCE,
     DEEPEST,
     LONGEST_REFERENCE,
     LONGEST_REQUEST_ID,
@@ -41,6 +42,18 @@ class Layout(NamedTuple):
 
 REQUEST_ID = Tag(
     262, "MDReqID", f"Yours; 1 to {LONGEST_REQUEST_ID} printable ASCII characters."
+)
+DAY = (
+    "Day, UTC: of a trade its own; of levels, that of the book's state; of a figure, "
+    "of the last trade that it holds."
+)
+SEQUENCE = Tag(
+    BOOK_SEQUENCE,
+    "BookSequence",
+    "Number of the last change of the book that this message leads to, "
+    "orderBook.sequence of GraphQL. Not FIX's: take our dictionary.",
+    False,
+    "if your CompID asks for it",
 )
 SYMBOL = "The token's symbol"
 ISIN = "The ISIN where 22=4, the token's id where 22=8."
@@ -145,8 +158,14 @@ LAYOUTS = (
                 "with 263=1",
             ),
             Tag(266, "AggregatedBook", "Y", False, "if you like"),
-            Tag(267, "NoMDEntryTypes", "1 to 3"),
-            Tag(269, "MDEntryType", "0 bids. 1 asks. 2 trades.", group=267),
+            Tag(267, "NoMDEntryTypes", "1 to 9"),
+            Tag(
+                269,
+                "MDEntryType",
+                "0 bids. 1 asks. 2 trades. Of the trading day: 4 open. 5 close. 7 "
+                "high. 8 low. 9 VWAP. B volume.",
+                group=267,
+            ),
             Tag(146, "NoRelatedSym", f"1 to {MOST_INSTRUMENTS}"),
             Tag(55, "Symbol", f"{SYMBOL}; [N/A] with 48 and 22.", group=146),
             Tag(48, "SecurityID", ISIN, False, "with 55=[N/A]", 146),
@@ -161,38 +180,73 @@ LAYOUTS = (
         (
             REQUEST_ID._replace(meaning="Of your request."),
             *instrument(0),
-            Tag(268, "NoMDEntries", "Levels that follow; best first, bids first."),
-            Tag(269, "MDEntryType", "0 bid. 1 ask.", group=268),
-            Tag(270, "MDEntryPx", "Price of a unit.", group=268),
-            Tag(15, "Currency", "EUR", group=268),
-            Tag(271, "MDEntrySize", "Units at this price.", group=268),
-            Tag(290, "MDEntryPositionNo", "Rank of the level, from 1.", group=268),
+            Tag(
+                268,
+                "NoMDEntries",
+                "Entries that follow: levels, best first, bids first; the last trade, "
+                "in the first W of a subscription; figures of the trading day.",
+            ),
+            Tag(
+                269,
+                "MDEntryType",
+                "0 bid. 1 ask. 2 last trade. 4 5 7 8 9 B figures of the day.",
+                group=268,
+            ),
+            Tag(270, "MDEntryPx", "Price of a unit.", False, "unless 269=B", 268),
+            Tag(15, "Currency", "EUR", False, "unless 269=B", 268),
+            Tag(
+                271,
+                "MDEntrySize",
+                "Units at this price; of a trade, its units; with 269=B the volume.",
+                False,
+                "with 269=0, 1, 2, B",
+                268,
+            ),
+            Tag(272, "MDEntryDate", DAY, False, "once the book has moved", 268),
+            Tag(273, "MDEntryTime", "Its time, UTC.", False, "with 272", 268),
+            Tag(
+                290,
+                "MDEntryPositionNo",
+                "Rank of the level, from 1.",
+                False,
+                "of a level",
+                268,
+            ),
+            SEQUENCE,
         ),
     ),
     Layout(
         "X",
         "MarketDataIncrementalRefresh",
         "us",
-        "What became of levels, by side and price, and trades. Deletions come first.",
+        "What became of levels, by side and price, then trades, then figures of the "
+        "trading day. Deletions come first.",
         (
             REQUEST_ID._replace(meaning="Of your request."),
             Tag(268, "NoMDEntries", "Entries that follow."),
             Tag(279, "MDUpdateAction", "0 new. 1 change. 2 delete.", group=268),
-            Tag(269, "MDEntryType", "0 bid. 1 ask. 2 trade.", group=268),
+            Tag(
+                269,
+                "MDEntryType",
+                "0 bid. 1 ask. 2 trade. 4 5 7 8 9 B figures of the day.",
+                group=268,
+            ),
             Tag(278, "MDEntryID", "The trade's number.", False, "of a trade", 268),
             Tag(55, "Symbol", f"{SYMBOL}.", group=268),
-            Tag(270, "MDEntryPx", "Price of a unit.", group=268),
-            Tag(15, "Currency", "EUR", False, "unless 279=2", 268),
+            Tag(270, "MDEntryPx", "Price of a unit.", False, "unless 269=B", 268),
+            Tag(15, "Currency", "EUR", False, "unless 279=2 or 269=B", 268),
             Tag(
                 271,
                 "MDEntrySize",
-                "Units at this price from now on; of a trade, its units.",
+                "Units at this price from now on; of a trade, its units; with 269=B "
+                "the volume.",
                 False,
-                "unless 279=2",
+                "with 269=0, 1, 2, B, unless 279=2",
                 268,
             ),
-            Tag(272, "MDEntryDate", "Day of the trade, UTC.", False, "of a trade", 268),
-            Tag(273, "MDEntryTime", "Its time, UTC.", False, "of a trade", 268),
+            Tag(272, "MDEntryDate", DAY, False, "once the book has moved", 268),
+            Tag(273, "MDEntryTime", "Its time, UTC.", False, "with 272", 268),
+            SEQUENCE,
         ),
     ),
     Layout(
@@ -253,20 +307,25 @@ LAYOUTS = (
         "j",
         "BusinessMessageReject",
         "us",
-        "Answers orders, quotes and whatever else this session is not for.",
+        "Answers orders, quotes and whatever else this session is not for, and a "
+        "request whose id is too long.",
         (
             Tag(45, "RefSeqNum", "MsgSeqNum(34) of your message."),
             Tag(372, "RefMsgType", "Its type."),
             Tag(
                 379,
                 "BusinessRejectRefID",
-                f"Its ClOrdID(11), QuoteReqID(131) or the like; {LONGEST_REFERENCE} "
-                "characters of it.",
+                f"Its id: ClOrdID(11), QuoteReqID(131), MDReqID(262) or the like; "
+                f"{LONGEST_REFERENCE} characters of it.",
                 False,
                 "if it has one",
             ),
-            Tag(380, "BusinessRejectReason", "3: unsupported message type."),
-            Tag(58, "Text", READ_ONLY),
+            Tag(
+                380,
+                "BusinessRejectReason",
+                "3: unsupported message type. 0: another rule, which 58 names.",
+            ),
+            Tag(58, "Text", f"Why, in words; with 380=3: {READ_ONLY}"),
         ),
     ),
 )

@@ -10,15 +10,24 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from marketdata.fix.protocol.rules import INSTRUMENTS_IN_A_MESSAGE, READ_ONLY
+from marketdata.fix.protocol.rules import (
+    BOOK_SEQUENCE,
+    INSTRUMENTS_IN_A_MESSAGE,
+    READ_ONLY,
+)
 from marketdata.fix.protocol.wire import plain
 
 CURRENCY = "15=EUR\x01"
 BIDS, ASKS, TRADES = "0", "1", "2"
+OPENING, CLOSING, HIGH, LOW, VWAP, VOLUME = "4", "5", "7", "8", "9", "B"
 """MDEntryType(269)."""
+FIGURES = (OPENING, CLOSING, HIGH, LOW, VWAP, VOLUME)
+"""Those that a trading day has, in the order of their sending."""
 
 FOUND, UNSUPPORTED, NONE_FOUND = "0", "1", "2"
 """SecurityRequestResult(560)."""
+OTHER, UNSUPPORTED_TYPE = "0", "3"
+"""BusinessRejectReason(380)."""
 
 
 Level = tuple[int, int]
@@ -47,37 +56,80 @@ def identity(instrument: Instrument) -> str:
     return f"55={instrument.symbol}\x0148={instrument.token_id}\x0122=8\x01"
 
 
+def stamp(at: datetime | None) -> str:
+    """MDEntryDate(272) and MDEntryTime(273) of an instant in UTC."""
+    if at is None:
+        return ""
+    return f"272={at:%Y%m%d}\x01273={at:%H:%M:%S}.{at.microsecond // 1000:03d}\x01"
+
+
 def snapshot(
-    identity: str, ladder: Iterable[Iterable[Level]], entry_types: Collection[str]
+    identity: str,
+    ladder: Iterable[Iterable[Level]],
+    at: datetime | None,
+    entry_types: Collection[str],
+    more: Iterable[str] = (),
 ) -> str:
-    """Of W, what follows MDReqID(262); a ladder is bids, then asks, best first."""
+    """Of W, what follows MDReqID(262); a ladder is bids, then asks, best first.
+
+    `at` is the time of the book's state; `more` are entries that follow the levels.
+    """
+    time = stamp(at)
     entries = [
-        f"269={side}\x01270={price(cents)}\x01{CURRENCY}271={quantity}\x01290={rank}\x01"
+        f"269={side}\x01270={price(cents)}\x01{CURRENCY}271={quantity}\x01{time}290={rank}\x01"
         for side, levels in zip((BIDS, ASKS), ladder, strict=True)
         if side in entry_types
         for rank, (cents, quantity) in enumerate(levels, 1)
     ]
+    entries += more
     return f"{identity}268={len(entries)}\x01{''.join(entries)}"
 
 
-def level_entries(symbol: str, updates: Iterable[Update]) -> list[str]:
-    """Of X, what became of levels."""
+def level_entries(
+    symbol: str, updates: Iterable[Update], at: datetime | None
+) -> list[str]:
+    """Of X, what became of levels; `at` is the time of the book's state then."""
+    time = stamp(at)
     return [
         f"279={action}\x01269={side}\x0155={symbol}\x01"
-        f"270={cents // 100}.{cents % 100:02d}\x0115=EUR\x01271={quantity}\x01"
+        f"270={cents // 100}.{cents % 100:02d}\x0115=EUR\x01271={quantity}\x01{time}"
         if quantity
         else f"279={action}\x01269={side}\x0155={symbol}\x01"
-        f"270={cents // 100}.{cents % 100:02d}\x01"
+        f"270={cents // 100}.{cents % 100:02d}\x01{time}"
         for action, side, cents, quantity in updates
     ]
+
+
+def last_trade_entry(trade: Trade) -> str:
+    """Of W, the last trade."""
+    _, cents, quantity, at = trade
+    return f"269=2\x01270={price(cents)}\x01{CURRENCY}271={quantity}\x01{stamp(at)}"
+
+
+def figure_entry(entry_type: str, figure: int, at: datetime, of_x: str = "") -> str:
+    """A figure of a trading day: cents, or the units of VOLUME.
+
+    `of_x` is Symbol(55), which an entry of X has.
+    """
+    said = f"271={figure}\x01"
+    if entry_type != VOLUME:
+        said = f"270={price(figure)}\x01{CURRENCY}"
+    return f"269={entry_type}\x01{of_x}{said}{stamp(at)}"
+
+
+def figure_update(
+    symbol: str, action: int, entry_type: str, figure: int, at: datetime
+) -> str:
+    """Of X, a figure of a trading day."""
+    entry = figure_entry(entry_type, figure, at, f"55={symbol}\x01")
+    return f"279={action}\x01{entry}"
 
 
 def trade_entries(symbol: str, trades: Iterable[Trade]) -> list[str]:
     """Of X, trades; their instants in UTC."""
     return [
         f"279=0\x01269=2\x01278={number}\x0155={symbol}\x01"
-        f"270={price(cents)}\x01{CURRENCY}271={quantity}\x01"
-        f"272={at:%Y%m%d}\x01273={at:%H:%M:%S}.{at.microsecond // 1000:03d}\x01"
+        f"270={price(cents)}\x01{CURRENCY}271={quantity}\x01{stamp(at)}"
         for number, cents, quantity, at in trades
     ]
 
@@ -87,9 +139,13 @@ def increment(entries: Sequence[str]) -> str:
     return f"268={len(entries)}\x01{''.join(entries)}"
 
 
-def market_data(request_id: str, rest: str) -> str:
-    """W or X, whole."""
-    return f"262={request_id}\x01{rest}"
+def market_data(request_id: str, rest: str, sequence: int | None = None) -> str:
+    """W or X, whole; with BookSequence(5083) behind the last entry where it is given.
+
+    No dictionary knows a tag of ours inside a group.
+    """
+    number = "" if sequence is None else f"{BOOK_SEQUENCE}={sequence}\x01"
+    return f"262={request_id}\x01{rest}{number}"
 
 
 def request_reject(request_id: str, reason: str, text: str) -> str:
@@ -119,7 +175,13 @@ def security_list(
     return parts
 
 
-def business_reject(number: str, message_type: str, reference: str) -> str:
-    """j for a message of a type that is not for this session; `reference` may be ""."""
+def business_reject(
+    number: str,
+    message_type: str,
+    reference: str,
+    reason: str = UNSUPPORTED_TYPE,
+    text: str = READ_ONLY,
+) -> str:
+    """j: BusinessRejectReason(380) and why; `reference` may be ""."""
     named = f"379={plain(reference)}\x01" if reference else ""
-    return f"45={number}\x01372={message_type}\x01{named}380=3\x0158={READ_ONLY}\x01"
+    return f"45={number}\x01372={message_type}\x01{named}380={reason}\x0158={text}\x01"

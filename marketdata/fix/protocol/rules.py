@@ -13,6 +13,8 @@ MOST_INSTRUMENTS = 50
 """Named in one MarketDataRequest."""
 DEEPEST = 50
 """Levels of a side; MarketDepth(264)=0 asks for as many."""
+BOOK_SEQUENCE = 5083
+"""The tag of a book's number, `orderBook.sequence`, for CompIDs that ask for it."""
 LONGEST_REQUEST_ID = 36
 LONGEST_REFERENCE = 100
 """Characters of another message's id that are kept and repeated."""
@@ -50,13 +52,26 @@ TOO_MANY_ANSWERS = (
     "sent when you asked for more; read faster, or ask less often"
 )
 LOGON_REFUSED = (
-    "this session is logged on already, or its Logon is older than a few seconds; log "
-    "out first, then log on again with your API key"
+    "the Logon is older than a few seconds, or the session before it has not ended; "
+    "log on again with your API key"
 )
 """The engine's answer to a Logon that the listener admitted; it stands after "Rejected
 Logon Attempt: "."""
+LOGGED_ON_ELSEWHERE = (
+    "logged on elsewhere: a newer Logon of this CompID has taken over; use another "
+    "CompID for each connection that you hold at a time"
+)
 GOING_DOWN = "The acceptor is going down; log on again in a minute."
 INTERNAL_ERROR = "Internal error; log on again, and tell us if it happens again."
+REQUEST_IDS = {262: "MDReqID", 320: "SecurityReqID"}
+REQUEST_ID_RULE = (
+    f"{{field}} must be 1 to {LONGEST_REQUEST_ID} printable ASCII characters"
+)
+LOGON_WITHIN = (
+    "A Logon within a session is refused: to start the numbers anew, log out and log "
+    "on again."
+)
+"""It stands after "Rejected Logon Attempt: "."""
 READ_ONLY = "read-only market data session: this message type is not supported"
 
 MD_REJECT_REASONS = {
@@ -69,7 +84,7 @@ MD_REJECT_REASONS = {
     "5": f"MarketDepth(264) must be 0 to {DEEPEST}",
     "6": "MDUpdateType(265) must be 0 or 1 where SubscriptionRequestType(263) is 1",
     "7": "AggregatedBook(266) must be Y, or be left out",
-    "8": "MDEntryType(269) must be 0, 1 or 2",
+    "8": "MDEntryType(269) must be one of 0, 1, 2, 4, 5, 7, 8, 9 and B",
 }
 """MDReqRejReason(281) and what Text(58) begins with."""
 
@@ -78,11 +93,12 @@ SESSION_RULES = (
     (
         "Sequence numbers",
         "Start anew with every Logon: ResetSeqNumFlag(141)=Y, or 34=1. A Logon within "
-        "the session does it, too, with 141=Y and the same HeartBtInt(108).",
+        "the session ends it.",
     ),
     (
         "PossResend",
-        "A message with PossResend(97)=Y is ignored where its id was seen before.",
+        "A message with PossResend(97)=Y is ignored where it is a MarketDataRequest "
+        "whose MDReqID(262) stands, or the message that was refused last.",
     ),
     (
         "ResendRequest",
@@ -111,7 +127,11 @@ SESSION_RULES = (
         f"{MOST_UNSENT_BYTES // 1024:,} KB of them unsent, the next request logs the "
         "session out.",
     ),
-    ("Connections", "One of a CompID at a time."),
+    (
+        "Connections",
+        "One of a CompID at a time: the newest Logon takes over, and the session "
+        "before it is logged out.",
+    ),
     (
         "Visibility",
         "Where you may no longer see a token, its book becomes empty (268=0) before "

@@ -23,7 +23,9 @@ GROUPS: dict[tuple[str, int], frozenset[int]] = {
     ("V", 146): frozenset({55, 48, 22}),
     ("W", 268): frozenset({269, 270, 15, 271, 272, 273, 278, 290}),
     ("X", 268): frozenset({279, 269, 278, 55, 48, 22, 270, 15, 271, 272, 273, 290}),
-    ("y", 146): frozenset({55, 48, 22, 460, 107, 15, 561, 562}),
+    ("y", 146): frozenset(
+        {55, 48, 22, 460, 461, 470, 107, 106, 207, 15, 561, 562, 870, 871, 872}
+    ),
 }
 """(MsgType(35), the tag that counts) → the tags that an entry may hold."""
 

@@ -9,15 +9,12 @@ from django.core.management.base import CommandError
 from django.db import Error
 
 from accounts.key_uses import uses
-from marketdata.fix.acceptor.quickfix.interpreter import (
-    collect_seldom,
-    stay_on_one_processor,
-)
+from marketdata.fix.acceptor.quickfix.interpreter import collect_seldom
 from marketdata.fix.acceptor.sockets import tls_context
 from marketdata.fix.client.advice import explain
 from marketdata.fix.client.health import prober
 from marketdata.fix.client.initiator import FixFailure
-from marketdata.models import FixSession
+from marketdata.models import FixSession, MarketCalendar
 from marketdata.models.sessions import pool
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.starting import StartRefused, check_start
@@ -37,8 +34,8 @@ end, it logs everybody out and exits with 0 within ten seconds. On SIGHUP it rea
 renewed certificate, and no session notices.
 
 --check is a health check: it logs on to the acceptor that runs here, as a partner does,
-and exits with 0, or with 1 and the reason. Give it a CompID and a key of its own: a
-CompID has one connection at a time.
+and exits with 0, or with 1 and the reason. Give it a CompID and a key of its own: its
+Logon takes the place of a session of that CompID.
 
 examples:
   manage.py run_fix_acceptor
@@ -91,7 +88,6 @@ examples:
             check_start()
         except StartRefused as refused:
             raise CommandError(f"The FIX acceptor does not start: {refused}.") from None
-        stay_on_one_processor()
         stopping = threading.Event()
         # After that import, which sets a handler of its own for SIGINT.
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -121,7 +117,7 @@ examples:
         while not stopping.wait(LOOK_SECONDS) and acceptor.is_sound:
             if renewed.is_set():
                 renewed.clear()
-                renew(context)
+                renew(acceptor)
         # QuickFIX has been seen to hang at its end, when no session is left.
         guard = threading.Timer(STOP_SECONDS, self.give_up)
         guard.daemon = True
@@ -143,8 +139,14 @@ examples:
     def check_pool(self):
         try:
             bound = set(FixSession.objects.values_list("comp_id", flat=True))
+            [kept] = MarketCalendar.objects.values_list("time_zone", flat=True)
         except Error as error:
             raise CommandError(of_database(error)) from None
+        if kept != settings.MARKET_TIME_ZONE:
+            raise CommandError(
+                f"MARKET_TIME_ZONE={settings.MARKET_TIME_ZONE}, but the trading days "
+                f"of this database are those of {kept}; set it to that."
+            )
         if beyond := sorted(bound - set(pool())):
             raise CommandError(
                 f"FIX_SESSIONS={settings.FIX_SESSIONS}, but partners have "
@@ -168,13 +170,12 @@ examples:
         return f"{comp_id} has logged on to {client.host}:{client.port}, and out."
 
 
-def renew(context):
+def renew(acceptor):
     """Use the certificate that the files hold now, for connections from now on."""
     certificate, key = settings.FIX_TLS_CERTIFICATE, settings.FIX_TLS_KEY
     try:
-        # In a context of its own first: half of a new pair would spoil the old one.
-        tls_context(certificate, key)
-        context.load_cert_chain(certificate, key, password="")
+        # A new one: a context keeps a certificate for each kind of key.
+        acceptor.renew(tls_context(certificate, key))
     except OSError as error:
         logger.error("%s, %s: %s; the old one stays in use", certificate, key, error)
     else:

@@ -68,10 +68,12 @@ class Bench:
         self.engine.stop(text)
         self.conflation.stop()
 
-    def admit(self, number: int = 0, granted: Collection[str] = ()) -> Admission:
+    def admit(
+        self, number: int = 0, granted: Collection[str] = (), is_numbered: bool = False
+    ) -> Admission:
         """What the listener would admit."""
         comp_id = self.comp_ids[number]
-        admission = Admission(comp_id, "key", caller(granted), heartbeat="30")
+        admission = Admission(comp_id, "key", caller(granted), is_numbered)
         deadline = time.monotonic() + PATIENCE_SECONDS
         self.admissions.waiting[admission.ticket] = deadline, admission
         return admission
@@ -83,18 +85,24 @@ class Bench:
         return Client(**self.options(number, granted) | options)
 
     def initiator(
-        self, number: int = 0, granted: Collection[str] = (), **options: Any
+        self,
+        number: int = 0,
+        granted: Collection[str] = (),
+        is_numbered: bool = False,
+        **options: Any,
     ) -> Initiator:
         """The same, which does nothing but keep the session up."""
-        return Initiator(**self.options(number, granted) | options)
+        return Initiator(**self.options(number, granted, is_numbered) | options)
 
-    def options(self, number: int, granted: Collection[str]) -> dict[str, Any]:
+    def options(
+        self, number: int, granted: Collection[str], is_numbered: bool = False
+    ) -> dict[str, Any]:
         return {
             "host": "127.0.0.1",
             "port": self.engine.port,
             "sender": self.comp_ids[number],
             "target": settings.FIX_COMP_ID,
-            "key": self.admit(number, granted).ticket,
+            "key": self.admit(number, granted, is_numbered).ticket,
         }
 
     # Where the feed is not started: the log of one book, and what a feed does with it.

@@ -18,6 +18,7 @@ from marketdata.fix.acceptor.sessions import Sessions
 from marketdata.fix.protocol.rules import (
     INTERNAL_ERROR,
     LOGON_REFUSED,
+    LOGON_WITHIN,
     LONGEST_REFERENCE,
 )
 from marketdata.fix.protocol.wire import masked
@@ -34,15 +35,32 @@ MAY_PASS = (
     fix.DoNotSend,
 )
 """Exceptions that QuickFIX answers to the partner."""
-OF_PARTNERS = frozenset(
-    ["D", "E", "F", "G", "H", "J", "P", "R", "S", "Z", "a", "c", "e", "g", "i", "k"]
-    + ["q", "r", "s", "t", "u", "v", "z", "AA", "AB", "AC", "AD", "AE", "AF", "AH"]
-    + ["AI", "AJ", "AL", "AN", "AX", "BB"]
-)
-"""Orders, quotes and requests that partners send to other sessions: refused with j. Any
-other type is refused with a Reject(3)."""
-REFERENCES = (11, 262, 131, 117, 390, 66, 37, 335, 320, 568, 710)
-"""Tags of the ids that senders give their messages: ClOrdID, MDReqID, QuoteReqID …"""
+REQUESTS = {"V": 262, "x": 320}
+"""The requests that are answered, and the tags of their ids."""
+REFERENCES = {
+    **dict.fromkeys(["D", "F", "G", "H", "q", "AB", "AC"], (11,)),
+    **dict.fromkeys(["s", "t", "u"], (548,)),
+    **dict.fromkeys(["J", "P"], (70,)),
+    **dict.fromkeys(["S", "Z", "i"], (117,)),
+    **dict.fromkeys(["a", "AI"], (649, 117)),
+    **dict.fromkeys(["c", "v", "z", "AA"], (320,)),
+    **dict.fromkeys(["AL", "AN"], (710,)),
+    "AD": (568,),
+    "AE": (571,),
+    "AF": (584,),
+    "AH": (644,),
+    "AJ": (693,),
+    "AX": (894,),
+    "BB": (909,),
+    "E": (66,),
+    "R": (131,),
+    "e": (324,),
+    "g": (335,),
+    "k": (390,),
+    "r": (37,),
+}
+"""Orders, quotes and requests that partners send to other sessions, and the tags of
+their ids: refused with j. Any other type is refused with a Reject(3)."""
 
 
 def guarded(callback: Callable[..., None]) -> Callable[..., None]:
@@ -123,10 +141,9 @@ class FeedApplication(fix.Application):
         message_type = message.getHeader().getField(35)
         session = self.sessions.live.get(comp_id)
         if message_type == "A":
-            if session and session.may_reset(text(message, 141), text(message, 108)):
-                session.charge_rate()
-                return
-            if session or not self.sessions.admit(comp_id, text(message, 554)):
+            if session:
+                raise fix.RejectLogon(LOGON_WITHIN)
+            if not self.sessions.admit(comp_id, text(message, 554)):
                 raise fix.RejectLogon(self.sessions.logout_reason or LOGON_REFUSED)
             return
         if session is None or session.logout_reason:
@@ -152,33 +169,36 @@ class FeedApplication(fix.Application):
         session.on_message()
         session.charge_rate()
         header = message.getHeader()
-        message_type = header.getField(35)
-        reference = reference_of(message)
-        if session.is_repeated(message_type, reference, text(message, 263)) and (
-            text(header, 97) == "Y"
-        ):
-            # PossResend: it was handled when it came first.
-            return
-        if message_type == "V":
-            session.on_market_data_request(market_data_request(message))
-        elif message_type == "x":
-            request_security_list(session, message)
-        elif message_type not in OF_PARTNERS:
+        message_type, number = header.getField(35), header.getField(34)
+        request_tag = REQUESTS.get(message_type)
+        if request_tag is None and message_type not in REFERENCES:
             raise fix.UnsupportedMessageType
-        else:
-            number = header.getField(34)
+        reference = reference_of(message, message_type)
+        action = text(message, 263)
+        if text(header, 97) == "Y" and session.is_known(
+            message_type, reference, action
+        ):
+            return
+        if request_tag is None:
             session.on_unsupported_message(number, message_type, reference)
+        elif not is_request_id(message.getField(request_tag)):
+            session.on_bad_request_id(number, message_type, request_tag, reference)
+        elif message_type == "V":
+            session.on_market_data_request(market_data_request(message))
+        else:
+            request_security_list(session, message)
 
 
-def reference_of(message: fix.Message) -> str:
+def reference_of(message: fix.Message, message_type: str) -> str:
     """The id that the sender gave a message, or ""."""
-    found = next(filter(None, (text(message, tag) for tag in REFERENCES)), "")
+    tags = REFERENCES.get(message_type) or (REQUESTS[message_type],)
+    found = next(filter(None, (text(message, tag) for tag in tags)), "")
     return found[:LONGEST_REFERENCE]
 
 
 def market_data_request(message: fix.Message) -> MarketDataRequest:
     return MarketDataRequest(
-        request_id=request_id(message, 262),
+        request_id=message.getField(262),
         action=message.getField(263),
         depth=int(message.getField(264)),
         update_type=text(message, 265),
@@ -194,16 +214,8 @@ def market_data_request(message: fix.Message) -> MarketDataRequest:
 
 def request_security_list(session: LiveSession, message: fix.Message) -> None:
     session.on_security_list_request(
-        request_id(message, 320), message.getField(559), instrument_key(message)
+        message.getField(320), message.getField(559), instrument_key(message)
     )
-
-
-def request_id(message: fix.Message, tag: int) -> str:
-    """The id, which every answer repeats: any FIX engine must be able to read it."""
-    value = message.getField(tag)
-    if not is_request_id(value):
-        raise fix.IncorrectTagValue(tag)
-    return value
 
 
 def instrument_key(entry: fix.FieldMap) -> InstrumentKey:

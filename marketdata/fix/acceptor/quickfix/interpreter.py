@@ -1,21 +1,8 @@
-"""Suits the interpreter to the FIX acceptor: many threads, much that is short-lived."""
+"""Suits the interpreter to the FIX acceptor: much that is short-lived."""
 
 import gc
-import os
-import random
 
 YOUNG_OBJECTS = 50_000
-
-
-def stay_on_one_processor() -> None:
-    """Keep this thread, and all that it starts, on one of the processors it may use.
-
-    The interpreter lets one thread compute at a time. On one processor they hand over
-    to each other; on several, the next one must be woken elsewhere, which takes longer
-    than what it then does. Nothing happens where the system gives no choice.
-    """
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {random.choice(sorted(os.sched_getaffinity(0)))})
 
 
 def collect_seldom() -> None:

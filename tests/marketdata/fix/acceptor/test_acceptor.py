@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,13 +26,14 @@ from marketdata.fix.client.initiator import (
     NoConnection,
     tls_context,
 )
+from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE
 from marketdata.models import FixSession
 from tests.marketdata.fix.acceptor_process import (
     Acceptor,
     database_url,
     running_acceptor,
 )
-from tests.marketdata.fix.certificates import new_certificate
+from tests.marketdata.fix.certificates import RSA, new_certificate
 from tests.marketdata.fix.conftest import Market
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS, until
 
@@ -103,6 +105,27 @@ def test_looks_after_sessions_and_ends_in_good_order(
         assert member.key.rpartition("_")[2] not in log
 
 
+def test_the_newest_logon_takes_over_and_the_session_before_it_is_told(
+    acceptor: Acceptor, market: Market
+):
+    comp_id = market.members[0].comp_id
+    first = acceptor.client()
+    first.logon()
+    with acceptor.client() as second:
+        assert symbols(second) == ["LUM", "ORB"]
+        assert logged_out(first) == LOGGED_ON_ELSEWHERE
+        # A line of which only this end is left, and which reads nothing.
+        with acceptor.client() as third:
+            assert symbols(third) == ["LUM", "ORB"]
+            assert logged_out(second) == LOGGED_ON_ELSEWHERE
+            row_becomes(
+                comp_id,
+                connected_since__isnull=False,
+                last_logout_reason=LOGGED_ON_ELSEWHERE,
+            )
+    assert "Traceback" not in acceptor.log.read_text()
+
+
 def test_a_killed_acceptor_leaves_nobody_connected(market: Market, tmp_path: Path):
     members = market.members
     with running_acceptor(tmp_path / "first.log", members) as first:
@@ -137,8 +160,9 @@ def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 def test_serves_tls_checks_its_own_health_and_renews_its_certificate(
     start_acceptor: Start,
     market: Market,
-    certificate: tuple[Path, Path],
+    tmp_path: Path,
 ):
+    certificate = new_certificate(tmp_path, RSA)
     chain, key = map(str, certificate)
     tls = {"FIX_TLS_CERTIFICATE": chain, "FIX_TLS_KEY": key}
     acceptor = start_acceptor(own_certificate(chain), **tls)
@@ -173,6 +197,13 @@ def test_serves_tls_checks_its_own_health_and_renews_its_certificate(
             assert symbols(client) == symbols(live)
         with pytest.raises(NoConnection):
             acceptor.client().logon()
+        # Who can not do without RSA is not given the old certificate.
+        only_rsa = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        only_rsa.check_hostname, only_rsa.verify_mode = False, ssl.CERT_NONE
+        only_rsa.maximum_version = ssl.TLSVersion.TLSv1_2
+        only_rsa.set_ciphers("ECDHE-RSA-AES128-GCM-SHA256")
+        with pytest.raises(NoConnection):
+            acceptor.client(tls=only_rsa).logon()
 
 
 def wait_for_line(acceptor: Acceptor, part: str) -> None:

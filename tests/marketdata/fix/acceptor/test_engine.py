@@ -2,16 +2,19 @@
 
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from threading import Event, Thread
 
 import pytest
 
 from issuers.models import Token
+from marketdata.books.livebook import TradeRow
 from marketdata.fix.acceptor import sessions
 from marketdata.fix.client.initiator import LoggedOut, LogonRefused
 from marketdata.fix.protocol.rules import INTERNAL_ERROR, LOGON_REFUSED
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.engines import (
+    NOON,
     Bench,
     body_of,
     caller,
@@ -24,6 +27,8 @@ from tests.marketdata.fix.market import ladder_of, moving
 from tests.waiting import PATIENCE_SECONDS, until
 
 QUIET_SECONDS = 0.3
+STAMP = "|272=19700101|273=00:00:00.000"
+"""The time of the changes that tests make."""
 
 
 @pytest.fixture(scope="module")
@@ -85,14 +90,14 @@ def test_sends_a_snapshot_then_what_changed(bench):
         client.send("V", *market_data_request("R1", "ONE"))
         assert body_of(client.receive()) == (
             f"35=W|262=R1|55=ONE|48={book.token_id}|22=8|268=2|"
-            "269=0|270=10.00|15=EUR|271=100|290=1|"
-            "269=1|270=10.10|15=EUR|271=100|290=1"
+            f"269=0|270=10.00|15=EUR|271=100{STAMP}|290=1|"
+            f"269=1|270=10.10|15=EUR|271=100{STAMP}|290=1"
         )
         bench.change(book, [(0, 1000, 0), (0, 999, 5)], [(1, 1010, 7)])
         assert body_of(client.receive()) == (
-            "35=X|262=R1|268=3|279=2|269=0|55=ONE|270=10.00|"
-            "279=0|269=0|55=ONE|270=9.99|15=EUR|271=5|"
-            "279=1|269=1|55=ONE|270=10.10|15=EUR|271=7"
+            f"35=X|262=R1|268=3|279=2|269=0|55=ONE|270=10.00{STAMP}|"
+            f"279=0|269=0|55=ONE|270=9.99|15=EUR|271=5{STAMP}|"
+            f"279=1|269=1|55=ONE|270=10.10|15=EUR|271=7{STAMP}"
         )
 
 
@@ -113,13 +118,13 @@ def test_levels_that_leave_the_depth_are_deleted_and_come_back_as_new(bench):
         assert client.receive().get(268) == "1"
         bench.change(book, [(0, 1001, 5)])
         assert body_of(client.receive()) == (
-            "35=X|262=R1|268=2|279=2|269=0|55=TWO|270=10.00|"
-            "279=0|269=0|55=TWO|270=10.01|15=EUR|271=5"
+            f"35=X|262=R1|268=2|279=2|269=0|55=TWO|270=10.00{STAMP}|"
+            f"279=0|269=0|55=TWO|270=10.01|15=EUR|271=5{STAMP}"
         )
         bench.change(book, [(0, 1001, 0)])
         assert body_of(client.receive()) == (
-            "35=X|262=R1|268=2|279=2|269=0|55=TWO|270=10.01|"
-            "279=0|269=0|55=TWO|270=10.00|15=EUR|271=100"
+            f"35=X|262=R1|268=2|279=2|269=0|55=TWO|270=10.01{STAMP}|"
+            f"279=0|269=0|55=TWO|270=10.00|15=EUR|271=100{STAMP}"
         )
 
 
@@ -145,7 +150,8 @@ def test_trades_are_never_conflated(bench):
     before = book.last_trade
     with bench.initiator() as client:
         client.send("V", *market_data_request("R1", "LUM", entry_types="2"))
-        assert client.receive().get(268) == "0"
+        # The last trade, where there was one.
+        assert client.receive().get(268) == str(min(1, before))
         bench.trade(book, 450)
         sizes, numbers = [], []
         while len(numbers) < 450:
@@ -185,6 +191,79 @@ def test_a_full_refresh_is_a_snapshot_on_every_change(bench):
         assert client.receive().get(279) == "0"
 
 
+EVERYTHING = "01245789B"
+PAST = "272=20261120|273=12:00:00.000"
+
+
+def entries_of(message):
+    """279, 269 and the value of each entry."""
+    return [
+        (entry.get(279, ""), entry[269], entry.get(270) or entry[271])
+        for entry in message.group(268)
+    ]
+
+
+def test_the_figures_of_the_day_follow_its_trades(bench):
+    book = new_book("DAY")
+    bench.feed.books[book.token_id] = book
+    with bench.initiator() as client:
+        fields = market_data_request("R1", "DAY", entry_types=EVERYTHING, t264=1)
+        client.send("V", *fields)
+        levels = [("", "0", "10.00"), ("", "1", "10.10")]
+        assert entries_of(client.receive()) == levels
+        # The price of the n-th trade is n cents.
+        bench.trade(book, 4)
+        assert entries_of(client.receive()) == [
+            *[("0", "2", f"0.0{n}") for n in (1, 2, 3, 4)],
+            *[("0", "4", "0.01"), ("0", "7", "0.04"), ("0", "8", "0.01")],
+            *[("0", "9", "0.03"), ("0", "B", "4")],
+        ]
+        bench.trade(book, 1)
+        figures = [("1", "7", "0.05"), ("1", "B", "5")]
+        assert entries_of(client.receive()) == [("0", "2", "0.05"), *figures]
+        book.end_day(NOON.date() + timedelta(days=1))
+        bench.changed(book)
+        assert body_of(client.receive()) == (
+            f"35=X|262=R1|268=1|279=0|269=5|55=DAY|270=0.05|15=EUR|{PAST}"
+        )
+        book.extend_trades([TradeRow(6, 9, 2, NOON + timedelta(days=3))])
+        bench.changed(book)
+        new_day = [("0", type_, "0.09") for type_ in "24789"]
+        assert entries_of(client.receive()) == [*new_day, ("0", "B", "2")]
+        fields = market_data_request("R2", "DAY", entry_types="25B")
+        client.send("V", *fields)
+        snapshot = client.receive()
+        assert entries_of(snapshot) == [
+            ("", "2", "0.09"), ("", "5", "0.05"), ("", "B", "2")
+        ]  # fmt: skip
+        assert body_of(snapshot).endswith("|272=20261123|273=12:00:00.000")
+        del bench.feed.books[book.token_id]
+
+
+def test_who_does_not_ask_for_figures_is_sent_none(bench):
+    book = new_book("OLD")
+    bench.feed.books[book.token_id] = book
+    bench.trade(book, 3)
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("R1", "OLD", entry_types="02", t264=1))
+        # The last trade, once.
+        assert entries_of(client.receive()) == [("", "0", "10.00"), ("", "2", "0.03")]
+        bench.trade(book, 1)
+        assert entries_of(client.receive()) == [("0", "2", "0.04")]
+        del bench.feed.books[book.token_id]
+
+
+def test_a_comp_id_may_ask_for_the_books_numbers(bench):
+    book = new_book("NUM")
+    bench.feed.books[book.token_id] = book
+    with bench.initiator(is_numbered=True) as client:
+        client.send("V", *market_data_request("R1", "NUM"))
+        assert body_of(client.receive()).endswith("|290=1|5083=2")
+        bench.change(book, [(0, 999, 5)])
+        assert body_of(client.receive()).endswith(f"|271=5{STAMP}|5083=3")
+        del bench.feed.books[book.token_id]
+
+
 def test_an_unsubscription_ends_a_request(bench):
     book = book_of(bench, "LUM")
     with bench.initiator() as client:
@@ -208,7 +287,7 @@ def test_an_unsubscription_ends_a_request(bench):
         (market_data_request("R2", "ORB", t264=51), "5"),
         (market_data_request("R2", "ORB", t265=None), "6"),
         (market_data_request("R2", "ORB", t266="N"), "7"),
-        (market_data_request("R2", "ORB", entry_types="4"), "8"),
+        (market_data_request("R2", "ORB", entry_types="6"), "8"),
     ],
 )
 def test_a_request_against_the_rules_holds_in_no_part(bench, fields, reason):
@@ -260,7 +339,8 @@ def test_a_book_that_is_hidden_meanwhile_becomes_empty_and_ends(bench):
     hidden = book_of(bench, "HID")
     with bench.initiator(granted=[hidden.issuer_id]) as client:
         client.send("V", *market_data_request("R1", "HID", "LUM", entry_types="012"))
-        assert {client.receive().get(268), client.receive().get(268)} == {"2"}
+        # LUM may have a last trade.
+        assert {client.receive().get(268), client.receive().get(268)} <= {"2", "3"}
         (session,) = bench.sessions.live.values()
         session.admission.caller = caller()
         bench.change(hidden, [(0, 1001, 5)])
@@ -281,11 +361,11 @@ def test_what_changes_with_an_identity_is_sent_under_the_new_one(bench, update_t
     book = book_of(bench, "LUM")
     facts = book.facts
     request = market_data_request("R1", "LUM", entry_types="02", t265=update_type)
-    levels = "268=1|269=0|270=10.00|15=EUR|271=100|290=1"
+    levels = f"268=1|269=0|270=10.00|15=EUR|271=100{STAMP}|290=1"
     with bench.initiator() as client:
         client.send("V", *request)
         identity = "55=LUM|48=FR0000120271|22=4"
-        assert body_of(client.receive()) == f"35=W|262=R1|{identity}|{levels}"
+        assert client.receive().get(55) == "LUM"
         for symbol, isin in (("LUX", "FR0000120271"), ("LUX", None)):
             book.describe(symbol, isin, *facts[2:])
             bench.trade(book, 1)
@@ -329,13 +409,55 @@ def test_an_order_is_refused_for_what_it_is(bench):
         )
 
 
+AT, NAMED = "20261120-10:00:00", (55, "LUM")
+
+
+@pytest.mark.parametrize(
+    ("message_type", "fields"),
+    [
+        ("AF", [(584, "id-1"), (585, 7)]),
+        ("AE", [(571, "id-1"), (570, "N"), NAMED, (32, 1), (31, 1), (75, AT[:8]),
+                (60, AT), (552, 1), (54, 1), (37, "o")]),
+        ("a", [(649, "id-1"), NAMED]),
+        ("a", [(117, "id-1"), NAMED]),
+        ("BB", [(909, "id-1")]),
+        ("J", [(70, "id-1"), (71, 0), (626, 1), (857, 0), (54, 1), NAMED, (53, 1),
+               (6, 1), (75, AT[:8])]),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_the_id_that_was_given(bench, message_type, fields):
+    with bench.initiator() as client:
+        client.send(message_type, *fields)
+        answer = client.receive()
+        named = [answer.get(tag) for tag in (35, 372, 379, 380)]
+        assert named == ["j", message_type, "id-1", "3"]
+
+
+def test_an_id_that_is_too_long_is_refused_with_the_limit(bench):
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("x" * 37, "LUM"))
+        assert body_of(client.receive()) == (
+            f"35=j|45=2|372=V|379={'x' * 37}|380=0|"
+            "58=MDReqID(262) must be 1 to 36 printable ASCII characters"
+        )
+        client.send("x", (320, "y" * 37), (559, 4))
+        assert body_of(client.receive()) == (
+            f"35=j|45=3|372=x|379={'y' * 37}|380=0|"
+            "58=SecurityReqID(320) must be 1 to 36 printable ASCII characters"
+        )
+
+
 @pytest.mark.parametrize(
     ("message_type", "fields", "answer"),
     [
         ("ZZ", [(58, "what is this")], {372: "ZZ", 373: "11"}),
         ("V", [(262, "R1")], {372: "V", 373: "1"}),
-        ("V", market_data_request("x" * 37, "LUM"), {371: "262", 373: "5"}),
         ("V", market_data_request("R1", "LUM", t263=7), {371: "263", 373: "5"}),
+        (
+            "V",
+            market_data_request("R1", "LUM", entry_types="Z"),
+            {371: "269", 373: "5"},
+        ),
         ("V", market_data_request("R1", "LUM", t83=1), {371: "83", 373: "2"}),
     ],
 )

@@ -349,6 +349,20 @@ def test_a_message_without_an_end_is_cut(start, committed_key, caplog):
         until(lambda: "was cut: it sent a message longer than" in caplog.text)
 
 
+@pytest.mark.parametrize("pieces", [1, 40])
+def test_a_message_that_announces_too_much_is_cut(start, committed_key, caplog, pieces):
+    listener = start()
+    with Partner(listener.port) as partner:
+        partner.send(logon(committed_key))
+        assert partner.receive().type == "A"
+        announced = b"8=FIX.4.4\x019=999999999\x0135=0\x0110=000\x01"
+        step = -(-len(announced) // pieces)
+        with suppress(OSError):
+            for start_at in range(0, len(announced), step):
+                partner.send(announced[start_at : start_at + step])
+        until(lambda: "was cut: it sent a message longer than" in caplog.text)
+
+
 def test_what_the_engine_says_last_is_read_before_the_end(start, engine, committed_key):
     listener = start()
     with Partner(listener.port) as partner:

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from cachetools import LRUCache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -185,6 +184,10 @@ def test_who_has_proved_the_key_is_told_more(admissions, acme, token):
         ({"t52": ""}, "SendingTime(52) must be the time in UTC"),
         ({"t141": None, "t34": "7"}, "send ResetSeqNumFlag(141)=Y, or MsgSeqNum(34)=1"),
         ({"t141": "N", "t34": "7"}, "send ResetSeqNumFlag(141)=Y, or MsgSeqNum(34)=1"),
+        ({"t34": "-1"}, "MsgSeqNum(34) must be a whole number from 1"),
+        ({"t34": "0"}, "MsgSeqNum(34) must be a whole number from 1"),
+        ({"t34": "1" * 10}, "MsgSeqNum(34) must be a whole number from 1"),
+        ({"t925": "new"}, "NewPassword(925) is not supported"),
         ({"t554": None}, "Password(554) is missing: send your API key"),
         ({"t554": ""}, "Password(554) is missing: send your API key"),
     ],
@@ -227,26 +230,32 @@ def test_has_nothing_to_say_to_who_is_nobody_here(admissions, token, settings):
             admissions.admit(logon(token, t49=comp_id), HERE, NOW)
 
 
-def test_stops_looking_after_ten_failures_of_an_address(
+def test_stops_looking_after_ten_failures_of_a_login_at_an_address(
     admissions, token, django_assert_num_queries
 ):
-    for number in range(10):
-        wrong = logon("wrong", t553=f"login{number}")
-        assert refusal(admissions, wrong) == CREDENTIALS_REFUSED
+    wrong = logon("x" * 49, t553="acme_co")
+    texts = [refusal(admissions, wrong) for _ in range(11)]
+    assert texts == [CREDENTIALS_REFUSED] * 10 + [TOO_MANY_FAILURES]
     with django_assert_num_queries(0):
         assert refusal(admissions, logon(token)) == TOO_MANY_FAILURES
     assert admissions.admit(logon(token), ELSEWHERE, NOW)
 
 
-def test_failures_from_many_addresses_do_not_lock_out_who_has_logged_on(
+def test_failures_of_other_logins_lock_no_good_key_of_the_address_out(
     admissions, token
 ):
-    admissions.admit(logon(token), HERE, NOW)
-    wrong = logon("x" * 49, t553="acme_co")
-    texts = [refusal(admissions, wrong, f"198.51.100.{n}") for n in range(11)]
-    assert texts == [CREDENTIALS_REFUSED] * 10 + [TOO_MANY_FAILURES]
-    assert refusal(admissions, logon(token), ELSEWHERE) == TOO_MANY_FAILURES
+    for number in range(15):
+        wrong = logon("wrong", t553=f"login{number}")
+        assert refusal(admissions, wrong) == CREDENTIALS_REFUSED
     assert admissions.admit(logon(token), HERE, NOW)
+
+
+def test_only_a_sandbox_takes_sessions_for_tests(admissions, token, settings):
+    settings.PARTNER_API_SANDBOX = False
+    told = refusal(admissions, logon(token, t464="Y"))
+    assert "TestMessageIndicator(464)=Y: this is no sandbox" in told
+    settings.PARTNER_API_SANDBOX = True
+    assert admissions.admit(logon(token, t464="Y"), HERE, NOW)
 
 
 def test_only_failures_of_the_credentials_count(admissions, token):
@@ -257,26 +266,22 @@ def test_only_failures_of_the_credentials_count(admissions, token):
 
 def test_a_failure_is_forgotten_after_its_share_of_a_minute():
     failed = FailedLogons(per_minute=600)
-    failed.count(["a"] * 600)
-    assert failed.is_exhausted(["b", "a"])
-    assert not failed.is_exhausted(["b"])
-    failed.buckets["a"].at -= 0.2
-    assert not failed.is_exhausted(["a"])
+    for _ in range(600):
+        failed.count("a", HERE)
+    assert failed.is_exhausted("a", HERE)
+    assert not failed.is_exhausted("b", HERE)
+    assert not failed.is_exhausted("a", ELSEWHERE)
+    failed.buckets["a", HERE].at -= 0.2
+    assert not failed.is_exhausted("a", HERE)
 
 
-def test_remembers_a_bounded_number_of_names():
+def test_remembers_a_bounded_number_of_logins():
     failed = FailedLogons(per_minute=1)
-    failed.count(f"name {number}" for number in range(REMEMBERED + 5))
+    for number in range(REMEMBERED + 5):
+        failed.count(f"login {number}", HERE)
     assert len(failed.buckets) == REMEMBERED
-    assert not failed.is_exhausted(["name 4"])
-    assert failed.is_exhausted(["name 5"])
-
-
-def test_remembers_a_bounded_number_of_those_that_logged_on(admissions, token):
-    admissions.proven = LRUCache(2)
-    for address in ("198.51.100.1", "198.51.100.2", HERE):
-        admissions.admit(logon(token), address, NOW)
-    assert list(admissions.proven) == [("acme_co", "198.51.100.2"), ("acme_co", HERE)]
+    assert not failed.is_exhausted("login 4", HERE)
+    assert failed.is_exhausted("login 5", HERE)
 
 
 @pytest.fixture

@@ -27,6 +27,8 @@ LUM = SimpleNamespace(
 ORB = SimpleNamespace(symbol="ORB", isin=None, token_id=TOKEN_ID, name="Orb\x01Ω")
 LADDER = Ladder((Level(99, 5), Level(7, 3)), (Level(1_000_000_05, 1),))
 BOTH = frozenset("01")
+AT = datetime(2026, 11, 20, 9, 8, 7, 65_999, UTC)
+STAMP = "272=20261120|273=09:08:07.065|"
 
 
 def pieces(body: str) -> list[str]:
@@ -34,25 +36,25 @@ def pieces(body: str) -> list[str]:
 
 
 def test_a_snapshot_has_bids_then_asks_each_with_its_rank():
-    rest = messages.snapshot(messages.identity(LUM), LADDER, BOTH)
+    rest = messages.snapshot(messages.identity(LUM), LADDER, AT, BOTH)
     body = messages.market_data("R1", rest)
     fields_of("W", body)
     assert body.replace("\x01", "|") == (
         "262=R1|55=LUM|48=FR0000120271|22=4|268=3|"
-        "269=0|270=0.99|15=EUR|271=5|290=1|"
-        "269=0|270=0.07|15=EUR|271=3|290=2|"
-        "269=1|270=1000000.05|15=EUR|271=1|290=1|"
+        f"269=0|270=0.99|15=EUR|271=5|{STAMP}290=1|"
+        f"269=0|270=0.07|15=EUR|271=3|{STAMP}290=2|"
+        f"269=1|270=1000000.05|15=EUR|271=1|{STAMP}290=1|"
     )
 
 
 def test_a_snapshot_has_only_the_sides_that_were_asked_for():
-    rest = messages.snapshot(messages.identity(LUM), LADDER, frozenset("1"))
+    rest = messages.snapshot(messages.identity(LUM), LADDER, AT, frozenset("1"))
     fields = fields_of("W", messages.market_data("R1", rest))
     assert [value for tag, value in fields if tag == 269] == ["1"]
 
 
 def test_an_empty_book_is_a_snapshot_without_entries():
-    rest = messages.snapshot(messages.identity(ORB), Ladder((), ()), BOTH)
+    rest = messages.snapshot(messages.identity(ORB), Ladder((), ()), None, BOTH)
     body = messages.market_data("R1", rest)
     fields_of("W", body)
     assert pieces(body) == ["262=R1", "55=ORB", f"48={TOKEN_ID}", "22=8", "268=0"]
@@ -64,25 +66,54 @@ def test_an_increment_names_levels_by_side_and_price():
         Update(NEW, ASK, 1234, 10),
         Update(CHANGE, BID, 100, 7),
     ]
-    rest = messages.increment(messages.level_entries("LUM", updates))
+    rest = messages.increment(messages.level_entries("LUM", updates, AT))
     body = messages.market_data("R1", rest)
     fields_of("X", body)
     assert body.replace("\x01", "|") == (
-        "262=R1|268=3|279=2|269=0|55=LUM|270=0.99|"
-        "279=0|269=1|55=LUM|270=12.34|15=EUR|271=10|"
-        "279=1|269=0|55=LUM|270=1.00|15=EUR|271=7|"
+        f"262=R1|268=3|279=2|269=0|55=LUM|270=0.99|{STAMP}"
+        f"279=0|269=1|55=LUM|270=12.34|15=EUR|271=10|{STAMP}"
+        f"279=1|269=0|55=LUM|270=1.00|15=EUR|271=7|{STAMP}"
     )
 
 
 def test_a_trade_is_a_new_entry_with_its_number_and_instant():
-    trade = TradeRow(42, 1005, 3, datetime(2026, 11, 20, 9, 8, 7, 65_999, UTC))
+    trade = TradeRow(42, 1005, 3, AT)
     rest = messages.increment(messages.trade_entries("LUM", [trade]))
     body = messages.market_data("R1", rest)
     fields_of("X", body)
     assert body.replace("\x01", "|") == (
-        "262=R1|268=1|279=0|269=2|278=42|55=LUM|270=10.05|15=EUR|271=3|"
-        "272=20261120|273=09:08:07.065|"
+        f"262=R1|268=1|279=0|269=2|278=42|55=LUM|270=10.05|15=EUR|271=3|{STAMP}"
     )
+
+
+def test_figures_of_the_day_have_a_price_or_a_volume():
+    entries = [
+        messages.figure_update("LUM", NEW, messages.VWAP, 1005, AT),
+        messages.figure_update("LUM", CHANGE, messages.VOLUME, 40, AT),
+    ]
+    body = messages.market_data("R1", messages.increment(entries))
+    fields_of("X", body)
+    assert body.replace("\x01", "|") == (
+        f"262=R1|268=2|279=0|269=9|55=LUM|270=10.05|15=EUR|{STAMP}"
+        f"279=1|269=B|55=LUM|271=40|{STAMP}"
+    )
+    more = [
+        messages.last_trade_entry(TradeRow(42, 1005, 3, AT)),
+        messages.figure_entry(messages.VOLUME, 40, AT),
+    ]
+    rest = messages.snapshot(messages.identity(LUM), Ladder((), ()), AT, BOTH, more)
+    body = messages.market_data("R1", rest)
+    fields_of("W", body)
+    assert body.replace("\x01", "|") == (
+        "262=R1|55=LUM|48=FR0000120271|22=4|268=2|"
+        f"269=2|270=10.05|15=EUR|271=3|{STAMP}269=B|271=40|{STAMP}"
+    )
+
+
+def test_the_books_number_follows_the_last_entry():
+    rest = messages.increment(messages.trade_entries("LUM", [TradeRow(1, 5, 3, AT)]))
+    body = messages.market_data("R1", rest, 77)
+    assert pieces(body)[-2:] == ["273=09:08:07.065", "5083=77"]
 
 
 @pytest.mark.parametrize("reason", [*"012345678"])
