@@ -99,7 +99,8 @@ def issuers(text: str, key: UUID | None) -> Iterator[Hit]:
         if pk in by_id:
             issuer = by_id[pk]
             is_exact = key is not None or issuer.slug == text.lower()
-            yield Hit(issuer.trading_name, issuer.slug, link(issuer), is_exact)
+            place = reverse("admin:issuer", args=[issuer.pk])
+            yield Hit(issuer.trading_name, issuer.slug, place, is_exact)
 
 
 def tokens(text: str, key: UUID | None) -> Iterator[Hit]:

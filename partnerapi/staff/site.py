@@ -16,7 +16,7 @@ from django.views.decorators.csrf import csrf_protect
 
 from accounts.models import User
 from partnerapi.core.backoffice import BoundedPaginator
-from partnerapi.staff import find
+from partnerapi.staff import captable, find, issuer, ledger
 from partnerapi.staff.home import look
 from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
 from partnerapi.staff.sign_in import SignInForm
@@ -39,9 +39,16 @@ class BackOffice(admin.AdminSite):
         return super().has_permission(request) and not lacks_factor(request)
 
     def get_urls(self) -> list[Any]:
+        views = [
+            ("find/", find.page, "find"),
+            ("issuer/<uuid:pk>/", issuer.page, "issuer"),
+            ("issuer/<uuid:pk>/captable/", captable.page, "captable"),
+            ("issuer/<uuid:pk>/captable.csv", captable.as_csv, "captable_csv"),
+            ("token/<uuid:pk>/ledger/", ledger.page, "ledger"),
+        ]
         pages = [
             path("second-factor/", self.second_factor, name="second_factor"),
-            path("find/", self.admin_view(find.page), name="find"),
+            *(path(at, self.admin_view(view), name=name) for at, view, name in views),
         ]
         return [*pages, *super().get_urls()]
 
