@@ -16,7 +16,7 @@ from django.views.decorators.csrf import csrf_protect
 
 from accounts.models import User
 from partnerapi.core.backoffice import BoundedPaginator
-from partnerapi.staff import captable, find, imports, issuer, ledger
+from partnerapi.staff import books, captable, find, imports, issuer, ledger
 from partnerapi.staff.home import look
 from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
 from partnerapi.staff.sign_in import SignInForm
@@ -45,6 +45,9 @@ class BackOffice(admin.AdminSite):
             ("issuer/<uuid:pk>/captable/", captable.page, "captable"),
             ("issuer/<uuid:pk>/captable.csv", captable.as_csv, "captable_csv"),
             ("token/<uuid:pk>/ledger/", ledger.page, "ledger"),
+            ("token/<uuid:pk>/book/", books.page, "book"),
+            ("token/<uuid:pk>/book/ladder/", books.poll, "book_poll"),
+            ("books/", books.overview, "books"),
             ("import/", imports.page, "import"),
             ("import/preview/", imports.preview, "import_preview"),
         ]
