@@ -1,6 +1,12 @@
+from datetime import timedelta
+
 from django.contrib import admin
+from django.utils import timezone
 
 from marketdata.models import FixSession
+
+SILENT = timedelta(seconds=150)
+"""After so long a session is not heard of: two heartbeats of a minute, and half."""
 
 
 @admin.register(FixSession)
@@ -8,7 +14,7 @@ class FixSessionAdmin(admin.ModelAdmin):
     """CompIDs are bound by issue_fix_session, which says how to log on with them."""
 
     list_display = [
-        "comp_id", "partner", "enabled", "connected_since", "last_heartbeat_at",
+        "comp_id", "partner", "health", "connected_since", "last_heartbeat_at",
         "last_logout_reason", "messages_sent",
     ]  # fmt: skip
     list_select_related = ["partner"]
@@ -25,6 +31,18 @@ class FixSessionAdmin(admin.ModelAdmin):
         "comp_id", "partner", "created_at", "connected_since", "last_heartbeat_at",
         "last_logout_reason", "messages_sent",
     ]  # fmt: skip
+
+    @admin.display(description="health")
+    def health(self, session):
+        if not session.enabled:
+            return "switched off"
+        if session.connected_since is None:
+            return "not connected"
+        heard = max(
+            session.last_heartbeat_at or session.connected_since,
+            session.connected_since,
+        )
+        return "silent" if heard < timezone.now() - SILENT else "connected"
 
     def has_add_permission(self, request):
         return False

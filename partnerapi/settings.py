@@ -308,6 +308,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.postgres",
     "django.contrib.staticfiles",
+    "django.forms",
     "axes",
     "django_otp",
     "django_otp.plugins.otp_totp",
@@ -331,6 +332,8 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "partnerapi.urls"
 WSGI_APPLICATION = "partnerapi.wsgi.application"
+# Widgets, too, are made of the templates here where there is one.
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

@@ -10,7 +10,12 @@ from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
 from issuers.register.models import LedgerTransaction
-from partnerapi.core.backoffice import PrefixSearchAdmin, ProtectedAdmin, confirm
+from partnerapi.core.backoffice import (
+    PrefixSearchAdmin,
+    ProtectedAdmin,
+    confirm,
+    money,
+)
 from partnerapi.core.lock_waits import LockTimeout
 
 MOST_LINES = 500
@@ -42,7 +47,7 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     form = LegacyShareholderForm
     protection = "A DELIVERED line is for ever; a PENDING one can be deleted here."
     list_display = [
-        "user", "issuer", "token", "status", "number_of_shares", "price_cents",
+        "user", "issuer", "token", "status", "number_of_shares", "price",
         "created_at",
     ]  # fmt: skip
     list_select_related = ["user", "issuer", "token"]
@@ -60,6 +65,7 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
         "id", "status", "created_at", "delivered_at", "delivered_by", "ledger_entry"
     ]  # fmt: skip
     actions = ["mark_delivered"]
+    price = money("price_cents", "price")
 
     @admin.display(description="entry in the ledger")
     def ledger_entry(self, line):

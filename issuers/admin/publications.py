@@ -4,15 +4,18 @@ from django.contrib import admin
 from django.utils import timezone
 
 from issuers.models import Article, IssuerFinancialData
-from partnerapi.core.backoffice import SECURE_ADDRESSES
+from partnerapi.core.backoffice import SECURE_ADDRESSES, money
 
 
 @admin.register(IssuerFinancialData)
 class IssuerFinancialDataAdmin(admin.ModelAdmin):
     list_display = [
-        "issuer", "year", "period_type", "revenue_cents", "ebitda_cents", "ebit_cents",
-        "net_income_cents",
+        "issuer", "year", "period_type", "revenue", "ebitda", "ebit", "net_income"
     ]  # fmt: skip
+    revenue = money("revenue_cents", "revenue")
+    ebitda = money("ebitda_cents", "EBITDA")
+    ebit = money("ebit_cents", "EBIT")
+    net_income = money("net_income_cents", "net income")
     list_select_related = ["issuer"]
     list_filter = ["period_type", "year"]
     search_fields = ["issuer__trading_name", "^issuer__slug"]

@@ -5,7 +5,7 @@ from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 
 from issuers.models import Token
-from partnerapi.core.backoffice import ProtectedAdmin
+from partnerapi.core.backoffice import ProtectedAdmin, euros
 
 LAST = 20
 
@@ -21,7 +21,10 @@ class TokenAdmin(ProtectedAdmin):
         "price",
     ]  # fmt: skip
     list_select_related = ["issuer", "ledger_head"]
-    list_filter = ["market_type", "visibility", "network"]
+    list_filter = [
+        "market_type", "visibility", "network",
+        ("ledger_head__price_cents", admin.EmptyFieldListFilter),
+    ]  # fmt: skip
     search_fields = ["^symbol", "=isin", "name", "issuer__trading_name"]
     ordering = ["symbol"]
     autocomplete_fields = ["issuer"]
@@ -62,10 +65,10 @@ class TokenAdmin(ProtectedAdmin):
         head = token.ledger_head
         return f"{head.held:,}, by {head.holder_count:,} holders; the rest: treasury"
 
-    @admin.display(description="price, cents")
+    @admin.display(description="price")
     def price(self, token):
         cents = token.ledger_head.price_cents
-        return "none: counts 0" if cents is None else f"{cents:,}"
+        return "none: counts 0" if cents is None else euros(cents)
 
     @admin.display(description="last entries")
     def entries(self, token):
@@ -88,10 +91,10 @@ class TokenAdmin(ProtectedAdmin):
     def prices(self, token):
         last = token.prices.order_by("-number")[:LAST]
         return table(
-            ["Time", "Cents", "Source", "By"],
+            ["Time", "Price", "Source", "By"],
             [
                 (
-                    at(p.effective_at), f"{p.price_cents:,}", p.get_source_display(),
+                    at(p.effective_at), euros(p.price_cents), p.get_source_display(),
                     p.recorded_by,
                 )
                 for p in last

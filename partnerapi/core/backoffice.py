@@ -1,9 +1,12 @@
 """What pages of the back office share."""
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import PROTECT, Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
@@ -11,6 +14,43 @@ from django.template.response import TemplateResponse
 
 # What staff type without a scheme is taken for HTTPS.
 SECURE_ADDRESSES = {models.URLField: {"assume_scheme": "https"}}
+
+
+MOST_COUNTED = 10_000
+"""Rows of a list that are counted, and that its pages lead to."""
+
+
+def euros(cents: int) -> str:
+    """An amount as people read it: `1,234.56 €`, with spaces that do not break."""
+    sign, digits = "−" * (cents < 0), abs(cents)
+    return f"{sign}{digits // 100:,}.{digits % 100:02}\N{NO-BREAK SPACE}€"
+
+
+def money(name: str, description: str) -> Callable[[Any, Any], str | None]:
+    """A column of a list that shows the euro cents of the field `name`."""
+
+    @admin.display(description=description, ordering=name)
+    def shown(page: admin.ModelAdmin, row: Any) -> str | None:
+        cents = getattr(row, name)
+        return None if cents is None else euros(cents)
+
+    return shown
+
+
+class BoundedPaginator(Paginator):
+    """Counts a list's rows only as far as somebody would turn its pages."""
+
+    @cached_property
+    def counted(self) -> int:
+        return self.object_list.order_by()[: MOST_COUNTED + 1].count()
+
+    @property
+    def count(self) -> int:
+        return min(self.counted, MOST_COUNTED)
+
+    @property
+    def has_more(self) -> bool:
+        return self.counted > MOST_COUNTED
 
 
 class ReadOnly:

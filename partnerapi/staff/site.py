@@ -8,12 +8,16 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
 
 from accounts.models import User
+from partnerapi.core.backoffice import BoundedPaginator
+from partnerapi.staff import books, captable, find, imports, issuer, ledger
+from partnerapi.staff.home import look
 from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
 from partnerapi.staff.sign_in import SignInForm
 
@@ -21,12 +25,46 @@ from partnerapi.staff.sign_in import SignInForm
 class BackOffice(admin.AdminSite):
     login_form = SignInForm
 
+    def register(self, *given: Any, **options: Any) -> None:
+        """Let each list count no more rows than somebody would look at."""
+        super().register(
+            *given,
+            paginator=BoundedPaginator,
+            show_full_result_count=False,
+            show_facets=admin.ShowFacets.NEVER,
+            **options,
+        )
+
     def has_permission(self, request: HttpRequest) -> bool:
         return super().has_permission(request) and not lacks_factor(request)
 
     def get_urls(self) -> list[Any]:
-        page = path("second-factor/", self.second_factor, name="second_factor")
-        return [page, *super().get_urls()]
+        views = [
+            ("find/", find.page, "find"),
+            ("issuer/<uuid:pk>/", issuer.page, "issuer"),
+            ("issuer/<uuid:pk>/captable/", captable.page, "captable"),
+            ("issuer/<uuid:pk>/captable.csv", captable.as_csv, "captable_csv"),
+            ("token/<uuid:pk>/ledger/", ledger.page, "ledger"),
+            ("token/<uuid:pk>/book/", books.page, "book"),
+            ("token/<uuid:pk>/book/ladder/", books.poll, "book_poll"),
+            ("books/", books.overview, "books"),
+            ("import/", imports.page, "import"),
+            ("import/preview/", imports.preview, "import_preview"),
+        ]
+        pages = [
+            path("second-factor/", self.second_factor, name="second_factor"),
+            *(path(at, self.admin_view(view), name=name) for at, view, name in views),
+        ]
+        return [*pages, *super().get_urls()]
+
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        at = timezone.now()
+        tiles = [*look(request, at)]
+        waits = any(tile.found is None or tile.found.count for tile in tiles)
+        context = {"tiles": tiles, "waits": waits, "checked_at": at}
+        return super().index(request, context | (extra_context or {}))
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -1,0 +1,220 @@
+"""One box finds what staff look for, by its identifier or by how its name begins.
+
+Each kind is one statement that reads an index, and as many rows as are shown.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import Exists, Model, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from accounts.access import Caller
+from accounts.models import Account, ApiKey, Partner, User
+from issuers.legacy.models import LegacyShareholder
+from issuers.models import Issuer, Token
+from issuers.search import MOST_WORDS, search
+from marketdata.models import FixSession
+from partnerapi.core.filters import as_code
+from partnerapi.models import IdempotencyRecord
+
+MOST = 10
+"""Rows of a kind that are shown."""
+LONGEST = 200
+EVERYTHING = Caller("", "staff", "Staff", frozenset(), None, 0, 0)
+"""Sees every issuer, and private tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """`is_exact`: the text is an identifier of the row, and of no other of its kind."""
+
+    text: str
+    detail: str
+    link: str
+    is_exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`find` gets the text, and its UUID where it is one. `by`: what is read."""
+
+    title: str
+    by: str
+    model: type[Model]
+    find: Callable[[str, UUID | None], Iterable[Hit]]
+
+
+def link(row: Model, name: str = "change") -> str:
+    meta = row._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=[row.pk])
+
+
+def people(text: str, key: UUID | None) -> Iterator[Hit]:
+    found = User.objects.filter(pk=key) if key else people_called(text)
+    for user in found:
+        is_exact = key is not None or text.lower() == user.email
+        is_exact = is_exact or text.upper() == user.lei
+        detail = " · ".join(filter(None, [user.email, user.lei]))
+        yield Hit(str(user), detail, link(user), is_exact)
+
+
+def people_called(text: str, *conditions: Exists) -> QuerySet[User]:
+    """The first users whose email or name begins with the text, or whose LEI it is."""
+    rows = User.objects.filter(*conditions)
+    first, _, last = text.partition(" ")
+    parts = [
+        rows.filter(email__startswith=text.lower()),
+        rows.filter(lei=text.upper()),
+        rows.filter(company_name__istartswith=text),
+        rows.filter(first_name__istartswith=text),
+        rows.filter(last_name__istartswith=text),
+    ]
+    if last:
+        parts.append(
+            rows.filter(first_name__istartswith=first, last_name__istartswith=last)
+        )
+    one, *others = (part[:MOST] for part in parts)
+    return one.union(*others)[:MOST]
+
+
+def issuers(text: str, key: UUID | None) -> Iterator[Hit]:
+    if key:
+        ids = [key]
+    elif len(text.split()) > MOST_WORDS:
+        return
+    else:
+        found = search(text, EVERYTHING, "TRUE", ())
+        places = found.places(limit=MOST) if found else []
+        ids = [UUID(place.issuer_id) for place in places]
+    rows = Issuer.objects.filter(Q(pk__in=ids) | Q(slug=text.lower()))
+    by_id = {issuer.pk: issuer for issuer in rows}
+    for pk in [*dict.fromkeys([*by_id, *ids])]:
+        if pk in by_id:
+            issuer = by_id[pk]
+            is_exact = key is not None or issuer.slug == text.lower()
+            place = reverse("admin:issuer", args=[issuer.pk])
+            yield Hit(issuer.trading_name, issuer.slug, place, is_exact)
+
+
+def tokens(text: str, key: UUID | None) -> Iterator[Hit]:
+    code = as_code(text)
+    if not key and not code:
+        return
+    rows = Token.objects.select_related("issuer")
+    wanted = Q(pk=key) if key else Q(isin=code) | Q(symbol=code)
+    found = list(rows.filter(wanted)[:MOST])
+    if not found and code and not key:
+        found = list(rows.filter(symbol__startswith=code).order_by("symbol")[:MOST])
+    for token in found:
+        is_exact = key is not None or code in (token.isin, token.symbol)
+        detail = f"{token.isin or 'no ISIN'} · {token.issuer}"
+        yield Hit(f"{token.symbol} {token.name}", detail, link(token), is_exact)
+
+
+def accounts(text: str, key: UUID | None) -> Iterator[Hit]:
+    if key:
+        rows = Account.objects.select_related("user", "partner").filter(pk=key)
+        for account in rows:
+            yield Hit(str(account), account.status, link(account), True)
+
+
+def legacy_lines(text: str, key: UUID | None) -> Iterator[Hit]:
+    rows = LegacyShareholder.objects.select_related("user", "issuer")
+    if key:
+        found = rows.filter(pk=key)
+    else:
+        # The index of references is each issuer's own.
+        each = Issuer.objects.order_by().values("pk")
+        found = rows.filter(issuer__in=each, reference=text)[:MOST]
+    for line in found:
+        detail = f"{line.reference or 'no reference'} · {line.status}"
+        yield Hit(str(line), detail, link(line), True)
+
+
+def partners(text: str, key: UUID | None) -> Iterator[Hit]:
+    named = Q(login__istartswith=text) | Q(name__istartswith=text)
+    rows = Partner.objects.filter(Q(pk=key) if key else named)
+    for partner in rows.order_by("login")[:MOST]:
+        is_exact = key is not None or partner.login == text
+        yield Hit(partner.name, partner.login, link(partner), is_exact)
+
+
+def keys(text: str, key: UUID | None) -> Iterator[Hit]:
+    rows = ApiKey.objects.select_related("partner")
+    found = rows.filter(pk=key) if key else rows.filter(last_four=text)
+    for row in found[:MOST]:
+        state = "revoked" if row.revoked_at else "not revoked"
+        yield Hit(str(row), state, link(row), key is not None)
+
+
+def sessions(text: str, key: UUID | None) -> Iterator[Hit]:
+    rows = FixSession.objects.select_related("partner")
+    for row in rows.filter(comp_id__startswith=text.upper()).order_by("comp_id")[:MOST]:
+        is_exact = row.comp_id == text.upper()
+        yield Hit(row.comp_id, str(row.partner), link(row), is_exact)
+
+
+def mutations(text: str, key: UUID | None) -> Iterator[Hit]:
+    if key:
+        # The index of keys is each partner's own.
+        each = Partner.objects.order_by().values("pk")
+        rows = IdempotencyRecord.objects.filter(partner__in=each, key=key)
+        for row in rows.select_related("partner").defer("body", "fingerprint")[:MOST]:
+            detail = f"{row.operation_name or 'mutation'} of {row.partner}"
+            yield Hit(str(row.key), detail, link(row), True)
+
+
+KINDS = [
+    Kind("People and companies", "email, name, LEI, id", User, people),
+    Kind("Issuers", "name, slug, symbol, ISIN, LEI, id", Issuer, issuers),
+    Kind("Tokens", "symbol, ISIN, id", Token, tokens),
+    Kind("Accounts", "id", Account, accounts),
+    Kind("Legacy lines", "reference, id", LegacyShareholder, legacy_lines),
+    Kind("Partners", "login, name, id", Partner, partners),
+    Kind("API keys", "last four letters, id", ApiKey, keys),
+    Kind("FIX sessions", "CompID", FixSession, sessions),
+    Kind("Mutations", "Idempotency-Key", IdempotencyRecord, mutations),
+]
+"""What is searched, in the page's order; a part of the back office adds its own."""
+
+
+def as_uuid(text: str) -> UUID | None:
+    """The UUID that the text is, or that it ends with as an id of the API."""
+    try:
+        return UUID(text.rpartition("|")[2])
+    except ValueError:
+        return None
+
+
+def page(request: HttpRequest) -> HttpResponse:
+    """What was found by kind; the one row whose identifier was typed, at once."""
+    text = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST]
+    kinds = [
+        kind
+        for kind in KINDS
+        if request.user.has_perm(
+            f"{kind.model._meta.app_label}.view_{kind.model._meta.model_name}"
+        )
+    ]
+    found: list[tuple[Kind, list[Hit]]] = []
+    if text:
+        key = as_uuid(text)
+        found = [(kind, [*islice(kind.find(text, key), MOST)]) for kind in kinds]
+    exact = [hit for _, hits in found for hit in hits if hit.is_exact]
+    if len(exact) == 1:
+        return HttpResponseRedirect(exact[0].link)
+    context: dict[str, Any] = admin.site.each_context(request) | {
+        "title": f"Find: {text}" if text else "Find",
+        "find_text": text,
+        "kinds": kinds,
+        "found": [(kind, hits) for kind, hits in found if hits],
+        "most": MOST,
+    }
+    return TemplateResponse(request, "admin/find.html", context)

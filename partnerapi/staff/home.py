@@ -1,0 +1,241 @@
+"""What needs the attention of staff: a tile for each kind, on the first page.
+
+A tile asks one statement, which counts no further than `MOST`.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db import DatabaseError
+from django.db.models import F, Model
+from django.http import HttpRequest
+from django.urls import reverse
+
+from accounts.models import Account, ApiKey
+from issuers.legacy.models import DeliveryJob, LegacyShareholder
+from issuers.models import Token
+from marketdata.models import FixSession
+from partnerapi.core.database import fetch
+from partnerapi.models import Export, FailedSignIn, JobRun
+
+logger = logging.getLogger(__name__)
+
+MOST = 1_000
+LINES = 5
+"""Of a tile, at most; the link leads to all."""
+NIGHTLY = ("verify_register", "verify_books", "register_statement")
+NIGHT = timedelta(hours=26)
+"""Within it each nightly job has run again."""
+KEYS_EXPIRE_WITHIN = timedelta(days=14)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A part of what a tile counts, with the list that shows it."""
+
+    text: str
+    count: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What waits: how many, where they are listed, and of which parts they consist."""
+
+    count: int
+    link: str
+    lines: list[Line] = field(default_factory=list)
+
+    @property
+    def shown(self) -> str:
+        return counted(self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """`find` gets the time. Who may not view `model` does not see the tile."""
+
+    title: str
+    model: type[Model]
+    find: Callable[[datetime], Found]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    title: str
+    found: Found | None
+    """None: the source failed."""
+
+
+def counted(count: int) -> str:
+    return f"more than {MOST:,}" if count > MOST else f"{count:,}"
+
+
+def listed(model: type[Model], **lookups: Any) -> str:
+    """The address of the list of a model, filtered."""
+    meta = model._meta
+    address = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
+    return f"{address}?{urlencode(lookups)}" if lookups else address
+
+
+def count(rows: Any) -> int:
+    return rows.order_by()[: MOST + 1].count()
+
+
+def pending_deliveries(at: datetime) -> Found:
+    rows = fetch(PENDING_LINES, [MOST + 1, LINES], tuple)
+    pending = {"status__exact": "PENDING"}
+    lines = [
+        Line(name, counted(count), listed(LegacyShareholder, q=slug, **pending))
+        for name, slug, count, _ in rows
+    ]
+    total = int(rows[0][3]) if rows else 0
+    return Found(total, listed(LegacyShareholder, **pending), lines)
+
+
+def pending_accounts(at: datetime) -> Found:
+    day, week = at - timedelta(days=1), at - timedelta(days=7)
+    times = [day, week, day, week]
+    [(new, days, old)] = fetch(PENDING_ACCOUNTS, [*times, MOST + 1], tuple)
+    pending = {"status__exact": "PENDING"}
+    ages = [
+        ("older than a week", old, {"created_at__lt": week.isoformat()}),
+        (
+            "a day to a week",
+            days,
+            {"created_at__gte": week.isoformat(), "created_at__lt": day.isoformat()},
+        ),
+        ("of the last day", new, {"created_at__gte": day.isoformat()}),
+    ]
+    lines = [
+        Line(text, counted(count), listed(Account, **pending, **lookups))
+        for text, count, lookups in ages
+        if count
+    ]
+    return Found(new + days + old, listed(Account, **pending), lines)
+
+
+def stopped_deliveries(at: datetime) -> Found:
+    stopped = DeliveryJob.objects.filter(
+        finished_at=None,
+        position__lt=F("line_count"),
+        created_at__lt=at - timedelta(minutes=10),
+    )
+    return Found(count(stopped), listed(LegacyShareholder, status__exact="PENDING"))
+
+
+def failed_exports(at: datetime) -> Found:
+    day = at - timedelta(days=1)
+    failed = Export.objects.filter(status=Export.Status.FAILED, created_at__gte=day)
+    lookups = {"status__exact": "FAILED", "created_at__gte": day.isoformat()}
+    return Found(count(failed), listed(Export, **lookups))
+
+
+def failed_jobs(at: datetime) -> Found:
+    day = at - timedelta(days=1)
+    failed = JobRun.objects.filter(result=JobRun.Result.FAILED, started_at__gte=day)
+    lookups = {"result__exact": "FAILED", "started_at__gte": day.isoformat()}
+    return Found(count(failed), listed(JobRun, **lookups))
+
+
+def expiring_keys(at: datetime) -> Found:
+    end = at + KEYS_EXPIRE_WITHIN
+    keys = ApiKey.objects.filter(
+        revoked_at=None, expires_at__gt=at, expires_at__lt=end, partner__is_active=True
+    )
+    lookups = {"expires_at__gt": at.isoformat(), "expires_at__lt": end.isoformat()}
+    return Found(count(keys), listed(ApiKey, revoked_at__isempty=1, **lookups))
+
+
+def silent_sessions(at: datetime) -> Found:
+    silent = FixSession.objects.filter(enabled=True, connected_since=None)
+    return Found(
+        count(silent),
+        listed(FixSession, enabled__exact=1, connected_since__isempty=1),
+    )
+
+
+def unpriced_tokens(at: datetime) -> Found:
+    unpriced = Token.objects.filter(ledger_head__price_cents=None)
+    return Found(count(unpriced), listed(Token, ledger_head__price_cents__isempty=1))
+
+
+def nightly_checks(at: datetime) -> Found:
+    """How many failed or did not run; each has its line, with its last result."""
+    lines, wrong = [], 0
+    for job, result, started_at in fetch(LAST_RUNS, [[*NIGHTLY]], tuple):
+        is_late = started_at is None or started_at < at - NIGHT
+        wrong += is_late or result != JobRun.Result.DONE
+        said = "has not run" if started_at is None else result.lower()
+        when = f", {started_at:%-d %b %H:%M}" if started_at else ""
+        lines.append(Line(job.replace("_", " "), said + when, listed(JobRun, q=job)))
+    return Found(wrong, listed(JobRun), lines)
+
+
+def failed_sign_ins(at: datetime) -> Found:
+    day = at - timedelta(days=1)
+    failed = FailedSignIn.objects.filter(at__gte=day)
+    return Found(count(failed), listed(FailedSignIn, at__gte=day.isoformat()))
+
+
+TILES = [
+    Tile("Pending deliveries", LegacyShareholder, pending_deliveries),
+    Tile("Pending accounts", Account, pending_accounts),
+    Tile("Deliveries that stopped", LegacyShareholder, stopped_deliveries),
+    Tile("Exports that failed today", Export, failed_exports),
+    Tile("Jobs that failed today", JobRun, failed_jobs),
+    Tile("Keys that expire within 14 days", ApiKey, expiring_keys),
+    Tile("CompIDs enabled, not connected", FixSession, silent_sessions),
+    Tile("Tokens without a price", Token, unpriced_tokens),
+    Tile("Nightly checks", JobRun, nightly_checks),
+    Tile("Failed sign-ins of a day", FailedSignIn, failed_sign_ins),
+]
+"""What the first page asks, in its order; a part of the back office adds its own."""
+
+
+def look(request: HttpRequest, at: datetime) -> Iterator[Shown]:
+    """The tiles that the user may see and that have something to say."""
+    for tile in TILES:
+        meta = tile.model._meta
+        if not request.user.has_perm(f"{meta.app_label}.view_{meta.model_name}"):
+            continue
+        try:
+            found = tile.find(at)
+        except DatabaseError:
+            logger.exception("The tile %r of the first page failed", tile.title)
+            yield Shown(tile.title, None)
+            continue
+        if found.count or found.lines:
+            yield Shown(tile.title, found)
+
+
+PENDING_LINES = """
+    SELECT i.trading_name, i.slug, pending.count, sum(pending.count) OVER ()
+    FROM issuers_issuer i CROSS JOIN LATERAL (SELECT count(*) FROM (
+        SELECT FROM issuers_legacyshareholder l
+        WHERE l.issuer_id = i.id AND l.status = 'PENDING' LIMIT %s
+    ) AS l) AS pending
+    WHERE pending.count > 0 ORDER BY pending.count DESC, i.trading_name LIMIT %s
+"""
+PENDING_ACCOUNTS = """
+    SELECT count(*) FILTER (WHERE a.created_at >= %s),
+        count(*) FILTER (WHERE a.created_at >= %s AND a.created_at < %s),
+        count(*) FILTER (WHERE a.created_at < %s)
+    FROM accounts_partner p CROSS JOIN LATERAL (
+        SELECT a.created_at FROM accounts_account a
+        WHERE a.partner_id = p.id AND a.status = 'PENDING'
+        ORDER BY a.created_at LIMIT %s
+    ) AS a
+"""
+LAST_RUNS = """
+    SELECT n.job, last.result, last.started_at
+    FROM unnest(%s::text[]) WITH ORDINALITY AS n (job, place) LEFT JOIN LATERAL (
+        SELECT r.result, r.started_at FROM partnerapi_jobrun r
+        WHERE r.job = n.job ORDER BY r.started_at DESC LIMIT 1
+    ) AS last ON TRUE
+    ORDER BY n.place
+"""

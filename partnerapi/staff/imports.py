@@ -1,0 +1,315 @@
+"""Files that staff import: looked through first, written when they confirm.
+
+The file waits in the cache for an hour, one for each member of staff. What is written
+is what was previewed: where the stored rows have changed meanwhile, nothing is, and the
+new preview is shown.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
+from django.db import DataError, IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from accounts.import_holders import import_holders
+from issuers.imports.issuers import import_issuers
+from issuers.imports.publications import import_financial_data
+from issuers.legacy.import_csv import import_legacy_shareholders
+from issuers.models import Issuer
+from partnerapi.core import lock_waits
+from partnerapi.core.problems import Problem, WrongFileError
+
+MOST_BYTES = 5 * 1024 * 1024
+KEPT_SECONDS = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    kind: str
+    file_name: str
+    content: bytes
+    issuer_id: UUID | None
+    creates_holders: bool
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an import does; with a `problem` or `problems` it does nothing."""
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+    problems: tuple[tuple[int, str, str, str], ...] = ()
+    problem_count: int = 0
+
+    @property
+    def changes_something(self) -> bool:
+        return bool(self.created or self.updated)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    title: str
+    columns: str
+    permissions: tuple[str, ...]
+    run: Callable[[Upload, str, bool], Outcome]
+    """Gets the file, who imports it, and whether nothing is to be written."""
+    of_issuer: bool = False
+
+
+def begin(work: str, total: int) -> Callable[[int], object]:
+    return lambda done: None
+
+
+def outcome(changes: Any, *notes: str) -> Outcome:
+    if getattr(changes, "was_imported", False):
+        return Outcome(problem="This very file was imported before.")
+    if changes.ignored_columns:
+        notes += (f"Columns ignored: {', '.join(changes.ignored_columns)}.",)
+    updated = changes.updated if hasattr(changes, "updated") else changes.completed
+    return Outcome(changes.created, updated, changes.unchanged, notes)
+
+
+def legacy(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+    changes = import_legacy_shareholders(
+        Issuer.objects.get(pk=upload.issuer_id),
+        upload.file_name,
+        upload.content,
+        actor,
+        begin,
+        create_holders=upload.creates_holders,
+        dry_run=dry_run,
+    )
+    if not (made := changes.holders):
+        return outcome(changes)
+    said = f"Holders: {made.created:,} new, {made.completed:,} completed."
+    return outcome(changes, said)
+
+
+def holders(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+    changes = import_holders(
+        upload.file_name, upload.content, actor, begin, dry_run=dry_run
+    )
+    if not changes.other_names:
+        return outcome(changes)
+    said = f"{changes.other_names:,} are called otherwise here, and stay so."
+    return outcome(changes, said)
+
+
+def issuers(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+    changes = import_issuers(upload.content, begin, dry_run=dry_run)
+    return outcome(changes, *map(str, changes.taken_symbols[:20]))
+
+
+def figures(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+    return outcome(import_financial_data(upload.content, begin, dry_run=dry_run))
+
+
+KINDS = {
+    "legacy": Kind(
+        "Legacy shareholders",
+        "reference, one or more of holder_email, holder_wallet and holder_lei, "
+        "token_symbol, number_of_shares, price_cents; if you like created_at, "
+        "holder_name, holder_kind, holder_country",
+        ("issuers.add_legacyshareholder", "issuers.change_legacyshareholder"),
+        legacy,
+        of_issuer=True,
+    ),
+    "holders": Kind(
+        "Holders",
+        "name, kind (INDIVIDUAL or COMPANY), one or more of email, wallet and lei; if "
+        "you like country",
+        ("accounts.add_user", "accounts.change_user", "accounts.add_userholder"),
+        holders,
+    ),
+    "figures": Kind(
+        "Financial data",
+        "issuer (slug), year, period_type (YEAR or FIRST_SEMESTER); if you like "
+        "revenue_cents, ebitda_cents, ebit_cents, net_income_cents",
+        ("issuers.add_issuerfinancialdata", "issuers.change_issuerfinancialdata"),
+        figures,
+    ),
+    "issuers": Kind(
+        "Issuers",
+        "name, isin, symbol, country, city; if you like website, sector, industry",
+        ("issuers.add_issuer", "issuers.change_issuer", "issuers.add_token"),
+        issuers,
+    ),
+}
+OF_HOLDERS = KINDS["holders"].permissions
+
+
+class UploadForm(forms.Form):
+    kind = forms.ChoiceField(label="What the file holds")
+    issuer = forms.SlugField(
+        label="Issuer's slug", required=False, help_text="Of legacy shareholders."
+    )
+    creates_holders = forms.BooleanField(
+        label="Make the holders whom nobody is yet",
+        required=False,
+        help_text="Of legacy shareholders.",
+    )
+    file = forms.FileField(
+        label="File", help_text="CSV in UTF-8, at most 5 MiB.", allow_empty_file=True
+    )
+
+    def __init__(self, user: Any, *given: Any) -> None:
+        super().__init__(*given)
+        self.user = user
+        choices = [(name, k.title) for name, k in KINDS.items() if may(user, k)]
+        self.fields["kind"] = forms.ChoiceField(
+            label="What the file holds", choices=choices
+        )
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        if file.size > MOST_BYTES:
+            raise forms.ValidationError(
+                f"{file.name} has {file.size:,} bytes; at most {MOST_BYTES:,} are "
+                "imported here. Part it, or import it with manage.py."
+            )
+        return file
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        kind = KINDS.get(given.get("kind", ""))
+        if kind and kind.of_issuer:
+            given["found"] = Issuer.objects.filter(slug=given.get("issuer")).first()
+            if given["found"] is None:
+                self.add_error("issuer", "There is no such issuer; give its slug.")
+            if given.get("creates_holders") and not self.user.has_perms(OF_HOLDERS):
+                self.add_error("creates_holders", "You may not make holders.")
+        return given
+
+    def upload(self) -> Upload:
+        given = self.cleaned_data
+        of_issuer = KINDS[given["kind"]].of_issuer
+        return Upload(
+            given["kind"],
+            given["file"].name,
+            given["file"].read(),
+            given["found"].pk if of_issuer else None,
+            of_issuer and given["creates_holders"],
+        )
+
+
+def may(user: Any, kind: Kind) -> bool:
+    return user.has_perms(kind.permissions)
+
+
+def attempt(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+    try:
+        with lock_waits.named():
+            return KINDS[upload.kind].run(upload, actor, dry_run)
+    except WrongFileError as error:
+        told = tuple(map(in_columns, error.problems))
+        return Outcome(problems=told, problem_count=error.count)
+    except DataError as error:
+        said = str(error).splitlines()[0]
+        return Outcome(problem=f"The database can not keep what it holds: {said}.")
+    except (IntegrityError, lock_waits.LockTimeout) as error:
+        said = str(error).splitlines()[0]
+        return Outcome(problem=f"Somebody else writes at the same time: {said}")
+
+
+def in_columns(problem: Problem) -> tuple[int, str, str, str]:
+    """Line, field, rule and remedy."""
+    rule, _, remedy = problem.rule.rpartition("; ")
+    if not rule:
+        return problem.line, problem.field, remedy, "correct the value"
+    return problem.line, problem.field, rule, remedy
+
+
+def kept(request: HttpRequest) -> str:
+    return f"import:{request.user.pk}"
+
+
+def page(request: HttpRequest) -> HttpResponse:
+    """Take a file, look through it, and go to the preview."""
+    if not any(may(request.user, kind) for kind in KINDS.values()):
+        raise PermissionDenied
+    if request.method == "POST":
+        form = UploadForm(request.user, request.POST, request.FILES)
+        if form.is_valid():
+            upload = form.upload()
+            found = attempt(upload, actor_of(request), dry_run=True)
+            cache.set(kept(request), (upload, found), KEPT_SECONDS)
+            return HttpResponseRedirect(reverse("admin:import_preview"))
+    else:
+        form = UploadForm(request.user)
+    context = admin.site.each_context(request) | {
+        "title": "Import a file",
+        "form": form,
+        "kinds": [kind for kind in KINDS.values() if may(request.user, kind)],
+    }
+    return TemplateResponse(request, "admin/import.html", context)
+
+
+def actor_of(request: HttpRequest) -> str:
+    return str(request.user.get_username())
+
+
+def preview(request: HttpRequest) -> HttpResponse:
+    """What the file would do; when staff confirm, do it."""
+    waiting = cache.get(kept(request))
+    if waiting is None:
+        messages.warning(
+            request, "The file is not kept any more: it waits an hour. Upload it again."
+        )
+        return HttpResponseRedirect(reverse("admin:import"))
+    upload, found = waiting
+    if not may(request.user, KINDS[upload.kind]):
+        raise PermissionDenied
+    if request.method == "POST" and not found.problem and not found.problems:
+        if request.POST.get("checksum") != upload.checksum:
+            messages.warning(
+                request, "You have uploaded another file since: this is its preview."
+            )
+            return HttpResponseRedirect(request.path)
+        done = confirm(upload, found, actor_of(request))
+        if done == found:
+            cache.delete(kept(request))
+            messages.success(
+                request,
+                f"{upload.file_name}: {done.created:,} new, {done.updated:,} changed, "
+                f"{done.unchanged:,} unchanged.",
+            )
+            return HttpResponseRedirect(reverse("admin:import"))
+        cache.set(kept(request), (upload, done), KEPT_SECONDS)
+        messages.warning(
+            request,
+            "What is stored has changed since the preview. Nothing was written; this "
+            "is the new preview.",
+        )
+        return HttpResponseRedirect(request.path)
+    context = admin.site.each_context(request) | {
+        "title": f"Import {upload.file_name}",
+        "upload": upload,
+        "kind": KINDS[upload.kind],
+        "found": found,
+    }
+    return TemplateResponse(request, "admin/import_preview.html", context)
+
+
+def confirm(upload: Upload, previewed: Outcome, actor: str) -> Outcome:
+    """Write what was previewed; else nothing, and return what would be written now."""
+    with transaction.atomic():
+        done = attempt(upload, actor, dry_run=False)
+        if done != previewed:
+            transaction.set_rollback(True)
+    return done

@@ -1,0 +1,31 @@
+"use strict";
+
+// What Django's widgets lack: names of fields that look things up, and of their parts.
+function nameWidgets() {
+  for (const field of document.querySelectorAll("select.admin-autocomplete")) {
+    const label = document.querySelector(`label[for="${field.id}"]`);
+    const shown = field.parentElement.querySelector(".select2-selection");
+    if (!label || !shown) continue;
+    const name = label.textContent.trim().replace(/:$/, "");
+    shown.removeAttribute("aria-labelledby");
+    shown.setAttribute("aria-label", name);
+    shown.querySelector("[role=textbox]")?.setAttribute("aria-label", name);
+  }
+  for (const tip of document.querySelectorAll("span[aria-label]:not([role])")) tip.setAttribute("role", "img");
+  for (const wide of document.querySelectorAll(".inline-group, .results, .wide")) wide.tabIndex = 0;
+}
+addEventListener("load", () => {
+  nameWidgets();
+  window.django?.jQuery?.(document).on("select2:open", ({ target }) => {
+    const name = document.querySelector(`label[for="${target.id}"]`)?.textContent.trim();
+    document.querySelector(".select2-search__field")?.setAttribute("aria-label", `Search ${name}`);
+  });
+  new MutationObserver(nameWidgets).observe(document.body, { childList: true, subtree: true });
+});
+
+// One menu is open at a time.
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});

@@ -1,0 +1,128 @@
+"""The first page: what needs attention."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.access import Scope
+from accounts.models import Account, Actor, ApiKey, User
+from marketdata.models import FixSession
+from partnerapi.models import FailedSignIn, JobRun
+from partnerapi.staff import home
+from tests.characters import World
+
+NOW = timezone.now
+
+
+@pytest.fixture
+def tiles(staff):
+    """The tiles that the page shows now, by their titles."""
+
+    def read() -> dict:
+        return {
+            tile.title: tile.found for tile in staff.get("/admin/").context["tiles"]
+        }
+
+    return read
+
+
+def test_an_empty_platform_says_that_nothing_waits(staff):
+    for job in home.NIGHTLY:
+        JobRun.objects.create(
+            job=job, started_at=NOW(), seconds=1, result="DONE", detail=""
+        )
+    answer = staff.get("/admin/")
+    assert [tile.title for tile in answer.context["tiles"]] == ["Nightly checks"]
+    assert "Nothing waits; last checked " in answer.content.decode()
+
+
+def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
+    at = NOW()
+    person = User.objects.get(last_name="Roca")
+    actor = Actor("sam@example.com", is_staff=True)
+    Account.objects.open(world.partner, person, actor, at - timedelta(days=9))
+    ApiKey.objects.issue(world.partner, [Scope.ISSUERS_READ], at + timedelta(days=3))
+    ApiKey.objects.issue(world.partner, [Scope.ISSUERS_READ], at + timedelta(days=30))
+    FixSession.objects.bind(world.partner)
+    FailedSignIn.objects.create(login="x@example.com", address="", is_locked=False)
+    JobRun.objects.create(
+        job="verify_books", started_at=at, seconds=1, result="FAILED", detail="Broken."
+    )
+    found = tiles()
+    assert {title: each.count for title, each in found.items()} == {
+        "Pending deliveries": 7,
+        "Pending accounts": 1,
+        "Jobs that failed today": 1,
+        "Keys that expire within 14 days": 1,
+        "CompIDs enabled, not connected": 1,
+        "Tokens without a price": 2,
+        "Nightly checks": 3,
+        "Failed sign-ins of a day": 1,
+    }
+    for title, tile in found.items():
+        for line in [tile, *tile.lines]:
+            listed = staff.get(line.link)
+            assert listed.status_code == 200, title
+            shown = listed.context["cl"].result_count
+            if title != "Nightly checks":
+                assert f"{shown:,}" == (line.count if line is not tile else tile.shown)
+    assert [(line.text, line.count) for line in found["Pending deliveries"].lines] == [
+        ("Lumen", "7")
+    ]
+    assert [line.text for line in found["Pending accounts"].lines] == [
+        "older than a week"
+    ]
+
+
+def test_a_source_that_fails_fails_its_tile_alone(world: World, staff, monkeypatch):
+    def fails(at):
+        with transaction.atomic():
+            home.fetch("SELECT 1 / 0", [], tuple)
+
+    broken = home.Tile("Broken", User, fails)
+    monkeypatch.setattr(home, "TILES", [broken, *home.TILES])
+    answer = staff.get("/admin/")
+    assert answer.status_code == 200
+    titles = {tile.title: tile.found for tile in answer.context["tiles"]}
+    assert titles["Broken"] is None
+    assert titles["Pending deliveries"].count == 7
+    assert "This could not be counted" in answer.content.decode()
+
+
+def test_a_tile_takes_one_statement(world: World, staff):
+    staff.get("/admin/")
+    with CaptureQueriesContext(connection) as captured:
+        staff.get("/admin/")
+    # The session, its user, and the user's last actions.
+    assert len(captured) <= len(home.TILES) + 3
+
+
+def test_counts_end(world: World, tiles, monkeypatch):
+    monkeypatch.setattr(home, "MOST", 3)
+    assert tiles()["Pending deliveries"].shown == "more than 3"
+
+
+def test_who_may_see_nothing_sees_no_tile(world: World):
+    client = Client()
+    client.force_login(
+        User.objects.create_user(
+            "new@example.com", type="INDIVIDUAL", first_name="N", is_staff=True
+        )
+    )
+    assert client.get("/admin/").context["tiles"] == []
+
+
+def test_a_late_check_counts(staff, tiles):
+    for job in home.NIGHTLY:
+        JobRun.objects.create(
+            job=job,
+            started_at=NOW() - timedelta(days=2),
+            seconds=1,
+            result="DONE",
+            detail="",
+        )
+    assert tiles()["Nightly checks"].count == len(home.NIGHTLY)

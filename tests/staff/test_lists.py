@@ -1,0 +1,60 @@
+"""What all lists of the back office share."""
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import User
+from partnerapi.core import backoffice
+from partnerapi.core.backoffice import BoundedPaginator, euros
+from tests.characters import World
+
+
+@pytest.mark.parametrize(
+    ("cents", "text"),
+    [
+        (82_696, "826.96\N{NO-BREAK SPACE}€"),
+        (5, "0.05\N{NO-BREAK SPACE}€"),
+        (-123_456_789, "−1,234,567.89\N{NO-BREAK SPACE}€"),
+    ],
+)
+def test_money_is_written_in_euros(cents: int, text: str):
+    assert euros(cents) == text
+
+
+def test_every_list_counts_no_further_than_its_pages_lead():
+    for page in admin.site._registry.values():
+        assert page.paginator is BoundedPaginator
+        assert not page.show_full_result_count
+        assert page.show_facets is admin.ShowFacets.NEVER
+
+
+def test_a_long_list_says_that_there_are_more(world: World, staff, monkeypatch):
+    monkeypatch.setattr(backoffice, "MOST_COUNTED", 3)
+    with CaptureQueriesContext(connection) as captured:
+        page = staff.get("/admin/issuers/legacyshareholder/").content.decode()
+    assert "more than 3 legacy shareholders" in page
+    counts = [query["sql"] for query in captured if "COUNT(*)" in query["sql"]]
+    assert counts
+    assert all("LIMIT 4" in sql for sql in counts)
+    assert "1.25\N{NO-BREAK SPACE}€" in page
+
+
+def test_a_short_list_says_how_many_there_are(world: World, staff):
+    page = staff.get("/admin/issuers/legacyshareholder/").content.decode()
+    assert "7 legacy shareholders" in page
+    assert "more than" not in page
+
+
+def test_each_page_has_one_heading_a_way_past_the_menu_and_one_box(world: World, staff):
+    user = User.objects.get(email="sam@example.com")
+    for path in (
+        "/admin/",
+        "/admin/accounts/user/",
+        f"/admin/accounts/user/{user.pk}/change/",
+    ):
+        page = staff.get(path).content.decode()
+        assert page.count("<h1>") == 1
+        assert page.count('href="#content-start"') == 1
+        assert page.count('action="/admin/find/"') == 1
