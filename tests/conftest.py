@@ -133,8 +133,12 @@ def running_server(running_system: System) -> dict:
     return running_system.described
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # With --dist loadgroup one of xdist's workers starts one system for all of them.
+    # One of xdist's workers runs a file, which sets up once what its tests share, and
+    # all files whose tests ask the running system.
     for item in items:
-        if "running_system" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("running_system"))
+        asks = "running_system" in getattr(item, "fixturenames", ())
+        if item.get_closest_marker("xdist_group") is None:
+            name = "running_system" if asks else item.nodeid.split("::")[0]
+            item.add_marker(pytest.mark.xdist_group(name))

@@ -13,8 +13,8 @@ from kombu import Connection
 
 from partnerapi.celery import app, broker_url, take_request_id
 from partnerapi.core import json_lines
+from partnerapi.core.schedule import PERIODS
 from partnerapi.operations.beat import Scheduler
-from partnerapi.operations.schedule import PERIODS
 from partnerapi.operations.tasks import answer_ping
 
 

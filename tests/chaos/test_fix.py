@@ -1,8 +1,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 Run = Callable[..., dict[str, Any]]
 KEPT = {
     "wrong": 0,
@@ -13,7 +11,6 @@ KEPT = {
 }
 
 
-@pytest.mark.xdist_group("storms")
 def test_no_fault_makes_a_client_hold_another_book(run: Run):
     report = run("fix_histories", "--histories", "50")
     assert {name: report[name] for name in KEPT} == KEPT
@@ -22,7 +19,6 @@ def test_no_fault_makes_a_client_hold_another_book(run: Run):
     assert report["trades"] >= 200
 
 
-@pytest.mark.xdist_group("storms")
 def test_no_message_harms_the_acceptor(run: Run):
     # Pauses of the other sessions the command judges on a quiet machine.
     report = run("fix_mutations", "--messages", "400", "--busy")

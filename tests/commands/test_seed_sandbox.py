@@ -36,9 +36,6 @@ from marketdata.models import FixSession
 from partnerapi.sandbox.data.chance import OPENING
 from tests.owner import tamper
 
-# One of xdist's workers seeds for all of them.
-pytestmark = pytest.mark.xdist_group("seed_sandbox")
-
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 
 WHEN = {"recorded_at", "recorded_in", "updated_at"}

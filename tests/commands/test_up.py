@@ -36,9 +36,6 @@ from tests.waiting import PATIENCE_SECONDS, until
 MOST_COMMANDS = 12
 """That the second start of a system may take as long as, one after the other."""
 
-# One of xdist's workers runs them all: they share a state directory.
-pytestmark = pytest.mark.xdist_group("up")
-
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:

@@ -15,11 +15,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from partnerapi.core.schedule import PERIODS
 from partnerapi.models import JobRun
 from partnerapi.operations.diagnosis import database, jobs
 from partnerapi.operations.diagnosis.findings import Check, Finding, State, findings
 from partnerapi.operations.diagnosis.readiness import Readiness
-from partnerapi.operations.schedule import PERIODS
 from tests.gateway.conftest import WebServer, serving
 from tests.owner import as_owner
 from tests.system import free_port

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from django.db import connection
 
+from partnerapi.core.schedule import PERIODS
 from partnerapi.models import JobRun
 from partnerapi.operations.diagnosis.findings import Finding, State
-from partnerapi.operations.schedule import PERIODS
 
 MOST_GRACE = timedelta(hours=2)
 """A job is late when its period is over twice, and no longer than this after it."""

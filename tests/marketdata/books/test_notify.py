@@ -50,7 +50,7 @@ def heard(hearer: Any) -> list[str]:
 
 
 def test_databases_of_one_redis_share_no_channel(acme: Token, hearer: Any):
-    others = notify.channel().replace(str(database()), str(database() + 1))
+    others = notify.channel().replace(str(database()), str(database() + 1_000))
     assert call("PUBLISH", others, str(acme.pk)) == 0
     assert heard(hearer) == []
 
