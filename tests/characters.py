@@ -23,6 +23,11 @@ from tests.issuers.register import past
 START = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
 
+def on(day: float) -> datetime:
+    """The instant so many days after START."""
+    return START + timedelta(days=day)
+
+
 @dataclass
 class Answer:
     """A response: status, headers, and the body's two members."""

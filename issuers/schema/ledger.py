@@ -13,28 +13,29 @@ from partnerapi.graphql.resolvers import column, needs
 from partnerapi.graphql.scalars import Time, Uint64
 from partnerapi.graphql.statements import OrderedList, OrderKey
 
-# Whoever writes an entry or a price holds the lock of its token's head until the end:
-# a number is seen only when all before it are. So the head has the totals.
-HEAD = "SELECT {} FROM issuers_tokenledgerhead h WHERE h.token_id = p.key"
-TRANSACTIONS = OrderedList(
-    "transactions",
-    "LedgerTransaction",
-    LedgerTransactionModel,
-    (OrderKey("issuers_ledgertransaction.seq", "bigint"),),
-    unique=True,
-    parent="token_id",
-    identity="token_id",
-    count=HEAD.format("h.last_seq"),
+
+def of_tokens(name, graphql_type, model, number, last):
+    """A list of what tokens number from 1; their heads hold the last number."""
+    return OrderedList(
+        name,
+        graphql_type,
+        model,
+        (OrderKey(f"{model._meta.db_table}.{number}", "bigint"),),
+        unique=True,
+        parent="token_id",
+        identity="token_id",
+        # Whoever writes holds the lock of the head until the end: a number is seen only
+        # when all before it are. So the head has the total.
+        count=f"SELECT h.{last} FROM issuers_tokenledgerhead h"
+        " WHERE h.token_id = p.key",
+    )
+
+
+TRANSACTIONS = of_tokens(
+    "transactions", "LedgerTransaction", LedgerTransactionModel, "seq", "last_seq"
 )
-PRICE_HISTORY = OrderedList(
-    "priceHistory",
-    "TokenPrice",
-    TokenPriceModel,
-    (OrderKey("issuers_tokenprice.number", "bigint"),),
-    unique=True,
-    parent="token_id",
-    identity="token_id",
-    count=HEAD.format("h.last_price"),
+PRICE_HISTORY = of_tokens(
+    "priceHistory", "TokenPrice", TokenPriceModel, "number", "last_price"
 )
 
 Kind = LedgerTransactionModel.Kind
@@ -68,6 +69,16 @@ TokenPriceSource = enumeration(
 )
 
 
+def whole(name):
+    """The resolver of a column of whole numbers, read as Decimals."""
+
+    @needs(name)
+    def resolve(rows, info):
+        return [int(getattr(row, name)) for row in rows]
+
+    return resolve
+
+
 class LedgerTransaction(graphene.ObjectType):
     """An entry of a token's ledger: units made, moved or destroyed; it is for ever."""
 
@@ -95,30 +106,23 @@ class LedgerTransaction(graphene.ObjectType):
         description="Holder whose units they are then; null where they go to the "
         "treasury or are destroyed.",
     )
-    amount = Uint64(required=True, description="Number of units.")
+    amount = Uint64(
+        required=True, resolver=whole("amount"), description="Number of units."
+    )
     effective_at = Time(required=True, description="Since when it counts.")
     supply_after = Uint64(
-        required=True, description="All units of the token after this entry."
+        required=True,
+        resolver=whole("supply_after"),
+        description="All units of the token after this entry.",
     )
     held_after = Uint64(
         required=True,
+        resolver=whole("held_after"),
         description="Units that holders have after this entry, without the treasury.",
     )
     reverses = Uint64(
         description="Number of the entry that it undoes; null except for a REVERSAL."
     )
-
-    @needs("amount")
-    def resolve_amount(entries, info):
-        return [int(entry.amount) for entry in entries]
-
-    @needs("supply_after")
-    def resolve_supply_after(entries, info):
-        return [int(entry.supply_after) for entry in entries]
-
-    @needs("held_after")
-    def resolve_held_after(entries, info):
-        return [int(entry.held_after) for entry in entries]
 
     @needs("token_id", "seq")
     def resolve_id(entries, info):

@@ -17,7 +17,7 @@ from partnerapi.graphql.documents import prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.models import Export, ExportedConnection
 
-PAGE_ROWS = 4_000
+PAGE_ROWS = 8_000
 PAGE_SECONDS = 120.0
 
 USER = "user { id displayName type lei country { code } }"

@@ -1,6 +1,6 @@
 """Capitalization tables as partners read them."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
@@ -12,10 +12,9 @@ from accounts.models import ApiKey, Partner
 from issuers.models import IssuerGrant
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
-from tests.characters import START, Ask, World
+from tests.characters import START, Ask, World, on
 from tests.issuers.register import empty_token, people
 
-DAY = timedelta(days=1)
 WHOLE = """
 query ($date: Time) { issuer(slug: "lumen") { capitalizationTable(date: $date) {
   date totalValue
@@ -44,22 +43,19 @@ def register(world: World):
     own = ledger.treasury(world.listed)
     ordinary, founders = world.public_token.pk, world.private_token.pk
 
-    def at(day):
-        return START + DAY * day
-
     ledger.write_history(
         [ordinary, founders],
         [
-            Entry(ordinary, "MINT", 1000, None, own, at=at(1)),
-            Entry(ordinary, "ALLOCATE", 300, own, a, at=at(2)),
-            Price(ordinary, 50, "ISSUE", at=at(2)),
-            Entry(ordinary, "ALLOCATE", 100, own, b, at=at(3)),
-            Entry(founders, "MINT", 7, None, b, at=at(4)),
-            Price(founders, 3000, "NAV", at=at(5)),
-            Entry(ordinary, "TRANSFER", 300, a, c, at=at(6)),
-            Price(ordinary, 60, "TRADE", at=at(7)),
-            Entry(ordinary, "RETURN", 100, b, own, at=at(8)),
-            Entry(ordinary, "BURN", 50, own, None, at=at(9)),
+            Entry(ordinary, "MINT", 1000, None, own, at=on(1)),
+            Entry(ordinary, "ALLOCATE", 300, own, a, at=on(2)),
+            Price(ordinary, 50, "ISSUE", at=on(2)),
+            Entry(ordinary, "ALLOCATE", 100, own, b, at=on(3)),
+            Entry(founders, "MINT", 7, None, b, at=on(4)),
+            Price(founders, 3000, "NAV", at=on(5)),
+            Entry(ordinary, "TRANSFER", 300, a, c, at=on(6)),
+            Price(ordinary, 60, "TRADE", at=on(7)),
+            Entry(ordinary, "RETURN", 100, b, own, at=on(8)),
+            Entry(ordinary, "BURN", 50, own, None, at=on(9)),
         ],
         "import",
     )
@@ -75,7 +71,7 @@ def table(ask: Ask, date: datetime | str | None, query: str = WHOLE):
 
 def test_tells_who_holds_what_at_an_instant(world: World, register, partner: Ask):
     a, b, _ = register
-    found = table(partner, START + DAY * 5)
+    found = table(partner, on(5))
     assert found["date"] == "2024-01-06T12:00:00Z"
     assert found["totalValue"] == 300 * 50 + 100 * 50 + 7 * 3000
     ordinary = f"Token|{world.public_token.pk}"
@@ -139,7 +135,7 @@ def test_tells_who_holds_what_at_an_instant(world: World, register, partner: Ask
 def test_every_instant_keeps_its_answer(
     world: World, register, partner: Ask, unlimited_budgets
 ):
-    instants = [START + DAY * n / 2 for n in range(-2, 24)]
+    instants = [on(n / 2) for n in range(-2, 24)]
     before = [table(partner, at) for at in instants]
     totals = [found["totalValue"] for found in before]
     ordinary = [0] * 6 + [15_000] * 2 + [20_000] * 8 + [24_000] * 2 + [18_000] * 8
@@ -242,7 +238,7 @@ def test_people_of_a_register_are_seen_by_id_with_scope_and_grant(
 def test_too_many_holders_are_refused_before_they_are_read(
     world: World, register, partner: Ask, settings
 ):
-    at = START + DAY * 5
+    at = on(5)
     settings.PARTNER_API_MAX_HOLDERS = 3
     assert len(table(partner, at)["holders"]) == 2
     settings.PARTNER_API_MAX_HOLDERS = 2

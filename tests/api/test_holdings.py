@@ -1,7 +1,5 @@
 """What users held of all tokens, for profiles and for accounts."""
 
-from datetime import timedelta
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -12,10 +10,9 @@ from issuers.models import Issuer, IssuerGrant
 from issuers.register import holdings, ledger
 from issuers.register.ledger import Entry, Price
 from issuers.schema.holdings import READING_COST
-from tests.characters import START, Ask, World
+from tests.characters import START, Ask, World, on
 from tests.issuers.register import empty_token, people
 
-DAY = timedelta(days=1)
 STAFF = Actor("staff@example.com", is_staff=True)
 BALANCES = """
 query ($ids: [ID!]!, $date: Time) { nodes(ids: $ids) { ... on UserHolder {
@@ -42,23 +39,20 @@ def users(world: World) -> list[User]:
     public, private = world.public_token.pk, world.private_token.pk
     other = empty_token(world.quiet, "ARB", START).pk
 
-    def at(day):
-        return START + DAY * day
-
     ledger.write_history(
         [public, private],
         [
-            Entry(public, "MINT", 100, None, first, at=at(2)),
-            Entry(private, "MINT", 7, None, first, at=at(3)),
-            Price(public, 50, "ISSUE", at=at(3)),
-            Entry(public, "TRANSFER", 40, first, second, at=at(4)),
-            Price(public, 60, "NAV", at=at(5)),
-            Entry(private, "TRANSFER", 7, first, second, at=at(6)),
+            Entry(public, "MINT", 100, None, first, at=on(2)),
+            Entry(private, "MINT", 7, None, first, at=on(3)),
+            Price(public, 50, "ISSUE", at=on(3)),
+            Entry(public, "TRANSFER", 40, first, second, at=on(4)),
+            Price(public, 60, "NAV", at=on(5)),
+            Entry(private, "TRANSFER", 7, first, second, at=on(6)),
         ],
         "import",
     )
     ledger.write_history(
-        [other], [Entry(other, "MINT", 3, None, first, at=at(5))], "import"
+        [other], [Entry(other, "MINT", 3, None, first, at=on(5))], "import"
     )
     for user in (a, b, c):
         Account.objects.open(world.partner, user, STAFF, START)
@@ -102,9 +96,9 @@ EXPECTED = {
 @pytest.mark.parametrize("day", EXPECTED)
 def test_tells_what_was_held_at_an_instant(day, world: World, users, partner: Ask):
     # The partner has a grant for one of the two issuers.
-    found = balances(partner, users[:2], START + DAY * day)
+    found = balances(partner, users[:2], on(day))
     assert found == EXPECTED[day]
-    answer = partner(HOLDINGS, {"date": (START + DAY * day).isoformat()})
+    answer = partner(HOLDINGS, {"date": (on(day)).isoformat()})
     nodes = answer.data["accounts"]["nodes"]
     by_user = {node["user"]["id"]: node["holdings"] for node in nodes}
     ids = [f"User|{user.pk}" for user in users]
@@ -119,7 +113,7 @@ def test_now_is_after_everything(world: World, users, partner: Ask):
     ledger.record([Entry(token, "TRANSFER", 60, a, c)], "me")
     assert balances(partner, users)[0] == []
     assert balances(partner, users)[2] == [lumen("LUM", 60, 60)]
-    assert balances(partner, users[:2], START + DAY * 7) == EXPECTED[7]
+    assert balances(partner, users[:2], on(7)) == EXPECTED[7]
 
 
 def test_a_grant_for_every_issuer_shows_all(world: World, users):

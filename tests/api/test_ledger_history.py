@@ -1,7 +1,6 @@
 """A token's entries and prices as partners read them."""
 
 import threading
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,12 +14,11 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.times import to_rfc3339
-from tests.characters import START, Ask, World
+from tests.characters import START, Ask, World, on
 from tests.issuers.register import empty_token, people
 from tests.threads import in_threads
 from tests.waiting import PATIENCE_SECONDS
 
-DAY = timedelta(days=1)
 ENTRIES = """
 query ($id: ID!, $first: Int, $last: Int, $after: String, $before: String) {
   token(id: $id) {
@@ -59,18 +57,15 @@ def history(world: World):
     a, b = accounts.values()
     token, own = world.public_token.pk, ledger.treasury(world.listed)
 
-    def at(day):
-        return START + DAY * day
-
     ledger.write_history(
         [token],
         [
-            Entry(token, "MINT", 1000, None, own, at=at(1)),
-            Price(token, 50, "ISSUE", at=at(1)),
-            Entry(token, "ALLOCATE", 300, own, a, at=at(2)),
-            Entry(token, "TRANSFER", 100, a, b, at=at(3)),
-            Price(token, 60, "TRADE", at=at(3)),
-            Entry(token, "BURN", 50, own, None, at=at(4)),
+            Entry(token, "MINT", 1000, None, own, at=on(1)),
+            Price(token, 50, "ISSUE", at=on(1)),
+            Entry(token, "ALLOCATE", 300, own, a, at=on(2)),
+            Entry(token, "TRANSFER", 100, a, b, at=on(3)),
+            Price(token, 60, "TRADE", at=on(3)),
+            Entry(token, "BURN", 50, own, None, at=on(4)),
         ],
         "import",
     )

@@ -32,6 +32,7 @@ def fill(rows: int) -> None:
 
     from accounts.models import User
     from issuers.models import Issuer
+    from tests.benchmarks.graphql.rows import analyze
 
     owner = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Ines", last_name="Roca"
@@ -49,7 +50,7 @@ def fill(rows: int) -> None:
             " FROM generate_series(1, %s::bigint) AS n",
             [issuer.pk, owner.pk, rows, rows],
         )
-        cursor.execute("VACUUM ANALYZE issuers_legacyshareholder")
+    analyze()
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from partnerapi.exports import creation, writing
 from partnerapi.gateway import authentication
-from partnerapi.gateway.throttling import local_buckets
+from partnerapi.gateway.throttling import local_buckets, spend
 from partnerapi.models import Export, ExportMember
 from tests.characters import Ask, World
 from tests.exports.conftest import EXPORT, Partner, token_id, uuid_of, write
@@ -154,7 +154,7 @@ def test_a_spent_budget_is_waited_for(
     monkeypatch.setattr(writing, "ROWS_PER_POINT", 1)
     monkeypatch.setattr(writing, "POINTS_AT_ONCE", 5)
     id = client_of.create("TRANSACTIONS", tokenID=token_id(client_of))
-    client_of.ask("{ accounts(first: 70) { nodes { id } } }")
+    spend(f"partner:{world.partner.pk}", 100, 1, 100)
     write()
     export = Export.objects.get(pk=uuid_of(id))
     assert (export.status, export.rows) == ("RUNNING", 11)

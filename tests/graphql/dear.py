@@ -140,6 +140,58 @@ NEW = {
     .replace("01-02", "01-2")
     .replace("01-03", "01-3")
     + "}",
+    "95 counts of holders": "{"
+    + times(95, "a§#: " + TABLE % "holdersConnection(first: 1) { totalCount }")
+    + "}",
+    "50 pages of holders": "{"
+    + times(50, "a§#: " + TABLE % "holdersConnection(last: 100) { nodes { userID } }")
+    + "}",
+    "90 pages of a ledger": '{ token(symbol: "large") {'
+    + times(90, "a§#: transactions(last: 1) { totalCount nodes { id } }")
+    + "} }",
+    "90 pages of prices": '{ token(symbol: "large") {'
+    + times(90, "a§#: priceHistory(last: 1) { totalCount nodes { price } }")
+    + "} }",
+    "entries with their holders": '{ token(symbol: "large") { a§: transactions('
+    "first: 100) { nodes { source { id user { id } } target { id user { id } } } } } }",
+    "balances of 100 holders": "{ a§: "
+    + TABLE
+    % "holdersConnection(first: 100) { nodes { userHolder { balances { value } } } }"
+    + "}",
+    "balances at 20 dates": "{ a§: "
+    + TABLE
+    % (
+        "holdersConnection(first: 10) { nodes { userHolder {"
+        + times(20, 'a#: balances(date: "20§-01-01") { value }').replace("20§", "2024")
+        + "} } }"
+    )
+    + "}",
+    # What a partner has
+    "95 pages of events": "{" + times(95, "a§#: events(first: 1) { totalCount }") + "}",
+    "90 pages of grants": "{ viewer {"
+    + times(90, "a§#: grants(first: 1) { totalCount }")
+    + "} }",
+    "95 pages of accounts": "{"
+    + times(95, 'a§#: accounts(first: 1, createdAfter: "2020-01-01") { totalCount }')
+    + "}",
+    "95 updates": "{"
+    + times(95, 'a§#: issuers(first: 1, updatedSince: "2099-01-01") { totalCount }')
+    + "}",
+    "95 grants": "{"
+    + times(95, "a§#: issuers(first: 1, granted: false) { nodes { id } }")
+    + "}",
+    "90 idempotent requests": "{"
+    + times(90, 'a§#: idempotentRequest(key: "x#") { key }')
+    + "}",
+    "95 tokens": "{" + times(95, 'a§#: token(symbol: "t§#") { id }') + "}",
+    "95 subsectors": "{"
+    + times(95, 'a§#: issuers(industryCode: "10101010", first: 1) { totalCount }')
+    + "}",
+    "articles of 100 issuers": "{ issuers(first: 100) { nodes {"
+    + times(40, "a§#: articles(first: 1) { nodes { coverImage { id } } }")
+    + "} } }",
+    "owners of 100 issuers": "{ issuers(first: 100) { nodes { a§: owner { displayName "
+    "lei companyName country { code name } } } } }",
     # Values
     "numbers": "{ issuers(first: §, last: " + "1 " * 1_800 + ") { totalCount } }",
     "a list 100 deep": "{ nodes(ids: " + "[" * 100 + '"§"' + "]" * 100 + ") { id } }",
