@@ -13,7 +13,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from logging import getLogger
+from logging import Logger, getLogger
 from time import monotonic, sleep
 from typing import Any
 
@@ -41,6 +41,8 @@ WATCH_SECONDS = 0.1
 PROBE_SECONDS = 0.25
 DEFAULT_SECONDS = 60.0
 """The longest loan of who has no deadline."""
+
+logger = getLogger(__name__)
 
 Raw = psycopg.Connection[Any]
 Connect = Callable[[], Raw]
@@ -104,9 +106,12 @@ class Lender:
     was there, so that no transaction goes on there, as far as can be told from here.
     """
 
-    def __init__(self, permits: int, name: str = "PostgreSQL") -> None:
+    def __init__(
+        self, permits: int, name: str = "PostgreSQL", logger: Logger = logger
+    ) -> None:
         self.permits = permits
         self.name = name
+        self.logger = logger
         # A process that forks leaves its threads behind, and what they would have done.
         os.register_at_fork(after_in_child=self.begin)
         self.begin()
@@ -121,7 +126,7 @@ class Lender:
         self.watchdog: threading.Thread | None = None
         self.has_ended = False
         self.outage = Outage(
-            getLogger(__name__),
+            self.logger,
             away=f"{self.name} does not answer (%s): what needs it is refused with "
             "503; see whether it runs and can be reached",
             back=f"{self.name} answers again",
@@ -309,5 +314,7 @@ def lend(permits: int, changes: dict[str, Any]) -> Lender:
     connections.settings[DEFAULT_DB_ALIAS].update(changes)
     lender = Lender(permits)
     if REPLICA in connections.settings:
-        standby = Lender(permits, "The standby of REPLICA_URL")
+        # By its logger's name an outage is counted.
+        its_logger = logger.getChild("standby")
+        standby = Lender(permits, "The standby of REPLICA_URL", its_logger)
     return lender
