@@ -36,6 +36,9 @@ VARIABLES = {
     "DATABASE_OWNER_URL": Variable("url", "", "postgres://owner:secret@db:5432/partnerapi", "the role that owns the tables, for migrate, flush, grant_application_role, createsuperuser and the sandbox's data; absent where requests are served"),
     "DATABASE_DIRECT_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "the role and the server of DATABASE_URL past a pooler, for all that is no web process: commands, workers, beat, the FIX acceptor; required with PARTNER_API_POOLER"),
     "PARTNER_API_POOLER": Variable("pooler", "none", "transaction", "transaction: DATABASE_URL names a pooler, such as pgbouncer, that lends a session for one transaction; none: it names PostgreSQL"),
+    "REPLICA_URL": Variable("url", "", "postgres://api:secret@standby:5432/partnerapi", "a streaming standby: it serves capitalization tables of the past and, while DATABASE_URL does not answer, every query"),
+    "PARTNER_API_REPLICA_LAG": Variable("positive", 10, "10", "how far REPLICA_URL may be behind and still serve what the primary can, seconds"),
+    "PARTNER_API_REPLICA_SECONDS": Variable("positive", 900, "900", "how long keys and grants are believed as REPLICA_URL knows them, after DATABASE_URL has ceased to answer, seconds"),
     "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache, request budgets, Celery's messages"),
     "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
     "SECRET_KEY_FALLBACKS": Variable("list", [], "the SECRET_KEY of before", "former values of SECRET_KEY, whose sessions are still believed"),
@@ -205,6 +208,7 @@ SECRETS = (
     "DATABASE_URL",
     "DATABASE_OWNER_URL",
     "DATABASE_DIRECT_URL",
+    "REPLICA_URL",
     "REDIS_URL",
     "SECRET_KEY",
     "SECRET_KEY_FALLBACKS",
@@ -217,6 +221,7 @@ URL_SCHEMES = {
     "DATABASE_URL": ("postgres", "postgresql"),
     "DATABASE_OWNER_URL": ("postgres", "postgresql"),
     "DATABASE_DIRECT_URL": ("postgres", "postgresql"),
+    "REPLICA_URL": ("postgres", "postgresql"),
     "REDIS_URL": ("redis", "rediss", "unix"),
     "PARTNER_API_BASE_URL": WEB,
     "PARTNER_API_SANDBOX_URL": WEB,
@@ -233,6 +238,9 @@ for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
             f"example: {required}={VARIABLES[required].example}"
         )
 DATABASE_DIRECT_URL = values["DATABASE_DIRECT_URL"]
+REPLICA_URL: str = values["REPLICA_URL"]
+PARTNER_API_REPLICA_LAG: int = values["PARTNER_API_REPLICA_LAG"]
+PARTNER_API_REPLICA_SECONDS: int = values["PARTNER_API_REPLICA_SECONDS"]
 PARTNER_API_POOLER: str = values["PARTNER_API_POOLER"]
 if PARTNER_API_POOLER == "none":
     DATABASE_DIRECT_URL = DATABASE_URL
@@ -419,6 +427,10 @@ if DATABASE_URL and DATABASE_OWNER_URL:
         name: OWNER[name] for name in ("USER", "PASSWORD", "HOST", "PORT")
     }
     DATABASES["owner"]["TEST"] = {"MIRROR": "default"}
+
+if DATABASE_URL and REPLICA_URL:
+    DATABASES["replica"] = database(REPLICA_URL, SESSION_OF_REQUESTS)
+    DATABASES["replica"]["TEST"] = {"MIRROR": "default"}
 
 REDIS_URL: str = values["REDIS_URL"] or "redis://localhost:6379/0"
 CACHES = {

@@ -3,6 +3,7 @@
 import graphene
 from django.db import connection
 
+from accounts.standby import SETTLED_AT, settled_arguments
 from partnerapi.graphql.scalars import Time
 
 
@@ -43,7 +44,7 @@ class Viewer(graphene.ObjectType):
 
     def resolve_settled_at(callers, info):
         with connection.cursor() as cursor:
-            cursor.execute("SELECT accounts_settled_at()")
+            cursor.execute(f"SELECT {SETTLED_AT}", settled_arguments())
             [(settled_at,)] = cursor.fetchall()
         return [settled_at for _ in callers]
 

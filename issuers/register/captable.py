@@ -17,6 +17,7 @@ import psycopg
 from django.conf import settings
 from django.db import OperationalError
 
+from accounts.standby import SETTLED_AT, settled_arguments, standby
 from issuers.register.captable_columns import Holders, TokenSummary
 from issuers.register.captable_reading import read_holders
 from partnerapi.core.database import fetch
@@ -63,6 +64,12 @@ def capitalization_tables(
     Raises:
         RequestTimeout: a writer holds one of the ledgers for too long.
     """
+    return standby.read(at, lambda: read_tables(issuer_ids, at, with_holders))
+
+
+def read_tables(
+    issuer_ids: Sequence[str], at: datetime | None, with_holders: bool
+) -> list[CapitalizationTable]:
     date, summaries = tokens_as_of(issuer_ids, at)
     is_present = at is None or at > datetime.fromisoformat(date)
     tables = [
@@ -92,7 +99,7 @@ def tokens_as_of(
 ) -> tuple[str, list[list[TokenSummary]]]:
     """The instant, and each issuer's tokens as of it, in the order of creation."""
     try:
-        rows = fetch(AS_OF, [issuer_ids, at, at], tuple)
+        rows = fetch(AS_OF, [issuer_ids, at, at, *settled_arguments()], tuple)
     except OperationalError as error:
         if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
             raise RequestTimeout(
@@ -124,12 +131,12 @@ def too_much(name: str) -> CapitalizationTableTooLarge:
     )
 
 
-AS_OF = """
+AS_OF = f"""
     SELECT noted_at::text, issuer_place, noted_token::text, noted_price,
         noted_held::text, noted_supply::text, noted_holders, noted_seq,
         noted_last_seq, noted_last_holders
     FROM register_note(%s::uuid[], %s::timestamptz,
         CASE WHEN %s::timestamptz IS NOT NULL
             OR current_setting('transaction_read_only')::boolean
-        THEN accounts_settled_at() END)
+        THEN {SETTLED_AT} END)
 """

@@ -15,7 +15,7 @@ class Outage:
 
     `away` is logged with the error in place of its %s when the outage begins, `back`
     when it ends. While it lasts, one caller of `may_try` a period of `retry_seconds`
-    is told to try.
+    is told to try. `began_at` is a time of `time.monotonic`.
     """
 
     def __init__(
@@ -27,6 +27,7 @@ class Outage:
         self.retry_seconds = retry_seconds
         self.is_on = False
         self.until = 0.0
+        self.began_at = 0.0
         self.lock = Lock()
 
     def may_try(self) -> bool:
@@ -44,7 +45,7 @@ class Outage:
             self.until = monotonic() + self.retry_seconds
             if self.is_on:
                 return
-            self.is_on = True
+            self.is_on, self.began_at = True, monotonic()
         OUTAGES.labels(self.logger.name).set(1)
         self.logger.warning(self.away, error)
 

@@ -19,7 +19,6 @@ from partnerapi.core.errors import INTERNAL_SERVER_ERROR
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway import outages
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
-from partnerapi.gateway.authentication import authenticate
 from partnerapi.gateway.bills import REFUSED_COST, Bill, weigh
 from partnerapi.gateway.compression import compress
 from partnerapi.gateway.idempotency import NotStored, once, parse_key
@@ -42,6 +41,7 @@ from partnerapi.gateway.requests import (
     read_bytes,
     request_id_of,
 )
+from partnerapi.gateway.standby import answered, identified
 from partnerapi.gateway.throttling import Budget
 from partnerapi.gateway.told_costs import told_cost
 from partnerapi.gateway.trial import asks_for_trial, attempt
@@ -133,7 +133,7 @@ def answer(
             bill.charge(1)
             raise
         with outages.refused():
-            caller = identify(request, bill)
+            caller = identify(request, bill, deadline)
             if caller:
                 bill = Bill(request, caller)
                 record.login = caller.login
@@ -205,7 +205,7 @@ def pay_and_run(
     if prepared.operation.is_mutation:
         text, told = mutate(request, prepared, context, run, write)
     else:
-        text, told = write(run()), {}
+        text, told = write(answered(run, deadline)), {}
     return respond(text, media_type, 200, bill.headers() | told)
 
 
@@ -262,7 +262,7 @@ def check_transport(request: HttpRequest) -> None:
         )
 
 
-def identify(request: HttpRequest, bill: Bill) -> Caller | None:
+def identify(request: HttpRequest, bill: Bill, deadline: float) -> Caller | None:
     """The caller whose key is in the headers; None without a key.
 
     Raises:
@@ -273,7 +273,7 @@ def identify(request: HttpRequest, bill: Bill) -> Caller | None:
     if token is None:
         return None
     try:
-        return authenticate(token)
+        return identified(token, deadline)
     except Unauthenticated as error:
         bill.charge(REFUSED_COST)
         raise InvalidKey(

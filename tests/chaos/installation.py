@@ -52,10 +52,16 @@ class Database:
 
     def restart(self, number: signal.Signals = signal.SIGINT) -> None:
         """End the server: SIGINT stops it in order, SIGQUIT and SIGKILL do not."""
+        self.end(number)
+        self.start()
+
+    def end(self, number: signal.Signals) -> None:
         server = self.server
         server.popen.send_signal(number)
         server.popen.wait(START_SECONDS)
         self.processes.running.remove(server)
+
+    def start(self) -> None:
         account = server_account(self.directory / "servers")
         private = private_directory(self.directory, account)
         postgres = find_postgres(private, [*machine_postgres(), *wheel_postgres()])

@@ -2,9 +2,10 @@
 
 Run it with `python -m tests.chaos.pooled`; `--requests 600` is a short form. Two
 hundred clients of a real web server read accounts and change one of their own, by
-turns, over six sessions. Then two copies of one mutation wait for a row that somebody
-holds. It ends with exit code 1 where an answer is no 200, where a mutation happened
-twice or not at all, or where the two are not refused as they are without a pooler.
+turns, over six sessions. Then one mutation waits for an account, and for its key, that
+somebody holds. It ends with exit code 1 where an answer is no 200, where a mutation
+happened twice or not at all, or where who waited is refused otherwise than without a
+pooler.
 """
 
 import argparse
@@ -39,7 +40,13 @@ SESSIONS = 6
 WORKERS = 2
 REQUESTS = 10_000
 WAITED = ["200 TIMEOUT", "409 IDEMPOTENCY_CONCURRENT_REQUEST"]
-"""Of a row the wait ends with lock_timeout, of a key that is taken, too."""
+"""Both waits end with lock_timeout."""
+HOLD_ACCOUNT = "SELECT FROM accounts_account WHERE id = %s FOR UPDATE"
+HOLD_KEY = """
+    INSERT INTO partnerapi_idempotencyrecord
+        (partner_id, key, fingerprint, scopes, created_at)
+    SELECT id, %s, '', '{}', now() FROM accounts_partner
+"""
 READ = "{ accounts(first: 5) { nodes { id status } } }"
 CHANGED = "SELECT count(*) FROM accounts_accountstatuschange WHERE reason = %s"
 CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s"
@@ -47,7 +54,7 @@ CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s"
 
 @dataclass
 class Report:
-    """`waited`: what two copies of a mutation were answered that waited for a row."""
+    """`waited`: what a mutation was answered that waited for others."""
 
     codes: dict[str, int]
     changes: int
@@ -64,7 +71,7 @@ class Report:
         if self.sessions > SESSIONS:
             yield f"{self.sessions} sessions were open, and {SESSIONS} are allowed"
         if self.waited != WAITED:
-            yield f"copies that waited were answered {self.waited}, and not {WAITED}"
+            yield f"who waited was answered {self.waited}, and not {WAITED}"
 
 
 def request_of(token: str, body: dict[str, object], key: str = "") -> bytes:
@@ -111,14 +118,17 @@ async def storm(
     return codes, turns // 2 * len(accounts)
 
 
-async def wait_for_a_row(port: int, token: str, account: UUID) -> list[str]:
-    """What two copies of a mutation are answered while somebody holds its account."""
-    asked = change(token, account, "SUSPENDED", "twice", str(uuid4()))
-    held = "SELECT FROM accounts_account WHERE id = %s FOR UPDATE"
+async def wait_for_others(port: int, token: str, account: UUID) -> list[str]:
+    """What a mutation is answered while somebody holds its account, then its key."""
+    key = str(uuid4())
+    asked = change(token, account, "SUSPENDED", "held", key)
+    codes = []
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as holder:
-        holder.execute(held, [account])
-        copies = [Connection(port).ask(asked) for _ in range(2)]
-        return sorted(map(code_of, await asyncio.gather(*copies)))
+        for held, name in ((HOLD_ACCOUNT, str(account)), (HOLD_KEY, key)):
+            holder.execute(held, [name])
+            codes.append(code_of(await Connection(port).ask(asked)))
+            holder.rollback()
+    return codes
 
 
 @contextmanager
@@ -192,7 +202,7 @@ def measure(requests: int) -> Report:
                 [happened] = session.execute(CHANGED, [reason]).fetchone() or [0]
                 role = ["partnerapi_application"]
                 [sessions] = session.execute(CONNECTED, role).fetchone() or [0]
-            waited = asyncio.run(wait_for_a_row(port, token, accounts[0]))
+            waited = asyncio.run(wait_for_others(port, token, accounts[0]))
     return Report(dict(codes), changes, happened, seconds, sessions, waited)
 
 

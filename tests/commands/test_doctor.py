@@ -86,6 +86,7 @@ def test_each_of_many_faults_is_named_with_its_remedy(tmp_path: Path):
         os.environ
         | {
             "DATABASE_URL": url_of_test_database(),
+            "REPLICA_URL": url_of_test_database(),
             "SECRET_KEY": "secret",
             "PARTNER_API_KEY_PEPPER": "another" * 10 + "0123",
             "FIX_KEY": token,
@@ -109,6 +110,7 @@ def test_each_of_many_faults_is_named_with_its_remedy(tmp_path: Path):
         ("web", "failed", "is not answered", "gunicorn"),
         (f"disk {tmp_path}/not mounted", "failed", "No such file", "mount"),
         ("database", "ok", "", ""),
+        ("replica", "failed", "is no standby", "REPLICA_URL"),
         ("clock", "ok", "", ""),
         ("migrations", "ok", "", ""),
         ("grants", "ok", "", ""),

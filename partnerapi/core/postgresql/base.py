@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db import connections
 from django.db.backends.postgresql import base
 from django.db.utils import DEFAULT_DB_ALIAS
 from psycopg.pq import TransactionStatus
@@ -14,17 +15,22 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> lending.Raw:
         connect = super().get_new_connection
-        if lending.lender is None or self.alias != DEFAULT_DB_ALIAS:
+        lender = lending.lender
+        if lender is None or self.alias != DEFAULT_DB_ALIAS:
             return connect(conn_params)
-        self.loan = lending.lender.borrow(lambda: connect(conn_params))
+        if lending.reads_replica():
+            assert lending.standby is not None
+            lender = lending.standby
+            conn_params = connections[lending.REPLICA].get_connection_params()
+        self.loan = lender.borrow(lambda: connect(conn_params))
         return self.loan.raw
 
     def _close(self) -> None:
         loan, self.loan = self.loan, None
-        if loan is None or lending.lender is None:
+        if loan is None:
             super()._close()  # type: ignore[misc]
         else:
-            lending.lender.give_back(loan)
+            loan.lender.give_back(loan)
 
     def close_if_unusable_or_obsolete(self) -> None:
         """Django asks at the beginning and at the end of each request."""

@@ -13,7 +13,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from logging import getLogger
+from logging import Logger, getLogger
 from time import monotonic, sleep
 from typing import Any
 
@@ -25,6 +25,7 @@ from django.db import (
     connections,
 )
 from psycopg import capabilities
+from psycopg.errors import ConnectionTimeout
 from psycopg.pq import TransactionStatus
 
 from partnerapi.core import metrics
@@ -40,6 +41,8 @@ WATCH_SECONDS = 0.1
 PROBE_SECONDS = 0.25
 DEFAULT_SECONDS = 60.0
 """The longest loan of who has no deadline."""
+
+logger = getLogger(__name__)
 
 Raw = psycopg.Connection[Any]
 Connect = Callable[[], Raw]
@@ -81,7 +84,8 @@ def is_open(raw: Raw) -> bool:
 class Loan:
     """A connection that a request has borrowed."""
 
-    def __init__(self, raw: Raw) -> None:
+    def __init__(self, lender: "Lender", raw: Raw) -> None:
+        self.lender = lender
         self.raw = raw
         self.due = getattr(own, "deadline", monotonic() + DEFAULT_SECONDS)
         self.is_called_in = False
@@ -96,10 +100,18 @@ class Loan:
 
 
 class Lender:
-    """Lends at most `permits` connections at a time. Thread-safe."""
+    """Lends at most `permits` connections at a time. Thread-safe.
 
-    def __init__(self, permits: int) -> None:
+    `name` is how the log calls the server. `has_ended`: when it was tried last, nobody
+    was there, so that no transaction goes on there, as far as can be told from here.
+    """
+
+    def __init__(
+        self, permits: int, name: str = "PostgreSQL", logger: Logger = logger
+    ) -> None:
         self.permits = permits
+        self.name = name
+        self.logger = logger
         # A process that forks leaves its threads behind, and what they would have done.
         os.register_at_fork(after_in_child=self.begin)
         self.begin()
@@ -112,11 +124,12 @@ class Lender:
         self.shelf: list[Raw] = []
         self.loans: set[Loan] = set()
         self.watchdog: threading.Thread | None = None
+        self.has_ended = False
         self.outage = Outage(
-            getLogger(__name__),
-            away="PostgreSQL does not answer (%s): what needs it is refused with 503; "
-            "see whether it runs and can be reached",
-            back="PostgreSQL answers again",
+            self.logger,
+            away=f"{self.name} does not answer (%s): what needs it is refused with "
+            "503; see whether it runs and can be reached",
+            back=f"{self.name} answers again",
         )
 
     def borrow(self, connect: Connect) -> Loan:
@@ -127,11 +140,11 @@ class Lender:
             OperationalError: the server is away, or has no connection left.
         """
         if self.outage.is_on:
-            raise OperationalError("PostgreSQL does not answer.")
+            raise OperationalError(f"{self.name} does not answer.")
         self.connect = connect
         self.take_permit()
         try:
-            loan = Loan(self.kept() or self.made())
+            loan = Loan(self, self.kept() or self.made())
         except BaseException:
             self.give_permit()
             raise
@@ -222,8 +235,10 @@ class Lender:
                 with self.connect() as raw:
                     raw.execute("SELECT 1")
                 break
-            except psycopg.Error:
+            except psycopg.Error as error:
+                self.has_ended = not isinstance(error, ConnectionTimeout)
                 sleep(PROBE_SECONDS)
+        self.has_ended = False
         self.outage.end()
 
     def watch(self) -> None:
@@ -257,6 +272,9 @@ class Lender:
 
 
 lender: Lender | None = None
+standby: Lender | None = None
+REPLICA = "replica"
+"""In DATABASES the standby of REPLICA_URL."""
 
 
 def rest() -> None:
@@ -269,12 +287,34 @@ def rest() -> None:
         connection.close()
 
 
+def reads_replica() -> bool:
+    """Whether this thread's statements go to the standby."""
+    return getattr(own, "reads_replica", False)
+
+
+@contextmanager
+def reading_replica() -> Iterator[None]:
+    """Send this thread's statements to the standby; no transaction is open."""
+    connection.close()
+    own.reads_replica = True
+    try:
+        yield
+    finally:
+        connection.close()
+        own.reads_replica = False
+
+
 def lend(permits: int, changes: dict[str, Any]) -> Lender:
     """Have the threads of this process share so many connections from now on.
 
-    They are made as DATABASES says, with these changes.
+    They are made as DATABASES says, with these changes. As many go to the standby,
+    where there is one.
     """
-    global lender
+    global lender, standby
     connections.settings[DEFAULT_DB_ALIAS].update(changes)
     lender = Lender(permits)
+    if REPLICA in connections.settings:
+        # By its logger's name an outage is counted.
+        its_logger = logger.getChild("standby")
+        standby = Lender(permits, "The standby of REPLICA_URL", its_logger)
     return lender

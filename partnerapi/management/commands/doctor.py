@@ -105,6 +105,8 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     if not settings.DATABASE_URL:
         return
     yield Check("database", database.database)
+    if settings.REPLICA_URL:
+        yield Check("replica", database.replica)
     yield Check("clock", database.clock, needs_database=True)
     yield Check("migrations", database.migrations, needs_database=True)
     yield Check("grants", database.grants, needs_database=True)

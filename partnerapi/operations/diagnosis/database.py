@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from time import time
 
-from django.db import connection
+from django.db import connection, connections
 
+from partnerapi.core.postgresql import lending
 from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.release import compare_rights, some, unapplied_migrations
 
@@ -22,7 +23,14 @@ def database() -> Iterator[Finding]:
         cursor.execute(ABOUT)
         [(role, name, version, is_standby, only_reads)] = cursor.fetchall()
     says = f"{role} in {name}, PostgreSQL {version}"
-    if is_standby:
+    if lending.reads_replica():
+        yield Finding(
+            "database", State.WARNING,
+            "The primary does not answer; queries are answered by the standby",
+            "See whether the primary runs and can be reached, or promote the standby "
+            "and let DATABASE_URL name it.",
+        )  # fmt: skip
+    elif is_standby:
         yield Finding(
             "database", State.FAILED, f"{says}: a standby, which only reads",
             "Let DATABASE_URL name the primary.",
@@ -34,6 +42,27 @@ def database() -> Iterator[Finding]:
         )  # fmt: skip
     else:
         yield Finding("database", State.OK, says)
+
+
+def replica() -> Iterator[Finding]:
+    """Whether REPLICA_URL names a standby that follows the primary."""
+    with connections[lending.REPLICA].cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_is_in_recovery(), EXISTS (SELECT FROM pg_stat_wal_receiver)"
+        )
+        [(is_standby, receives)] = cursor.fetchall()
+    if not is_standby:
+        yield Finding(
+            "replica", State.FAILED, "REPLICA_URL names a server that is no standby",
+            "Let REPLICA_URL name a streaming standby of DATABASE_URL.",
+        )  # fmt: skip
+    elif not receives:
+        yield Finding(
+            "replica", State.WARNING, "The standby receives nothing",
+            "See primary_conninfo and the log of the standby.",
+        )  # fmt: skip
+    else:
+        yield Finding("replica", State.OK, "The standby follows the primary")
 
 
 def migrations() -> Iterator[Finding]:

@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from time import monotonic
 
 from django.db import connection
 
+from partnerapi.core.postgresql import lending
 from partnerapi.core.postgresql.lending import until
 from partnerapi.operations.diagnosis import database, jobs, valkey
 from partnerapi.operations.diagnosis.findings import Check, Finding, State, findings
@@ -21,6 +23,14 @@ CHECKS = (
 FRESH_SECONDS = 1.0
 WAIT_SECONDS = 1.0
 """The longest that who asks waits for an answer, and a check for the database."""
+
+
+def by_the_standby_where_needed() -> AbstractContextManager[None]:
+    """Have checks ask the standby while the primary is known to be away."""
+    primary = lending.lender
+    if primary and primary.outage.is_on and lending.standby:
+        return lending.reading_replica()
+    return nullcontext()
 
 
 class Readiness:
@@ -51,7 +61,7 @@ class Readiness:
     def look(self) -> None:
         assert self.coming is not None
         try:
-            with until(monotonic() + WAIT_SECONDS):
+            with until(monotonic() + WAIT_SECONDS), by_the_standby_where_needed():
                 for found in findings(self.checks):
                     self.coming.append(found)
         finally:

@@ -1,0 +1,92 @@
+"""Each migration goes back and forth over data, in a copy of the tests' database."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from django.core.management import call_command
+from django.db import connection, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from accounts.models import Account
+from issuers.models import Issuer, Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from issuers.register.models import HolderBalance, LedgerTransaction
+from issuers.register.verification import verify
+from partnerapi.core.owner import OWNER
+from tests.characters import new_world
+from tests.issuers.register import people
+from tests.owner import credentials
+
+
+@pytest.fixture
+def copied(django_db_setup: None, django_db_blocker) -> Iterator[None]:
+    """Let the usual connection be the owner's, to a copy of the tests' database."""
+    usual = connections["default"]
+    name = f"copy_{uuid.uuid4().hex}"
+    with django_db_blocker.unblock():
+        usual.close()
+        own = usual.copy()
+        if OWNER in connections.settings:
+            own.settings_dict |= credentials(OWNER)
+        maker = own.copy()
+        with maker._nodb_cursor() as cursor:
+            template = own.settings_dict["NAME"]
+            cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        own.settings_dict["NAME"] = name
+        connections["default"] = own
+        try:
+            yield
+        finally:
+            own.close()
+            connections["default"] = usual
+            with maker._nodb_cursor() as cursor:
+                cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def test_each_migration_goes_back_and_forth_over_data(copied: None):
+    world = new_world()
+    token = world.public_token
+    [user] = people(1)
+    [account] = ledger.holder_accounts([user.pk]).values()
+    ledger.record([Entry(token.pk, "MINT", 100, None, account)], "me")
+    before = told()
+    go([("issuers", "0005_legacy_guards")])
+    go(MigrationExecutor(connection).loader.graph.leaf_nodes())
+    assert told() == before
+    call_command("migrate", "accounts", "zero", skip_checks=True, verbosity=0)
+    with connection.cursor() as cursor:
+        cursor.execute(LEFT)
+        assert cursor.fetchall() == []
+
+
+LEFT = """
+    SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace
+        AND relname ~ '^(accounts|issuers|marketdata|partnerapi|register)_'
+    UNION ALL
+    SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+        AND oid NOT IN (SELECT objid FROM pg_depend WHERE deptype = 'e')
+"""
+"""Our tables and functions."""
+
+
+def go(targets: list[tuple[str, str]]) -> None:
+    begun = ["before the first"]
+
+    def note(action: str, migration=None, fake=False) -> None:
+        if action.endswith("_start"):
+            begun.append(f"{action} {migration}")
+
+    executor = MigrationExecutor(connection, note)
+    try:
+        executor.migrate(targets)
+    except Exception as error:
+        raise AssertionError(begun[-1]) from error
+
+
+def told() -> tuple[dict[str, int], list[str]]:
+    """The rows of what the first migrations make tables for; what `verify` finds."""
+    kept = (Account, Issuer, Token, LedgerTransaction, HolderBalance)
+    rows = {model.__name__: model.objects.count() for model in kept}
+    return rows, [str(finding) for finding in verify() if finding.breaches]
