@@ -40,6 +40,8 @@ from tests.chaos.units import Service, held_socket
 CLIENTS = 4
 PAUSE_SECONDS = 0.005
 """Between two requests of a client: the machine has room for a start beside them."""
+ROOM = {"PARTNER_API_DATABASE_CONNECTIONS": str(CLIENTS)}
+"""So that no client waits for another's connection to the database, and is refused."""
 MOST_SECONDS = 0.5
 MOST_TIMES_USUAL = 3
 LISTENING_SECONDS = 5.0
@@ -205,7 +207,7 @@ def measure(requests: int, times: int, directory: Path) -> list[Outcome]:
     token, accounts = make_accounts(CLIENTS)
     path = directory / "web.sock"
     with (
-        web_servers(path, dict(os.environ)) as services,
+        web_servers(path, os.environ | ROOM) as services,
         Clients(path, [token], accounts) as clients,
     ):
         until_asked(clients, requests // 10)
