@@ -263,9 +263,10 @@ class Processes:
             time.sleep(POLL_SECONDS)
         raise Interrupted
 
-    def stop(self) -> None:
-        """End everything, the last started first, each with its whole group."""
-        for process in reversed(self.running):
+    def stop(self, some: Sequence[Process] | None = None) -> None:
+        """End some processes, or all, with their whole groups; the last goes first."""
+        ending = list(self.running if some is None else some)
+        for process in reversed(ending):
             if process.popen.poll() is None:
                 process.popen.send_signal(process.stop_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -275,8 +276,11 @@ class Processes:
             process.popen.wait()
             for reader in process.readers:
                 reader.join(timeout=1)
-        self.running.clear()
-        self.record.unlink(missing_ok=True)
+        self.running = [p for p in self.running if p not in ending]
+        if self.running:
+            self.remember()
+        else:
+            self.record.unlink(missing_ok=True)
 
 
 def end_stranger(pid: int, stop_signal: signal.Signals) -> None:
