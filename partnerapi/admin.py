@@ -42,7 +42,7 @@ class JobRunAdmin(ReadOnlyAdmin):
     list_display = ["job", "started_at", "seconds", "result", "detail"]
     list_filter = ["result", "job"]
     search_fields = ["job"]
-    ordering = ["-started_at"]
+    ordering = ["-started_at", "-id"]
     show_full_result_count = False
     fields = ["job", "started_at", "seconds", "result", "detail"]
 

@@ -25,10 +25,9 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from partnerapi.core.json_lines import request_id
-from partnerapi.core.schedule import AT_NIGHT, BY_DAY, PERIODS
+from partnerapi.core.schedule import AT_NIGHT, BY_DAY, PERIODS, TASK_SECONDS
 from partnerapi.core.starting import StartRefused, check_start
 
-TASK_SECONDS = 540
 VISIBILITY_SECONDS = 600
 
 

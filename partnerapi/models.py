@@ -99,9 +99,13 @@ PRUNE_JOB_RUNS = "SELECT partnerapi_prune_job_runs(%s)"
 
 
 class JobRun(models.Model):
-    """What came of a scheduled job, each time that it ran."""
+    """What came of a scheduled job, each time that it ran: its begin, then its end.
+
+    A begin without an end is left by a worker that was killed.
+    """
 
     class Result(models.TextChoices):
+        BEGUN = "BEGUN", "Begun"
         DONE = "DONE", "Done"
         FAILED = "FAILED", "Failed"
 
@@ -117,7 +121,7 @@ class JobRun(models.Model):
         indexes = [models.Index(fields=["job", "-started_at"], name="job_run_latest")]
         constraints = [
             models.CheckConstraint(
-                condition=Q(result__in=["DONE", "FAILED"]),
+                condition=Q(result__in=["BEGUN", "DONE", "FAILED"]),
                 name="job_run_result_is_known",
             ),
             models.CheckConstraint(

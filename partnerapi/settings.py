@@ -9,6 +9,7 @@ import base64
 import os
 import re
 import secrets
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,7 +74,7 @@ VARIABLES = {
     "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 2, "2", "connections to PostgreSQL that the threads of one web process share; a request waits a second for one"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
     "PARTNER_API_EVENT_DAYS": Variable("event_days", 1_830, "1830", "how long partners' events are kept, days, 30 or more"),
-    "PARTNER_API_METRICS": Variable("str", "", "/run/partnerapi/metrics", "directory in which the processes of this machine count, for serve_metrics; in memory where possible; empty: each counts for itself"),
+    "PARTNER_API_METRICS": Variable("writable", "", "/run/partnerapi/metrics", "directory in which the processes of this machine count, for serve_metrics; in memory where possible; empty: each counts for itself"),
     "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
     "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
     "MARKET_TIME_ZONE": Variable("zone", "Europe/Paris", "Europe/Paris", "time zone whose midnight ends a trading day; fixed by the first migrate"),
@@ -184,6 +185,13 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             levels = ("DEBUG", "INFO", "WARNING", "ERROR")
             if text not in levels:
                 raise refuse("one of " + ", ".join(levels))
+            return text
+        case "writable":
+            directory = Path(text)
+            with suppress(OSError):
+                directory.mkdir(parents=True, exist_ok=True)
+            if not (directory.is_dir() and os.access(directory, os.W_OK | os.X_OK)):
+                raise refuse("a directory that this process may make or write to")
             return text
         case "format":
             if text not in ("text", "json"):

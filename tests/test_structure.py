@@ -64,6 +64,7 @@ GRAPHQL = ("graphene", "graphene_django", "graphql", "partnerapi.graphql")
 TOP_LEVEL = {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "LICENSE",
     "README.md",
     "accounts",
     "issuers",

@@ -4,6 +4,7 @@ from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.db import DataError, IntegrityError, InterfaceError, OperationalError
@@ -46,6 +47,16 @@ class DryRunCommand(CommandWithExamples):
             help="check everything and say what would change, write nothing",
         )
         return parser
+
+
+@contextmanager
+def timed(stderr: OutputWrapper, name: str) -> Iterator[None]:
+    """Say when a step is done how long it took; a terminal sees it begin, too."""
+    began = monotonic()
+    if stderr.isatty():
+        stderr.write(f"  {name} …", lambda text: text, ending="\r")
+    yield
+    stderr.write(f"  {name:<52}{monotonic() - began:6.1f} s", lambda text: text)
 
 
 @contextmanager

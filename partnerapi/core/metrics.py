@@ -75,7 +75,6 @@ def forget_ended_processes(directory: Path) -> None:
 
 if settings.PARTNER_API_METRICS:
     directory = Path(settings.PARTNER_API_METRICS)
-    directory.mkdir(parents=True, exist_ok=True)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
     place = Place(directory)
     os.register_at_fork(after_in_child=place.leave)
@@ -108,6 +107,11 @@ OUTAGES = Gauge(
     "Processes for which a service does not answer, by the module that asks it",
     ["module"],
     multiprocess_mode="livesum",
+)
+JOBS = Counter(
+    "partnerapi_jobs",
+    "Scheduled jobs that began and that ended, by job and result",
+    ["job", "result"],
 )
 FIX_SESSIONS = Gauge(
     "partnerapi_fix_sessions", "FIX sessions", multiprocess_mode="livesum"

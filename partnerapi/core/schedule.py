@@ -22,3 +22,5 @@ AT_NIGHT = {
 in the statement that follows."""
 PERIODS = BY_DAY | dict.fromkeys(AT_NIGHT, timedelta(days=1))
 """The time from one beginning to the next."""
+TASK_SECONDS = 540
+"""After so long a job is ended."""

@@ -6,6 +6,7 @@ from time import monotonic
 
 from django.utils import timezone
 
+from partnerapi.core.metrics import JOBS
 from partnerapi.models import JobRun
 
 logger = logging.getLogger(__name__)
@@ -14,13 +15,14 @@ DETAIL_LENGTH = 10_000
 
 
 def run_job(name: str, job: Callable[[], str]) -> None:
-    """Run a job and record it; `job` returns what it did, in a sentence.
+    """Run a job and record its begin and its end; `job` returns what it did.
 
     What the job raises is recorded and raised again.
     """
     started_at, began = timezone.now(), monotonic()
 
     def record(result: str, detail: str) -> None:
+        JOBS.labels(name, result).inc()
         JobRun.objects.create(
             job=name,
             started_at=started_at,
@@ -29,6 +31,7 @@ def run_job(name: str, job: Callable[[], str]) -> None:
             detail=detail[:DETAIL_LENGTH],
         )
 
+    record(JobRun.Result.BEGUN, "")
     try:
         detail = job()
     except Exception as error:

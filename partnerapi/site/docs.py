@@ -28,7 +28,14 @@ FOR_PARTNERS = (
     "deprecations",
     "changelog",
 )
-FOR_OPERATORS = ("production", "settings", "commands", "register")
+FOR_OPERATORS = (
+    "deployment",
+    "production",
+    "settings",
+    "commands",
+    "register",
+    "licences",
+)
 ELSEWHERE = {"changelog": settings.BASE_DIR / "CHANGELOG.md"}
 """Documents that lie outside the directory."""
 NO_KEY = "service-apikey_<login>_<secret>"

@@ -10,8 +10,10 @@ import re
 from argparse import Action
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from importlib import metadata
 from typing import Any
 
+from django.conf import settings
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 from django.urls import get_resolver
@@ -210,6 +212,31 @@ def first_sentence(text: str) -> str:
     return " ".join(found[1].split())
 
 
+def licences_table() -> str:
+    lock = settings.BASE_DIR / "partnerapi/operations/deploy/requirements.lock"
+    names = re.findall(r"^([\w.-]+)==", lock.read_text(), re.MULTILINE)
+    rows = ((name, licence_of(metadata.distribution(name))) for name in sorted(names))
+    return table(("Software", "Licence"), rows)
+
+
+def licence_of(distribution: metadata.Distribution) -> str:
+    """What it says of its licence: an expression, kinds, words, or a file's title."""
+    named = distribution.metadata
+    if "License-Expression" in named:
+        return named["License-Expression"]
+    kinds = [
+        classifier.rpartition(" :: ")[2]
+        for classifier in named.get_all("Classifier") or ()
+        if classifier.startswith("License :: OSI Approved ::")
+    ]
+    words = ", ".join(kinds)
+    if not words and "License" in named:
+        words = named["License"]
+    if not words:
+        words = distribution.read_text(f"licenses/{named['License-File']}") or ""
+    return words.strip().partition("\n")[0]
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "limits": limits_table,
@@ -217,5 +244,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "deprecations": deprecations_table,
     "scopes": scopes_table,
     "export-rows": export_rows_table,
+    "licences": licences_table,
     **{f"commands-{room}": partial(commands_table, room) for room in ROOMS},
 }

@@ -54,7 +54,7 @@ SEARCHES = {
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
     "IdempotencyRecord": ("00000007-", 1),
     "FailedSignIn": ("stranger@example.com", 1),
-    "JobRun": ("statement", 1),
+    "JobRun": ("statement", 2),
 }
 
 

@@ -95,7 +95,8 @@ def test_requests_are_counted_and_logged(tmp_path: Path):
         until(server.answers)
         assert server.post(query, **mine)[0] == 200
         assert metrics.read()[counted] > before
-        assert len(list(directory.glob("counter_*.db"))) <= 2
+        # The master has a place, too, and so has what reads them.
+        assert len(list(directory.glob("counter_*.db"))) <= 3
         known = metrics.names() | defined()
     asked = set(re.findall(r"partnerapi_\w+", ALERTS.read_text()))
     assert asked

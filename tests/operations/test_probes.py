@@ -168,6 +168,8 @@ def test_a_job_that_is_late_and_one_that_failed_are_named():
         ("prune_idempotency_records", late, "DONE"),
         ("verify_register", now, "FAILED"),
         ("verify_books", now, "DONE"),
+        ("register_statement", now - timedelta(minutes=10), "BEGUN"),
+        ("clear_sessions", now, "BEGUN"),
     ):
         JobRun.objects.create(
             job=name, started_at=at, seconds=1, result=result, detail="1 is broken"
@@ -177,6 +179,9 @@ def test_a_job_that_is_late_and_one_that_failed_are_named():
     assert job("verify_register").state is State.WARNING
     assert "1 is broken" in job("verify_register").says
     assert job("verify_books").state is State.OK
+    assert job("register_statement").state is State.WARNING
+    assert "its worker was killed" in job("register_statement").says
+    assert job("clear_sessions").state is State.OK
 
 
 def test_a_database_that_is_away_is_named_once():

@@ -73,6 +73,17 @@ def test_with_nonsense_it_ends_with_a_sentence(part: str, tmp_path: Path):
     assert "Traceback" not in run.stderr
 
 
+def test_where_it_can_not_count_it_ends_with_a_sentence(tmp_path: Path):
+    nowhere = {
+        "PARTNER_API_DIRECTORY": str(tmp_path),
+        "PARTNER_API_METRICS": "/dev/null/metrics",
+    }
+    run = ended("web", tmp_path, nowhere)
+    assert run.returncode == CODES["web"], run.stderr
+    assert "a directory that this process may make or write to" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
 @pytest.fixture
 def with_another_pepper(
     django_db_setup: None, django_db_blocker

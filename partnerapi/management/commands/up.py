@@ -19,7 +19,7 @@ from environ.fileaware_mapping import FileAwareMapping
 
 from marketdata.fix.client.health import prober
 from marketdata.fix.client.initiator import FixFailure
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import CommandWithExamples, timed
 from partnerapi.sandbox.run.processes import (
     Interrupted,
     Process,
@@ -168,15 +168,8 @@ examples:
                 raise
         self.start_log = None
 
-    @contextlib.contextmanager
     def step(self, name):
-        """Say when it is done how long it took; a terminal sees it begin, too."""
-        began = time.monotonic()
-        if self.stderr.isatty():
-            self.stderr.write(f"  {name} …", lambda text: text, ending="\r")
-        yield
-        seconds = time.monotonic() - began
-        self.stderr.write(f"  {name:<44}{seconds:5.1f} s", lambda text: text)
+        return timed(self.stderr, name)
 
     def say(self, name, line):
         if self.start_log is not None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from django.db import connection
 
-from partnerapi.core.schedule import PERIODS
+from partnerapi.core.schedule import PERIODS, TASK_SECONDS
 from partnerapi.models import JobRun
 from partnerapi.operations.diagnosis.findings import Finding, State
 
@@ -20,10 +20,11 @@ LATEST = """
     FROM unnest(%s::text[]) AS job (name)
     LEFT JOIN LATERAL (
         SELECT * FROM partnerapi_jobrun run
-        WHERE run.job = job.name ORDER BY run.started_at DESC LIMIT 1
+        WHERE run.job = job.name ORDER BY run.started_at DESC, run.id DESC LIMIT 1
     ) last ON TRUE
 """
 LATE = "See whether beat and a worker run: each leaves its log where it was started."
+KILLED = "Read the kernel's log for the memory; another worker does it again."
 WRONG = "See Job runs in the back office; the command of this name says more."
 
 
@@ -46,6 +47,9 @@ def jobs() -> Iterator[Finding]:
         elif result == JobRun.Result.FAILED:
             says = f"It failed {ago} ago: {detail[:200]}"
             yield Finding(name, State.WARNING, says, WRONG, figures)
+        elif result == JobRun.Result.BEGUN and age > TASK_SECONDS:
+            says = f"It began {ago} ago and has no end: its worker was killed"
+            yield Finding(name, State.WARNING, says, KILLED, figures)
         else:
             says = f"It ran {ago} ago" if result else "It has not been due yet"
             yield Finding(name, State.OK, says, "", figures)

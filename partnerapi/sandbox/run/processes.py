@@ -266,14 +266,15 @@ class Processes:
             time.sleep(POLL_SECONDS)
         raise Interrupted
 
-    def stop(self) -> None:
-        """End everything, each with its whole group; the servers last."""
+    def stop(self, some: Sequence[Process] | None = None) -> None:
+        """End some processes, or all, each with its whole group; the servers last."""
+        ending = list(self.running if some is None else some)
         for are_servers in (False, True):
-            ending = [p for p in self.running if p.is_server is are_servers]
-            for process in ending:
+            part = [p for p in ending if p.is_server is are_servers]
+            for process in part:
                 if process.popen.poll() is None:
                     process.popen.send_signal(process.stop_signal)
-            for process in ending:
+            for process in part:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.popen.wait(timeout=STOP_SECONDS)
                 with contextlib.suppress(ProcessLookupError):
@@ -281,8 +282,11 @@ class Processes:
                 process.popen.wait()
                 for reader in process.readers:
                     reader.join(timeout=1)
-        self.running.clear()
-        self.record.unlink(missing_ok=True)
+        self.running = [p for p in self.running if p not in ending]
+        if self.running:
+            self.remember()
+        else:
+            self.record.unlink(missing_ok=True)
 
 
 def end_stranger(pid: int, stop_signal: signal.Signals) -> None:
