@@ -1,6 +1,7 @@
 """Financial data of many issuers and periods, from a CSV."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from django.db import transaction
@@ -78,14 +79,14 @@ def import_financial_data(
 
 
 def checked(
-    rows: list[CsvRow], issuers: dict[str, object], problems: Problems
+    rows: list[CsvRow], slugs: Collection[str], problems: Problems
 ) -> dict[Period, dict[str, int]]:
     """The figures of each period; what is wrong with rows goes to `problems`."""
     periods: dict[Period, dict[str, int]] = {}
     lines: dict[Period, int] = {}
     for row in rows:
         values, line = row.values, row.line
-        if values["issuer"] not in issuers:
+        if values["issuer"] not in slugs:
             rule = f"{values['issuer']!r:.60} is no issuer's slug; correct it"
             problems.append(Problem(line, "issuer", rule))
         year = values["year"]

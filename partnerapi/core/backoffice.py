@@ -42,7 +42,8 @@ class BoundedPaginator(Paginator):
 
     @cached_property
     def counted(self) -> int:
-        return self.object_list.order_by()[: MOST_COUNTED + 1].count()
+        rows: Any = self.object_list
+        return int(rows.order_by()[: MOST_COUNTED + 1].count())
 
     @property
     def count(self) -> int:

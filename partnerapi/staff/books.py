@@ -19,6 +19,7 @@ from marketdata.books.current_books import CurrentBook, read_books
 from marketdata.books.orderbook import Level
 from marketdata.models import Trade
 from partnerapi.core.backoffice import euros
+from partnerapi.staff.find import typed
 
 DEPTH, TRADES = 10, 10
 BOOKS_OF_A_PAGE = 100
@@ -70,7 +71,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     """The best prices of each book, by symbol."""
     if not request.user.has_perm("issuers.view_token"):
         raise PermissionDenied
-    after = request.GET.get("after", "").replace("\0", "")
+    after = typed(request, "after")
     traded = Token.objects.filter(
         market_type=Token.MarketType.SECONDARY_MARKET, symbol__gt=after
     ).order_by("symbol")

@@ -50,7 +50,7 @@ from issuers.register.names import names_of
 from partnerapi.core.backoffice import euros
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.times import from_rfc3339, to_rfc3339
-from partnerapi.staff.find import as_uuid, people_called
+from partnerapi.staff.find import as_uuid, people_called, typed
 
 HOLDERS_OF_A_PAGE = 100
 LARGEST = 10
@@ -77,7 +77,7 @@ class TokenRow:
 
 @dataclass(frozen=True, slots=True)
 class HolderRow:
-    """A holder with the name of then; `share` in percent, as a bar is long."""
+    """A holder with the name of then, and its share in percent."""
 
     name: str
     user_id: str
@@ -149,7 +149,7 @@ def at_instant(
         if asked is None:
             [table] = capitalization_tables([str(issuer.pk)], None, with_holders=False)
         return HttpResponseRedirect(address(issuer, asked or table.date))
-    lists_all = not request.GET.get("holder")
+    lists_all = not typed(request, "holder")
     [table] = capitalization_tables([str(issuer.pk)], asked, with_holders=lists_all)
     context |= {
         "asked": asked,
@@ -200,7 +200,7 @@ def holders(
     tokens: dict[str, Token],
 ) -> dict[str, Any]:
     """A page of the holders, or those whose name or address begins as was typed."""
-    wanted = request.GET.get("holder", "").strip()
+    wanted = typed(request, "holder")
     more: dict[str, Any] = {"holder": wanted} if wanted else {}
     shown: list[Holder]
     largest: list[Holder] = []
@@ -218,7 +218,7 @@ def holders(
     else:
         assert table.holders is not None
         asked = request.GET.get("page", "")
-        number = int(asked) if asked.isdecimal() else 0
+        number = min(int(asked), len(table.holders)) if asked.isdecimal() else 0
         start = number * HOLDERS_OF_A_PAGE
         first = [*islice(table.holders, start + HOLDERS_OF_A_PAGE)]
         largest, shown = first[:LARGEST], first[start:]
@@ -227,8 +227,12 @@ def holders(
     if "after" in more or "page" in more:
         following = address(issuer, table.date, **more)
     rows = named(table, [*largest, *shown], tokens)
+    most = max((holder.percentage for holder in largest), default=1)
     return {
-        "largest": rows[: len(largest)],
+        "largest": [
+            (row, f"{100 * row.holder.percentage / most:.2f}")
+            for row in rows[: len(largest)]
+        ],
         "holders": rows[len(largest) :],
         "following": following,
         "is_by_value": is_by_value,

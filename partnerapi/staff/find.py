@@ -193,9 +193,14 @@ def as_uuid(text: str) -> UUID | None:
         return None
 
 
+def typed(request: HttpRequest, name: str) -> str:
+    """What somebody typed into a box, as the database can be asked for it."""
+    return request.GET.get(name, "").replace("\0", "").strip()[:LONGEST]
+
+
 def page(request: HttpRequest) -> HttpResponse:
     """What was found by kind; the one row whose identifier was typed, at once."""
-    text = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST]
+    text = typed(request, "q")
     kinds = [
         kind
         for kind in KINDS

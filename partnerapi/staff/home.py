@@ -24,7 +24,7 @@ from partnerapi.models import Export, FailedSignIn, JobRun
 
 logger = logging.getLogger(__name__)
 
-MOST = 1_000
+MOST = 10_000
 LINES = 5
 """Of a tile, at most; the link leads to all."""
 NIGHTLY = ("verify_register", "verify_books", "register_statement")

@@ -86,6 +86,7 @@ def outcome(changes: Any, *notes: str) -> Outcome:
 
 
 def legacy(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+    assert upload.issuer_id
     changes = import_legacy_shareholders(
         Issuer.objects.get(pk=upload.issuer_id),
         upload.file_name,

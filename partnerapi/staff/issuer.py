@@ -19,6 +19,7 @@ from issuers.callers import caller_of
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, IssuerFinancialData, Token
 from partnerapi.core.backoffice import MOST_COUNTED, euros
+from partnerapi.staff.find import typed
 
 PERIODS, ARTICLES, GRANTS = 12, 10, 20
 """The most of each that the page shows; links lead to all."""
@@ -50,7 +51,7 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
     )
     issuer = get_object_or_404(issuers, pk=pk)
     at = timezone.now()
-    login = request.GET.get("partner", "").strip()
+    login = typed(request, "partner")
     key = newest_key(login, at) if login else None
     caller = caller_of(key) if key else None
     articles = issuer.articles.order_by(F("published_at").desc(nulls_first=True), "-id")

@@ -74,7 +74,7 @@ def entries(token: Token, seq: int, holder: User | None) -> Iterable[EntryRow]:
             token=token, account__user=holder, seq__lte=seq
         ).order_by("-seq")
         columns = postings.values_list("seq", "balance_after")
-        balances = dict(columns[: ENTRIES_OF_A_PAGE + 1])
+        balances = {at: int(units) for at, units in columns[: ENTRIES_OF_A_PAGE + 1]}
         found = found.filter(seq__in=balances)
     else:
         found = found.filter(seq__lte=seq)

@@ -1,11 +1,17 @@
 """The back office as a whole: who comes in, and how."""
 
 from base64 import b32encode
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+)
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
@@ -39,7 +45,7 @@ class BackOffice(admin.AdminSite):
         return super().has_permission(request) and not lacks_factor(request)
 
     def get_urls(self) -> list[Any]:
-        views = [
+        views: list[tuple[str, Callable[..., HttpResponseBase], str]] = [
             ("find/", find.page, "find"),
             ("issuer/<uuid:pk>/", issuer.page, "issuer"),
             ("issuer/<uuid:pk>/captable/", captable.page, "captable"),
@@ -59,7 +65,7 @@ class BackOffice(admin.AdminSite):
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    ) -> TemplateResponse:
         at = timezone.now()
         tiles = [*look(request, at)]
         waits = any(tile.found is None or tile.found.count for tile in tiles)

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests.pages.test_browser import browser, page
+from tests.pages.test_browser import PATIENCE_MS, axe, browser, page
 
-__all__ = ["browser", "page"]
+__all__ = ["axe", "browser", "page"]
 
 
 @pytest.fixture
@@ -63,3 +63,120 @@ def test_an_action_asks_first(back_office, running_server):
     back_office.locator("select[name=action]").select_option("delete_selected")
     back_office.get_by_role("button", name="Go", exact=True).click()
     back_office.get_by_role("heading", name="Delete multiple").wait_for()
+
+
+PAGES = [
+    "",
+    "find/?q=silva",
+    "find/?q=nothing",
+    "accounts/accountstatuschange/",
+    "accounts/apikey/",
+    "issuers/issuer/",
+    "issuers/legacyshareholder/?status__exact=PENDING",
+    "issuers/article/add/",
+    "auth/group/add/",
+    "password_change/",
+    "import/",
+    "books/",
+]
+"""One for each of Django's templates, and those of the back office's own."""
+AXE_RUN = "axe.run(document, { resultTypes: ['violations'] })"
+CUT_OFF = """
+[...document.querySelectorAll(".results, .wide")]
+    .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.className)
+"""
+
+
+def own_pages(page, address):
+    """An issuer, its table, a ledger and a book, reached as staff reach them."""
+    page.goto(address + "find/?q=lumarelle-optics")
+    yield page.url
+    page.get_by_role("link", name="Capitalization table").click()
+    page.wait_for_url("**/captable/?at=*")
+    yield page.url
+    page.get_by_role("link", name="LUMARELLE", exact=True).first.click()
+    yield page.url
+    yield page.url.split("?")[0].replace("/ledger/", "/book/")
+
+
+def test_everybody_can_read_it_on_every_window(back_office, running_server, axe):
+    """No page is wider than its window or cuts a column off, nor complains axe."""
+    address = running_server["admin"]
+    # axe tries styles that the policy refuses, and the page would be blamed for it.
+    page = back_office.context.browser.new_page(
+        bypass_csp=True, storage_state=back_office.context.storage_state()
+    )
+    page.set_default_timeout(PATIENCE_MS)
+    faults = []
+    try:
+        for path in [*(address + path for path in PAGES), *own_pages(page, address)]:
+            assert page.goto(path).ok, path
+            page.evaluate(axe)
+            for scheme, width in (("light", 1280), ("dark", 390)):
+                page.emulate_media(color_scheme=scheme)
+                page.set_viewport_size({"width": width, "height": 900})
+                if page.evaluate("document.documentElement.scrollWidth") > width:
+                    faults.append((path, width, "is wider than its window"))
+                if width == 1280 and page.evaluate(CUT_OFF):
+                    faults.append((path, width, "cuts a column off"))
+                faults += [
+                    (path, width, found["id"], node["target"], node["failureSummary"])
+                    for found in page.evaluate(AXE_RUN)["violations"]
+                    if found["impact"] in ("serious", "critical")
+                    for node in found["nodes"]
+                ]
+    finally:
+        page.close()
+    assert faults == []
+
+
+def test_staff_find_a_table_with_the_keyboard(back_office):
+    for _ in range(4):
+        back_office.keyboard.press("Tab")
+    assert back_office.evaluate("document.activeElement.id") == "find"
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert back_office.evaluate(outline) == "solid"
+    back_office.keyboard.type("lumarelle-optics")
+    back_office.keyboard.press("Enter")
+    back_office.get_by_role("heading", name="Lumarelle Optics", level=1).wait_for()
+    back_office.get_by_role("link", name="Capitalization table").focus()
+    back_office.keyboard.press("Enter")
+    back_office.wait_for_url("**/captable/?at=*")
+    back_office.get_by_role("heading", name="The ten largest").wait_for()
+
+
+def test_a_ladder_follows_its_book_and_says_when_it_can_not(
+    back_office, running_server
+):
+    back_office.goto(running_server["admin"] + "books/")
+    back_office.get_by_role("link", name="LUMARELLE", exact=True).click()
+    back_office.get_by_role("heading", name="Order book of LUMARELLE").wait_for()
+    ladder, down = back_office.locator("#ladder"), back_office.locator("#down")
+    first = ladder.locator(".quiet").inner_text().split(", ")[0]
+    has_moved = """
+    (first) => !document.querySelector("#ladder .quiet").innerText.startsWith(first)
+    """
+    back_office.wait_for_function(has_moved, arg=first)
+    assert not down.is_visible()
+    page = back_office.context.browser.new_page(
+        storage_state=back_office.context.storage_state()
+    )
+    try:
+        page.goto(back_office.url)
+        page.context.set_offline(True)
+        page.locator("#down").wait_for(state="visible", timeout=PATIENCE_MS)
+        page.context.set_offline(False)
+        page.locator("#down").wait_for(state="hidden", timeout=PATIENCE_MS)
+    finally:
+        page.close()
+
+
+def test_a_file_is_looked_through(back_office, running_server):
+    back_office.goto(running_server["admin"])
+    back_office.get_by_role("link", name="Import", exact=True).click()
+    back_office.get_by_label("What the file holds").select_option("figures")
+    content = b"issuer,year,period_type,revenue_cents\nlumarelle-optics,24,YEAR,1\n"
+    file = {"name": "figures.csv", "mimeType": "text/csv", "buffer": content}
+    back_office.get_by_label("File:").set_input_files(file)
+    back_office.get_by_role("button", name="Preview").click()
+    back_office.get_by_text("write four digits").wait_for()

@@ -131,7 +131,9 @@ def test_pages_of_holders_by_value(world: World, register, staff, monkeypatch):
     second = staff.get(first.context["following"])
     shown = [row.user_id for page in (first, second) for row in page.context["holders"]]
     assert shown == [b, a]
-    assert [row.user_id for row in first.context["largest"]] == [b]
+    assert [(row.user_id, bar) for row, bar in first.context["largest"]] == [
+        (b, "100.00")
+    ]
 
 
 def test_a_holder_is_found_by_the_beginning_of_its_name(world: World, register, staff):
@@ -141,6 +143,18 @@ def test_a_holder_is_found_by_the_beginning_of_its_name(world: World, register, 
     assert row.holder.percentage == 15_000 / 41_000
     answer = staff.get(address(world, at=at(5), holder="Ines"))
     assert "No holder of then begins" in answer.content.decode()
+
+
+def test_nonsense_in_the_address_is_no_failure(world: World, register, staff):
+    for query in ({"holder": "%00"}, {"page": "9" * 99}, {"page": "x"}):
+        answer = staff.get(address(world, at=at(5), **query))
+        assert answer.status_code == 200
+    token = world.public_token.pk
+    for path in (
+        f"issuer/{world.listed.pk}/?partner=%00",
+        f"token/{token}/ledger/?seq={'9' * 99}",
+    ):
+        assert staff.get(f"/admin/{path}").status_code == 200
 
 
 def test_a_page_takes_a_constant_number_of_statements(world: World, register, staff):
