@@ -10,7 +10,7 @@ from django.conf import settings
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import Ladder, Level, difference
 from marketdata.fix.acceptor import listener, logon
-from marketdata.fix.protocol import messages, rules
+from marketdata.fix.protocol import instruments, messages, rules, statuses
 from marketdata.fix.protocol.wire import SOH, encode, utc_timestamp
 
 LOGOUTS = (
@@ -51,6 +51,11 @@ class Listed:
     isin: str | None
     token_id: UUID
     name: str
+    issuer_name: str
+    class_type: str | None = None
+    votes_per_share: int | None = None
+    authorized_units: int | None = None
+    country: str | None = "FR"
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,15 @@ class Step:
 
 
 LUM = Listed(
-    "LUM", "FR0000120271", UUID("01932f3e-7a00-7000-8000-000000000001"), "Ordinary A"
+    "LUM",
+    "FR0000120271",
+    UUID("01932f3e-7a00-7000-8000-000000000001"),
+    "Ordinary A",
+    "Lumière",
 )
-ORB = Listed("ORB", None, UUID("01932f3e-7a00-7000-8000-000000000002"), "Ordinary B")
+ORB = Listed(
+    "ORB", None, UUID("01932f3e-7a00-7000-8000-000000000002"), "Ordinary B", "Orbit"
+)
 
 
 def limits() -> list[Limit]:
@@ -159,7 +170,9 @@ def conversation() -> list[Step]:
     said.ask("Log on with your key.", "A", f"98=0|108=30|141=Y|554={KEY}")
     said.answer("The session stands.", "A", "98=0\x01108=30\x01141=Y\x01")
     said.ask("Which instruments are there?", "x", "320=list-1|559=4")
-    [listed] = messages.security_list("list-1", "1", messages.FOUND, [LUM, ORB])
+    [listed] = instruments.security_list(
+        "list-1", "1", instruments.FOUND, [LUM, ORB], settings.FIX_MIC
+    )
     said.answer("Two; the second has no ISIN.", "y", listed)
     said.ask(
         "Subscribe one: two levels of each side, what changes, and trades.",
@@ -167,8 +180,11 @@ def conversation() -> list[Step]:
         "262=lum-1|263=1|264=2|265=1|267=3|269=0|269=1|269=2|146=1|55=LUM",
     )
     sides = (messages.BIDS, messages.ASKS)
-    snapshot = messages.snapshot(messages.identity(LUM), BEFORE, OPENING, sides)
+    snapshot = messages.snapshot(instruments.identity(LUM), BEFORE, OPENING, sides)
     said.answer("The book as it stands.", "W", messages.market_data("lum-1", snapshot))
+    ready = statuses.TradingStatus(statuses.READY)
+    status = statuses.security_status(instruments.identity(LUM), ready, OPENING)
+    said.answer("It is ready to trade: its feed is fresh.", "f", status)
     trade = TradeRow(1, 995, 40, OPENING + timedelta(milliseconds=800))
     levels = messages.level_entries(LUM.symbol, difference(BEFORE, AFTER), trade.at)
     trades = messages.trade_entries(LUM.symbol, [trade])

@@ -6,7 +6,7 @@ from marketdata.models.books import (
     Side,
     Trade,
 )
-from marketdata.models.days import MarketCalendar, TradingDay
+from marketdata.models.days import TradingDay
 from marketdata.models.sessions import FixSession
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "BookLevel",
     "BookSnapshot",
     "FixSession",
-    "MarketCalendar",
     "OrderBookHead",
     "Side",
     "Trade",

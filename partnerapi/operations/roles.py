@@ -87,7 +87,6 @@ APPLICATION: Mapping[str, str] = {
     "marketdata_booklevel": READ,
     "marketdata_booksnapshot": READ,
     "marketdata_fixsession": ALL,
-    "marketdata_marketcalendar": READ,
     "marketdata_orderbookhead": READ,
     "marketdata_trade": READ,
     "marketdata_tradingday": READ,

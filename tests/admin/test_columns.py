@@ -46,6 +46,7 @@ MODELS_LEFT_OUT = {
     "marketdata.BookChange": BOOKS,
     "marketdata.BookSnapshot": BOOKS,
     "marketdata.Trade": BOOKS,
+    "marketdata.TradingDay": BOOKS,
 }
 """Why a model has no page."""
 

@@ -95,6 +95,7 @@ class Supervisor:
 
     def attempt(self) -> None:
         """Supervise once; without a database sessions go on as they are."""
+        self.sessions.look()
         connection.close_if_unusable_or_obsolete()
         try:
             for comp_id, text in reasons_to_end(

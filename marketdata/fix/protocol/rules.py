@@ -63,7 +63,15 @@ LOGGED_ON_ELSEWHERE = (
 )
 GOING_DOWN = "The acceptor is going down; log on again in a minute."
 INTERNAL_ERROR = "Internal error; log on again, and tell us if it happens again."
-REQUEST_IDS = {262: "MDReqID", 320: "SecurityReqID"}
+REQUEST_IDS = {
+    262: "MDReqID",
+    320: "SecurityReqID",
+    324: "SecurityStatusReqID",
+    335: "TradSesReqID",
+}
+TOO_MANY_WATCHES = (
+    "Too many requests with SubscriptionRequestType(263)=1; end some with 263=2"
+)
 REQUEST_ID_RULE = (
     f"{{field}} must be 1 to {LONGEST_REQUEST_ID} printable ASCII characters"
 )
