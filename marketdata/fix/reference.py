@@ -9,7 +9,7 @@ from django.conf import settings
 
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import Ladder, Level, difference
-from marketdata.fix.acceptor import listener, logon
+from marketdata.fix.acceptor import listener, logon, watches
 from marketdata.fix.protocol import instruments, messages, rules, statuses
 from marketdata.fix.protocol.wire import SOH, encode, utc_timestamp
 
@@ -101,10 +101,12 @@ def limits() -> list[Limit]:
         ("Messages you may send a second", f"{settings.FIX_MESSAGES_PER_SECOND:,}"),
         ("Messages you may send at once", f"{rules.MESSAGES_BURST:,}"),
         ("Subscribed instruments of a session", f"{rules.MOST_SUBSCRIPTIONS:,}"),
+        ("Other requests with 263=1 of a session", f"{watches.MOST_WATCHES:,}"),
         ("Instruments in one MarketDataRequest", f"{rules.MOST_INSTRUMENTS:,}"),
         ("Levels of a side", f"{rules.DEEPEST:,}"),
         (
-            "Characters of MDReqID(262) and SecurityReqID(320)",
+            "Characters of MDReqID(262), SecurityReqID(320), SecurityStatusReqID(324) "
+            "and TradSesReqID(335)",
             f"{rules.LONGEST_REQUEST_ID:,}",
         ),
         (
@@ -241,4 +243,7 @@ SenderCompID={COMP_ID}
 TargetCompID={settings.FIX_COMP_ID}
 SocketConnectHost=127.0.0.1
 SocketConnectPort={settings.FIX_PORT}
+# The other acceptor's, tried when this one does not answer.
+SocketConnectHost1=127.0.0.1
+SocketConnectPort1={settings.FIX_PORT}
 """

@@ -8,7 +8,7 @@ import quickfix as fix  # noqa: E402
 
 signal.signal(signal.SIGINT, interrupt)
 
-from marketdata.fix.acceptor.quickfix.settings import STOCK_DICTIONARY  # noqa: E402
+from marketdata.fix.protocol.dictionary import STOCK_DICTIONARY  # noqa: E402
 from marketdata.fix.protocol.layouts import LAYOUTS  # noqa: E402
 from marketdata.fix.protocol.tags import Layout  # noqa: E402
 
