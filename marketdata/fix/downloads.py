@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -84,7 +85,7 @@ def dictionary() -> str:
     return text
 
 
-FILES = {
+FILES: dict[str, tuple[Callable[[], str], str]] = {
     "fix_client.py": (client_program, "text/x-python; charset=utf-8"),
     "quickfix.cfg": (engine_settings, "text/plain; charset=utf-8"),
     "FIX44.xml": (dictionary, "application/xml; charset=utf-8"),

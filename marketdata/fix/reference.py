@@ -9,7 +9,7 @@ from django.conf import settings
 
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import Ladder, Level, difference
-from marketdata.fix.acceptor import listener, logon, watches
+from marketdata.fix.acceptor import leases, listener, logon, watches
 from marketdata.fix.protocol import instruments, messages, rules, statuses
 from marketdata.fix.protocol.wire import SOH, encode, utc_timestamp
 
@@ -21,6 +21,9 @@ LOGOUTS = (
     logon.KEY_ENDED,
     listener.BUSY,
     listener.NO_DATABASE,
+    listener.HELD_ELSEWHERE,
+    leases.LOGGED_ON_THERE,
+    leases.LOST,
     rules.LOGON_REFUSED,
     rules.LOGON_WITHIN,
     rules.LOGGED_ON_ELSEWHERE,

@@ -7,12 +7,14 @@ from marketdata.models.books import (
     Trade,
 )
 from marketdata.models.days import TradingDay
+from marketdata.models.leases import FixLease
 from marketdata.models.sessions import FixSession
 
 __all__ = [
     "BookChange",
     "BookLevel",
     "BookSnapshot",
+    "FixLease",
     "FixSession",
     "OrderBookHead",
     "Side",
