@@ -58,7 +58,7 @@ class Listed:
     class_type: str | None = None
     votes_per_share: int | None = None
     authorized_units: int | None = None
-    country: str | None = "FR"
+    country: str | None = None
 
 
 @dataclass(frozen=True)

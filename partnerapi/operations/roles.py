@@ -86,7 +86,7 @@ APPLICATION: Mapping[str, str] = {
     "marketdata_bookchange": READ,
     "marketdata_booklevel": READ,
     "marketdata_booksnapshot": READ,
-    "marketdata_fixlease": KEEP,
+    "marketdata_fixlease": ALL,
     "marketdata_fixsession": ALL,
     "marketdata_orderbookhead": READ,
     "marketdata_trade": READ,
