@@ -81,6 +81,8 @@ VARIABLES = {
     "FIX_HOST": Variable("str", "127.0.0.1", "0.0.0.0", "address on which the FIX acceptor listens"),
     "FIX_PORT": Variable("port", 9878, "9878", "port on which the FIX acceptor listens"),
     "FIX_COMP_ID": Variable("comp_id", "PARTNERAPI", "PARTNERAPI", "our CompID: what partners send as TargetCompID(56)"),
+    "FIX_ACCEPTOR": Variable("str", "", "paris-1", "this acceptor's name in a group of which one at a time has a CompID; empty: it is alone"),
+    "FIX_MIC": Variable("mic", "", "XPAR", "the market's identifier (ISO 10383), SecurityExchange(207) of instruments; empty: none is sent"),
     "FIX_SESSIONS": Variable("positive", 1_000, "1000", "CompIDs in the acceptor's pool, from PARTNER001 on"),
     "FIX_TLS_CERTIFICATE": Variable("str", "", "/etc/fix/fullchain.pem", "file of the FIX acceptor's certificate chain; empty: no TLS"),
     "FIX_TLS_KEY": Variable("str", "", "/etc/fix/privkey.pem", "file of that certificate's private key"),
@@ -151,6 +153,10 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if not text.isdecimal() or not 0 < int(text) <= 60:
                 raise refuse("a number of seconds, 1 to 60")
             return int(text)
+        case "mic":
+            if not re.fullmatch("[A-Z0-9]{4}", text):
+                raise refuse("four capital letters or digits")
+            return text
         case "zone":
             if text not in available_timezones():
                 raise refuse("a time zone of the IANA database")
@@ -296,6 +302,8 @@ MARKET_TIME_ZONE: str = values["MARKET_TIME_ZONE"]
 FIX_HOST: str = values["FIX_HOST"]
 FIX_PORT: int = values["FIX_PORT"]
 FIX_COMP_ID: str = values["FIX_COMP_ID"]
+FIX_ACCEPTOR: str = values["FIX_ACCEPTOR"]
+FIX_MIC: str = values["FIX_MIC"]
 FIX_SESSIONS: int = values["FIX_SESSIONS"]
 FIX_TLS_CERTIFICATE: str = values["FIX_TLS_CERTIFICATE"]
 FIX_TLS_KEY: str = values["FIX_TLS_KEY"]

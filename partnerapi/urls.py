@@ -24,6 +24,7 @@ FOR_PARTNERS = [
     path("docs/schema", pages.schema_reference, name="schema_reference"),
     path("docs/search.json", search.index, name="search_index"),
     path("docs/fix", pages.fix, name="fix"),
+    path("docs/fix/<str:name>", pages.fix_file, name="fix_file"),
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("exports/<uuid:pk>", download, name="export"),

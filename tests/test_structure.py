@@ -207,7 +207,7 @@ def test_the_protocol_of_fix_loads_the_standard_library_only():
     program = (
         "import sys\n"
         "before = set(sys.modules)\n"
-        "from marketdata.fix.protocol import layouts, messages, rules, wire\n"
+        "from marketdata.fix.protocol import layouts, messages, rules, statuses, wire\n"
         "names = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "print(*(names - sys.stdlib_module_names))\n"
         "print(*(name for name in sys.modules if name.startswith('marketdata.')))\n"
@@ -216,9 +216,13 @@ def test_the_protocol_of_fix_loads_the_standard_library_only():
         "marketdata",
         "marketdata.fix",
         "marketdata.fix.protocol",
+        "marketdata.fix.protocol.instrument_layouts",
+        "marketdata.fix.protocol.instruments",
         "marketdata.fix.protocol.layouts",
         "marketdata.fix.protocol.messages",
         "marketdata.fix.protocol.rules",
+        "marketdata.fix.protocol.statuses",
+        "marketdata.fix.protocol.tags",
         "marketdata.fix.protocol.wire",
     }
 

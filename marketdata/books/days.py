@@ -84,8 +84,8 @@ def read_last_days(
     """
     found: dict[UUID, list[DayFigures]] = {}
     for token_id, *figures in fetch(LAST_DAYS, [list(token_ids), days], tuple):
-        *before, volume, value, trades, at = figures
-        row = DayFigures(*before, int(volume), int(value), trades, at)
+        row = DayFigures._make(figures)
+        row = row._replace(volume=int(row.volume), value=int(row.value))
         found.setdefault(token_id, []).append(row)
     return found
 

@@ -44,6 +44,8 @@ class Feed:
     def __init__(self, token_ids: Iterable[UUID] | None = None) -> None:
         self.token_ids = None if token_ids is None else list(token_ids)
         self.books: dict[UUID, LiveBook] = {}
+        # How often tokens have come, gone, or been called otherwise.
+        self.described = 0
         self.subscribers: list[OnChange] = []
         # Books of which subscribers were not told yet, and books that must be made
         # anew: both sets outlast an outage.
@@ -147,6 +149,7 @@ class Feed:
                 continue
             if book.describe(*facts):
                 self.changed.add(book)
+                self.described += 1
             if last_sequence < book.read or last_trade < book.last_trade:
                 self.broken[book] = BrokenLog(
                     f"it ends at change {last_sequence} and trade {last_trade}, before "
@@ -202,6 +205,7 @@ class Feed:
     def add(self, made: dict[UUID, LiveBook]) -> None:
         if made:
             self.books = self.books | made
+            self.described += 1
             self.changed.update(made.values())
 
     def close(self, token_ids: Collection[UUID]) -> None:
@@ -210,6 +214,7 @@ class Feed:
             for book in closed.values():
                 book.live = False
             self.books = {n: b for n, b in self.books.items() if n not in closed}
+            self.described += 1
             self.changed.update(closed.values())
 
     def make(self, token_ids: Iterable[UUID]) -> dict[UUID, LiveBook]:

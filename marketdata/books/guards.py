@@ -10,7 +10,6 @@ GUARDED = Guarded(
         "marketdata_bookchange",
         "marketdata_booklevel",
         "marketdata_booksnapshot",
-        "marketdata_marketcalendar",
         "marketdata_orderbookhead",
         "marketdata_trade",
         "marketdata_tradingday",

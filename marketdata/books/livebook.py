@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from marketdata.books.days import DayFigures, day_of, first_trade
@@ -17,6 +17,21 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 ChangeRow = tuple[int, int, int, int, bool, int]
 """Sequence, side, price in cents, quantity, ends_message, microseconds since 1970."""
+
+
+class Facts(NamedTuple):
+    """What a token and its issuer are called, and what is known of the share class."""
+
+    symbol: str
+    isin: str | None
+    name: str
+    issuer_id: str
+    is_public: bool
+    issuer_name: str = ""
+    class_type: str | None = None
+    votes_per_share: int | None = None
+    authorized_units: int | None = None
+    country: str | None = None
 
 
 class BrokenLog(ValueError):
@@ -71,10 +86,15 @@ class LiveBook:
     name: str
     issuer_id: str
     is_public: bool
+    issuer_name: str
+    class_type: str | None
+    votes_per_share: int | None
+    authorized_units: int | None
+    country: str | None
 
-    def __init__(self, token_id: UUID, *facts: str | bool | None) -> None:
+    def __init__(self, token_id: UUID, *facts: Any) -> None:
         self.token_id = token_id
-        self.facts: tuple[str | bool | None, ...] = ()
+        self.facts: Facts | None = None
         self.describe(*facts)
         self.live = True
         self.rebuilt = 0
@@ -142,12 +162,13 @@ class LiveBook:
 
     # Only the feed's thread calls these.
 
-    def describe(self, *facts: str | bool | None) -> bool:
-        """Set symbol, ISIN, name, issuer, is_public; whether one of them is new."""
-        if facts == self.facts:
+    def describe(self, *facts: Any) -> bool:
+        """Set the Facts; whether one of them is new."""
+        described = Facts(*facts)
+        if described == self.facts:
             return False
-        self.facts = facts
-        self.symbol, self.isin, self.name, self.issuer_id, self.is_public = facts  # type: ignore[assignment]
+        self.facts = described
+        vars(self).update(described._asdict())
         return True
 
     def stand_at(

@@ -59,8 +59,7 @@ def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
             by_place[place - 1].trades.appendleft(as_trade(*trade))
         days = read_last_days(ids, 2)
         for book in by_place:
-            book.day, *before = [*days.get(book.token_id, ()), None]
-            book.closed = before[0] if before else None
+            book.day, book.closed, *_ = *days.get(book.token_id, []), None, None
         advance(by_place, set(), broken)
     for book, last_sequence in ends.items():
         if book.sequence != last_sequence and book not in broken:
@@ -125,13 +124,15 @@ def advance(books: Iterable[LiveBook], moved: set[LiveBook], broken: Broken) -> 
         behind = [book for book in dict.fromkeys(more) if book not in broken]
 
 
-TOKEN = "t.symbol, t.isin, t.name, t.issuer_id::text, t.visibility = 'PUBLIC'"
+TOKEN = """t.symbol, t.isin, t.name, t.issuer_id::text, t.visibility = 'PUBLIC',
+    i.trading_name, t.class_type, t.votes_per_share, t.authorized_units, i.country_id"""
 # Loading a timestamptz takes longer than all other columns of a row together.
 MICROSECONDS = "(extract(epoch FROM {}.at) * 1000000)::bigint"
 
 HEADS = f"""
     SELECT h.token_id, {TOKEN}, h.last_sequence, h.last_trade
     FROM marketdata_orderbookhead h JOIN issuers_token t ON t.id = h.token_id
+    JOIN issuers_issuer i ON i.id = t.issuer_id
     WHERE t.market_type = 'SECONDARY_MARKET'
       AND (%s::uuid[] IS NULL OR h.token_id = ANY (%s::uuid[]))
 """
@@ -142,6 +143,7 @@ NEWEST = f"""
         coalesce(s.ask_prices, '{{}}'), coalesce(s.ask_quantities, '{{}}')
     FROM marketdata_orderbookhead h
     JOIN issuers_token t ON t.id = h.token_id
+    JOIN issuers_issuer i ON i.id = t.issuer_id
     LEFT JOIN LATERAL (
         SELECT * FROM marketdata_booksnapshot s WHERE s.token_id = h.token_id
         ORDER BY s.sequence DESC LIMIT 1

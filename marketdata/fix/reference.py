@@ -9,8 +9,8 @@ from django.conf import settings
 
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import Ladder, Level, difference
-from marketdata.fix.acceptor import listener, logon
-from marketdata.fix.protocol import messages, rules
+from marketdata.fix.acceptor import leases, listener, logon, watches
+from marketdata.fix.protocol import instruments, messages, rules, statuses
 from marketdata.fix.protocol.wire import SOH, encode, utc_timestamp
 
 LOGOUTS = (
@@ -21,6 +21,9 @@ LOGOUTS = (
     logon.KEY_ENDED,
     listener.BUSY,
     listener.NO_DATABASE,
+    listener.HELD_ELSEWHERE,
+    leases.LOGGED_ON_THERE,
+    leases.LOST,
     rules.LOGON_REFUSED,
     rules.LOGON_WITHIN,
     rules.LOGGED_ON_ELSEWHERE,
@@ -51,6 +54,11 @@ class Listed:
     isin: str | None
     token_id: UUID
     name: str
+    issuer_name: str
+    class_type: str | None = None
+    votes_per_share: int | None = None
+    authorized_units: int | None = None
+    country: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +72,15 @@ class Step:
 
 
 LUM = Listed(
-    "LUM", "FR0000120271", UUID("01932f3e-7a00-7000-8000-000000000001"), "Ordinary A"
+    "LUM",
+    "FR0000120271",
+    UUID("01932f3e-7a00-7000-8000-000000000001"),
+    "Ordinary A",
+    "Lumière",
 )
-ORB = Listed("ORB", None, UUID("01932f3e-7a00-7000-8000-000000000002"), "Ordinary B")
+ORB = Listed(
+    "ORB", None, UUID("01932f3e-7a00-7000-8000-000000000002"), "Ordinary B", "Orbit"
+)
 
 
 def limits() -> list[Limit]:
@@ -90,10 +104,12 @@ def limits() -> list[Limit]:
         ("Messages you may send a second", f"{settings.FIX_MESSAGES_PER_SECOND:,}"),
         ("Messages you may send at once", f"{rules.MESSAGES_BURST:,}"),
         ("Subscribed instruments of a session", f"{rules.MOST_SUBSCRIPTIONS:,}"),
+        ("Other requests with 263=1 of a session", f"{watches.MOST_WATCHES:,}"),
         ("Instruments in one MarketDataRequest", f"{rules.MOST_INSTRUMENTS:,}"),
         ("Levels of a side", f"{rules.DEEPEST:,}"),
         (
-            "Characters of MDReqID(262) and SecurityReqID(320)",
+            "Characters of MDReqID(262), SecurityReqID(320), SecurityStatusReqID(324) "
+            "and TradSesReqID(335)",
             f"{rules.LONGEST_REQUEST_ID:,}",
         ),
         (
@@ -159,7 +175,9 @@ def conversation() -> list[Step]:
     said.ask("Log on with your key.", "A", f"98=0|108=30|141=Y|554={KEY}")
     said.answer("The session stands.", "A", "98=0\x01108=30\x01141=Y\x01")
     said.ask("Which instruments are there?", "x", "320=list-1|559=4")
-    [listed] = messages.security_list("list-1", "1", messages.FOUND, [LUM, ORB])
+    [listed] = instruments.security_list(
+        "list-1", "1", instruments.FOUND, [LUM, ORB], settings.FIX_MIC
+    )
     said.answer("Two; the second has no ISIN.", "y", listed)
     said.ask(
         "Subscribe one: two levels of each side, what changes, and trades.",
@@ -167,8 +185,11 @@ def conversation() -> list[Step]:
         "262=lum-1|263=1|264=2|265=1|267=3|269=0|269=1|269=2|146=1|55=LUM",
     )
     sides = (messages.BIDS, messages.ASKS)
-    snapshot = messages.snapshot(messages.identity(LUM), BEFORE, OPENING, sides)
+    snapshot = messages.snapshot(instruments.identity(LUM), BEFORE, OPENING, sides)
     said.answer("The book as it stands.", "W", messages.market_data("lum-1", snapshot))
+    ready = statuses.TradingStatus(statuses.READY)
+    status = statuses.security_status(instruments.identity(LUM), ready, OPENING)
+    said.answer("It is ready to trade: its feed is fresh.", "f", status)
     trade = TradeRow(1, 995, 40, OPENING + timedelta(milliseconds=800))
     levels = messages.level_entries(LUM.symbol, difference(BEFORE, AFTER), trade.at)
     trades = messages.trade_entries(LUM.symbol, [trade])
@@ -225,4 +246,7 @@ SenderCompID={COMP_ID}
 TargetCompID={settings.FIX_COMP_ID}
 SocketConnectHost=127.0.0.1
 SocketConnectPort={settings.FIX_PORT}
+# The other acceptor's, tried when this one does not answer.
+SocketConnectHost1=127.0.0.1
+SocketConnectPort1={settings.FIX_PORT}
 """

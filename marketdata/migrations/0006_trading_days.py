@@ -6,6 +6,11 @@ from django.db import migrations, models
 
 from partnerapi.core.guards import drop, trigger_function
 
+# The zone of an installation: it stays when the setting changes, as its days do.
+TIME_ZONE = """
+    CREATE FUNCTION market_time_zone() RETURNS text LANGUAGE sql IMMUTABLE
+    AS $$ SELECT '{zone}' $$
+"""
 FIGURES = """
     INSERT INTO marketdata_tradingday AS kept
         (token_id, day, open_cents, high_cents, low_cents, close_cents,
@@ -16,8 +21,8 @@ FIGURES = """
         sum(quantity), sum(price_cents::numeric * quantity), count(*),
         min(sequence), max(sequence)
     FROM (
-        SELECT t.*, (t.at AT TIME ZONE c.time_zone)::date AS day
-        FROM {trades} t CROSS JOIN marketdata_marketcalendar c
+        SELECT t.*, (t.at AT TIME ZONE market_time_zone())::date AS day
+        FROM {trades} t
     ) t
     GROUP BY token_id, day
     ORDER BY token_id, day
@@ -47,20 +52,19 @@ CREATE TRIGGER marketdata_follow_days AFTER INSERT ON marketdata_trade
 CREATE TRIGGER marketdata_refuse_change BEFORE DELETE OR TRUNCATE
     ON marketdata_tradingday
     FOR EACH STATEMENT EXECUTE FUNCTION marketdata_refuse_change();
-CREATE TRIGGER marketdata_refuse_change BEFORE UPDATE OR DELETE OR TRUNCATE
-    ON marketdata_marketcalendar
-    FOR EACH STATEMENT EXECUTE FUNCTION marketdata_refuse_change();
 """
 )
 
 
 def keep_days_of_the_tape(apps, schema_editor):
     with schema_editor.connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO marketdata_marketcalendar (time_zone) VALUES (%s)",
-            [settings.MARKET_TIME_ZONE],
-        )
+        cursor.execute(TIME_ZONE.format(zone=settings.MARKET_TIME_ZONE))
         cursor.execute(FIGURES.format(trades="marketdata_trade"))
+
+
+def drop_time_zone(apps, schema_editor):
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute("DROP FUNCTION market_time_zone()")
 
 
 class Migration(migrations.Migration):
@@ -70,13 +74,6 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.CreateModel(
-            name="MarketCalendar",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("time_zone", models.CharField(max_length=50)),
-            ],
-        ),
         migrations.CreateModel(
             name="TradingDay",
             fields=[
@@ -97,7 +94,7 @@ class Migration(migrations.Migration):
                 "constraints": [models.UniqueConstraint(fields=("token", "day"), name="trading_day_is_kept_once")],
             },
         ),
-        migrations.RunPython(keep_days_of_the_tape, migrations.RunPython.noop),
+        migrations.RunPython(keep_days_of_the_tape, drop_time_zone),
         migrations.RunSQL(
             FOLLOW_DAYS,
             drop(

@@ -6,15 +6,16 @@ from marketdata.models.books import (
     Side,
     Trade,
 )
-from marketdata.models.days import MarketCalendar, TradingDay
+from marketdata.models.days import TradingDay
+from marketdata.models.leases import FixLease
 from marketdata.models.sessions import FixSession
 
 __all__ = [
     "BookChange",
     "BookLevel",
     "BookSnapshot",
+    "FixLease",
     "FixSession",
-    "MarketCalendar",
     "OrderBookHead",
     "Side",
     "Trade",

@@ -8,7 +8,8 @@ from issuers.models import Token
 class TradingDay(models.Model):
     """A day on which a token was traded; derived, by a trigger on the trades.
 
-    The day is the calendar day in the zone of `MarketCalendar`.
+    The day is the calendar day in MARKET_TIME_ZONE, which the first migration has made
+    the function market_time_zone().
     """
 
     pk = models.CompositePrimaryKey("token_id", "first_trade")
@@ -39,12 +40,3 @@ class TradingDay(models.Model):
 
     def __str__(self):
         return f"{self.token} on {self.day}"
-
-
-class MarketCalendar(models.Model):
-    """One row: the zone whose midnight ends a trading day. It can not change."""
-
-    time_zone = models.CharField(max_length=50)
-
-    def __str__(self):
-        return self.time_zone

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models.functions import Now
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response
@@ -18,6 +18,7 @@ from django.views.defaults import server_error
 
 from issuers.models import Document, public_documents
 from marketdata.fix import reference as fix_reference
+from marketdata.fix.downloads import FILES
 from marketdata.fix.protocol import layouts, rules
 from partnerapi.core.postgresql.faults import fault_of, took_too_long
 from partnerapi.gateway.bills import Bill
@@ -127,8 +128,21 @@ def fix(request: HttpRequest) -> HttpResponse:
     return html_page(request, fix_page())
 
 
+@require_safe
+def fix_file(request: HttpRequest, name: str) -> HttpResponse:
+    """A file of FILES, to be saved."""
+    if name not in FILES:
+        raise Http404
+    make, content_type = FILES[name]
+    response = cacheable(request, make(), content_type)
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
 def fix_page() -> str:
     context = {
+        "version": rules.VERSION,
+        "zone": settings.MARKET_TIME_ZONE,
         "sandbox": settings.PARTNER_API_SANDBOX,
         "comp_id": settings.FIX_COMP_ID,
         "port": settings.FIX_PORT,

@@ -46,6 +46,8 @@ MODELS_LEFT_OUT = {
     "marketdata.BookChange": BOOKS,
     "marketdata.BookSnapshot": BOOKS,
     "marketdata.Trade": BOOKS,
+    "marketdata.TradingDay": BOOKS,
+    "marketdata.FixLease": "acceptors write it; list_fix_sessions shows who is there",
 }
 """Why a model has no page."""
 

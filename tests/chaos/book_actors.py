@@ -120,7 +120,7 @@ def follow(pipe: Pipe) -> None:
         known, sequence, mine = kept.get(book.token_id, (None, 0, OrderBook()))
         messages = book.since(sequence) if known is book else None
         if messages is None:
-            sequence, ladder = book.numbered_ladder(0)
+            sequence, ladder, _ = book.numbered_ladder(0)
             mine = OrderBook(
                 (side, *level) for side in (0, 1) for level in ladder[side]
             )

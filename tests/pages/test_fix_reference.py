@@ -42,7 +42,7 @@ def messages() -> list[Message]:
     steps = reference.conversation()
     decoder.feed("".join(f"{field}{SOH}" for s in steps for field in s.fields).encode())
     found = list(decoder)
-    assert len(found) == len(steps) == 16
+    assert len(found) == len(steps) == 17
     return found
 
 
@@ -125,7 +125,7 @@ def test_the_example_is_valid_by_the_stock_dictionary():
         check=False,
     )
     assert validated.stderr == ""
-    assert validated.stdout == "valid " * 16
+    assert validated.stdout == "valid " * 17
 
 
 def test_shows_messages_as_they_go_over_the_wire(page):

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from marketdata.books.feed import Feed
 from marketdata.fix.acceptor.conflation import Conflation
+from marketdata.fix.acceptor.leases import Leases
 from marketdata.fix.acceptor.listener import Listener
 from marketdata.fix.acceptor.logon import Admissions
 from marketdata.fix.acceptor.quickfix.engine import Engine
@@ -29,8 +30,9 @@ class Acceptor:
         self.conflation = Conflation(self.feed, settings.FIX_CONFLATION_MS / 1000)
         sessions = Sessions(self.feed, self.conflation, admissions, pool())
         self.engine = Engine(sessions, engine_port)
+        self.leases = Leases(sessions.end)
         self.listener = Listener(
-            admissions, engine_port, context, take_over=sessions.take_over
+            admissions, engine_port, context, sessions.take_over, self.leases
         )
         self.supervisor = Supervisor(admissions, sessions)
 
@@ -46,6 +48,7 @@ class Acceptor:
         self.conflation.start()
         self.engine.start()
         self.supervisor.start()
+        self.leases.start()
         self.listener.start()
 
     def renew(self, context: ssl.SSLContext) -> None:
@@ -69,6 +72,7 @@ class Acceptor:
         self.engine.stop(GOING_DOWN)
         self.conflation.stop()
         self.listener.stop()
+        self.leases.stop()
         self.supervisor.stop()
         self.feed.stop()
 

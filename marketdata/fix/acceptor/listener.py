@@ -18,6 +18,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from time import monotonic
+from typing import TypeVar
 
 from django.conf import settings
 from django.db import Error, connection
@@ -32,6 +34,7 @@ from marketdata.fix.acceptor.first_message import (
     refuse,
     with_ticket,
 )
+from marketdata.fix.acceptor.leases import Leases
 from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, NotForUs
 from marketdata.fix.acceptor.proxy import Proxy
 from marketdata.fix.acceptor.sockets import listen, source
@@ -46,6 +49,13 @@ MOST_WITHOUT_LOGON = 500
 """Open connections that have not logged on; a further one cuts the oldest of them."""
 VERIFIERS, UNVERIFIED = 4, 64
 """Threads that verify Logons in the database, and Logons that may wait for one."""
+LEASE_WAIT_SECONDS, LEASE_LOOK_SECONDS = 4.0, 0.2
+"""How long a Logon waits for another acceptor to give its CompID up."""
+HELD_ELSEWHERE = (
+    "Another acceptor has this CompID and does not give it up, or a newer Logon has "
+    "come meanwhile; log on again in a few seconds."
+)
+T = TypeVar("T")
 BUSY = "Too many Logons at this moment; log on again in a few seconds."
 NO_DATABASE = "Keys can not be looked up at this moment; log on again in a minute."
 
@@ -55,6 +65,7 @@ class Listener:
 
     The engine listens on `engine_port` of this machine. `context`: TLS; None: plain.
     `take_over` has the engine tell a CompID's session that a newer Logon replaces it.
+    `leases`: those of a group of acceptors.
     """
 
     def __init__(
@@ -63,7 +74,9 @@ class Listener:
         engine_port: int,
         context: ssl.SSLContext | None = None,
         take_over: Callable[[str], object] = lambda comp_id: None,
+        leases: Leases | None = None,
     ) -> None:
+        self.leases = leases or Leases(lambda comp_id, text: None)
         self.admissions = admissions
         self.proxy = Proxy(engine_port, take_over)
         self.context = context
@@ -91,6 +104,8 @@ class Listener:
         self.verifiers = ThreadPoolExecutor(VERIFIERS, "fix-logon")
         self.stopping = asyncio.Event()
         self.accepting = self.loop.create_task(self.accept())
+        if not self.leases.is_alone:
+            self.watching = self.loop.create_task(self.watch_leases())
         self.thread.start()
 
     def close(self) -> None:
@@ -125,6 +140,8 @@ class Listener:
     async def end_all(self) -> None:
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=CLOSE_SECONDS)
+        if not self.leases.is_alone:
+            self.watching.cancel()
         for task in self.tasks:
             task.cancel("the acceptor stops")
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -206,6 +223,7 @@ class Listener:
                 await self.proxy.relay(client, admission, ticket, rest)
             finally:
                 self.admissions.on_disconnect(admission)
+                self.leases.release(admission.comp_id, admission.lease)
         except Cut as cut:
             self.log.warn("%s was cut: %s", address, cut)
         except OSError as error:
@@ -247,21 +265,50 @@ class Listener:
             raise LogonRefused(BUSY)
         self.unverified += 1
         try:
-            return await self.loop.run_in_executor(
-                self.verifiers, self.verify, logon, address
+            admission = await self.in_thread(
+                self.admissions.admit, logon, address, timezone.now()
             )
+            await self.take_lease(admission)
+            return admission
         except Error as error:
             self.log.warn("A Logon could not be judged: %s", error)
             raise LogonRefused(NO_DATABASE) from None
         finally:
             self.unverified -= 1
 
-    def verify(self, logon: Mapping[int, str], address: str) -> Admission:
-        try:
-            return self.admissions.admit(logon, address, timezone.now())
-        finally:
-            # Logons are rare: the next one must not meet a connection that has died.
-            connection.close()
+    async def take_lease(self, admission: Admission) -> None:
+        """Take the CompID, where another acceptor of the group may have it.
+
+        Raises:
+            LogonRefused: the other one does not give it up.
+        """
+        if self.leases.is_alone:
+            return
+        comp_id = admission.comp_id
+        admission.lease = await self.in_thread(self.leases.claim, comp_id)
+        deadline = monotonic() + LEASE_WAIT_SECONDS
+        while not await self.in_thread(self.leases.take, comp_id, admission.lease):
+            if monotonic() > deadline:
+                raise LogonRefused(HELD_ELSEWHERE)
+            await asyncio.sleep(LEASE_LOOK_SECONDS)
+
+    async def watch_leases(self) -> None:
+        """Give leases up in time, whatever waits for the database."""
+        while True:
+            self.leases.give_up_what_ends()
+            await asyncio.sleep(LEASE_LOOK_SECONDS)
+
+    async def in_thread(self, call: Callable[..., T], *arguments: object) -> T:
+        """What a call that waits for the database answers."""
+
+        def called() -> T:
+            try:
+                return call(*arguments)
+            finally:
+                # Logons are rare: the next one must not meet a connection that died.
+                connection.close()
+
+        return await self.loop.run_in_executor(self.verifiers, called)
 
 
 async def close(client: Stream) -> None:

@@ -73,13 +73,14 @@ class Admission:
     """An admitted Logon, and the caller on whose behalf it acts.
 
     `caller` follows the database for as long as the session lives. `is_numbered`: the
-    CompID is sent BookSequence(5083).
+    CompID is sent BookSequence(5083). `lease`: its generation, in a group.
     """
 
     comp_id: str
     key_id: str
     caller: Caller
     is_numbered: bool = False
+    lease: int = 0
     ticket: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
 
     @property

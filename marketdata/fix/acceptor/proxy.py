@@ -35,7 +35,7 @@ AGAIN_SECONDS = 1.0
 """How long a Logon is repeated to an engine that closes without an answer."""
 LONGEST_MESSAGE, TRAILER = 65_536, b"\x0110="
 """Bytes; the engine would buffer any number of them until the trailer comes."""
-BODY_LENGTH, LENGTH_BYTES = re.compile(rb"\x019=([^\x01]+)"), 16
+BODY_LENGTH, MOST_DIGITS = re.compile(rb"\x019=([^\x01]+)"), 12
 """BodyLength(9): the engine waits for as much as it says."""
 INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 """Bytes that a client may send at once, and a second; more wait in its sockets."""
@@ -189,8 +189,11 @@ class Proxy:
 
 
 def is_too_long(body_length: bytes) -> bool:
-    """Whether no message may be so long, or no number has so many digits."""
-    return len(body_length) > 6 or (
+    """Whether no message may be so long, or no number has so many digits.
+
+    Some engines write zeros before it.
+    """
+    return len(body_length) > MOST_DIGITS or (
         body_length.isdigit() and int(body_length) > LONGEST_MESSAGE
     )
 
@@ -207,7 +210,7 @@ async def relay_in(client: asyncio.StreamReader, engine: asyncio.StreamWriter) -
     while data := await client.read(CHUNK):
         last = data.rfind(TRAILER)
         unended = len(data) - last if last >= 0 else unended + len(data)
-        seen = seen[-LENGTH_BYTES:] + data
+        seen = seen[-len("|9=") - MOST_DIGITS :] + data
         if unended > LONGEST_MESSAGE or any(
             map(is_too_long, BODY_LENGTH.findall(seen))
         ):

@@ -1,9 +1,8 @@
 """A session that is logged on, and the thread that sends to it."""
 
 import logging
-import secrets
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -14,30 +13,28 @@ from django.utils import timezone
 
 from marketdata.books.feed import Feed, LiveBook
 from marketdata.fix.acceptor.conflation import Conflation
+from marketdata.fix.acceptor.inquiries import (
+    Inquiries,
+    hidden_status,
+    unsolicited_status,
+)
 from marketdata.fix.acceptor.logon import Admission
 from marketdata.fix.acceptor.requests import (
     END,
-    Directory,
-    InstrumentKey,
+    STREAM,
     MarketDataRequest,
     RequestRefused,
 )
+from marketdata.fix.acceptor.statuses import HIDDEN, is_fresh, status_of
 from marketdata.fix.acceptor.subscriptions import (
     OutgoingMessage,
     Subscription,
     Subscriptions,
 )
 from marketdata.fix.acceptor.versions import TradesLost
+from marketdata.fix.acceptor.watches import Reply, Watches
 from marketdata.fix.acceptor.window import Window
-from marketdata.fix.protocol.messages import (
-    FOUND,
-    NONE_FOUND,
-    OTHER,
-    UNSUPPORTED,
-    business_reject,
-    request_reject,
-    security_list,
-)
+from marketdata.fix.protocol.messages import OTHER, business_reject, request_reject
 from marketdata.fix.protocol.rules import (
     INTERNAL_ERROR,
     MESSAGES_BURST,
@@ -50,7 +47,9 @@ from marketdata.fix.protocol.rules import (
     TOO_MANY_ANSWERS,
     TOO_MANY_MESSAGES,
     TOO_MANY_TRADES,
+    TOO_MANY_WATCHES,
 )
+from marketdata.fix.protocol.statuses import news
 from marketdata.fix.protocol.wire import masked
 from partnerapi.core.buckets import Bucket
 
@@ -58,8 +57,6 @@ logger = logging.getLogger(__name__)
 
 LOGOUT_SECONDS = 1.0
 CONNECTION_LOST = "the connection was lost"
-ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
-"""SecurityListRequestType(559)."""
 
 
 class EngineSession(Protocol):
@@ -100,6 +97,11 @@ class LiveSession:
         self.queued = self.answered = 0
         self.wake = Event()
         self.subscriptions = Subscriptions(conflation, self.wake, admission.is_numbered)
+        self.inquiries = Inquiries(feed, self.may_see)
+        self.watches = Watches()
+        # What a look has seen, and whether something is other since.
+        self.seen: object = None
+        self.has_news = False
         self.window = Window()
         self.logout_lock = Lock()
         self.logout_reason = ""
@@ -133,28 +135,29 @@ class LiveSession:
             if request.action == END:
                 self.subscriptions.end(request.request_id)
             else:
-                self.subscriptions.add(request, Directory(self.visible()))
+                self.subscriptions.add(request, self.inquiries.directory())
         except RequestRefused as refusal:
             text = request_reject(request.request_id, refusal.reason, str(refusal))
             self.answer("Y", [text])
         self.wake.set()
 
-    def on_security_list_request(
-        self, request_id: str, kind: str, named: InstrumentKey
+    def on_inquiry(
+        self, number: str, key: tuple[str, str], action: str, ask: Callable[[], Reply]
     ) -> None:
-        """Answer it; `kind` is its SecurityListRequestType(559)."""
-        directory = Directory(self.visible())
-        listed: list[LiveBook] = []
-        if kind == ALL_INSTRUMENTS:
-            listed = directory.listed()
-        elif kind == ONE_INSTRUMENT:
-            found = directory.find(named)
-            listed = [found] if found else []
-        result = FOUND if listed else NONE_FOUND
-        if kind not in (ALL_INSTRUMENTS, ONE_INSTRUMENT):
-            result = UNSUPPORTED
-        response_id = secrets.token_hex(6)
-        self.answer("y", security_list(request_id, response_id, result, listed))
+        """Answer a request of another type, and again whenever the answer changes.
+
+        `key` is its type and id, `action` its SubscriptionRequestType(263), or "".
+        """
+        if action == END:
+            self.watches.end(key)
+            return
+        if action == STREAM and self.watches.is_full(key):
+            self.answer("j", [business_reject(number, *key, OTHER, TOO_MANY_WATCHES)])
+            return
+        reply = ask()
+        self.answer(reply.type, reply.bodies)
+        if action == STREAM:
+            self.watches.keep(key, ask, reply)
 
     def on_unsupported_message(
         self, number: str, message_type: str, reference: str
@@ -197,11 +200,20 @@ class LiveSession:
             self.answers.append(outgoing)
         self.wake.set()
 
-    def visible(self) -> list[LiveBook]:
-        return [book for book in self.feed.books.values() if self.may_see(book)]
-
     def may_see(self, book: LiveBook) -> bool:
         return book.is_public or self.admission.caller.may_see(book.issuer_id)
+
+    def look(self) -> None:
+        """Have instruments and states looked at again where one may be another."""
+        caller = self.admission.caller
+        seen = is_fresh(self.feed.lag), self.feed.described, caller.granted_issuers
+        if seen != self.seen:
+            self.seen, self.has_news = seen, True
+            self.wake.set()
+
+    def notify(self, headline: str, *lines: str) -> None:
+        """Send a notice (B)."""
+        self.answer("B", [news(headline, lines)])
 
     # Its beginning and end.
 
@@ -267,6 +279,9 @@ class LiveSession:
         elif self.window.is_probe_due:
             # What followed the answered one may fill the window by itself.
             self.send_probe()
+        if self.has_news:
+            self.has_news = False
+            self.tell_news()
         while self.answers and self.may_send:
             answer = self.answers.popleft()
             self.answered += answer.size
@@ -299,16 +314,37 @@ class LiveSession:
                 # First: with the answer the client may use the MDReqID again.
                 self.subscriptions.drop(subscription)
             self.send(due)
+            if due.type == "W" and not subscription.is_emptied:
+                self.tell_status(subscription)
             if subscription.is_once:
                 return
 
+    def tell_news(self) -> None:
+        """Answer again what is otherwise now, and tell states that changed."""
+        for reply in self.watches.changed():
+            self.answer(reply.type, reply.bodies)
+        for subscription in self.subscriptions.in_turn():
+            book = subscription.watched.book
+            if subscription.told and self.may_see(book):
+                status = status_of(book, True, self.feed.lag)
+                if status != subscription.told:
+                    self.tell_status(subscription)
+
+    def tell_status(self, subscription: Subscription) -> None:
+        book = subscription.watched.book
+        subscription.told = status_of(book, True, self.feed.lag)
+        body = unsolicited_status(book, subscription.told)
+        self.send(OutgoingMessage("f", body))
+
     def hide(self, subscription: Subscription) -> None:
         """End a subscription to a book that was hidden, or whose grant was taken."""
-        logger.info(
-            "%s may no longer see %s", self.comp_id, subscription.watched.book.symbol
-        )
+        symbol = subscription.name.symbol
+        logger.info("%s may no longer see %s", self.comp_id, symbol)
         self.subscriptions.drop(subscription)
         self.send(subscription.emptied())
+        status = hidden_status(subscription.name.identity)
+        self.send(OutgoingMessage("f", status))
+        self.notify(f"{symbol}: subscription ended", HIDDEN)
 
     def send(self, outgoing: OutgoingMessage) -> None:
         self.messages_sent += 1

@@ -15,6 +15,7 @@ from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE
 
 logger = logging.getLogger(__name__)
 
+ANNOUNCE_SECONDS = 0.5
 BEGIN_SECONDS, LEAVE_SECONDS = 0.2, 5.0
 """How long admitted Logons, then all Logouts, may take when the acceptor stops."""
 
@@ -105,6 +106,20 @@ class Sessions:
         session = self.live.get(comp_id)
         if session:
             session.end(text)
+
+    def look(self) -> None:
+        """Have each session tell what has changed of instruments and states."""
+        for session in list(self.live.values()):
+            session.look()
+
+    def announce(self, headline: str, text: str) -> None:
+        """Send a notice (B) to each session; wait a little until it was sent."""
+        sessions = list(self.live.values())
+        for session in sessions:
+            session.notify(headline, text)
+        deadline = time.monotonic() + ANNOUNCE_SECONDS
+        while any(s.answers for s in sessions) and time.monotonic() < deadline:
+            time.sleep(0.005)
 
     def take_over(self, comp_id: str) -> None:
         """Tell a session that a newer Logon takes its place, if there is one."""

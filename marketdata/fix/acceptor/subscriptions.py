@@ -13,9 +13,10 @@ from marketdata.fix.acceptor.requests import (
     RequestRefused,
     requested_books,
 )
-from marketdata.fix.acceptor.versions import EMPTY, BookVersion
+from marketdata.fix.acceptor.versions import EMPTY, BookVersion, History
 from marketdata.fix.protocol.messages import TRADES, market_data, snapshot
 from marketdata.fix.protocol.rules import DEEPEST
+from marketdata.fix.protocol.statuses import TradingStatus
 
 OVERHEAD = 100
 """Bytes of a message besides its body, roughly."""
@@ -38,13 +39,14 @@ class Subscription:
     `shown` is the version that the client's book equals; None: it has no book yet.
     `is_emptied`: the instrument's name changed, and the client's book under the old
     name was emptied; the next W has the new name. `trade` is the number of the last
-    trade that the client was sent, or that came before its first W. `is_numbered`:
+    trade that the client was sent, or that came before its first W. `told` is the state
+    (f) that the client was told last. `is_numbered`:
     BookSequence(5083) says which change of the log a message leads to.
     """
 
     __slots__ = ("conflation", "depth", "entry_types", "is_emptied", "is_numbered",
-                 "is_once", "refreshes", "request_id", "shown", "trade", "wake",
-                 "wants_trades", "watched")  # fmt: skip
+                 "is_once", "refreshes", "request_id", "shown", "told", "trade",
+                 "wake", "wants_trades", "watched")  # fmt: skip
 
     def __init__(
         self,
@@ -63,6 +65,7 @@ class Subscription:
         self.refreshes = request.update_type == REFRESH
         self.shown: BookVersion | None = None
         self.is_emptied = False
+        self.told: TradingStatus | None = None
         self.trade = 0
         self.wake = wake
         self.conflation = conflation
@@ -125,10 +128,15 @@ class Subscription:
         sequence = version.sequence if self.is_numbered else None
         return OutgoingMessage(type_, market_data(self.request_id, text, sequence))
 
+    @property
+    def name(self) -> History:
+        """How the client's book was last called."""
+        return (self.shown or self.watched.version).history
+
     def emptied(self) -> OutgoingMessage:
         """An empty W, by the name that the client's book was last sent under."""
         version = self.shown or self.watched.version
-        text = snapshot(version.history.identity, EMPTY, None, self.entry_types)
+        text = snapshot(self.name.identity, EMPTY, None, self.entry_types)
         return self.message("W", text, version)
 
     def advance_to(self, version: BookVersion) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from time import monotonic
 
+from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import Error, connection
 from django.db.models import OuterRef
@@ -72,9 +73,10 @@ class Supervisor:
         Raises:
             django.db.Error: PostgreSQL does not answer, or is not migrated.
         """
-        FixSession.objects.filter(connected_since__isnull=False).update(
-            connected_since=None
-        )
+        if not settings.FIX_ACCEPTOR:
+            FixSession.objects.filter(connected_since__isnull=False).update(
+                connected_since=None
+            )
         self.thread.start()
 
     def stop(self) -> None:
@@ -95,6 +97,7 @@ class Supervisor:
 
     def attempt(self) -> None:
         """Supervise once; without a database sessions go on as they are."""
+        self.sessions.look()
         connection.close_if_unusable_or_obsolete()
         try:
             for comp_id, text in reasons_to_end(

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from marketdata.books.feed import LiveBook
 from marketdata.books.livebook import NumberedLadder, Tape, TradeRow
 from marketdata.books.orderbook import CHANGE, NEW, Ladder, Update, difference
+from marketdata.fix.protocol.instruments import identity
 from marketdata.fix.protocol.messages import (
     ASKS,
     BIDS,
@@ -25,7 +26,6 @@ from marketdata.fix.protocol.messages import (
     VWAP,
     figure_entry,
     figure_update,
-    identity,
     increment,
     last_trade_entry,
     level_entries,

@@ -4,8 +4,7 @@
 only.
 """
 
-from typing import NamedTuple
-
+from marketdata.fix.protocol.instrument_layouts import LAYOUTS as INSTRUMENT_LAYOUTS
 from marketdata.fix.protocol.rules import (
     BOOK_SEQUENCE,
     DEEPEST,
@@ -14,31 +13,7 @@ from marketdata.fix.protocol.rules import (
     MOST_INSTRUMENTS,
     READ_ONLY,
 )
-
-
-class Tag(NamedTuple):
-    """A field of a message; `group` is the tag that counts the entries it stands in.
-
-    `when` says when a field that is not always there is.
-    """
-
-    number: int
-    name: str
-    meaning: str
-    always: bool = True
-    when: str = ""
-    group: int = 0
-
-
-class Layout(NamedTuple):
-    """A type of message, 35=`type`; `sent_by` is "partner", "us" or "both"."""
-
-    type: str
-    name: str
-    sent_by: str
-    purpose: str
-    tags: tuple[Tag, ...]
-
+from marketdata.fix.protocol.tags import ISIN, SYMBOL, Layout, Tag, instrument
 
 REQUEST_ID = Tag(
     262, "MDReqID", f"Yours; 1 to {LONGEST_REQUEST_ID} printable ASCII characters."
@@ -55,18 +30,6 @@ SEQUENCE = Tag(
     False,
     "if your CompID asks for it",
 )
-SYMBOL = "The token's symbol"
-ISIN = "The ISIN where 22=4, the token's id where 22=8."
-
-
-def instrument(group: int) -> tuple[Tag, ...]:
-    return (
-        Tag(55, "Symbol", f"{SYMBOL}.", group=group),
-        Tag(48, "SecurityID", ISIN, group=group),
-        Tag(22, "SecurityIDSource", "4: ISIN. 8: ours.", group=group),
-    )
-
-
 TEST_REQUEST_ID = Tag(112, "TestReqID", "Any text; the answer repeats it.")
 
 LAYOUTS = (
@@ -260,49 +223,7 @@ LAYOUTS = (
             Tag(58, "Text", "Why, in words."),
         ),
     ),
-    Layout(
-        "x",
-        "SecurityListRequest",
-        "partner",
-        "Asks which instruments there are.",
-        (
-            Tag(
-                320,
-                "SecurityReqID",
-                f"Yours; 1 to {LONGEST_REQUEST_ID} printable ASCII characters.",
-            ),
-            Tag(559, "SecurityListRequestType", "0 one instrument. 4 all."),
-            Tag(55, "Symbol", f"{SYMBOL}; [N/A] with 48 and 22.", False, "with 559=0"),
-            Tag(48, "SecurityID", ISIN, False, "with 55=[N/A]"),
-            Tag(22, "SecurityIDSource", "4 or 8", False, "with 55=[N/A]"),
-        ),
-    ),
-    Layout(
-        "y",
-        "SecurityList",
-        "us",
-        "The instruments that your integration account may see.",
-        (
-            Tag(320, "SecurityReqID", "Of your request."),
-            Tag(322, "SecurityResponseID", "Ours."),
-            Tag(
-                560,
-                "SecurityRequestResult",
-                "0 here they are. 1 unsupported 559. 2 none found.",
-            ),
-            Tag(393, "TotNoRelatedSym", "Instruments in all.", False, "with 560=0"),
-            Tag(
-                893, "LastFragment", "Y: nothing follows. N: more.", False, "with 560=0"
-            ),
-            Tag(146, "NoRelatedSym", "Instruments here.", False, "with 560=0"),
-            *instrument(146),
-            Tag(460, "Product", "5: equity.", group=146),
-            Tag(107, "SecurityDesc", "The token's name, in ASCII.", group=146),
-            Tag(15, "Currency", "EUR", group=146),
-            Tag(561, "RoundLot", "1", group=146),
-            Tag(562, "MinTradeVol", "1", group=146),
-        ),
-    ),
+    *INSTRUMENT_LAYOUTS,
     Layout(
         "j",
         "BusinessMessageReject",

@@ -7,25 +7,20 @@ units. Standard library only.
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Protocol
-from uuid import UUID
 
+from marketdata.fix.protocol.instruments import CURRENCY
 from marketdata.fix.protocol.rules import (
     BOOK_SEQUENCE,
-    INSTRUMENTS_IN_A_MESSAGE,
     READ_ONLY,
 )
 from marketdata.fix.protocol.wire import plain
 
-CURRENCY = "15=EUR\x01"
 BIDS, ASKS, TRADES = "0", "1", "2"
 OPENING, CLOSING, HIGH, LOW, VWAP, VOLUME = "4", "5", "7", "8", "9", "B"
 """MDEntryType(269)."""
 FIGURES = (OPENING, CLOSING, HIGH, LOW, VWAP, VOLUME)
 """Those that a trading day has, in the order of their sending."""
 
-FOUND, UNSUPPORTED, NONE_FOUND = "0", "1", "2"
-"""SecurityRequestResult(560)."""
 OTHER, UNSUPPORTED_TYPE = "0", "3"
 """BusinessRejectReason(380)."""
 
@@ -38,22 +33,8 @@ Trade = tuple[int, int, int, datetime]
 """Number, price, quantity, instant."""
 
 
-class Instrument(Protocol):
-    symbol: str
-    isin: str | None
-    token_id: UUID
-    name: str
-
-
 def price(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
-
-
-def identity(instrument: Instrument) -> str:
-    """Symbol(55), SecurityID(48) and SecurityIDSource(22)."""
-    if instrument.isin:
-        return f"55={instrument.symbol}\x0148={instrument.isin}\x0122=4\x01"
-    return f"55={instrument.symbol}\x0148={instrument.token_id}\x0122=8\x01"
 
 
 def stamp(at: datetime | None) -> str:
@@ -151,28 +132,6 @@ def market_data(request_id: str, rest: str, sequence: int | None = None) -> str:
 def request_reject(request_id: str, reason: str, text: str) -> str:
     """Y: MDReqRejReason(281) and why."""
     return f"262={request_id}\x01281={reason}\x0158={plain(text)}\x01"
-
-
-def security_list(
-    request_id: str, response_id: str, result: str, instruments: Iterable[Instrument]
-) -> list[str]:
-    """y, in as many parts as its instruments need; without any, their number is 0."""
-    head = f"320={request_id}\x01322={response_id}\x01560={result}\x01"
-    entries = [
-        f"{identity(one)}460=5\x01107={plain(one.name)}\x01{CURRENCY}561=1\x01562=1\x01"
-        for one in instruments
-    ]
-    if not entries:
-        return [head]
-    parts = []
-    for start in range(0, len(entries), INSTRUMENTS_IN_A_MESSAGE):
-        part = entries[start : start + INSTRUMENTS_IN_A_MESSAGE]
-        last = "Y" if start + len(part) == len(entries) else "N"
-        parts.append(
-            f"{head}393={len(entries)}\x01893={last}\x01"
-            f"146={len(part)}\x01{''.join(part)}"
-        )
-    return parts
 
 
 def business_reject(

@@ -4,6 +4,8 @@ The acceptor obeys them, /docs/fix shows them, the tests compare with them; the 
 are in `marketdata.fix.protocol.layouts`. Standard library only.
 """
 
+VERSION = "2, of 22 November 2026"
+"""Of the rules of engagement: the number rises when a client must be looked at."""
 SOH = "\x01"
 BEGIN_STRING = "FIX.4.4"
 
@@ -63,7 +65,15 @@ LOGGED_ON_ELSEWHERE = (
 )
 GOING_DOWN = "The acceptor is going down; log on again in a minute."
 INTERNAL_ERROR = "Internal error; log on again, and tell us if it happens again."
-REQUEST_IDS = {262: "MDReqID", 320: "SecurityReqID"}
+REQUEST_IDS = {
+    262: "MDReqID",
+    320: "SecurityReqID",
+    324: "SecurityStatusReqID",
+    335: "TradSesReqID",
+}
+TOO_MANY_WATCHES = (
+    "Too many requests with SubscriptionRequestType(263)=1; end some with 263=2"
+)
 REQUEST_ID_RULE = (
     f"{{field}} must be 1 to {LONGEST_REQUEST_ID} printable ASCII characters"
 )
@@ -135,8 +145,9 @@ SESSION_RULES = (
     (
         "Visibility",
         "Where you may no longer see a token, its book becomes empty (268=0) before "
-        "anything else of it is sent, and its subscription ends. The book of a token "
-        "that leaves the market becomes empty, too.",
+        "anything else of it is sent, a SecurityStatus(f) with 326=18 says so, and its "
+        "subscription ends. The book of a token that leaves the market becomes empty, "
+        "too, with the same f.",
     ),
     (
         "Identity",

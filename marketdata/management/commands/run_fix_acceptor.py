@@ -14,9 +14,10 @@ from marketdata.fix.acceptor.sockets import tls_context
 from marketdata.fix.client.advice import explain
 from marketdata.fix.client.health import prober
 from marketdata.fix.client.initiator import FixFailure
-from marketdata.models import FixSession, MarketCalendar
+from marketdata.models import FixSession
 from marketdata.models.sessions import pool
 from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.database import fetch
 from partnerapi.core.starting import StartRefused, check_start
 
 logger = logging.getLogger(__name__)
@@ -139,13 +140,13 @@ examples:
     def check_pool(self):
         try:
             bound = set(FixSession.objects.values_list("comp_id", flat=True))
-            [kept] = MarketCalendar.objects.values_list("time_zone", flat=True)
+            [(zone,)] = fetch("SELECT market_time_zone()", [], tuple)
         except Error as error:
             raise CommandError(of_database(error)) from None
-        if kept != settings.MARKET_TIME_ZONE:
+        if zone != settings.MARKET_TIME_ZONE:
             raise CommandError(
                 f"MARKET_TIME_ZONE={settings.MARKET_TIME_ZONE}, but the trading days "
-                f"of this database are those of {kept}; set it to that."
+                f"of this database are those of {zone}; set it to that."
             )
         if beyond := sorted(bound - set(pool())):
             raise CommandError(

@@ -31,7 +31,7 @@ def test_the_journal_leads_from_message_to_message(token, started):
     feed = started()
     book = feed.books[token.pk]
     numbered = book.numbered_ladder(0)
-    assert numbered == (0, Ladder((), ()))
+    assert numbered == (0, Ladder((), ()), None)
     write(token, bid(1000, 5), Message([Change(BID, 1000, 0), Change(BID, 998, 6)]))
     write(token, ask(1010, 1))
     until(lambda: book.sequence == 4)
@@ -72,7 +72,7 @@ def test_many_look_while_it_is_written(token, started):
 
     def look() -> None:
         while not stop.is_set():
-            sequence, ladder = book.numbered_ladder(5)
+            sequence, ladder, _ = book.numbered_ladder(5)
             # Every message moves both sides together.
             if ladder.bids and ladder.asks:
                 if ladder.bids[0].quantity != ladder.asks[0].quantity:

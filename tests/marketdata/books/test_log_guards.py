@@ -48,7 +48,6 @@ REFUSED = [
     "DELETE FROM marketdata_trade WHERE sequence = 2",
     "DELETE FROM marketdata_tradingday",
     "TRUNCATE marketdata_tradingday",
-    "UPDATE marketdata_marketcalendar SET time_zone = 'UTC'",
     "UPDATE marketdata_orderbookhead SET last_sequence = 7",
     "UPDATE marketdata_orderbookhead SET last_trade = 0",
     "UPDATE marketdata_orderbookhead SET last_at = last_at - interval '1 s'",

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import math
 import signal
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -19,7 +20,7 @@ from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.session import LiveSession
 from marketdata.fix.acceptor.sessions import Sessions
 from marketdata.fix.client.client import Client
-from marketdata.fix.client.initiator import Initiator
+from marketdata.fix.client.initiator import ANSWER_SECONDS, Initiator
 from marketdata.fix.protocol.wire import Message
 from tests.system import free_port
 from tests.waiting import PATIENCE_SECONDS, until
@@ -37,7 +38,15 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 def new_book(symbol: str, isin: str | None = None, is_public: bool = True) -> LiveBook:
     """A book as a feed has it, with one bid of 10.00 and one ask of 10.10."""
-    book = LiveBook(uuid4(), symbol, isin, f"{symbol} shares", str(uuid4()), is_public)
+    facts = (
+        symbol,
+        isin,
+        f"{symbol} shares",
+        str(uuid4()),
+        is_public,
+        f"{symbol} issuer",
+    )
+    book = LiveBook(uuid4(), *facts)
     book.extend([(1, 0, 1000, 100, False, 0), (2, 1, 1010, 100, True, 0)])
     return book
 
@@ -46,6 +55,22 @@ def caller(granted: Collection[str] = ()) -> Caller:
     """A caller who may read order books, with grants for these issuers."""
     scopes = frozenset({Scope.MARKETDATA_READ.value})
     return Caller("partner", "login", "Partner", scopes, frozenset(granted), 1, 1)
+
+
+class Hearing(Initiator):
+    """Passes over states (f), which follow each W, unless a test asks for them."""
+
+    hears_states = False
+
+    def receive(self, seconds: float = ANSWER_SECONDS) -> Message | None:
+        while message := super().receive(seconds):
+            if message.type != "f" or self.hears_states:
+                return message
+        return None
+
+
+class HearingClient(Hearing, Client):
+    """The same, which rebuilds books."""
 
 
 class Bench:
@@ -80,9 +105,9 @@ class Bench:
 
     def client(
         self, number: int = 0, granted: Collection[str] = (), **options: Any
-    ) -> Client:
+    ) -> HearingClient:
         """A client with a ticket, which rebuilds books; not logged on yet."""
-        return Client(**self.options(number, granted) | options)
+        return HearingClient(**self.options(number, granted) | options)
 
     def initiator(
         self,
@@ -90,9 +115,9 @@ class Bench:
         granted: Collection[str] = (),
         is_numbered: bool = False,
         **options: Any,
-    ) -> Initiator:
+    ) -> Hearing:
         """The same, which does nothing but keep the session up."""
-        return Initiator(**self.options(number, granted, is_numbered) | options)
+        return Hearing(**self.options(number, granted, is_numbered) | options)
 
     def options(
         self, number: int, granted: Collection[str], is_numbered: bool = False
@@ -140,6 +165,8 @@ def running_engine(books: Collection[LiveBook] | None = None) -> Iterator[Bench]
         feed.start()
     else:
         feed.books = {book.token_id: book for book in books}
+        # Nobody looks at the log, and nothing in it becomes stale.
+        feed.looked_at = math.inf
     bench = Bench(feed)
     bench.start()
     try:

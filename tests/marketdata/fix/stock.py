@@ -8,12 +8,20 @@ import quickfix as fix  # noqa: E402
 
 signal.signal(signal.SIGINT, interrupt)
 
-from marketdata.fix.acceptor.quickfix.settings import STOCK_DICTIONARY  # noqa: E402
-from marketdata.fix.protocol.layouts import LAYOUTS, Layout  # noqa: E402
+from marketdata.fix.protocol.dictionary import STOCK_DICTIONARY  # noqa: E402
+from marketdata.fix.protocol.layouts import LAYOUTS  # noqa: E402
+from marketdata.fix.protocol.tags import Layout  # noqa: E402
 
 DICTIONARY = fix.DataDictionary(str(STOCK_DICTIONARY))
 BY_TYPE = {layout.type: layout for layout in LAYOUTS}
-GROUP_STARTS = {("W", 268): 269, ("X", 268): 279, ("y", 146): 55}
+GROUP_STARTS = {
+    ("W", 268): 269,
+    ("X", 268): 279,
+    ("y", 146): 55,
+    ("y", 870): 871,
+    ("d", 870): 871,
+    ("B", 33): 58,
+}
 
 
 def fields_of(message_type: str, body: str) -> list[tuple[int, str]]:
@@ -35,34 +43,19 @@ def fields_of(message_type: str, body: str) -> list[tuple[int, str]]:
     return found
 
 
-def read(message: fix.Message, layout: Layout) -> list[tuple[int, str]]:
+def read(fields: fix.FieldMap, layout: Layout, group: int = 0) -> list[tuple[int, str]]:
     """Every field that the dictionary makes of a message, its groups' too."""
-    counts = {tag.group for tag in layout.tags if tag.group}
+    counts = {tag.group for tag in layout.tags}
     found = []
     for tag in layout.tags:
-        if tag.group:
+        if tag.group != group or not fields.isSetField(tag.number):
             continue
+        found.append((tag.number, fields.getField(tag.number)))
         if tag.number in counts:
-            found += read_group(message, layout, tag.number)
-        elif message.isSetField(tag.number):
-            found.append((tag.number, message.getField(tag.number)))
-    return found
-
-
-def read_group(
-    message: fix.Message, layout: Layout, count: int
-) -> list[tuple[int, str]]:
-    if not message.isSetField(count):
-        return []
-    found = [(count, message.getField(count))]
-    for number in range(1, int(message.getField(count)) + 1):
-        group = fix.Group(count, GROUP_STARTS[layout.type, count])
-        message.getGroup(number, group)
-        found += [
-            (tag.number, group.getField(tag.number))
-            for tag in layout.tags
-            if tag.group == count and group.isSetField(tag.number)
-        ]
+            for number in range(1, int(fields.getField(tag.number)) + 1):
+                entry = fix.Group(tag.number, GROUP_STARTS[layout.type, tag.number])
+                fields.getGroup(number, entry)
+                found += read(entry, layout, tag.number)
     return found
 
 

@@ -3,18 +3,20 @@
 import functools
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import quickfix as fix
 
+from marketdata.fix.acceptor.inquiries import Inquiries
 from marketdata.fix.acceptor.quickfix.engine_session import QuickFixSession
 from marketdata.fix.acceptor.requests import (
     InstrumentKey,
     MarketDataRequest,
     is_request_id,
 )
-from marketdata.fix.acceptor.session import LiveSession
 from marketdata.fix.acceptor.sessions import Sessions
+from marketdata.fix.acceptor.watches import Reply
 from marketdata.fix.protocol.rules import (
     INTERNAL_ERROR,
     LOGON_REFUSED,
@@ -35,7 +37,7 @@ MAY_PASS = (
     fix.DoNotSend,
 )
 """Exceptions that QuickFIX answers to the partner."""
-REQUESTS = {"V": 262, "x": 320}
+REQUESTS = {"V": 262, "x": 320, "c": 320, "e": 324, "g": 335}
 """The requests that are answered, and the tags of their ids."""
 REFERENCES = {
     **dict.fromkeys(["D", "F", "G", "H", "q", "AB", "AC"], (11,)),
@@ -43,7 +45,7 @@ REFERENCES = {
     **dict.fromkeys(["J", "P"], (70,)),
     **dict.fromkeys(["S", "Z", "i"], (117,)),
     **dict.fromkeys(["a", "AI"], (649, 117)),
-    **dict.fromkeys(["c", "v", "z", "AA"], (320,)),
+    **dict.fromkeys(["v", "z", "AA"], (320,)),
     **dict.fromkeys(["AL", "AN"], (710,)),
     "AD": (568,),
     "AE": (571,),
@@ -54,8 +56,6 @@ REFERENCES = {
     "BB": (909,),
     "E": (66,),
     "R": (131,),
-    "e": (324,),
-    "g": (335,),
     "k": (390,),
     "r": (37,),
 }
@@ -186,7 +186,9 @@ class FeedApplication(fix.Application):
         elif message_type == "V":
             session.on_market_data_request(market_data_request(message))
         else:
-            request_security_list(session, message)
+            key = message_type, reference
+            ask = inquiry(session.inquiries, message, message_type)
+            session.on_inquiry(number, key, action, ask)
 
 
 def reference_of(message: fix.Message, message_type: str) -> str:
@@ -212,10 +214,24 @@ def market_data_request(message: fix.Message) -> MarketDataRequest:
     )
 
 
-def request_security_list(session: LiveSession, message: fix.Message) -> None:
-    session.on_security_list_request(
-        message.getField(320), message.getField(559), instrument_key(message)
-    )
+def inquiry(
+    inquiries: Inquiries, message: fix.Message, message_type: str
+) -> Callable[[], Reply]:
+    """What a request of another type than V asks; nothing in it is QuickFIX's."""
+    request_id = message.getField(REQUESTS[message_type])
+    named = instrument_key(message)
+    match message_type:
+        case "x":
+            kind = message.getField(559)
+            return partial(inquiries.security_list, request_id, kind, named)
+        case "c":
+            kind = message.getField(321)
+            return partial(inquiries.security_definition, request_id, kind, named)
+        case "e":
+            return partial(inquiries.security_status, request_id, named)
+        case _:
+            session = text(message, 336)
+            return partial(inquiries.session_status, request_id, session)
 
 
 def instrument_key(entry: fix.FieldMap) -> InstrumentKey:

@@ -59,6 +59,7 @@ class Engine:
 
     def stop(self, text: str) -> None:
         """Log all sessions out with a reason, then end for good."""
+        self.sessions.announce("The acceptor stops", text)
         self.sessions.end_all(text)
         self.stopping.set()
         self.thread.join()

@@ -10,7 +10,8 @@ class QuickFixSession:
 
     def __init__(self, session_id: fix.SessionID) -> None:
         self.session = fix.Session.lookupSession(session_id)
-        self.messages: dict[str, fix.Message] = {}
+        # By type and first tag: what a message holds besides would be sent, too.
+        self.messages: dict[tuple[str, str], fix.Message] = {}
 
     def send(self, message_type: str, body: str) -> None:
         """Send a message; `body` begins after the header and ends before the trailer.
@@ -18,9 +19,9 @@ class QuickFixSession:
         The body is one field to QuickFIX, which neither parses nor sorts it then.
         """
         tag, _, rest = body.partition("=")
-        message = self.messages.get(message_type)
+        message = self.messages.get((message_type, tag))
         if message is None:
-            message = self.messages[message_type] = fix.Message()
+            message = self.messages[message_type, tag] = fix.Message()
             message.getHeader().setField(35, message_type)
         message.setField(int(tag), rest.removesuffix(SOH))
         self.session.send(message)

@@ -1,16 +1,13 @@
 """The QuickFIX acceptor as this product runs it: its sessions and their settings."""
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import quickfix as fix
 from django.conf import settings
 
+from marketdata.fix.protocol.dictionary import STOCK_DICTIONARY
 from marketdata.fix.protocol.rules import BEGIN_STRING, CLOCK_SECONDS
 
-STOCK_DICTIONARY = Path(sys.prefix) / "share" / "quickfix" / "FIX44.xml"
-"""FIX 4.4 as the QuickFIX project publishes it, which its package brings along."""
 SEND_BUFFER = 212_992
 """Bytes; well over a session's window, so that no sender waits for its client."""
 DEFAULTS = {

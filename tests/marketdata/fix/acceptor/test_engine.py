@@ -1,5 +1,6 @@
 """The engine on loopback, with sessions over sockets."""
 
+import math
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -347,6 +348,7 @@ def test_a_book_that_is_hidden_meanwhile_becomes_empty_and_ends(bench):
         bench.trade(hidden, 1)
         identity = f"55=HID|48={hidden.token_id}|22=8"
         assert body_of(client.receive()) == f"35=W|262=R1|{identity}|268=0"
+        assert client.receive().get(148) == "HID: subscription ended"
         bench.change(hidden, [(0, 1001, 0)])
         assert client.receive(QUIET_SECONDS) is None
         # What else the request asked for goes on.
@@ -383,7 +385,10 @@ def test_what_changes_with_an_identity_is_sent_under_the_new_one(bench, update_t
 
 
 def test_lists_instruments(bench):
-    lumen = "55=LUM|48=FR0000120271|22=4|460=5|107=LUM shares|15=EUR|561=1|562=1"
+    lumen = (
+        "55=LUM|48=FR0000120271|22=4|460=5|461=ESVUFR|106=LUM issuer|107=LUM shares|"
+        "870=2|871=99|872=TICK=0.01|871=99|872=MARKET=FED|15=EUR|561=1|562=1"
+    )
     with bench.initiator() as client:
         client.send(
             "x", (320, "Q1"), (559, 0), (55, "[N/A]"), (48, "FR0000120271"), (22, 4)
@@ -395,6 +400,94 @@ def test_lists_instruments(bench):
         assert client.receive().get(560) == "2"
         client.send("x", (320, "Q3"), (559, 3))
         assert client.receive().get(560) == "1"
+
+
+def test_a_definition_is_given_or_refused(bench):
+    with bench.initiator() as client:
+        client.send("c", (320, "Q1"), (321, 0), (55, "LUM"))
+        answer = client.receive()
+        assert [answer.get(tag) for tag in (35, 320, 323, 55)] == [
+            "d",
+            "Q1",
+            "1",
+            "LUM",
+        ]
+        for symbol in ("NIX", "HID"):
+            client.send("c", (320, "Q2"), (321, 0), (55, symbol))
+            answer = client.receive()
+            assert [answer.get(tag) for tag in (35, 323, 55)] == ["d", "6", ""]
+            assert answer.get(58).startswith("Unknown symbol")
+        client.send("c", (320, "Q3"), (321, 3))
+        assert client.receive().get(323) == "5"
+
+
+def test_a_list_that_is_watched_comes_again_when_it_changes(bench):
+    hidden = book_of(bench, "HID")
+    with bench.initiator() as client:
+        client.send("x", (320, "Q1"), (559, 4), (263, 1))
+        before = int(client.receive().get(393))
+        [session] = bench.sessions.live.values()
+        bench.sessions.look()
+        assert client.receive(QUIET_SECONDS) is None
+        session.admission.caller = caller([hidden.issuer_id])
+        bench.sessions.look()
+        again = client.receive()
+        assert [again.get(tag) for tag in (35, 320)] == ["y", "Q1"]
+        assert int(again.get(393)) == before + 1
+        client.send("x", (320, "Q1"), (559, 4), (263, 2))
+        until(lambda: not session.watches.standing)
+        session.admission.caller = caller()
+        bench.sessions.look()
+        assert client.receive(QUIET_SECONDS) is None
+
+
+def test_states_follow_each_snapshot_and_change(bench):
+    hidden = book_of(bench, "HID")
+    with bench.initiator(granted=[hidden.issuer_id]) as client:
+        client.hears_states = True
+        client.send("V", *market_data_request("R1", "HID"))
+        assert client.receive().type == "W"
+        state = client.receive()
+        assert [state.get(tag) for tag in (35, 55, 325, 326)] == ["f", "HID", "Y", "17"]
+        client.send("e", (324, "S1"), (55, "HID"), (263, 1))
+        assert [client.receive().get(t) for t in (324,)] == ["S1"]
+        client.send("g", (335, "G1"), (263, 1))
+        session = client.receive()
+        assert [session.get(tag) for tag in (35, 335, 336, 340)] == [
+            "h", "G1", "DAY", "2"
+        ]  # fmt: skip
+        for lag, code, market in ((-60, "20", "0"), (math.inf, "17", "2")):
+            bench.feed.looked_at = time.monotonic() + lag
+            bench.sessions.look()
+            told = [client.receive() for _ in range(3)]
+            assert sorted(one.get(326) or one.get(340) for one in told) == sorted(
+                [code, code, market]
+            )
+        (live,) = bench.sessions.live.values()
+        live.admission.caller = caller()
+        bench.sessions.look()
+        told = {}
+        for _ in range(4):
+            message = client.receive()
+            told[message.type, message.get(324)] = message
+        assert told["W", ""].get(268) == "0"
+        assert told["f", ""].get(326) == "18"
+        assert told["f", "S1"].get(326) == "20"
+        assert told["B", ""].get(148) == "HID: subscription ended"
+
+
+def test_a_state_of_what_may_not_be_seen_is_that_of_what_is_not_there(bench):
+    with bench.initiator() as client:
+        client.hears_states = True
+        texts = []
+        for symbol in ("NIX", "HID"):
+            client.send("e", (324, "S1"), (55, symbol), (263, 0))
+            texts.append(client.receive())
+        assert [t.get(326) for t in texts] == ["20", "20"]
+        assert texts[0].get(58) == texts[1].get(58)
+        client.send("g", (335, "G1"), (336, "NIGHT"), (263, 0))
+        answer = client.receive()
+        assert [answer.get(tag) for tag in (340, 567)] == ["6", "1"]
 
 
 ORDER = [(11, "o1"), (55, "LUM"), (54, 1), (60, "20261120-10:00:00"), (40, 1), (38, 1)]
@@ -453,11 +546,6 @@ def test_an_id_that_is_too_long_is_refused_with_the_limit(bench):
         ("ZZ", [(58, "what is this")], {372: "ZZ", 373: "11"}),
         ("V", [(262, "R1")], {372: "V", 373: "1"}),
         ("V", market_data_request("R1", "LUM", t263=7), {371: "263", 373: "5"}),
-        (
-            "V",
-            market_data_request("R1", "LUM", entry_types="Z"),
-            {371: "269", 373: "5"},
-        ),
         ("V", market_data_request("R1", "LUM", t83=1), {371: "83", 373: "2"}),
     ],
 )
@@ -471,7 +559,9 @@ def test_what_breaks_fix_is_rejected(bench, message_type, fields, answer):
 
 def test_a_gap_is_filled_not_sent_again(bench):
     with bench.client() as client:
+        client.hears_states = True
         client.snapshots(["LUM"])
+        assert client.receive().type == "f"
         client.expected -= 1
         client.send("2", (7, 1), (16, 0))
         until(lambda: client.receive(0.05) is None and client.gaps == 1)
@@ -548,16 +638,17 @@ def test_status_tells_how_a_session_fares(bench):
     client = bench.initiator()
     before = bench.sessions.status()[client.sender].messages_sent
     with logged_on(client, bench):
+        client.hears_states = True
         client.send("V", *market_data_request("R1", "LUM"))
-        client.receive()
+        assert [client.receive().type for _ in "Wf"] == ["W", "f"]
         status = bench.sessions.status()[client.sender]
         assert status.connected_since <= status.last_heartbeat_at
-        assert status.messages_sent == before + 1
+        assert status.messages_sent == before + 2
         # Text(58) goes into a table, which takes no NUL.
         client.logout("good\0 night")
     until(lambda: not bench.sessions.live)
     reason = "logged out by the partner: good? night"
-    assert bench.sessions.status()[client.sender] == (None, None, before + 1, reason)
+    assert bench.sessions.status()[client.sender] == (None, None, before + 2, reason)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -588,4 +679,8 @@ def test_an_engine_that_stops_says_goodbye():
         client = bench.initiator()
         client.logon()
         until(lambda: bench.sessions.live)
-    assert until_logout(client) == ([], "The test is over.")
+    [notice], reason = until_logout(client)
+    assert reason == "The test is over."
+    assert [notice.get(tag) for tag in (35, 148, 58)] == [
+        "B", "The acceptor stops", "The test is over."
+    ]  # fmt: skip

@@ -68,7 +68,7 @@ def test_an_admitted_logon_reaches_the_engine_without_the_key(
 ):
     listener = start()
     with Partner(listener.port) as partner:
-        extras = {"t553": "acme_co", "t95": 3, "t96": "abc", "t925": "new"}
+        extras = {"t553": "acme_co", "t95": 3, "t96": "abc"}
         partner.send(logon(committed_key, **extras))
         seen = partner.receive()
         admission = listener.admissions.redeem(seen.get(554), "PARTNER001")

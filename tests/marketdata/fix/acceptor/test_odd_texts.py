@@ -57,4 +57,4 @@ def test_of_a_long_id_only_the_beginning_is_kept_and_repeated(bench):
         send_bytes(client, "D", *order, (38, b"1"))
         answer = client.receive()
         assert (answer.type, answer.get(379)) == ("j", "x" * LONGEST_REFERENCE)
-        assert list(session.seen) == [("D", "x" * LONGEST_REFERENCE, "")]
+        assert session.refused == ("D", "x" * LONGEST_REFERENCE)

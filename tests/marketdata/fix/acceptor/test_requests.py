@@ -81,7 +81,7 @@ def test_one_unknown_instrument_refuses_all(named):
         ({"depth": 51}, "5"),
         ({"update_type": ""}, "6"),
         ({"aggregated": "N"}, "7"),
-        ({"entry_types": ("0", "4")}, "8"),
+        ({"entry_types": ("0", "6")}, "8"),
         ({"entry_types": ()}, "8"),
         ({"instruments": ()}, "0"),
         ({"instruments": tuple(InstrumentKey(f"T{n}") for n in range(51))}, "2"),

@@ -35,6 +35,9 @@ class Sessions:
     def status(self) -> dict[str, Status]:
         return self.told
 
+    def look(self) -> None:
+        """Nobody is told anything."""
+
     def end(self, comp_id: str, text: str) -> None:
         self.ended.append((comp_id, text))
 

@@ -68,7 +68,7 @@ class Session extends AsciiSession {
         if (entry.MDUpdateAction === "2") delete side[price];
         else side[price] = entry.MDEntrySize;
       }
-    } else {
+    } else if (type !== "f") {
       refuse("unexpected", type, JSON.stringify(message));
     }
     if (Object.values(books).every((book) => LAST in book[0])) this.done();

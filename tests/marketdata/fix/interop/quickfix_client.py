@@ -109,7 +109,7 @@ class Application(fix.Application):
                 else:
                     assert (price in side) == (group.getField(279) == "1"), price
                     side[price] = int(group.getField(271))
-        else:
+        elif kind != "f":
             self.wrong.append(message.toString())
 
 

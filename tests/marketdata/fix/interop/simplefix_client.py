@@ -97,7 +97,7 @@ while not all(LAST in book["0"] for book in books.values()):
                 assert (entry[270] in side) == (entry[279] == "1"), message
                 side[entry[270]] = int(entry[271])
     else:
-        assert message.get(35) in (b"0", b"1"), message
+        assert message.get(35) in (b"0", b"1", b"f"), message
 send("5")
 while receive().get(35) != b"5":
     pass

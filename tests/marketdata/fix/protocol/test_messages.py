@@ -17,14 +17,32 @@ from marketdata.books.orderbook import (
     Level,
     Update,
 )
-from marketdata.fix.protocol import messages
+from marketdata.fix.protocol import instruments, messages, statuses
 from tests.marketdata.fix.stock import fields_of
 
 TOKEN_ID = UUID("018f3c1e-0000-7000-8000-000000000001")
+FACTS = {
+    "class_type": None,
+    "votes_per_share": None,
+    "authorized_units": None,
+    "country": None,
+}
 LUM = SimpleNamespace(
-    symbol="LUM", isin="FR0000120271", token_id=TOKEN_ID, name="Société Lumière"
+    symbol="LUM",
+    isin="FR0000120271",
+    token_id=TOKEN_ID,
+    name="Société Lumière",
+    issuer_name="Lumière",
+    **FACTS | {"authorized_units": 5000, "country": "FR"},
 )
-ORB = SimpleNamespace(symbol="ORB", isin=None, token_id=TOKEN_ID, name="Orb\x01Ω")
+ORB = SimpleNamespace(
+    symbol="ORB",
+    isin=None,
+    token_id=TOKEN_ID,
+    name="Orb\x01Ω",
+    issuer_name="Orbit",
+    **FACTS | {"class_type": "PREFERRED", "votes_per_share": 0},
+)
 LADDER = Ladder((Level(99, 5), Level(7, 3)), (Level(1_000_000_05, 1),))
 BOTH = frozenset("01")
 AT = datetime(2026, 11, 20, 9, 8, 7, 65_999, UTC)
@@ -36,7 +54,7 @@ def pieces(body: str) -> list[str]:
 
 
 def test_a_snapshot_has_bids_then_asks_each_with_its_rank():
-    rest = messages.snapshot(messages.identity(LUM), LADDER, AT, BOTH)
+    rest = messages.snapshot(instruments.identity(LUM), LADDER, AT, BOTH)
     body = messages.market_data("R1", rest)
     fields_of("W", body)
     assert body.replace("\x01", "|") == (
@@ -48,13 +66,13 @@ def test_a_snapshot_has_bids_then_asks_each_with_its_rank():
 
 
 def test_a_snapshot_has_only_the_sides_that_were_asked_for():
-    rest = messages.snapshot(messages.identity(LUM), LADDER, AT, frozenset("1"))
+    rest = messages.snapshot(instruments.identity(LUM), LADDER, AT, frozenset("1"))
     fields = fields_of("W", messages.market_data("R1", rest))
     assert [value for tag, value in fields if tag == 269] == ["1"]
 
 
 def test_an_empty_book_is_a_snapshot_without_entries():
-    rest = messages.snapshot(messages.identity(ORB), Ladder((), ()), None, BOTH)
+    rest = messages.snapshot(instruments.identity(ORB), Ladder((), ()), None, BOTH)
     body = messages.market_data("R1", rest)
     fields_of("W", body)
     assert pieces(body) == ["262=R1", "55=ORB", f"48={TOKEN_ID}", "22=8", "268=0"]
@@ -101,7 +119,7 @@ def test_figures_of_the_day_have_a_price_or_a_volume():
         messages.last_trade_entry(TradeRow(42, 1005, 3, AT)),
         messages.figure_entry(messages.VOLUME, 40, AT),
     ]
-    rest = messages.snapshot(messages.identity(LUM), Ladder((), ()), AT, BOTH, more)
+    rest = messages.snapshot(instruments.identity(LUM), Ladder((), ()), AT, BOTH, more)
     body = messages.market_data("R1", rest)
     fields_of("W", body)
     assert body.replace("\x01", "|") == (
@@ -124,18 +142,50 @@ def test_a_request_reject_has_a_reason_that_fix_knows(reason):
 
 
 def test_a_list_of_instruments_is_plain_text():
-    (body,) = messages.security_list("Q", "A1", messages.FOUND, [LUM, ORB])
+    (body,) = instruments.security_list("Q", "A1", instruments.FOUND, [LUM, ORB], "")
     fields_of("y", body)
     assert body.replace("\x01", "|") == (
         "320=Q|322=A1|560=0|393=2|893=Y|146=2|"
-        "55=LUM|48=FR0000120271|22=4|460=5|107=Societe Lumiere|15=EUR|561=1|562=1|"
-        f"55=ORB|48={TOKEN_ID}|22=8|460=5|107=Orb??|15=EUR|561=1|562=1|"
+        "55=LUM|48=FR0000120271|22=4|460=5|461=ESVUFR|470=FR|106=Lumiere|"
+        "107=Societe Lumiere|870=3|871=99|872=TICK=0.01|871=99|872=AUTHORISED=5000|"
+        "871=99|872=MARKET=FED|15=EUR|561=1|562=1|"
+        f"55=ORB|48={TOKEN_ID}|22=8|460=5|461=EPNXXR|106=Orbit|107=Orb??|"
+        "870=2|871=99|872=TICK=0.01|871=99|872=MARKET=FED|15=EUR|561=1|562=1|"
     )
+
+
+def test_a_market_with_an_identifier_names_it():
+    (body,) = instruments.security_list("Q", "A1", instruments.FOUND, [LUM], "XPAR")
+    assert (207, "XPAR") in fields_of("y", body)
+
+
+def test_a_definition_has_the_instrument_or_a_reason():
+    accepted = instruments.security_definition("Q", "A", "1", ORB, "")
+    assert fields_of("d", accepted)[3:5] == [(55, "ORB"), (48, str(TOKEN_ID))]
+    body = instruments.security_definition("Q", "A", "6", None, "", "Unknown")
+    assert fields_of("d", body) == [
+        (320, "Q"), (322, "A"), (323, "6"), (58, "Unknown")
+    ]  # fmt: skip
+
+
+def test_states_and_notices_are_known_to_the_dictionary():
+    hidden = statuses.TradingStatus(statuses.NOT_AVAILABLE, "It left.")
+    body = statuses.security_status(instruments.identity(LUM), hidden, AT)
+    assert fields_of("f", body)[3:] == [
+        (15, "EUR"), (325, "Y"), (326, "18"), (60, "20261120-09:08:07.065"),
+        (58, "It left."),
+    ]  # fmt: skip
+    fields_of("f", statuses.security_status("55=NIX\x01", hidden, AT, "S1"))
+    fields_of("h", statuses.session_status("G", "DAY", statuses.OPEN, ""))
+    fields_of("h", statuses.session_status("G", "DAY", "6", "Unknown"))
+    assert fields_of("B", statuses.news("Stop", ["At noon.", "For a minute."])) == [
+        (148, "Stop"), (33, "2"), (58, "At noon."), (58, "For a minute.")
+    ]  # fmt: skip
 
 
 def test_a_long_list_comes_in_parts():
     many = [SimpleNamespace(**vars(LUM) | {"symbol": f"T{n}"}) for n in range(401)]
-    parts = messages.security_list("Q", "A1", messages.FOUND, many)
+    parts = instruments.security_list("Q", "A1", instruments.FOUND, many, "")
     read = [dict(fields_of("y", part)) for part in parts]
     assert [(one[393], one[893], one[146]) for one in read] == [
         ("401", "N", "200"),
@@ -145,7 +195,7 @@ def test_a_long_list_comes_in_parts():
 
 
 def test_a_list_of_nothing_says_so():
-    (body,) = messages.security_list("Q", "A1", messages.NONE_FOUND, [])
+    (body,) = instruments.security_list("Q", "A1", instruments.NONE_FOUND, [], "")
     fields_of("y", body)
     assert pieces(body) == ["320=Q", "322=A1", "560=2"]
 

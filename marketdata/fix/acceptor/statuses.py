@@ -1,0 +1,48 @@
+"""The state of instruments and of the market, as one session may know it.
+
+Every book is fed by another venue: it is ready as long as its feed is fresh. An own
+market will have phases, which belong here.
+"""
+
+from marketdata.books.livebook import LiveBook
+from marketdata.fix.protocol.messages import price
+from marketdata.fix.protocol.statuses import (
+    NOT_AVAILABLE,
+    OPEN,
+    READY,
+    SESSION_UNKNOWN,
+    UNKNOWN,
+    TradingStatus,
+)
+
+STALE_SECONDS = 3.0
+"""The feed looks at all books every second."""
+STALE = "The book may be out of date: its feed is interrupted."
+HIDDEN = "The token has left the market, or you may no longer see it."
+NOT_FOUND = "Unknown symbol, or one that your integration account may not see."
+
+
+def is_fresh(lag: float) -> bool:
+    """Whether books that were compared with their logs `lag` s ago are current."""
+    return lag <= STALE_SECONDS
+
+
+def status_of(book: LiveBook, may_see: bool, lag: float) -> TradingStatus:
+    if not may_see or not book.live:
+        return TradingStatus(NOT_AVAILABLE, HIDDEN)
+    if not is_fresh(lag):
+        return TradingStatus(UNKNOWN, STALE)
+    return TradingStatus(READY)
+
+
+def session_status_of(lag: float) -> tuple[str, str]:
+    """TradSesStatus(340) and why."""
+    return (OPEN, "") if is_fresh(lag) else (SESSION_UNKNOWN, STALE)
+
+
+def figures_of(book: LiveBook) -> str:
+    """Of f: HighPx(332) and LowPx(333) of the trading day, LastPx(31)."""
+    day = book.tape.day
+    if day is None:
+        return ""
+    return f"332={price(day.high)}\x01333={price(day.low)}\x0131={price(day.close)}\x01"

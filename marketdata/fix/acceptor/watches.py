@@ -1,0 +1,49 @@
+"""Requests of a session, besides those for books, that are answered again."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from threading import Lock
+from typing import NamedTuple
+
+MOST_WATCHES = 200
+"""Of a session: requests with SubscriptionRequestType(263)=1 that stand."""
+
+
+class Reply(NamedTuple):
+    """What is answered now: a message's type and bodies; `gist` says what they say."""
+
+    gist: Hashable
+    type: str
+    bodies: Iterable[str]
+
+
+class Watches:
+    """By the type and the id of a request, what to ask again, and what was said last.
+
+    The engine's threads keep them, the session's thread asks.
+    """
+
+    def __init__(self) -> None:
+        self.standing: dict[tuple[str, str], tuple[Callable[[], Reply], Hashable]] = {}
+        self.lock = Lock()
+
+    def is_full(self, key: tuple[str, str]) -> bool:
+        return len(self.standing) >= MOST_WATCHES and key not in self.standing
+
+    def keep(self, key: tuple[str, str], ask: Callable[[], Reply], said: Reply) -> None:
+        with self.lock:
+            self.standing[key] = ask, said.gist
+
+    def end(self, key: tuple[str, str]) -> None:
+        with self.lock:
+            self.standing.pop(key, None)
+
+    def changed(self) -> Iterator[Reply]:
+        """The replies that are others than were given last."""
+        for key, (ask, gist) in list(self.standing.items()):
+            reply = ask()
+            if reply.gist == gist:
+                continue
+            with self.lock:
+                if key in self.standing:
+                    self.standing[key] = ask, reply.gist
+            yield reply

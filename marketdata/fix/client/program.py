@@ -1,0 +1,100 @@
+"""The client as a program: lists instruments, follows books, or shows messages.
+
+Standard library only. /docs/fix offers it as one file.
+"""
+
+import argparse
+import os
+import sys
+import time
+from functools import partial
+
+from marketdata.fix.client.client import Client
+from marketdata.fix.client.initiator import FixFailure, tls_context
+from marketdata.fix.protocol.wire import readable
+
+PAUSES_SECONDS = (1, 2, 5, 10, 30)
+
+
+def main() -> None:
+    options = parse()
+    addresses = [address.rpartition(":")[::2] for address in options.address]
+    tls = None if options.no_tls else tls_context(options.ca)
+    failures = 0
+    while True:
+        host, port = addresses[failures % len(addresses)]
+        client = Client(
+            host=host,
+            port=int(port),
+            sender=options.comp_id,
+            target=options.target,
+            key=os.environ["FIX_KEY"],
+            tls=tls,
+            on_receive=partial(show, "<") if options.raw else ignore,
+            on_send=partial(show, ">") if options.raw else ignore,
+        )
+        try:
+            with client:
+                failures = 0
+                work(client, options.symbols)
+                return
+        except FixFailure as failure:
+            say(f"{host}:{port}: {failure}")
+            if not options.symbols:
+                sys.exit(1)
+        # The other address next, after a pause that grows.
+        time.sleep(PAUSES_SECONDS[min(failures, len(PAUSES_SECONDS) - 1)])
+        failures += 1
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="List what may be subscribed, or follow books until Ctrl-C. The "
+        "API key is read from FIX_KEY."
+    )
+    parser.add_argument("symbols", nargs="*", help="books to follow; none: the list")
+    parser.add_argument(
+        "--address",
+        action="append",
+        required=True,
+        metavar="HOST:PORT",
+        help="of an acceptor; give it twice for fail-over",
+    )
+    parser.add_argument("--comp-id", required=True, help="yours, SenderCompID(49)")
+    parser.add_argument("--target", default="PARTNERAPI", help="TargetCompID(56)")
+    parser.add_argument("--no-tls", action="store_true", help="for a sandbox")
+    parser.add_argument("--ca", help="file of the certificate's authority")
+    parser.add_argument("--raw", action="store_true", help="show every message")
+    return parser.parse_args()
+
+
+def work(client: Client, symbols: list[str]) -> None:
+    if not symbols:
+        for instrument in client.instruments():
+            name = instrument.isin or instrument.id
+            say(f"{instrument.symbol:12} {name:36} {instrument.name}")
+        return
+    client.snapshots(symbols, trades=True)
+    while True:
+        message = client.receive(60)
+        if message is not None and message.type in ("W", "X"):
+            for symbol, book in client.books.items():
+                bids, asks = book.ladder(1)
+                say(f"{symbol:12} bid {best(bids)} ask {best(asks)}")
+
+
+def best(levels: tuple[tuple[int, int], ...]) -> str:
+    return f"{levels[0][0] / 100:.2f} x {levels[0][1]}" if levels else "-"
+
+
+def show(sign: str, raw: bytes) -> None:
+    say(f"{sign} {readable(raw)}")
+
+
+def ignore(raw: bytes) -> None:
+    pass
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

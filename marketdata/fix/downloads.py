@@ -1,0 +1,93 @@
+"""Files that /docs/fix offers: a client, settings of an engine, a dictionary."""
+
+import ast
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from marketdata.books import orderbook
+from marketdata.fix.client import client, initiator, program, replica
+from marketdata.fix.protocol import rules, wire
+from marketdata.fix.protocol.dictionary import STOCK_DICTIONARY
+from marketdata.fix.reference import engine_settings
+
+PARTS = (
+    (orderbook, frozenset({"BID", "ASK", "Level", "Ladder"})),
+    (rules, frozenset({"SOH"})),
+    (wire, None),
+    (replica, None),
+    (initiator, None),
+    (client, None),
+    (program, None),
+)
+"""Modules, in the order in which they need each other, and what is taken of each."""
+HEAD = '''"""A FIX 4.4 client of the Partner API's order books; Python 3.11 or newer.
+
+It lists instruments, rebuilds books, and goes on to the other address when a session
+ends. Start it with --help. Made from the client that tries every release.
+"""
+'''
+START = """
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@cache
+def client_program() -> str:
+    """The client as one file, which needs the standard library only."""
+    imports: set[str] = set()
+    parts = []
+    for module, wanted in PARTS:
+        assert module.__file__
+        source = Path(module.__file__).read_text()
+        for node in ast.parse(source).body:
+            text = ast.get_source_segment(source, node) or ""
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                imports.update([] if "marketdata" in text else [text])
+            elif not isinstance(node, ast.Expr) and (
+                wanted is None or wanted & names_of(node)
+            ):
+                parts.append(decorators_of(source, node) + text)
+    body = "\n\n\n".join(parts)
+    return "\n".join([HEAD, *sorted(imports), "", body, START])
+
+
+def names_of(node: ast.stmt) -> set[str]:
+    """What a statement of a module's top level gives a name to."""
+    targets = [one for each in getattr(node, "targets", []) for one in ast.walk(each)]
+    names = {one.id for one in targets if isinstance(one, ast.Name)}
+    return names | {getattr(node, "name", "")}
+
+
+def decorators_of(source: str, node: ast.stmt) -> str:
+    decorators = getattr(node, "decorator_list", [])
+    texts = [ast.get_source_segment(source, one) for one in decorators]
+    return "".join(f"@{text}\n" for text in texts)
+
+
+@cache
+def dictionary() -> str:
+    """FIX44.xml with BookSequence(5083) at the end of W and X."""
+    text = STOCK_DICTIONARY.read_text()
+    field = f"<field number='{rules.BOOK_SEQUENCE}' name='BookSequence' type='INT' />"
+    text = text.replace(" </fields>", f"  {field}\n </fields>")
+    for type_ in "WX":
+        text = re.sub(
+            rf"(<message name='\w+' msgtype='{type_}' .*?)(\s*</message>)",
+            r"\1\n   <field name='BookSequence' required='N' />\2",
+            text,
+            count=1,
+            flags=re.DOTALL,
+        )
+    return text
+
+
+FILES: dict[str, tuple[Callable[[], str], str]] = {
+    "fix_client.py": (client_program, "text/x-python; charset=utf-8"),
+    "quickfix.cfg": (engine_settings, "text/plain; charset=utf-8"),
+    "FIX44.xml": (dictionary, "application/xml; charset=utf-8"),
+}
+"""What makes each file, and its type."""

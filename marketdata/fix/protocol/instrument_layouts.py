@@ -1,0 +1,192 @@
+"""Messages about instruments and the state of the market, as `layouts` has the others.
+
+Standard library only.
+"""
+
+from marketdata.fix.protocol.rules import LONGEST_REQUEST_ID
+from marketdata.fix.protocol.tags import ISIN, SYMBOL, Layout, Tag, instrument
+
+YOURS = f"Yours; 1 to {LONGEST_REQUEST_ID} printable ASCII characters."
+ACTIONS = "0 once. 1 again whenever the answer changes. 2 no longer."
+FOUND, TRADED = "with 323=1", "if there was a trade"
+ATTRIBUTES = (
+    "NAME=VALUE. TICK: smallest difference of prices, euro. AUTHORISED: the most "
+    "units that may exist. FLOOR, CAP: price limits, where there are any. MARKET: FED, "
+    "another venue feeds the book."
+)
+
+
+def listed(group: int) -> tuple[Tag, ...]:
+    """What a partner is told of an instrument."""
+    return (
+        *instrument(group),
+        Tag(460, "Product", "5: equity.", group=group),
+        Tag(
+            461,
+            "CFICode",
+            "ESVUFR for ordinary shares, else by the share class (ISO 10962).",
+            group=group,
+        ),
+        Tag(470, "CountryOfIssue", "The issuer's country.", False, "if known", group),
+        Tag(
+            207, "SecurityExchange", "The market's MIC.", False, "if it has one", group
+        ),
+        Tag(106, "Issuer", "The issuer's trading name, in ASCII.", group=group),
+        Tag(107, "SecurityDesc", "The token's name, in ASCII.", group=group),
+        Tag(870, "NoInstrAttrib", "Attributes that follow.", group=group),
+        Tag(871, "InstrAttribType", "99: as 872 says.", group=870),
+        Tag(872, "InstrAttribValue", ATTRIBUTES, group=870),
+        Tag(15, "Currency", "EUR", group=group),
+        Tag(561, "RoundLot", "1", group=group),
+        Tag(562, "MinTradeVol", "1", group=group),
+    )
+
+
+NAMED = (
+    Tag(55, "Symbol", f"{SYMBOL}; [N/A] with 48 and 22."),
+    Tag(48, "SecurityID", ISIN, False, "with 55=[N/A]"),
+    Tag(22, "SecurityIDSource", "4 or 8", False, "with 55=[N/A]"),
+)
+
+LAYOUTS = (
+    Layout(
+        "x",
+        "SecurityListRequest",
+        "partner",
+        "Asks which instruments there are.",
+        (
+            Tag(320, "SecurityReqID", YOURS),
+            Tag(559, "SecurityListRequestType", "0 one instrument. 4 all."),
+            Tag(263, "SubscriptionRequestType", ACTIONS, False, "if you like"),
+            *(tag._replace(always=False, when="with 559=0") for tag in NAMED),
+        ),
+    ),
+    Layout(
+        "y",
+        "SecurityList",
+        "us",
+        "The instruments that your integration account may see.",
+        (
+            Tag(320, "SecurityReqID", "Of your request."),
+            Tag(322, "SecurityResponseID", "Ours."),
+            Tag(
+                560,
+                "SecurityRequestResult",
+                "0 here they are. 1 unsupported 559. 2 none found.",
+            ),
+            Tag(393, "TotNoRelatedSym", "Instruments in all.", False, "with 560=0"),
+            Tag(
+                893, "LastFragment", "Y: nothing follows. N: more.", False, "with 560=0"
+            ),
+            Tag(146, "NoRelatedSym", "Instruments here.", False, "with 560=0"),
+            *listed(146),
+        ),
+    ),
+    Layout(
+        "c",
+        "SecurityDefinitionRequest",
+        "partner",
+        "Asks what an instrument is.",
+        (
+            Tag(320, "SecurityReqID", YOURS),
+            Tag(321, "SecurityRequestType", "0: its identity and its facts."),
+            *NAMED,
+        ),
+    ),
+    Layout(
+        "d",
+        "SecurityDefinition",
+        "us",
+        "An instrument; its fields are those of a SecurityList.",
+        (
+            Tag(320, "SecurityReqID", "Of your request."),
+            Tag(322, "SecurityResponseID", "Ours."),
+            Tag(
+                323,
+                "SecurityResponseType",
+                "1 here it is. 5 another 321 than 0. 6 there is none that you may see.",
+            ),
+            *(
+                tag if tag.group == 870 else tag._replace(always=False, when=FOUND)
+                for tag in listed(0)
+            ),
+            Tag(58, "Text", "Why, in words.", False, "unless 323=1"),
+        ),
+    ),
+    Layout(
+        "e",
+        "SecurityStatusRequest",
+        "partner",
+        "Asks for the state of an instrument.",
+        (
+            Tag(324, "SecurityStatusReqID", YOURS),
+            Tag(263, "SubscriptionRequestType", ACTIONS),
+            *NAMED,
+        ),
+    ),
+    Layout(
+        "f",
+        "SecurityStatus",
+        "us",
+        "The state of an instrument: after each W, when it changes, in answer to e.",
+        (
+            Tag(324, "SecurityStatusReqID", "Of your e.", False, "in answer to one"),
+            Tag(55, "Symbol", f"{SYMBOL}."),
+            Tag(48, "SecurityID", ISIN, False, "unless 326=20 for an unknown symbol"),
+            Tag(22, "SecurityIDSource", "4: ISIN. 8: ours.", False, "with 48"),
+            Tag(15, "Currency", "EUR"),
+            Tag(325, "UnsolicitedIndicator", "Y, or N in answer to e."),
+            Tag(
+                326,
+                "SecurityTradingStatus",
+                "17 ready. 18 gone: it left the market, or you may no longer see it. "
+                "20 unknown: the book may be out of date, or there is no such symbol.",
+            ),
+            Tag(332, "HighPx", "Highest price of the trading day.", False, TRADED),
+            Tag(333, "LowPx", "Lowest price of the trading day.", False, TRADED),
+            Tag(31, "LastPx", "Price of the last trade.", False, TRADED),
+            Tag(60, "TransactTime", "When this was said, UTC."),
+            Tag(58, "Text", "Why, in words.", False, "unless 326=17"),
+        ),
+    ),
+    Layout(
+        "g",
+        "TradingSessionStatusRequest",
+        "partner",
+        "Asks for the state of the market.",
+        (
+            Tag(335, "TradSesReqID", YOURS),
+            Tag(336, "TradingSessionID", "DAY", False, "if you like"),
+            Tag(263, "SubscriptionRequestType", ACTIONS),
+        ),
+    ),
+    Layout(
+        "h",
+        "TradingSessionStatus",
+        "us",
+        "The state of the market.",
+        (
+            Tag(335, "TradSesReqID", "Of your request."),
+            Tag(336, "TradingSessionID", "DAY: the one session, all day."),
+            Tag(325, "UnsolicitedIndicator", "N"),
+            Tag(
+                340,
+                "TradSesStatus",
+                "2 open. 0 unknown: books may be out of date. 6 another 336 than DAY.",
+            ),
+            Tag(567, "TradSesStatusRejReason", "1", False, "with 340=6"),
+            Tag(58, "Text", "Why, in words.", False, "unless 340=2"),
+        ),
+    ),
+    Layout(
+        "B",
+        "News",
+        "us",
+        "A notice: a planned stop, a book that you may no longer see.",
+        (
+            Tag(148, "Headline", "What it is about."),
+            Tag(33, "LinesOfText", "Lines that follow."),
+            Tag(58, "Text", "A line.", group=33),
+        ),
+    ),
+)

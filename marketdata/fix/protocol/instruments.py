@@ -1,0 +1,119 @@
+"""What a partner is told of an instrument: SecurityList(y), SecurityDefinition(d).
+
+Standard library only.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+from uuid import UUID
+
+from marketdata.fix.protocol.rules import INSTRUMENTS_IN_A_MESSAGE
+from marketdata.fix.protocol.wire import plain
+
+CURRENCY = "15=EUR\x01"
+FOUND, UNSUPPORTED, NONE_FOUND = "0", "1", "2"
+"""SecurityRequestResult(560)."""
+ACCEPTED, REJECTED, NO_MATCH = "1", "5", "6"
+"""SecurityResponseType(323)."""
+TICK = "0.01"
+"""The smallest difference of two prices, euro."""
+
+
+class Instrument(Protocol):
+    """`authorized_units` and `votes_per_share` are None where nothing says so."""
+
+    symbol: str
+    isin: str | None
+    token_id: UUID
+    name: str
+    issuer_name: str
+    class_type: str | None
+    votes_per_share: int | None
+    authorized_units: int | None
+    country: str | None
+
+
+def identity(instrument: Instrument) -> str:
+    """Symbol(55), SecurityID(48) and SecurityIDSource(22)."""
+    if instrument.isin:
+        return f"55={instrument.symbol}\x0148={instrument.isin}\x0122=4\x01"
+    return f"55={instrument.symbol}\x0148={instrument.token_id}\x0122=8\x01"
+
+
+def cfi(instrument: Instrument) -> str:
+    """CFICode(461), ISO 10962: X where an attribute is not known.
+
+    Equity; voting unless its shares have no vote; for ordinary shares free and fully
+    paid; registered.
+    """
+    voting = "N" if instrument.votes_per_share == 0 else "V"
+    if instrument.class_type == "PREFERRED":
+        known = voting if instrument.votes_per_share is not None else "X"
+        return f"EP{known}XXR"
+    return f"ES{voting}UFR"
+
+
+def attributes(instrument: Instrument) -> list[tuple[str, str]]:
+    """What FIX 4.4 has no tag for; FLOOR and CAP are for markets with price limits."""
+    found = [("TICK", TICK)]
+    if instrument.authorized_units is not None:
+        found.append(("AUTHORISED", str(instrument.authorized_units)))
+    # Whose orders make the book: another venue's, which feeds it.
+    found.append(("MARKET", "FED"))
+    return found
+
+
+def facts(instrument: Instrument, mic: str) -> str:
+    """The fields of an instrument from 55 to 872; `mic` may be ""."""
+    named = attributes(instrument)
+    country = f"470={instrument.country}\x01" if instrument.country else ""
+    venue = f"207={mic}\x01" if mic else ""
+    extension = "".join(f"871=99\x01872={name}={value}\x01" for name, value in named)
+    return (
+        f"{identity(instrument)}460=5\x01461={cfi(instrument)}\x01{country}{venue}"
+        f"106={plain(instrument.issuer_name)}\x01107={plain(instrument.name)}\x01"
+        f"870={len(named)}\x01{extension}"
+    )
+
+
+def entry(instrument: Instrument, mic: str) -> str:
+    return f"{facts(instrument, mic)}{CURRENCY}561=1\x01562=1\x01"
+
+
+def security_list(
+    request_id: str,
+    response_id: str,
+    result: str,
+    instruments: Iterable[Instrument],
+    mic: str,
+) -> list[str]:
+    """y, in as many parts as its instruments need; without any, their number is 0."""
+    head = f"320={request_id}\x01322={response_id}\x01560={result}\x01"
+    entries = [entry(one, mic) for one in instruments]
+    if not entries:
+        return [head]
+    parts = []
+    for start in range(0, len(entries), INSTRUMENTS_IN_A_MESSAGE):
+        part = entries[start : start + INSTRUMENTS_IN_A_MESSAGE]
+        last = "Y" if start + len(part) == len(entries) else "N"
+        parts.append(
+            f"{head}393={len(entries)}\x01893={last}\x01"
+            f"146={len(part)}\x01{''.join(part)}"
+        )
+    return parts
+
+
+def security_definition(
+    request_id: str,
+    response_id: str,
+    response: str,
+    instrument: Instrument | None,
+    mic: str,
+    text: str = "",
+) -> str:
+    """d: SecurityResponseType(323), and the instrument where it was found."""
+    said = entry(instrument, mic) if instrument else ""
+    reason = f"58={plain(text)}\x01" if text else ""
+    # Text(58) stands before RoundLot(561) in no dictionary that minds the order.
+    head = f"320={request_id}\x01322={response_id}\x01323={response}\x01"
+    return f"{head}{said}{reason}"
