@@ -10,15 +10,25 @@ from django.db import connection, transaction
 from partnerapi.core.problems import MOST_TOLD, Problem, Problems
 
 
+class PlannedAnew(psycopg.Cursor[Any]):
+    """A cursor whose statements are planned for their arguments each time."""
+
+    def execute(self, *arguments: Any, **options: Any) -> "PlannedAnew":
+        return super().execute(*arguments, **options, prepare=False)
+
+
 def fetch(
-    statement: str, arguments: list[Any], row: Callable[[Sequence[Any]], Any]
+    statement: str,
+    arguments: list[Any],
+    row: Callable[[Sequence[Any]], Any],
+    kind: type[psycopg.Cursor[Any]] = psycopg.Cursor,
 ) -> list[Any]:
     """Every row that a statement answers; `row` makes each of its values."""
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     # Bound by the server, a statement is planned once and then only executed; Django's
     # own cursors, which it still wraps and counts, bind on the client.
-    bound = psycopg.Cursor(connection.connection)
+    bound = kind(connection.connection)
     with connection._prepare_cursor(bound) as cursor:  # type: ignore[attr-defined]
         cursor.execute(statement, arguments)
         cursor.cursor.row_factory = lambda _: row

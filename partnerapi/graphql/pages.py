@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
+from psycopg import Cursor
 
-from partnerapi.core.database import array_text, fetch
+from partnerapi.core.database import PlannedAnew, array_text, fetch
 from partnerapi.core.errors import BadUserInput, InvalidCursor
 from partnerapi.graphql.cursors import decode_cursor
 from partnerapi.graphql.statements import (
@@ -93,6 +94,8 @@ def read_pages(
         limit if parents is None else None,
     )
     keys = [] if parents is None else [array_text(parents)]
+    # A plan for any values would read a whole table for the few rows that have some.
+    kind = PlannedAnew if parents is None and values else Cursor
     found = fetch(
         page_statement(shape),
         [
@@ -105,10 +108,11 @@ def read_pages(
             *([] if parents is None else [limit]),
         ],
         row_class(of.graphql_type, of.name, PAGE_COLUMNS, columns),
+        kind,
     )
     pages = split(found, window, count)
     if selection.selects("totalCount"):
-        totals = fetch(count_statement(of, condition), [*keys, *values], tuple)
+        totals = fetch(count_statement(of, condition), [*keys, *values], tuple, kind)
         for page, (_, total) in zip(pages, totals, strict=True):
             page.total_count = total
     return pages

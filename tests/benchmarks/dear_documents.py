@@ -98,7 +98,7 @@ class Meter:
         self.sent += 1
         try:
             answer = self.ask(body(self.sent))
-        except http.client.RemoteDisconnected:
+        except ConnectionError:
             # The server ended a connection that was idle for long.
             self.client.close()
             answer = self.ask(body(self.sent))
