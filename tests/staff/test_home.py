@@ -101,6 +101,12 @@ def test_a_tile_takes_one_statement(world: World, staff):
     assert len(captured) <= len(home.TILES) + 3
 
 
+def test_the_page_of_an_app_lists_only_that(staff):
+    page = staff.get("/admin/issuers/").content.decode()
+    assert "Needs attention" not in page
+    assert "Nothing waits" not in page
+
+
 def test_counts_end(world: World, tiles, monkeypatch):
     monkeypatch.setattr(home, "MOST", 3)
     assert tiles()["Pending deliveries"].shown == "more than 3"
