@@ -30,8 +30,13 @@ CLOCK = "a Logon by a wrong clock is answered: the Logout tells the difference"
 GAP_FILL = "PersistMessages=N: a ResendRequest is answered with a gap fill"
 HEARTBEAT = "FIX_MIN_HEARTBEAT=5: HeartBtInt(108)=2 is refused"
 RESET = "FIX_REQUIRE_RESET=Y: neither ResetSeqNumFlag(141)=Y nor MsgSeqNum(34)=1"
+TAKE_OVER = "the newest Logon of a CompID takes over"
+WITHIN = "a Logon within a session is refused"
 RULES = {
     "scripts": {
+        "1b_DuplicateIdentity": TAKE_OVER,
+        "AlreadyLoggedOn": TAKE_OVER,
+        "SessionReset": WITHIN,
         "1d_InvalidLogonBadSendingTime": CLOCK,
         "20_SimultaneousResendRequest": GAP_FILL,
         "8_AdminAndApplicationMessages": GAP_FILL,
