@@ -10,10 +10,10 @@ from partnerapi.operations.release import known_migrations
 from tests.migrating.rules import CONTRACT, RULES, broken
 
 BEFORE = {
-    "accounts": "0010",
-    "issuers": "0020",
-    "marketdata": "0005",
-    "partnerapi": "0007",
+    "accounts": "0011",
+    "issuers": "0021",
+    "marketdata": "0008",
+    "partnerapi": "0008",
 }
 """The last migrations that were made before the rules."""
 
