@@ -16,7 +16,7 @@ from gunicorn.config import Config
 
 from partnerapi.operations.web_connection import Connection, Phase
 from partnerapi.operations.web_worker import BufferingWorker
-from tests.gateway.conftest import WebServer, serving
+from tests.gateway.conftest import UNLIMITED, WebServer, serving
 from tests.waiting import PATIENCE_SECONDS, until
 
 TYPENAME = b'{"query":"{ __typename }"}'
@@ -42,14 +42,7 @@ def server(
     django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WebServer]:
     """One process of two threads, with unlimited budgets."""
-    unlimited = dict.fromkeys(
-        (
-            "PARTNER_API_ANONYMOUS_BUDGET_POINTS",
-            "PARTNER_API_ANONYMOUS_BUDGET_REFILL",
-        ),
-        str(10**9),
-    )
-    with serving(1, unlimited, tmp_path_factory.mktemp("web")) as server:
+    with serving(1, UNLIMITED, tmp_path_factory.mktemp("web")) as server:
         yield server
 
 
