@@ -285,9 +285,7 @@ def test_holders_of_several_tokens_are_charged_by_their_number(
     assert cost() - before == held - 1
 
 
-def test_who_sells_out_and_gets_again_in_one_batch_holds(
-    world: World, partner: Ask
-):
+def test_who_sells_out_and_gets_again_in_one_batch_holds(world: World, partner: Ask):
     [first, second] = people(2)
     accounts = ledger.holder_accounts([first.pk, second.pk])
     one, other, token = accounts[first.pk], accounts[second.pk], world.public_token.pk
