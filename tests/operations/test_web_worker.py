@@ -162,6 +162,13 @@ def test_a_head_has_16_kilobytes(server: WebServer):
         assert client.recv(1) == b""
 
 
+def test_of_a_content_type_the_beginning_is_read(server: WebServer):
+    # Its end would make it another.
+    long = b"application/json" + b";a" * 3_000 + b";charset=latin-1"
+    with connect(server, whole(TYPENAME).replace(b"application/json", long)) as client:
+        assert answer_on(client)[0] == 200
+
+
 def test_a_large_answer_arrives_whole_however_slowly_it_is_read(server: WebServer):
     with connect(server, whole(LARGE), small=True) as client:
         status, body = answer_on(client)
