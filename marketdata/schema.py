@@ -83,7 +83,7 @@ def as_of_creation(book: CurrentBook | None, token):
 
 ORDER_BOOK = Field(
     OrderBook,
-    cost=Cost(times="depth", most=MAX_LEVELS),
+    cost=Cost(times="depth", most=MAX_LEVELS, statements=True),
     depth=graphene.Int(
         default_value=LEVELS,
         description=f"The most levels of each side, 1 to {MAX_LEVELS}.",

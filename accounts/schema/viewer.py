@@ -4,6 +4,7 @@ import graphene
 from django.db import connection
 
 from accounts.standby import SETTLED_AT, settled_arguments
+from partnerapi.graphql.cost import FIGURE, OBJECT, Field
 from partnerapi.graphql.scalars import Time
 
 
@@ -29,11 +30,13 @@ class Viewer(graphene.ObjectType):
         required=True,
         description="Scopes of the key, such as `issuers:read`, in alphabetical order.",
     )
-    rate_limit = graphene.Field(
-        RateLimit, required=True, description="Budget of the account."
+    rate_limit = Field(
+        RateLimit, required=True, cost=OBJECT, description="Budget of the account."
     )
-    settled_at = Time(
+    settled_at = Field(
+        Time,
         required=True,
+        cost=FIGURE,
         description="Up to this instant everything is committed: the start of the "
         "earliest transaction that is still writing, else now. To mirror a list, read "
         "it, then walk the list, and pass it as `updatedSince` to the next walk.",

@@ -55,11 +55,19 @@ def encoded_anew(name: str, format_: str, content: bytes) -> bytes:
                 f"{name} is {picture.width} × {picture.height} pixels; make it at most "
                 f"{MOST_PIXELS} on each side."
             )
-        if getattr(picture, "is_animated", False):
+        # Telephones put further pictures behind the first one of a JPEG.
+        if format_ != "JPEG" and getattr(picture, "is_animated", False):
             raise ValidationError(f"{name} is animated; send a still picture.")
         picture.load()
         upright = ImageOps.exif_transpose(picture)
-    except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
+    except (
+        OSError,
+        SyntaxError,
+        TypeError,
+        ValueError,
+        EOFError,
+        struct.error,
+    ) as error:
         raise ValidationError(
             f"{name} is no {format_} picture that can be read; save it anew."
         ) from error
@@ -68,6 +76,9 @@ def encoded_anew(name: str, format_: str, content: bytes) -> bytes:
             f"{name} has far too many pixels; make it at most {MOST_PIXELS} on each "
             "side."
         ) from error
+    if upright.mode.startswith("I"):
+        # Sixteen bits a pixel, of which eight are kept.
+        upright = upright.point(lambda value: value * (1 / 256)).convert("L")
     if upright.mode not in KEPT_MODES[format_]:
         transparent = upright.has_transparency_data and format_ != "JPEG"
         upright = upright.convert("RGBA" if transparent else "RGB")
@@ -84,7 +95,14 @@ def check_pdf(name: str, content: bytes) -> None:
         if reader.is_encrypted:
             raise ValidationError(f"{name} is encrypted; send it without a password.")
         pages = len(reader.pages)
-    except (PyPdfError, ValueError, LookupError, TypeError, RecursionError) as error:
+    except (
+        PyPdfError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise ValidationError(
             f"{name} is no PDF that can be read; save it anew."
         ) from error

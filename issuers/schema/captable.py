@@ -17,7 +17,7 @@ from issuers.schema.holders import (
 from issuers.schema.rows import NULLS_ISSUER
 from issuers.schema.tokens import Token
 from partnerapi.core.numbers import MAX_UINT64
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.cost import FIGURE, Cost, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import Connection, connection_field
 from partnerapi.graphql.resolvers import column
@@ -82,8 +82,10 @@ class CapitalizationTableHolder(graphene.ObjectType):
     user_holder = graphene.Field(
         UserHolder, required=True, description="Holder's profile."
     )
-    holder_name = graphene.String(
+    holder_name = Field(
+        graphene.String,
         required=True,
+        cost=FIGURE,
         description="The holder's name at the table's date; `userHolder.name` is "
         "today's.",
     )

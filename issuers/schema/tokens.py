@@ -15,6 +15,7 @@ from issuers.schema.ledger import (
     TokenPriceConnection,
 )
 from issuers.schema.rows import NULLS_TOKEN, ids, read_issuers
+from partnerapi.graphql.cost import FIGURE, Field
 from partnerapi.graphql.pages import read_pages
 from partnerapi.graphql.relay import (
     Connection,
@@ -130,12 +131,16 @@ class Token(ModelType):
         description="When a field of the token last changed; its price and its supply "
         "do not count, which events tell.",
     )
-    current_price = Uint64(
+    current_price = Field(
+        Uint64,
+        cost=FIGURE,
         description="Latest unit price, euro cents; null before the first. Needs the "
-        "scope `issuers:read`."
+        "scope `issuers:read`.",
     )
-    total_supply = Uint64(
-        description="Units that exist now. Needs the scope `issuers:read`."
+    total_supply = Field(
+        Uint64,
+        cost=FIGURE,
+        description="Units that exist now. Needs the scope `issuers:read`.",
     )
     ledger_head = graphene.Field(
         LedgerHead,

@@ -94,6 +94,8 @@ def download(request: HttpRequest, pk: UUID) -> HttpResponseBase:
     headers["Content-Length"] = str(end - first)
     if request.method == "HEAD":
         return HttpResponse(status=status, headers=headers)
+    # Other threads send the file, and this one's request does not end before.
+    rest()
     return StreamingHttpResponse(
         content(export.pk, first, end), status=status, headers=headers
     )

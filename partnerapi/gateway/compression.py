@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from django.http import HttpRequest, HttpResponse
 
-from partnerapi.gateway.requests import quality
+from partnerapi.gateway.requests import MAX_HEADER_LENGTH, quality
 
 LEAST_BYTES = 1024
 ANSWER_LEVEL = 1
@@ -25,7 +25,8 @@ MOST_PAGES = 100
 def admits_gzip(request: HttpRequest) -> bool:
     """Whether Accept-Encoding gives gzip a weight above 0 (RFC 9110, 12.5.3)."""
     weights = {}
-    for item in request.headers.get("Accept-Encoding", "").lower().split(","):
+    header = request.headers.get("Accept-Encoding", "")[:MAX_HEADER_LENGTH]
+    for item in header.lower().split(","):
         name, *parameters = (part.strip() for part in item.split(";"))
         weights[name] = quality(parameters)
     return weights.get("gzip", weights.get("*", 0)) > 0

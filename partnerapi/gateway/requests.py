@@ -23,6 +23,8 @@ from partnerapi.gateway.refusals import (
 
 READ_SECONDS = 10
 PIECE_BYTES = 1_024
+MAX_HEADER_LENGTH = 1_000
+"""Characters of a header that is read item by item."""
 JSON = "application/json"
 GRAPHQL_RESPONSE = "application/graphql-response+json"
 
@@ -46,7 +48,8 @@ def check_method(request: HttpRequest) -> None:
 
 
 def check_content_type(request: HttpRequest) -> None:
-    media_type, *parameters = request.META.get("CONTENT_TYPE", "").lower().split(";")
+    header = request.META.get("CONTENT_TYPE", "")[:MAX_HEADER_LENGTH]
+    media_type, *parameters = header.lower().split(";")
     charset = "utf-8"
     for parameter in parameters:
         name, _, value = parameter.partition("=")
@@ -63,9 +66,9 @@ def negotiate(request: HttpRequest) -> str | None:
     """The answer's media type: JSON if `Accept` admits it, at any weight.
 
     Only a client that excludes JSON gets application/graphql-response+json. None: the
-    client admits neither.
+    client admits neither, in what is read of the header.
     """
-    header = request.META.get("HTTP_ACCEPT", "").strip()
+    header = request.META.get("HTTP_ACCEPT", "")[:MAX_HEADER_LENGTH].strip()
     if not header or admits(header, JSON):
         return JSON
     return GRAPHQL_RESPONSE if admits(header, GRAPHQL_RESPONSE) else None

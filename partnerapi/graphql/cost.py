@@ -58,7 +58,8 @@ class Cost:
     times: the argument, a number, that multiplies what is selected below an item;
         without it and without a default, `most`.
     most: what counts where `times` is above it.
-    statements: whether it takes statements of its own, however little they read.
+    statements: whether it takes statements of its own, however little they read. An
+        object that a resolver finds does, where no cost is declared.
     beyond: of items above this number every ten count as one more, as soon as somebody
         knows how many they are.
     """
@@ -86,6 +87,10 @@ class Field(graphene.Field):
 
 
 OBJECT = Cost()
+FOUND = Cost(statements=True)
+"""An object that a resolver finds."""
+FIGURE = Cost(points=0, statements=True)
+"""A scalar that is no column of its object."""
 
 
 def set_costs(schema: GraphQLSchema) -> None:
@@ -109,7 +114,7 @@ def set_costs(schema: GraphQLSchema) -> None:
             if wrong := error_of(cost, field, is_mutation):
                 raise TypeError(f"{type_.name}.{name} {wrong}.")
             if cost is None and is_composite_type(get_named_type(field.type)):
-                cost = OBJECT
+                cost = FOUND if "batch" in field.extensions else OBJECT
             if cost is not None:
                 field.extensions["cost"] = cost
 
@@ -241,6 +246,24 @@ def count_cost(field: SelectedField) -> int:
 def takes_statements(field: SelectedField) -> bool:
     cost: Cost | None = field.definition.extensions.get("cost")
     return cost is not None and (cost.page or cost.statements)
+
+
+def count_statements(selection: Selection, known: dict[int, int]) -> int:
+    """How many statements fields of a selection take, and those below them.
+
+    What a fragment brings to several places is resolved in each of them. `known` keeps
+    the numbers by the selections' identities.
+    """
+    count = known.get(id(selection))
+    if count is None:
+        fields = [f for t in selection.types for f in selection.fields(t.name)]
+        inner = [
+            f.selection for f in fields if f.selection and f.name not in INTROSPECTION
+        ]
+        count = sum(map(takes_statements, fields))
+        count += sum(count_statements(each, known) for each in inner)
+        known[id(selection)] = count
+    return count
 
 
 def is_connection_field(field: SelectedField) -> bool:

@@ -39,11 +39,12 @@ from partnerapi.graphql.cost import (
     Points,
     count_cost,
     count_narrowing,
+    count_statements,
     is_connection_field,
-    takes_statements,
     too_costly,
 )
 from partnerapi.graphql.culprits import name_of_argument, names_of_variable
+from partnerapi.graphql.introspection import INTROSPECTION
 from partnerapi.graphql.limits import check_counts, check_mutations, count_values
 from partnerapi.graphql.overlap import OverlappingFieldsRule
 from partnerapi.graphql.selections import Reach, Selection, Source
@@ -68,7 +69,7 @@ LEAST_COST = 10
 REQUEST_COST = 5
 """Points of a request, besides what its document says."""
 STATEMENT_COST = 10
-"""Points of a field at the root, and of each list or table below but one."""
+"""Points of a field at the root, and of each below it but one that has a statement."""
 NARROWING_COST = 30
 """Points of an argument that narrows a list at the root, such as `search`."""
 TOKENS_PER_POINT = 2
@@ -155,21 +156,25 @@ class OperationPlan:
 
 
 def least_points(selection: Selection) -> int:
-    """What the statements of a root selection cost, however little they read."""
+    """What the statements of a root selection cost, however little they read.
+
+    Raises:
+        MaxCostExceeded: those below the root cost more than one request may.
+    """
     points = 0
+    known: dict[int, int] = {}
+    below = 0
     for field in selection.fields(selection.type.name):
         if field.definition.extensions:
             points += STATEMENT_COST
         if is_connection_field(field):
             points += NARROWING_COST * count_narrowing(field) + count_cost(field)
-    below = sum(
-        takes_statements(field)
-        for each in selection.source.made.values()
-        for fields in each.fields_by_type.values()
-        for field in fields
-        if each is not selection
-    )
-    return points + STATEMENT_COST * max(0, below - 1)
+        if field.selection and field.name not in INTROSPECTION:
+            below += count_statements(field.selection, known)
+    lists = STATEMENT_COST * max(0, below - 1)
+    if lists > settings.PARTNER_API_MAX_COST:
+        raise too_costly(lists)
+    return points + lists
 
 
 class Operation:

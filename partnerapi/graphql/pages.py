@@ -6,7 +6,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from django.core.exceptions import EmptyResultSet
+from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db import connection, models
 from psycopg import Cursor
 
@@ -272,5 +272,8 @@ def compile_condition(rows: models.QuerySet[Any]) -> tuple[str, tuple[Any, ...]]
     if not rows.query.where:
         return "TRUE", ()
     compiler = rows.query.get_compiler(connection=connection)
-    condition, values = compiler.compile(rows.query.where)
+    try:
+        condition, values = compiler.compile(rows.query.where)
+    except FullResultSet:
+        return "TRUE", ()
     return condition, tuple(values)

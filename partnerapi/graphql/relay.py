@@ -8,7 +8,7 @@ from django.db.models import Choices
 from graphene.relay.connection import ConnectionOptions
 from graphene_django import DjangoObjectType
 
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.cost import OBJECT, Cost, Field
 from partnerapi.graphql.cursors import encode_cursors
 from partnerapi.graphql.pages import Page
 
@@ -163,6 +163,7 @@ class Connection(graphene.relay.Connection):
         )
         cls._meta.fields["edges"].cost = EDGE
         edge = cls._meta.fields["edges"].type.of_type.of_type.of_type
+        edge._meta.fields["node"].cost = OBJECT
         edge.resolve_node = resolve_edge_node
         edge.resolve_cursor = resolve_edge_cursor
 

@@ -24,9 +24,7 @@ FRAMED = 2
 """Bytes that come for one of the largest body in chunks, at most."""
 SEND_BYTES = 64 * 1024
 SEND_BYTES_PER_SECOND = 10_000
-CONTENT_LENGTH = re.compile(
-    rb"^content-length:[ \t]*([0-9]{1,18})[ \t]*\r$", re.I | re.M
-)
+CONTENT_LENGTH = re.compile(rb"^content-length:[ \t]*0*([0-9]+)[ \t]*\r$", re.I | re.M)
 TRANSFER_ENCODING = re.compile(rb"^transfer-encoding:", re.I | re.M)
 EXPECT = re.compile(rb"^expect:[ \t]*100-continue[ \t]*\r\n", re.I | re.M)
 CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?")
@@ -156,7 +154,8 @@ class Connection(TConn):  # type: ignore[misc]
             head = bytes(received[: end - len(expected[0])])
         lengths = CONTENT_LENGTH.findall(head)
         self.body_at = self.chunk_at = len(head)
-        self.length = int(lengths[0]) if len(lengths) == 1 else 0
+        # Of a length of more digits than these the first tell that it is too long.
+        self.length = int(lengths[0][:18]) if len(lengths) == 1 else 0
         upload = head.startswith((b"POST /admin/", b"PUT /admin/"))
         most = UPLOAD_BYTES if upload else settings.PARTNER_API_MAX_BODY_BYTES
         if TRANSFER_ENCODING.search(head):

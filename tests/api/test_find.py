@@ -129,6 +129,9 @@ def test_a_grant_for_every_issuer_is_told_apart(world: World):
 def test_without_a_grant_or_a_key(world: World, observer: Ask, stranger: Ask):
     document = "{ issuers(granted: true) { totalCount } }"
     assert observer(document).data == {"issuers": {"totalCount": 0}}
+    for narrowed in ("granted: false", 'granted: false, search: "lumen"'):
+        answer = observer(f"{{ issuers({narrowed}) {{ nodes {{ viewerGrant }} }} }}")
+        assert {"viewerGrant": False} in answer.data["issuers"]["nodes"]
     answer = stranger(document)
     assert answer.code == "UNAUTHENTICATED"
     seen = stranger("{ issuers(granted: null) { nodes { viewerGrant } } }").data

@@ -288,6 +288,20 @@ def test_every_2_000_bytes_cost_a_point(
             "} } }",
             35 + 26,
         ),
+        # And each object that is looked up, and each figure that is no column.
+        (
+            '{ issuer(slug: "lumen") { country { code } companyLogo { id } } }',
+            20 + 9,
+        ),
+        ('{ token(symbol: "LUM") { currentPrice totalSupply } }', 20 + 6),
+        ("{ issuers(first: 1) { edges { node { id } } pageInfo { endCursor } } }", 20),
+        # In every place to which a fragment brings it.
+        (
+            '{ issuer(slug: "lumen") { a: tokens(first: 1) { ...T } b: tokens(first: 1)'
+            " { ...T } } } fragment T on TokenConnection { nodes { issuer { country "
+            "{ code } } } }",
+            60 + 25,
+        ),
         # Tokens and characters count where they are more than what is selected.
         ("{ __typename @include(if: true)" + " # " + "x" * 2_000 + "\n}", 21),
     ],
@@ -296,6 +310,24 @@ def test_nothing_is_free(query: str, cost: int, world: World, stranger: Ask):
     answer = stranger(query)
     assert (answer.status, answer.headers["X-Query-Cost"]) == (200, str(cost))
     assert headers(answer)[1] == 10_000 - cost
+
+
+def test_fragments_can_not_multiply_lookups_beyond_what_a_request_may_cost(
+    world: World, stranger: Ask
+):
+    lists = " ".join(f"a{n}: tokens(first: 1) {{ ...T }}" for n in range(8))
+    countries = " ".join(f"c{n}: country {{ code }}" for n in range(20))
+    text = (
+        f'{{ issuer(slug: "lumen") {{ ...I }} }} fragment I on Issuer {{ {lists} }}'
+        f" fragment T on TokenConnection {{ nodes {{ issuer {{ ...J }} }} }}"
+        f" fragment J on Issuer {{ {lists.replace('...T', '...U')} }}"
+        " fragment U on TokenConnection { nodes { issuer { ...C } } }"
+        f" fragment C on Issuer {{ {countries} }}"
+    )
+    [error] = stranger(text).body["errors"]
+    assert error["extensions"]["code"] == "MAX_COST_EXCEEDED"
+    # 8 lists and their issuers, 64 of both below them, 64 times 20 countries.
+    assert error["extensions"]["cost"] == 10 * (16 + 128 + 1_280 - 1)
 
 
 @pytest.mark.parametrize(

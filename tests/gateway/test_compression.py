@@ -31,6 +31,7 @@ def ask(query: str, encoding: str) -> Any:
         ("gzip;q=0", False),
         ("gzip;q=0.000, *", False),
         ("*;q=0", False),
+        ("a," * 4_000 + "gzip", False),
     ],
 )
 def test_is_given_to_whoever_admits_it(encoding: str, compressed: bool, db: None):

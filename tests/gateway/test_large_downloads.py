@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import os
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.owner import as_owner
 from tests.waiting import PATIENCE_SECONDS
 
 MEMBERS, CLIENTS = 20, 12
+FIGURES = b'{"query":"{ issuers(first: 1) { totalCount } }"}'
 
 
 @pytest.fixture
@@ -92,6 +94,22 @@ def test_slow_clients_hold_little_and_hold_up_nobody(web_server: WebServer, file
         connection.request("GET", path, headers={"Range": f"bytes={half}-"})
         answer = connection.getresponse()
         assert (answer.status, answer.read()) == (206, content[half:])
+        connection.close()
+
+
+def test_a_download_leaves_its_connection_to_the_next(web_server: WebServer, file: Any):
+    path, content = file
+    part = {"Range": "bytes=5-9"}
+    # Now a process has more threads than connections.
+    with ThreadPoolExecutor(40) as pool:
+        assert all(pool.map(web_server.post, [FIGURES] * 200))
+    for _ in range(30):
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", web_server.port, PATIENCE_SECONDS
+        )
+        connection.request("GET", path, headers=part)
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (206, content[5:10])
         connection.close()
 
 

@@ -68,6 +68,24 @@ def test_pictures_of_all_kinds_are_kept(mode: str):
     assert kept(picture_bytes("JPEG", mode="CMYK")).mode == "RGB"
 
 
+def test_of_sixteen_bits_a_pixel_the_upper_eight_are_kept():
+    picture = Image.new("I;16", (4, 1))
+    picture.putdata([0, 20_000, 40_000, 65_535])
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    grey = kept(buffer.getvalue()).convert("L")
+    assert [grey.getpixel((x, 0)) for x in range(4)] == [0, 78, 156, 255]
+
+
+def test_of_the_pictures_in_a_jpeg_the_first_is_kept():
+    buffer = io.BytesIO()
+    first, second = Image.new("RGB", (8, 8), "red"), Image.new("RGB", (8, 8), "blue")
+    first.save(buffer, "MPO", save_all=True, append_images=[second])
+    found = kept(buffer.getvalue())
+    assert (found.format, getattr(found, "n_frames", 1)) == ("JPEG", 1)
+    assert found.getpixel((4, 4))[0] > 250
+
+
 def test_a_picture_may_have_4096_pixels_a_side():
     assert kept(picture_bytes(size=(4_096, 1))).size == (4_096, 1)
 
@@ -81,6 +99,10 @@ REFUSED = {
     "no WebP": (b"RIFF\0\0\0\0WEBP", "no WEBP picture that can be read"),
     "no PDF": (b"%PDF-1.7 and more", "no PDF that can be read"),
     "half a PDF": (pdf()[:200], "no PDF that can be read"),
+    "a PDF whose trailer is a name": (
+        pdf().replace(b"trailer\n<<", b"trailer\n/<"),
+        "no PDF that can be read",
+    ),
     "a locked PDF": (pdf("secret"), "is encrypted"),
     "a PDF without pages": (pdf(pages=0), "has no pages"),
     "text": (b"<svg/>", "not a PNG, JPEG, WebP or PDF"),

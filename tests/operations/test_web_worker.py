@@ -130,7 +130,19 @@ def test_a_client_may_wait_for_leave_to_send_its_body(server: WebServer):
         assert answer_on(client)[0] == 200
 
 
-@pytest.mark.parametrize("size", [1_048_577, 10**12])
+def test_a_length_may_be_padded(server: WebServer):
+    # What reads it as none takes the body for the next request.
+    head = HEAD.replace(b"%d", b"%030d") % len(TYPENAME)
+    with connect(server, head) as client:
+        client.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            client.recv(1)
+        client.setblocking(True)
+        client.sendall(TYPENAME)
+        assert answer_on(client)[0] == 200
+
+
+@pytest.mark.parametrize("size", [1_048_577, 10**12, 10**30])
 def test_a_body_that_is_too_long_is_refused_unread(size: int, server: WebServer):
     with connect(server, HEAD % size) as client:
         status, body = answer_on(client)
@@ -148,6 +160,13 @@ def test_a_head_has_16_kilobytes(server: WebServer):
     with connect(server, HEAD[:-4] + b"\r\nX: " + b"x" * 20_000) as client:
         assert answer_on(client)[0] == 431
         assert client.recv(1) == b""
+
+
+def test_of_a_content_type_the_beginning_is_read(server: WebServer):
+    # Its end would make it another.
+    long = b"application/json" + b";a" * 3_000 + b";charset=latin-1"
+    with connect(server, whole(TYPENAME).replace(b"application/json", long)) as client:
+        assert answer_on(client)[0] == 200
 
 
 def test_a_large_answer_arrives_whole_however_slowly_it_is_read(server: WebServer):
