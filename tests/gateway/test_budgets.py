@@ -291,16 +291,16 @@ def test_every_2_000_bytes_cost_a_point(
         # And each object that is looked up, and each figure that is no column.
         (
             '{ issuer(slug: "lumen") { country { code } companyLogo { id } } }',
-            20 + 9,
+            25 + 9,
         ),
-        ('{ token(symbol: "LUM") { currentPrice totalSupply } }', 20 + 6),
-        ("{ issuers(first: 1) { edges { node { id } } pageInfo { endCursor } } }", 20),
+        ('{ token(symbol: "LUM") { currentPrice totalSupply } }', 25 + 6),
+        ("{ issuers(first: 1) { edges { node { id } } pageInfo { endCursor } } }", 25),
         # In every place to which a fragment brings it.
         (
             '{ issuer(slug: "lumen") { a: tokens(first: 1) { ...T } b: tokens(first: 1)'
             " { ...T } } } fragment T on TokenConnection { nodes { issuer { country "
             "{ code } } } }",
-            60 + 25,
+            65 + 25,
         ),
         # Tokens and characters count where they are more than what is selected.
         ("{ __typename @include(if: true)" + " # " + "x" * 2_000 + "\n}", 21),
