@@ -32,7 +32,11 @@ ALL = "SELECT, INSERT, UPDATE, DELETE"
 APPLICATION: Mapping[str, str] = {
     "accounts_account": APPEND,
     "accounts_accountstatuschange": APPEND,
-    "accounts_apikey": ALL,
+    "accounts_apikey": KEEP,
+    "accounts_approvaldecision": APPEND,
+    "accounts_approvaloutcome": READ,
+    "accounts_approvalpolicy": READ,
+    "accounts_approvalrequest": APPEND,
     "accounts_country": ALL,
     "accounts_holderimport": APPEND,
     "accounts_partner": ALL,
@@ -103,6 +107,7 @@ APPLICATION: Mapping[str, str] = {
 CALLED_BY_APPLICATION = (
     "accounts_lock(uuid)",
     "accounts_own_writers()",
+    "approvals_overtake(uuid, text)",
     "events_announce_articles()",
     "events_prune(integer, integer)",
     "marketdata_lock_book(uuid)",

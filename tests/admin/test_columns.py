@@ -21,6 +21,8 @@ DELIVERIES = "a delivery writes it, step by step, and says at its end how it wen
 FILES = "a worker writes it; the export's page says how many there are"
 EVENTS = "triggers write it; partners read their events, and staff what they tell of"
 MODELS_LEFT_OUT = {
+    "accounts.ApprovalDecision": "the page of its request shows it",
+    "accounts.ApprovalOutcome": "the page of its request shows it",
     "issuers.LedgerAccount": REGISTER,
     "issuers.LedgerTransaction": REGISTER,
     "issuers.LedgerPosting": REGISTER,
