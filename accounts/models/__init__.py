@@ -13,6 +13,7 @@ from accounts.models.approvals import (
     ApprovalPolicy,
     ApprovalRequest,
 )
+from accounts.models.changes import RowChange
 from accounts.models.partners import ApiKey, Partner, Pepper
 from accounts.models.users import (
     Country,
@@ -41,6 +42,7 @@ __all__ = [
     "Partner",
     "Pepper",
     "Right",
+    "RowChange",
     "User",
     "UserHolder",
     "UserHolderName",

@@ -41,6 +41,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_holderimport": APPEND,
     "accounts_partner": ALL,
     "accounts_pepper": APPEND,
+    "accounts_rowchange": READ,
     "accounts_user": ALL,
     "accounts_user_groups": ALL,
     "accounts_user_user_permissions": ALL,
@@ -101,6 +102,7 @@ APPLICATION: Mapping[str, str] = {
     "partnerapi_jobrun": APPEND,
     "register_entry_lines": READ,
     "register_price_lines": READ,
+    "staff_log": READ,
 }
 """The application's rights on every table and view."""
 

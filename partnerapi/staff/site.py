@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
 
 from accounts.models import User
+from partnerapi.staff.log import pages as log
 from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
 from partnerapi.staff.sign_in import SignInForm
 
@@ -25,8 +26,11 @@ class BackOffice(admin.AdminSite):
         return super().has_permission(request) and not lacks_factor(request)
 
     def get_urls(self) -> list[Any]:
-        page = path("second-factor/", self.second_factor, name="second_factor")
-        return [page, *super().get_urls()]
+        return [
+            path("second-factor/", self.second_factor, name="second_factor"),
+            path("log/", self.admin_view(log.show), name="log"),
+            *super().get_urls(),
+        ]
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

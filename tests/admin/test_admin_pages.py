@@ -50,7 +50,7 @@ SEARCHES = {
     "Token": ("VERGELUNE", 2),
     "Article": ("vergelune joins", 1),
     "ApprovalPolicy": ("MINT", 1),
-    "ApprovalRequest": ("API key", 2),
+    "ApprovalRequest": ("API", 2),
     "Account": ("holder-0000020@LUMARELLE", 1),
     "AccountStatusChange": ("holder-0000020@lumarelle", 6),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
