@@ -3,10 +3,13 @@
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.db import models
+from django.db import models, transaction
 
 from accounts.admin.users import user_columns
+from accounts.four_eyes import is_needed
+from accounts.models import ApprovalKind
 from issuers.legacy import delivery
+from issuers.legacy.approvals import ask_for_release
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
 from issuers.register.models import LedgerTransaction
@@ -18,6 +21,7 @@ from partnerapi.core.backoffice import (
 )
 from partnerapi.core.lock_waits import LockTimeout
 
+NO_REASON = "Chosen in the list of legacy shareholders"
 MOST_LINES = 500
 """Django reads no more fields of a form, and a request should do no more work."""
 
@@ -92,7 +96,16 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
         ids = list(queryset.order_by("pk").values_list("pk", flat=True))
         pending = list(self.pending(queryset).values_list("pk", flat=True))
         warnings = delivery.unpriced(pending)
-        job = delivery.begin_job(source, ids, request.user.email)
+        with transaction.atomic():
+            job = delivery.begin_job(source, ids, request.user.email)
+            _, shares = delivery.frozen_totals(job)
+            if is_needed(ApprovalKind.DELIVERY, shares):
+                reason = request.POST.get("reason", "").strip()
+                asked = ask_for_release(job, reason or NO_REASON, request.user)
+                said = f"{asked}: a second person decides it."
+                self.message_user(request, said, messages.WARNING)
+                return None
+            delivery.release(job)
         held = ""
         try:
             while job.is_open:

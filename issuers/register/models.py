@@ -6,6 +6,7 @@ without gaps in the order of their times. From a transaction the triggers write 
 postings, the holders' balances and the token's head; nobody else may.
 """
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import ExpressionWrapper, F, Func, Q
 from django.db.models.functions import Now
@@ -56,7 +57,8 @@ class TokenPrice(models.Model):
                 fields=["token", "-effective_at", "-number"],
                 include=["price_cents"],
                 name="token_price_at",
-            )
+            ),
+            BrinIndex(fields=["recorded_at"], name="token_price_recorded"),
         ]
 
     def __str__(self):
@@ -252,7 +254,8 @@ class LedgerTransaction(models.Model):
                 fields=["token", "-effective_at", "-seq"],
                 include=["supply_after", "held_after", "holders_after"],
                 name="ledger_state_at",
-            )
+            ),
+            BrinIndex(fields=["recorded_at"], name="ledger_recorded"),
         ]
 
     def __str__(self):

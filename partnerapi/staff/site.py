@@ -24,6 +24,7 @@ from accounts.models import User
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.staff import books, captable, find, imports, issuer, ledger
 from partnerapi.staff.home import look
+from partnerapi.staff.log import pages as log
 from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
 from partnerapi.staff.sign_in import SignInForm
 
@@ -56,6 +57,7 @@ class BackOffice(admin.AdminSite):
             ("books/", books.overview, "books"),
             ("import/", imports.page, "import"),
             ("import/preview/", imports.preview, "import_preview"),
+            ("log/", log.show, "log"),
         ]
         pages = [
             path("second-factor/", self.second_factor, name="second_factor"),

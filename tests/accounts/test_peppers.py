@@ -12,6 +12,7 @@ from accounts.access import Scope, Unauthenticated
 from accounts.key_uses import uses
 from accounts.models import ApiKey, Partner, Pepper
 from partnerapi.core.starting import StartRefused
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.owner import tamper
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +28,7 @@ def acme(settings) -> Partner:
 
 
 def issue(partner: Partner) -> str:
-    return ApiKey.objects.issue(partner, [Scope.ISSUERS_READ])[1]
+    return approved_key(partner, [Scope.ISSUERS_READ])[1]
 
 
 def use(token: str) -> ApiKey:

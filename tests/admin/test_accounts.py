@@ -42,7 +42,7 @@ def staff(db: None) -> Client:
 
 
 @pytest.fixture
-def accounts(db: None) -> dict[str, Account]:
+def accounts(one_person: None) -> dict[str, Account]:
     """An account of each status, by status."""
     acme = Partner.objects.create(login="acme", name="Acme")
     both = Actor("old@staff.example", is_staff=True, approved_by="two@staff.example")

@@ -8,12 +8,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.models import Partner
 from issuers.models import IssuerGrant
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.times import to_rfc3339
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World, on
 from tests.issuers.register import empty_token, people
 from tests.threads import in_threads
@@ -182,7 +183,7 @@ def test_a_walk_misses_nothing_while_others_write(
 def test_needs_scope_and_grant(world: World, history, stranger: Ask, observer: Ask):
     other = Partner.objects.create(login="other", name="Other")
     IssuerGrant.objects.create(partner=other, issuer=world.quiet)
-    without_grant = Ask(ApiKey.objects.issue(other, list(Scope))[1])
+    without_grant = Ask(approved_key(other, list(Scope))[1])
     for document in (ENTRIES, PRICES):
         variables = {"id": history, "first": 1}
         answer = stranger(document, variables)

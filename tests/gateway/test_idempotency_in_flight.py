@@ -15,6 +15,7 @@ from django.db import connection
 from accounts.access import Scope
 from accounts.models import Account, AccountStatusChange, Actor, ApiKey, Partner, User
 from partnerapi.models import IdempotencyRecord
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START
 from tests.gateway.conftest import WebServer
 from tests.owner import as_owner, tamper
@@ -83,7 +84,7 @@ def client(
     )
     account = Account.objects.open(partner, user, STAFF, START)
     account.change_status("ACTIVE", STAFF, None, START)
-    token = ApiKey.objects.issue(partner, list(Scope))[1]
+    token = approved_key(partner, list(Scope))[1]
     yield Client(web_server.port, token, account)
     with as_owner():
         IdempotencyRecord.objects.filter(partner=partner).delete()

@@ -15,6 +15,7 @@ from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from partnerapi.exports.download import address
 from partnerapi.models import MEMBER_BYTES, Export, ExportMember
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.gateway.conftest import WebServer
 from tests.owner import as_owner
 from tests.waiting import PATIENCE_SECONDS
@@ -26,7 +27,7 @@ MEMBERS, CLIENTS = 20, 12
 def file(keeps_rows: None, transactional_db: None) -> Any:
     """The path of an export of 20 MB, and its bytes."""
     partner = Partner.objects.create(login="large", name="Large")
-    ApiKey.objects.issue(partner, [Scope.ACCOUNTS_READ])
+    approved_key(partner, [Scope.ACCOUNTS_READ])
     export = Export.objects.create(partner=partner, connection="ACCOUNTS")
     Export.objects.update(status="RUNNING", place=1)
     parts = [os.urandom(MEMBER_BYTES) for _ in range(MEMBERS)]

@@ -25,6 +25,7 @@ from issuers.register.models import (
     TokenPrice,
 )
 from issuers.register.verification import verify
+from partnerapi.sandbox.data.approvals import approved_price, approved_record
 from tests.characters import START, Ask, World
 from tests.issuers.register import new_issuer, people
 from tests.owner import tamper
@@ -424,8 +425,8 @@ def lines_of(view: str, token_id: Any) -> list[str]:
 def test_chains_are_what_anybody_computes_from_the_lines(register: Register):
     odd = 'Erbe "Ø"\\\t\x1f\x7f 👤\nfin'
     entry = Entry(register.token, Kind.BURN, 5, register.a, None, odd)
-    ledger.record([entry], odd)
-    ledger.set_price(register.token, 2**40, "NAV", odd)
+    approved_record([entry], odd)
+    approved_price(register.token, 2**40, "NAV", odd)
     head = TokenLedgerHead.objects.get(token=register.token)
     entries = lines_of("register_entry_lines", register.token)
     assert chained(entries) == head.entry_digest.hex()

@@ -10,10 +10,10 @@ from partnerapi.operations.release import known_migrations
 from tests.migrating.rules import CONTRACT, RULES, broken
 
 BEFORE = {
-    "accounts": "0010",
-    "issuers": "0020",
-    "marketdata": "0005",
-    "partnerapi": "0007",
+    "accounts": "0015",
+    "issuers": "0024",
+    "marketdata": "0009",
+    "partnerapi": "0009",
 }
 """The last migrations that were made before the rules."""
 

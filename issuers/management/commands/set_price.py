@@ -1,11 +1,18 @@
+from django.core.management.base import CommandError
+
+from accounts.four_eyes import file_request
+from accounts.management.people import active_staff, filed
+from accounts.models import ApprovalKind
 from issuers.management.register_command import (
     RegisterCommand,
     actor,
+    reason_text,
     token_named,
     whole,
     writing,
 )
 from issuers.register import ledger
+from issuers.register.approvals import price_content
 from issuers.register.models import TokenPrice
 from partnerapi.core.commands import DRY_RUN
 
@@ -29,11 +36,29 @@ examples:
             help="where the price comes from",
         )
 
-    def handle(self, *, symbol, cents, source, staff, dry_run, **options):
+        parser.add_argument(
+            "--reason", metavar="TEXT", type=reason_text, help="why, for --request"
+        )
+
+    def handle(
+        self, *, symbol, cents, source, staff, reason, dry_run, request, approval,
+        **options,
+    ):  # fmt: skip
         who, token = actor(staff), token_named(symbol)
+        if request and not reason:
+            raise CommandError("Say why with --reason; the second person reads it.")
         before = token.ledger_head.price_cents
-        with writing(dry_run):
+        with writing(dry_run or request, approval):
             recorded = ledger.set_price(token.pk, cents, source, who)
+        if request and not dry_run:
+            asked = file_request(
+                ApprovalKind.PRICE,
+                price_content(token.pk, cents, source),
+                f"Price of {cents:,} cents for {symbol}",
+                reason or "",
+                active_staff("--staff", staff),
+            )
+            return filed(asked)
         was = "it had none" if before is None else f"it was {before:,}"
         if dry_run:
             return f"A unit of {symbol} would cost {cents:,} cents; {was}{DRY_RUN}"
