@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import psycopg
 from django.db import connection, transaction
+from psycopg.sql import SQL
 
 said: ContextVar[str] = ContextVar("author", default="")
-TELL = "SELECT set_config('partnerapi.author', %s, TRUE)"
 WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|MERGE|WITH)\b", re.IGNORECASE)
 
 
@@ -37,8 +38,14 @@ def written_by(who: str, source: str, request_id: str = "") -> Iterator[None]:
 
 def tell(text: str) -> None:
     if connection.in_atomic_block and not connection.needs_rollback:
-        with connection.cursor() as cursor:
-            cursor.execute(TELL, [text])
+        tell_transaction(connection.connection, text)
+
+
+def tell_transaction(raw: psycopg.Connection[Any], text: str) -> None:
+    """It is no query: the transaction may still choose what it sees."""
+    statement = SQL("SET LOCAL partnerapi.author = {}").format(text)
+    # Each text is another; what is prepared must not give way to it.
+    raw.execute(statement, prepare=False)
 
 
 def in_a_transaction(

@@ -17,19 +17,16 @@ BEFORE = {
 }
 """The last migrations that were made before the rules."""
 
-NEW = sorted(
-    (app, name) for app, name in known_migrations() if app in BEFORE
-    and name[:4] > BEFORE[app]
-)  # fmt: skip
 
-
-@pytest.mark.parametrize(("app", "name"), NEW)
 @pytest.mark.django_db
-def test_a_new_migration_disturbs_nobody(app: str, name: str):
-    sql = io.StringIO()
-    call_command("sqlmigrate", app, name, stdout=sql)
-    told = import_module(f"{app}.migrations.{name}").__doc__ or ""
-    assert [*broken(sql.getvalue(), told.startswith(CONTRACT))] == []
+def test_a_new_migration_disturbs_nobody():
+    for app, name in sorted(known_migrations()):
+        if app in BEFORE and name[:4] > BEFORE[app]:
+            sql = io.StringIO()
+            call_command("sqlmigrate", app, name, stdout=sql)
+            told = import_module(f"{app}.migrations.{name}").__doc__ or ""
+            found = [*broken(sql.getvalue(), told.startswith(CONTRACT))]
+            assert found == [], f"{app}.{name}"
 
 
 REFUSED = {

@@ -18,6 +18,7 @@ from marketdata.models import FixSession
 from marketdata.models.sessions import pool
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.database import fetch
+from partnerapi.core.signals import told_by_signals
 from partnerapi.core.starting import StartRefused, check_start
 
 logger = logging.getLogger(__name__)
@@ -89,48 +90,47 @@ examples:
             check_start()
         except StartRefused as refused:
             raise CommandError(f"The FIX acceptor does not start: {refused}.") from None
-        stopping = threading.Event()
-        # After that import, which sets a handler of its own for SIGINT.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, frame: stopping.set())
-        renewed = threading.Event()
+        stopping, renewed = threading.Event(), threading.Event()
+        events = {signal.SIGINT: stopping, signal.SIGTERM: stopping}
         if context:
-            signal.signal(signal.SIGHUP, lambda number, frame: renewed.set())
-        self.check_pool()
-        acceptor = Acceptor(context)
-        where = f"{settings.FIX_HOST} port {settings.FIX_PORT}"
-        try:
-            acceptor.start()
-        except Error as error:
-            raise CommandError(of_database(error)) from None
-        except OSError as error:
-            raise CommandError(
-                f"{where} can not be used: {error.strerror or error}; stop what "
-                "listens there, or choose another with FIX_HOST and FIX_PORT."
-            ) from None
-        collect_seldom()
-        uses.keep_written()
-        encryption = "TLS" if context else "no TLS"
-        logger.info(
-            "The FIX acceptor listens on %s (%s), for %d CompIDs and %d books",
-            *(where, encryption, settings.FIX_SESSIONS, len(acceptor.feed.books)),
-        )
-        while not stopping.wait(LOOK_SECONDS) and acceptor.is_sound:
-            if renewed.is_set():
-                renewed.clear()
-                renew(acceptor)
-        # QuickFIX has been seen to hang at its end, when no session is left.
-        guard = threading.Timer(STOP_SECONDS, self.give_up)
-        guard.daemon = True
-        guard.start()
-        logger.info("The FIX acceptor stops")
-        acceptor.stop()
-        guard.cancel()
-        if not stopping.is_set():
-            raise CommandError(
-                "A thread of the acceptor has failed, see the log above; everybody "
-                "was logged out. Start it again."
+            events[signal.SIGHUP] = renewed
+        # After that import, which sets a handler of its own for SIGINT.
+        with told_by_signals(events):
+            self.check_pool()
+            acceptor = Acceptor(context)
+            where = f"{settings.FIX_HOST} port {settings.FIX_PORT}"
+            try:
+                acceptor.start()
+            except Error as error:
+                raise CommandError(of_database(error)) from None
+            except OSError as error:
+                raise CommandError(
+                    f"{where} can not be used: {error.strerror or error}; stop what "
+                    "listens there, or choose another with FIX_HOST and FIX_PORT."
+                ) from None
+            collect_seldom()
+            uses.keep_written()
+            encryption = "TLS" if context else "no TLS"
+            logger.info(
+                "The FIX acceptor listens on %s (%s), for %d CompIDs and %d books",
+                *(where, encryption, settings.FIX_SESSIONS, len(acceptor.feed.books)),
             )
+            while not stopping.wait(LOOK_SECONDS) and acceptor.is_sound:
+                if renewed.is_set():
+                    renewed.clear()
+                    renew(acceptor)
+            # QuickFIX has been seen to hang at its end, when no session is left.
+            guard = threading.Timer(STOP_SECONDS, self.give_up)
+            guard.daemon = True
+            guard.start()
+            logger.info("The FIX acceptor stops")
+            acceptor.stop()
+            guard.cancel()
+            if not stopping.is_set():
+                raise CommandError(
+                    "A thread of the acceptor has failed, see the log above; everybody "
+                    "was logged out. Start it again."
+                )
 
     def give_up(self):
         logger.error("The FIX acceptor did not stop in %.0f s", STOP_SECONDS)

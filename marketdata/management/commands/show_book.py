@@ -13,10 +13,10 @@ from marketdata.books.feed import Feed
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import Ladder
 from marketdata.management.book_screen import BookScreen, depth_that_fits
-from marketdata.management.shutdown import ended_by_signals
 from marketdata.management.tokens import traded_token
 from marketdata.models import Trade
 from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.signals import ended_by_signals
 from partnerapi.core.times import to_rfc3339
 
 DEPTH = 10

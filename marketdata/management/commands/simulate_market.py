@@ -22,10 +22,10 @@ from marketdata.books.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
-from marketdata.management.shutdown import ended_by_signals
 from marketdata.management.tokens import traded_token
 from marketdata.replay.simulation import Simulation, business, pauses
 from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.signals import ended_by_signals
 
 ACTOR = "simulate_market"
 UNPRICED_HOME = 1_000

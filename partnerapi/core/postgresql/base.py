@@ -30,7 +30,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Django begins a transaction with it, which is told who writes."""
         super().set_autocommit(autocommit, *options, **named)
         if not autocommit and (said := authors.said.get()):
-            self.connection.execute(authors.TELL, [said])
+            authors.tell_transaction(self.connection, said)
 
     def _close(self) -> None:
         loan, self.loan = self.loan, None

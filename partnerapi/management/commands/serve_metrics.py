@@ -1,5 +1,3 @@
-import signal
-import threading
 from pathlib import Path
 
 from django.conf import settings
@@ -7,6 +5,7 @@ from django.core.management.base import CommandError
 from prometheus_client import start_http_server
 
 from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.signals import ended_by_signals
 from partnerapi.operations.exposition import registry_of
 
 
@@ -39,9 +38,6 @@ examples:
                 "PARTNER_API_METRICS is not set: name the directory in which the "
                 "processes of this machine count, for all of them."
             )
-        stopping = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, frame: stopping.set())
         registry = registry_of(Path(settings.PARTNER_API_METRICS))
         try:
             server, thread = start_http_server(port, host, registry)
@@ -50,8 +46,9 @@ examples:
                 f"{host} port {port} can not be used: {error.strerror}; stop what "
                 "listens there, or choose another with --port."
             ) from None
-        self.stdout.write(f"http://{host}:{port}/metrics")
-        self.stdout.flush()
-        stopping.wait()
+        with ended_by_signals() as ended:
+            self.stdout.write(f"http://{host}:{port}/metrics")
+            self.stdout.flush()
+            ended.wait()
         server.shutdown()
         thread.join()

@@ -197,7 +197,11 @@ class Terminal:
     def read_until(self, text: str) -> None:
         def has_come() -> bool:
             if select.select([self.master], [], [], 0.1)[0]:
-                self.seen += self.decoder.decode(os.read(self.master, 65536))
+                try:
+                    data = os.read(self.master, 65536)
+                except OSError:
+                    pytest.fail(f"It has ended: {self.process.communicate()[1]}")
+                self.seen += self.decoder.decode(data)
             return text in self.seen
 
         if text not in self.seen:
