@@ -22,9 +22,11 @@ OTHER_PORT = (
     "Take --host and --port from your account manager; for the sandbox that "
     "`manage.py up` runs, from what it prints."
 )
+OTHER_COMP_ID = "Here another CompID is given with --comp-id."
 OF_OPTIONS = (
     ("Password(554)", "Here they are FIX_KEY, or --key, and --comp-id."),
-    ("logged on elsewhere", "Here another CompID is given with --comp-id."),
+    ("logged on elsewhere", OTHER_COMP_ID),
+    ("the session before it has not ended", OTHER_COMP_ID),
     ("slow consumer", "Here --depth, and fewer symbols, make it less."),
 )
 """A part of a Logout's text → the options of `fix_client` that it concerns.
