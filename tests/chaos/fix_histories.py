@@ -32,7 +32,8 @@ from tests.chaos.book_findings import truth
 from tests.chaos.book_logs import ends_of, open_books, prune
 from tests.chaos.books import Cache
 from tests.chaos.fix_acceptors import AcceptorProcess
-from tests.chaos.fix_player import Known, Outcome, Players, Seat
+from tests.chaos.fix_player import Outcome, Players, Seat
+from tests.chaos.fix_verdicts import Known
 from tests.chaos.installation import breakable_installation, close_connection
 
 HISTORIES = 1_000

@@ -133,9 +133,11 @@ def rage(
 ) -> Report:
     report = Report(busy=busy)
     time.sleep(CALM_SECONDS)
-    witnesses.look()
+    # A session that ended early would notice nothing of the storm.
+    report.failures += witnesses.look().wrong
     time.sleep(CALM_SECONDS)
     report.calm = witnesses.look()
+    report.failures += report.calm.wrong
     before = [acceptor.size() for acceptor in acceptors]
     plain, tls = (
         Target(acceptor.port, COMP_ID, acceptor is acceptors[1], "TKN0")

@@ -8,33 +8,37 @@ import multiprocessing
 import random
 import threading
 import time
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from multiprocessing.connection import Connection as Pipe
-from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
-from marketdata.books.orderbook import Ladder
+from marketdata.books.days import day_of
 from marketdata.fix.client.initiator import FixFailure, LoggedOut, LogonRefused
-from marketdata.fix.client.replica import Inconsistent
+from marketdata.fix.client.replica import VOLUME, Inconsistent
+from marketdata.fix.protocol.rules import GOING_DOWN, LOGON_WITHIN
 from marketdata.fix.protocol.wire import GarbledMessage
 from tests.chaos.book_actors import fork
-from tests.chaos.fix_reader import Holding, Reader, Wrong
+from tests.chaos.fix_reader import Holding, Reader
+from tests.chaos.fix_states import READY, Wrong
+from tests.chaos.fix_verdicts import (
+    Known,
+    wrong_last_trades,
+    wrong_prices,
+    wrong_trades,
+)
 
 STEPS = 10
 LONGEST_STEP_SECONDS = 0.7
 DEPTHS = (0, 0, 1, 2, 3, 5, 10, 50)
-ENTRY_TYPES = ("01", "012", "012", "2", "0", "12")
+ENTRY_TYPES = ("01", "012", "012B", "2", "0", "12B")
 RETURN_SECONDS = 300.0
 REACH_SECONDS = 200.0
 QUIET_SECONDS = 0.25
-LATEST_SECONDS = 20.0
-"""How late the acceptor may hear of a trade: more than a second without Redis."""
-GOING_DOWN = "The acceptor is going down"
 
 
 class Seat(NamedTuple):
@@ -42,29 +46,6 @@ class Seat(NamedTuple):
 
     comp_id: str
     key: str
-
-
-class Known(NamedTuple):
-    """What the log says of a token in the end.
-
-    `samples` are pairs of an instant and the number of the last trade then; trades up
-    to `pruned` are no longer there.
-    """
-
-    ladder: Ladder
-    trades: list[tuple[int, int, int]]
-    samples: list[tuple[float, int]]
-    pruned: int
-
-    def last_trade(self, at: float) -> int:
-        """The last trade that was there at an instant, for sure."""
-        place = bisect_right(self.samples, at, key=itemgetter(0))
-        return self.samples[place - 1][1] if place else 0
-
-    def last_trade_after(self, at: float) -> int:
-        """The last trade that may have been there at an instant."""
-        place = bisect_left(self.samples, at, key=itemgetter(0))
-        return self.samples[place][1] if place < len(self.samples) else len(self.trades)
 
 
 @dataclass
@@ -93,6 +74,7 @@ class Player:
         self.dice = random.Random(seed)
         self.heed = heed
         self.outcome = Outcome()
+        self.day = day_of(datetime.now(UTC))
 
     def play(self, played: threading.Semaphore) -> Outcome:
         """Do what the dice say, then wait for the end and be judged by it."""
@@ -108,7 +90,12 @@ class Player:
                 self.keep_on(lambda: self.reader.read_for(0.05))
             self.settle(known)
             for holding in [*self.reader.ended, *self.reader.holdings.values()]:
-                self.judge_trades(holding, known)
+                self.outcome.trades += sum(
+                    len(book.trades) for book in holding.books.values()
+                )
+                self.outcome.wrong += wrong_trades(holding, known)
+                self.outcome.wrong += wrong_last_trades(holding, known)
+            self.outcome.wrong += wrong_prices(self.reader.states, known)
             with contextlib.suppress(FixFailure):
                 self.reader.logout()
         except (Wrong, Inconsistent, GarbledMessage) as wrong:
@@ -127,9 +114,10 @@ class Player:
             self.come_back()
 
     def excuse(self, failure: FixFailure) -> None:
-        """Raises the failure unless the acceptor was killed or told to end."""
+        """Raises the failure unless the acceptor was to end, or the session."""
         if isinstance(failure, LoggedOut):
-            if GOING_DOWN not in str(failure):
+            was_within = self.reader.restarting and LOGON_WITHIN in str(failure)
+            if GOING_DOWN not in str(failure) and not was_within:
                 raise failure
         else:
             self.outcome.lost_connections += 1
@@ -184,7 +172,8 @@ class Player:
                 ("log out", self.log_out),
                 ("ResendRequest", self.ask_again),
                 ("lost messages", self.lose_messages),
-                ("Logon within", self.restart_numbers),
+                ("Logon within", self.log_on_within),
+                ("states", self.ask_for_states),
                 ("pause", self.pause),
             )
         )
@@ -205,7 +194,7 @@ class Player:
         )
 
     def snapshot(self) -> None:
-        depth, entry_types = self.dice.choice(DEPTHS), self.dice.choice(("01", "0"))
+        depth, entry_types = self.dice.choice(DEPTHS), self.dice.choice(("012B", "0"))
         self.reader.subscribe(self.symbols(), depth, entry_types, is_once=True)
 
     def any_holding(self) -> Holding | None:
@@ -265,9 +254,14 @@ class Player:
         if self.reader.is_quiet:
             self.reader.to_lose = self.dice.choice((1, 2, 10))
 
-    def restart_numbers(self) -> None:
+    def log_on_within(self) -> None:
         if self.reader.is_quiet:
-            self.reader.restart_numbers()
+            self.reader.log_on_within()
+            self.reader.read_for(REACH_SECONDS)
+            raise Wrong("a Logon within the session did not end it")
+
+    def ask_for_states(self) -> None:
+        self.reader.ask_for_states(self.dice.choice(list(self.ids)))
 
     def pause(self) -> None:
         time.sleep(self.dice.uniform(0.2, 2))
@@ -277,7 +271,7 @@ class Player:
     def settle(self, known: dict[str, Known]) -> None:
         """Wait until all is as the log says, and see that it stays so."""
         deadline = time.monotonic() + REACH_SECONDS
-        while missing := self.missing(known):
+        while missing := self.missing(known) + self.unsaid():
             if time.monotonic() > deadline:
                 self.outcome.wrong += missing
                 return
@@ -319,29 +313,23 @@ class Player:
                     there = known[symbol].last_trade_after(holding.whole_at[symbol])
                     if last != end and (last or there < end):
                         missing.append(f"{said}: last trade {last} instead of {end}")
+                    volume = sum(one[2] for one in known[symbol].trades)
+                    told = book.figures.get(VOLUME, 0)
+                    # The figures begin anew with a day.
+                    is_same_day = self.day == day_of(datetime.now(UTC))
+                    if VOLUME in holding.entry_types and is_same_day and told != volume:
+                        missing.append(f"{said}: volume {told} of {volume}")
         return missing
 
-    def judge_trades(self, holding: Holding, known: dict[str, Known]) -> None:
-        """Each trade since the subscription once, in order, and as the log has it."""
-        for symbol, book in holding.books.items():
-            log = known[symbol]
-            seen = [(int(one.id), one.price, one.quantity) for one in book.trades]
-            self.outcome.trades += len(seen)
-            said = f"{holding.request} {symbol}"
-            for trade in seen:
-                if trade != log.trades[trade[0] - 1]:
-                    self.outcome.wrong.append(f"{said}: {trade}, another trade")
-            if not seen:
-                continue
-            numbers = [number for number, _, _ in seen]
-            first = log.last_trade_after(holding.whole_at[symbol]) + 1
-            for number in range(min(numbers[0], first), numbers[-1]):
-                if number not in numbers and number > log.pruned:
-                    self.outcome.wrong.append(
-                        f"{said}: trade {number} is missing in {numbers}"
-                    )
-            if numbers[0] <= log.last_trade(holding.asked_at - LATEST_SECONDS):
-                self.outcome.wrong.append(f"{said}: trade {numbers[0]} is an old one")
+    def unsaid(self) -> list[str]:
+        """Which states this client was not told, and which questions stand open."""
+        states = self.reader.states
+        unsaid = [f"no answer to {request}" for request in states.unanswered]
+        for holding in self.reader.holdings.values():
+            for symbol in holding.symbols:
+                if not holding.is_once and states.told.get(symbol) != READY:
+                    unsaid.append(f"{symbol} is {states.told.get(symbol)}, not ready")
+        return unsaid
 
 
 def play(pipe: Pipe, port: int, target: str, seats: list[Seat]) -> None:

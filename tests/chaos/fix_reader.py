@@ -12,21 +12,21 @@ from uuid import UUID
 
 from marketdata.books.orderbook import Ladder
 from marketdata.fix.client.initiator import Initiator
-from marketdata.fix.client.replica import TRADE, Replica
+from marketdata.fix.client.replica import TRADE, Replica, TradeSeen, trade
 from marketdata.fix.protocol.rules import DEEPEST
 from marketdata.fix.protocol.wire import Message
+from tests.chaos.fix_states import States, Wrong, check_times
 
 BID, ASK = "0", "1"
 """MDEntryType(269)."""
 
 
-class Wrong(Exception):
-    """A message that may not have come, or not so."""
-
-
 @dataclass(eq=False)
 class Holding:
-    """A MarketDataRequest, and what came of it, by symbol; instants are monotonic."""
+    """A MarketDataRequest, and what came of it, by symbol; instants are monotonic.
+
+    `before` are the last trades that the first W's told; no X tells them again.
+    """
 
     request: str
     symbols: tuple[str, ...]
@@ -37,6 +37,7 @@ class Holding:
     asked_at: float = field(default_factory=time.monotonic)
     books: dict[str, Replica] = field(default_factory=dict)
     whole_at: dict[str, float] = field(default_factory=dict)
+    before: dict[str, TradeSeen] = field(default_factory=dict)
 
     @property
     def wants_trades(self) -> bool:
@@ -56,6 +57,7 @@ class Holding:
         found = {entry[269] for entry in entries} - set(self.entry_types)
         if found:
             raise Wrong(f"entries of types that nobody asked for: {found}")
+        check_times(message, entries)
         if message.type == "W":
             self.take_whole(message, entries)
             return
@@ -69,10 +71,10 @@ class Holding:
         book = self.books[symbol]
         before = int(book.trades[-1].id) if book.trades else None
         book.take(message, entries)
-        for trade in [entry for entry in entries if entry[269] == TRADE]:
-            if before is not None and int(trade[278]) <= before:
-                raise Wrong(f"trade {trade[278]} of {symbol} after trade {before}")
-            before = int(trade[278])
+        for one in [entry for entry in entries if entry[269] == TRADE]:
+            if before is not None and int(one[278]) <= before:
+                raise Wrong(f"trade {one[278]} of {symbol} after trade {before}")
+            before = int(one[278])
         self.measure(book)
 
     def take_whole(self, message: Message, entries: list[dict[int, str]]) -> None:
@@ -81,13 +83,18 @@ class Holding:
             raise Wrong(f"a W of {symbol}, which was not asked for")
         if self.is_once and symbol in self.books:
             raise Wrong(f"a second W of {symbol} for a request with 263=0")
-        ranks = [(entry[269], entry[290]) for entry in entries]
         for side in (BID, ASK):
-            own = [rank for of, rank in ranks if of == side]
+            own = [entry.get(290) for entry in entries if entry[269] == side]
             if own != [str(n) for n in range(1, len(own) + 1)]:
                 raise Wrong(f"ranks in a W of {symbol}: {own}")
+        trades = [trade(entry) for entry in entries if entry[269] == TRADE]
+        if len(trades) > (symbol not in self.books):
+            raise Wrong(f"a W of {symbol} with trades that are no first one: {trades}")
+        if trades:
+            [self.before[symbol]] = trades
+        others = [entry for entry in entries if entry[269] != TRADE]
         self.whole_at.setdefault(symbol, time.monotonic())
-        self.books.setdefault(symbol, Replica(symbol)).take(message, entries)
+        self.books.setdefault(symbol, Replica(symbol)).take(message, others)
         self.measure(self.books[symbol])
 
     def measure(self, book: Replica) -> None:
@@ -124,6 +131,7 @@ class Reader(Initiator):
         # Requests that must be refused, with MDReqRejReason(281); lists by request.
         self.refusals: set[tuple[str, str]] = set()
         self.lists: dict[str, list[str]] = {}
+        self.states = States()
 
     def logon(self) -> Message:
         self.ended += self.holdings.values()
@@ -132,16 +140,20 @@ class Reader(Initiator):
         self.resends.clear()
         self.refusals.clear()
         self.lists.clear()
+        self.states.begin()
         return super().logon()
 
     def handle(self, message: Message) -> bool:
         if message.type == "A":
-            # An answer to a Logon within the session: the numbers start anew.
-            self.expected = 1
-            self.restarting = False
+            raise Wrong("a Logon within the session was answered by a Logon")
+        if self.restarting and message.type != "5":
+            # The engine begins its numbers anew before it refuses our Logon: what its
+            # other threads send meanwhile has old numbers or new ones.
+            return False
         if self.to_lose and message.type not in ("A", "5"):
             self.to_lose -= 1
             self.lost = True
+            self.states.lose()
             return False
         if message.type not in ("4", "5") and message.sequence > self.expected:
             if not self.lost:
@@ -162,6 +174,7 @@ class Reader(Initiator):
         super().reset_sequence(message)
         if self.lost and not self.resends:
             self.lost = False
+            self.states.lose()
             self.begin_anew()
 
     def ask_again(self, first: int) -> None:
@@ -227,8 +240,17 @@ class Reader(Initiator):
         busy = self.lost or self.to_lose or self.resends or self.restarting
         return not busy
 
-    def restart_numbers(self) -> None:
-        """Log on within the session; what is subscribed stands."""
+    def ask_for_states(self, symbol: str) -> None:
+        """Ask for the state of an instrument, and for that of the market."""
+        request = f"S{next(self.names)}"
+        self.states.ask(request, symbol)
+        self.send("e", (324, request), (55, symbol), (263, 0))
+        request = f"S{next(self.names)}"
+        self.states.ask(request, "")
+        self.send("g", (335, request), (263, 0))
+
+    def log_on_within(self) -> None:
+        """Log on within the session, which ends it."""
         self.restarting = True
         self.sent = 0
         self.send("A", (98, 0), (108, self.heartbeat), (141, "Y"))
@@ -246,7 +268,14 @@ class Reader(Initiator):
             if message is not None:
                 self.take(message)
 
+    @property
+    def subscribed(self) -> set[str]:
+        """All symbols that were ever subscribed."""
+        holdings = [*self.ended, *self.holdings.values()]
+        return {symbol for holding in holdings for symbol in holding.symbols}
+
     def take(self, message: Message) -> None:
+        self.states.order(message)
         match message.type:
             case "W" | "X":
                 holding = self.holdings.get(message.get(262))
@@ -261,5 +290,11 @@ class Reader(Initiator):
                 if message.get(893) != "Y" or len(listed) != int(message.get(393)):
                     raise Wrong(f"a list in parts, of {len(listed)}")
                 self.lists[message.get(320)] = listed
+            case "f":
+                self.states.take_status(message, self.subscribed)
+            case "h":
+                self.states.take_session_status(message)
+            case "B":
+                self.states.take_news(message)
             case _:
                 raise Wrong(f"a {message.type}: {message!r}")

@@ -18,7 +18,8 @@ from marketdata.fix.client.replica import Inconsistent
 from marketdata.fix.protocol.wire import GarbledMessage, Message
 from tests.chaos.book_actors import fork
 from tests.chaos.fix_player import Seat
-from tests.chaos.fix_reader import Reader, Wrong
+from tests.chaos.fix_reader import Reader
+from tests.chaos.fix_states import Wrong
 
 SLOT_SECONDS = 0.1
 NOTED_SECONDS = 0.25
@@ -98,6 +99,8 @@ class Witness(Reader):
 
     def take(self, message: Message) -> None:
         super().take(message)
+        if message.type not in ("W", "X"):
+            return
         now = time.monotonic()
         symbol = message.get(55)
         if symbol in self.heard_at:
