@@ -15,6 +15,7 @@ from partnerapi.sandbox.data.approvals import approved_key
 from tests.marketdata.fix.acceptor_process import Acceptor, running_acceptor
 from tests.marketdata.fix.certificates import new_certificate
 from tests.marketdata.fix.market import Member, new_member, new_token
+from tests.owner import as_owner
 
 
 @dataclass
@@ -62,9 +63,10 @@ def committed_key(keeps_rows: None, transactional_db: None) -> Iterator[str]:
     for comp_id in ("PARTNER001", "PARTNER002"):
         FixSession.objects.create(comp_id=comp_id, partner=partner)
     yield approved_key(partner, [Scope.MARKETDATA_READ])[1]
-    FixSession.objects.all().delete()
-    ApiKey.objects.all().delete()
-    Partner.objects.all().delete()
+    with as_owner():
+        FixSession.objects.all().delete()
+        ApiKey.objects.all().delete()
+        Partner.objects.all().delete()
 
 
 @pytest.fixture

@@ -309,7 +309,7 @@ def test_a_session_goes_on_while_nothing_changes(
         (lambda: Partner.objects.update(is_active=False), "no longer live"),
         (lambda: FixSession.objects.update(enabled=False), SWITCHED_OFF),
         (lambda: FixSession.objects.update(comp_id="PARTNER009"), SWITCHED_OFF),
-        (lambda: ApiKey.objects.update(scopes=["issuers:read"]), SCOPE_REFUSED),
+        (lambda: ApiKey.objects.update(scopes=[]), SCOPE_REFUSED),
     ],
 )
 def test_a_session_ends_when_it_may_no_longer_be(admissions, session, change, told):

@@ -107,7 +107,7 @@ def admitted(committed_key: str, supervisor: Supervisor) -> Admission:
 
 def test_sessions_outlive_the_database(sessions, supervisor, admitted, caplog):
     caplog.set_level(logging.INFO, "marketdata.fix")
-    ApiKey.objects.update(scopes=[Scope.ISSUERS_READ])
+    ApiKey.objects.update(scopes=[])
     tamper("ALTER TABLE accounts_apikey RENAME TO away")
     try:
         supervisor.attempt()
