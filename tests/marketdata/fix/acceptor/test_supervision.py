@@ -8,7 +8,6 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.callers import caller_of
 from marketdata.books.feed import Feed
