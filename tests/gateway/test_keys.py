@@ -18,6 +18,7 @@ from partnerapi.gateway import authentication
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Answer, Ask, World
 from tests.gateway.conftest import WebServer
+from tests.owner import as_owner
 
 REFUSED = (
     "The API key is malformed, unknown, revoked or expired. Send a live key as "
@@ -241,8 +242,9 @@ def live_key(web_server: WebServer, django_db_blocker: DjangoDbBlocker) -> Any:
         try:
             yield approved_key(partner, [Scope.ISSUERS_READ])
         finally:
-            ApiKey.objects.filter(partner=partner).delete()
-            partner.delete()
+            with as_owner():
+                ApiKey.objects.filter(partner=partner).delete()
+                partner.delete()
 
 
 def test_every_process_refuses_a_revoked_key_within_a_second(
