@@ -49,9 +49,9 @@ def import_financial_data(
     with transaction.atomic():
         stored = {
             (data.issuer_id, data.year, data.period_type): data
-            for data in IssuerFinancialData.objects.filter(
-                issuer__in=issuers.values()
-            ).select_for_update()
+            for data in IssuerFinancialData.objects.filter(issuer__in=issuers.values())
+            .order_by("pk")
+            .select_for_update()
         }
         new, corrected = [], []
         for (slug, year, period_type), figures in periods.items():

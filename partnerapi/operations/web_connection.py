@@ -18,6 +18,10 @@ UPLOAD_BYTES = 16 * 1024 * 1024
 UPLOAD_SECONDS = 60.0
 SHORT_BYTES = 64 * 1024
 """Shorter bodies are read even where nobody can pay, and the connection goes on."""
+AHEAD_BYTES = 1_024
+"""gunicorn reads so far beyond what the application asks for."""
+FRAMED = 2
+"""Bytes that come for one of the largest body in chunks, at most."""
 SEND_BYTES = 64 * 1024
 SEND_BYTES_PER_SECOND = 10_000
 CONTENT_LENGTH = re.compile(
@@ -118,7 +122,7 @@ class Connection(TConn):  # type: ignore[misc]
         self.initialized, self.parser = False, None
         self.body_at: int | None = None
         self.length: int | None = None
-        self.chunk_at = 0
+        self.chunk_at = self.chunk_bytes = 0
 
     def is_overdue(self, now: float) -> bool:
         if self.phase is Phase.WORK or now < self.deadline:
@@ -190,21 +194,30 @@ class Connection(TConn):  # type: ignore[misc]
         self.length = 0
 
     def has_last_chunk(self) -> bool:
-        received = self.buffers.received
+        """Whether the chunks have ended, can not be right, or are too many.
+
+        `chunk_bytes` are announced by the chunks before `chunk_at`, where the next one
+        begins.
+        """
+        received, most = self.buffers.received, settings.PARTNER_API_MAX_BODY_BYTES
         assert self.body_at is not None
-        if len(received) - self.body_at > settings.PARTNER_API_MAX_BODY_BYTES + 1:
-            self.give_up()
-            return True
         while self.chunk_at < len(received):
             end = received.find(b"\r\n", self.chunk_at)
             if end < 0:
-                return False
+                break
             size = CHUNK_SIZE.fullmatch(received, self.chunk_at, end)
             if size is None:
                 return True
             if int(size[1], 16) == 0:
                 return received.find(b"\r\n\r\n", end) >= 0
+            self.chunk_bytes += int(size[1], 16)
             self.chunk_at = end + 2 + int(size[1], 16) + 2
+        awaited = max(0, self.chunk_at - 2 - len(received))
+        framed = len(received) - self.body_at
+        # The application refuses it by what is too many.
+        if self.chunk_bytes - awaited > most + AHEAD_BYTES or framed > FRAMED * most:
+            self.give_up()
+            return True
         return False
 
     def read_on(self) -> None:

@@ -10,10 +10,10 @@ from partnerapi.operations.release import known_migrations
 from tests.migrating.rules import CONTRACT, RULES, broken
 
 BEFORE = {
-    "accounts": "0015",
-    "issuers": "0024",
-    "marketdata": "0009",
-    "partnerapi": "0009",
+    "accounts": "0011",
+    "issuers": "0021",
+    "marketdata": "0008",
+    "partnerapi": "0008",
 }
 """The last migrations that were made before the rules."""
 

@@ -1,4 +1,4 @@
-"""Each migration goes back and forth over data, in a copy of the tests' database."""
+"""Each migration goes back and forth over data, in a database of its own."""
 
 import uuid
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from issuers.register.verification import verify
 from partnerapi.core.owner import OWNER
 from tests.characters import new_world
 from tests.issuers.register import people
-from tests.owner import credentials
+from tests.owner import allow_tampering, credentials
 
 
 @pytest.fixture
-def copied(django_db_setup: None, django_db_blocker) -> Iterator[None]:
-    """Let the usual connection be the owner's, to a copy of the tests' database."""
+def migrated(django_db_setup: None, django_db_blocker) -> Iterator[None]:
+    """Let the usual connection be the owner's, to a database that was just made."""
     usual = connections["default"]
-    name = f"copy_{uuid.uuid4().hex}"
+    name = f"migrated_{uuid.uuid4().hex}"
     with django_db_blocker.unblock():
         usual.close()
         own = usual.copy()
@@ -32,11 +32,12 @@ def copied(django_db_setup: None, django_db_blocker) -> Iterator[None]:
             own.settings_dict |= credentials(OWNER)
         maker = own.copy()
         with maker._nodb_cursor() as cursor:
-            template = own.settings_dict["NAME"]
-            cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+            cursor.execute(f'CREATE DATABASE "{name}"')
         own.settings_dict["NAME"] = name
         connections["default"] = own
         try:
+            call_command("migrate", skip_checks=True, verbosity=0)
+            allow_tampering(own)
             yield
         finally:
             own.close()
@@ -45,7 +46,7 @@ def copied(django_db_setup: None, django_db_blocker) -> Iterator[None]:
                 cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-def test_each_migration_goes_back_and_forth_over_data(copied: None):
+def test_each_migration_goes_back_and_forth_over_data(migrated: None):
     world = new_world()
     token = world.public_token
     [user] = people(1)
