@@ -261,9 +261,9 @@ class DeliveryStep(models.Model):
     )
     shareholder_ids = ArrayField(models.UUIDField())
     # What the lines said when the delivery began, in their order.
-    units = ArrayField(models.BigIntegerField(), default=list)
-    token_ids = ArrayField(models.UUIDField(null=True), default=list)
-    user_ids = ArrayField(models.UUIDField(null=True), default=list)
+    units = ArrayField(models.BigIntegerField(), db_default=[])
+    token_ids = ArrayField(models.UUIDField(null=True), db_default=[])
+    user_ids = ArrayField(models.UUIDField(null=True), db_default=[])
     refusals = models.JSONField(default=dict, help_text="Reasons, by a line's id.")
 
     class Meta:

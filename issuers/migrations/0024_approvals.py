@@ -1,7 +1,6 @@
 """Entries, prices and deliveries that a policy names need a second person."""
 
-import django.contrib.postgres.fields
-from django.db import migrations, models
+from django.db import migrations
 
 from partnerapi.core.guards import drop, trigger_function
 
@@ -145,51 +144,14 @@ CREATE TRIGGER approvals_of_delivered_line
     EXECUTE FUNCTION approvals_of_delivered_line();
 """
 
-FILL = """
-UPDATE issuers_deliverystep s SET units = l.units, token_ids = l.tokens,
-    user_ids = l.users
-FROM (
-    SELECT s.id, array_agg(coalesce(h.number_of_shares, 0) ORDER BY u.place) AS units,
-        array_agg(h.token_id ORDER BY u.place) AS tokens,
-        array_agg(h.user_id ORDER BY u.place) AS users
-    FROM issuers_deliverystep s
-    CROSS JOIN LATERAL unnest(s.shareholder_ids) WITH ORDINALITY AS u (id, place)
-    LEFT JOIN issuers_legacyshareholder h ON h.id = u.id
-    GROUP BY s.id
-) l WHERE l.id = s.id;
-UPDATE issuers_deliveryjob SET released_at = created_at;
-"""
-
-
-def array(of):
-    return django.contrib.postgres.fields.ArrayField(base_field=of, default=list)
-
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0021_industry_of_issuers"),
+        ("issuers", "0023_begun_deliveries"),
         ("accounts", "0013_approval_guards"),
     ]
 
     operations = [
-        migrations.AddField(
-            "deliveryjob",
-            "released_at",
-            models.DateTimeField(
-                null=True,
-                help_text="From when on its lines may be delivered; a trigger asks for "
-                "the approval that it needs.",
-            ),
-        ),
-        migrations.AddField("deliverystep", "units", array(models.BigIntegerField())),
-        migrations.AddField(
-            "deliverystep", "token_ids", array(models.UUIDField(null=True))
-        ),
-        migrations.AddField(
-            "deliverystep", "user_ids", array(models.UUIDField(null=True))
-        ),
-        # What was begun before goes on.
-        migrations.RunSQL(FILL, migrations.RunSQL.noop),
         migrations.RunSQL(
             ENTRIES + PRICES + FREEZE + RELEASE + DELIVERED,
             drop(

@@ -15,7 +15,7 @@ ALWAYS = (
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0022_approvals"),
+        ("issuers", "0024_approvals"),
         ("accounts", "0015_history"),
     ]
 
