@@ -25,7 +25,7 @@ from issuers.legacy.models import DeliveryJob
 from issuers.register import ledger
 from issuers.register.approvals import APPROVED, entry_content, price_content
 from issuers.register.ledger import Entry, Recorded
-from issuers.register.models import TokenLedgerHead
+from partnerapi.core.database import fetch
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.chance import OPENING
 
@@ -56,7 +56,7 @@ def colleague(email: str) -> User:
         )
         if is_new:
             user.user_permissions.set(
-                Permission.objects.filter(codename__startswith="decide_")
+                Permission.objects.filter(codename__regex="^(file|decide)_")
             )
     return user
 
@@ -88,28 +88,35 @@ def approved_key(
 
 def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:
     """`ledger.record`, with an approval for each entry that needs one."""
-    supplies = {
-        token: int(supply)
-        for token, supply in TokenLedgerHead.objects.filter(
-            token__in={entry.token_id for entry in entries}
-        ).values_list("token", "supply")
-    }
-    requests = []
-    for entry in entries:
-        supply = supplies[entry.token_id]
-        if entry.kind in APPROVED:
-            requests += approved(entry.kind, entry_content(entry, supply))
-        made, destroyed = entry.source is None, entry.target is None
-        supplies[entry.token_id] += (made - destroyed) * entry.amount
-    with carried(requests):
-        return ledger.record(entries, actor)
+    with transaction.atomic():
+        supplies = held(entry.token_id for entry in entries)
+        requests = []
+        for entry in entries:
+            supply = supplies[entry.token_id]
+            if entry.kind in APPROVED:
+                requests += approved(entry.kind, entry_content(entry, supply))
+            made, destroyed = entry.source is None, entry.target is None
+            supplies[entry.token_id] += (made - destroyed) * entry.amount
+        with carried(requests):
+            return ledger.record(entries, actor)
+
+
+def held(token_ids: Iterable[UUID]) -> dict[UUID, int]:
+    """The tokens' supplies; nobody else writes their ledgers meanwhile."""
+    rows = fetch(HOLD, [[*set(token_ids)]], tuple)
+    return {token: int(supply) for token, supply in rows}
+
+
+HOLD = "SELECT token_id, supply FROM register_hold(%s)"
 
 
 def approved_price(token_id: UUID, cents: int, source: str, actor: str) -> Recorded:
     """`ledger.set_price`, with the approval that it needs."""
-    content = price_content(token_id, cents, source)
-    with carried(approved(ApprovalKind.PRICE, content)):
-        return ledger.set_price(token_id, cents, source, actor)
+    with transaction.atomic():
+        held([token_id])
+        content = price_content(token_id, cents, source)
+        with carried(approved(ApprovalKind.PRICE, content)):
+            return ledger.set_price(token_id, cents, source, actor)
 
 
 def released_job(source: str, ids: Sequence[UUID], created_by: str) -> DeliveryJob:
