@@ -17,6 +17,8 @@ from accounts.models import (
     ApprovalRequest,
     InvalidStatusTransition,
     Partner,
+    Right,
+    allowed_statuses,
 )
 
 
@@ -36,6 +38,10 @@ def key_content(
     if rotates:
         content["with"] = {"rotates": str(rotates.pk), "overlapHours": overlap_hours}
     return content
+
+
+def key_title(partner: Partner, scopes: Iterable[str]) -> str:
+    return f"API key for {partner}: {', '.join(sorted(scopes)) or 'no scope'}"
 
 
 class IssueKey:
@@ -102,6 +108,10 @@ def closing_content(account: Account, reason: str) -> dict[str, Any]:
     }
 
 
+def closing_title(account: Account) -> str:
+    return f"Closing of the account of {account}"
+
+
 class CloseAccount:
     def preview(self, request: ApprovalRequest) -> Preview:
         account = self.account(request.content)
@@ -140,6 +150,9 @@ class CloseAccount:
         )
         if account.changes + 1 != content["number"]:
             raise Overtaken(CHANGED)
+        allowed = allowed_statuses(account.status, {Right.STAFF_APPROVED})
+        if Account.Status.CLOSED not in allowed:
+            raise Overtaken(f"An account that is {account.status} is not closed.")
         return account
 
 

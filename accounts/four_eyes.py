@@ -48,7 +48,7 @@ class Kind(Protocol):
             Overtaken
         """
 
-    def execute(self, request: ApprovalRequest) -> object:
+    def execute(self, request: ApprovalRequest) -> Any:
         """Do it, in the transaction that carries the request; say what came of it.
 
         Raises:
@@ -74,15 +74,23 @@ def file_request(
     filed_by: User,
     lifetime: timedelta = LIFETIME,
 ) -> ApprovalRequest:
-    """Ask for an action; `content` is what the database will compare it with."""
-    return ApprovalRequest.objects.create(
-        kind=kind,
-        content=content,
-        title=title[:200],
-        reason=reason,
-        filed_by=filed_by,
-        expires_at=timezone.now() + lifetime,
-    )
+    """Ask for an action; `content` is what the database will compare it with.
+
+    Raises:
+        NotApproved: this person may not ask for it.
+    """
+    try:
+        with transaction.atomic():
+            return ApprovalRequest.objects.create(
+                kind=kind,
+                content=content,
+                title=title[:200],
+                reason=reason,
+                filed_by=filed_by,
+                expires_at=timezone.now() + lifetime,
+            )
+    except IntegrityError as error:
+        raise NotApproved(sentence(error)) from None
 
 
 def decide(
@@ -132,7 +140,7 @@ CARRY = """
 """
 
 
-def carry_out(request: ApprovalRequest, kind: Kind) -> object:
+def carry_out(request: ApprovalRequest, kind: Kind) -> Any:
     """Execute an approved request; what has become impossible is overtaken for good.
 
     Raises:

@@ -1,10 +1,13 @@
 """The people that an operator names on the command line."""
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
-from accounts.models import ApprovalRequest, User
+from accounts.four_eyes import NotApproved, file_request
+from accounts.models import User
 from accounts.models.users import WALLET
 
 
@@ -34,8 +37,18 @@ def add_second_person(parser: CommandParser) -> None:
     )
 
 
-def filed(request: ApprovalRequest) -> str:
-    """What a command says when it has filed a request."""
+def filed(
+    kind: str, content: Mapping[str, Any], title: str, reason: str, person: User
+) -> str:
+    """File a request for a second person; what the command says of it.
+
+    Raises:
+        CommandError: this person may not ask for it.
+    """
+    try:
+        request = file_request(kind, content, title, reason, person)
+    except NotApproved as error:
+        raise CommandError(f"{error} Nothing was written.") from None
     until = request.expires_at
     return (
         f"Request {request.pk}: {request.title}. A second member of staff decides it "

@@ -14,18 +14,18 @@ CREATE TRIGGER accounts_refuse_change BEFORE UPDATE OR DELETE OR TRUNCATE
     for table in ("approvalrequest", "approvaldecision", "approvaloutcome")
 )
 
-# Of staff who sign in, and have the right to decide this kind, as Django has it.
-MAY_DECIDE = function(
-    "approvals_may_decide(person uuid, wanted text, filer uuid)",
+# Of staff who sign in, and have this right, as Django has it.
+MAY = function(
+    "approvals_may(person uuid, wanted text)",
     "boolean",
     """
-    RETURN person <> filer AND EXISTS (
+    RETURN EXISTS (
         SELECT FROM accounts_user u
         WHERE u.id = person AND u.is_active AND u.is_staff AND (u.is_superuser OR EXISTS (
             SELECT FROM auth_permission p
             JOIN django_content_type c ON c.id = p.content_type_id
                 AND c.app_label = 'accounts' AND c.model = 'approvalrequest'
-            WHERE p.codename = 'decide_' || lower(wanted) AND (
+            WHERE p.codename = lower(wanted) AND (
                 EXISTS (SELECT FROM accounts_user_user_permissions own
                     WHERE own.user_id = u.id AND own.permission_id = p.id)
                 OR EXISTS (SELECT FROM accounts_user_groups member
@@ -45,9 +45,9 @@ FILE = trigger_function(
         RAISE EXCEPTION 'A request expires after it was filed, and within 31 days.'
             {RESTRICTED};
     END IF;
-    IF NOT EXISTS (SELECT FROM accounts_user
-        WHERE id = NEW.filed_by_id AND is_active AND is_staff) THEN
-        RAISE EXCEPTION 'Only an active member of staff files a request.' {RESTRICTED};
+    IF NOT approvals_may(NEW.filed_by_id, 'file_' || NEW.kind) THEN
+        RAISE EXCEPTION 'Who files a request is an active member of staff, and has the '
+            'right to ask for its kind: %.', lower(NEW.kind) {RESTRICTED};
     END IF;
     RETURN NEW;
     """,
@@ -62,7 +62,8 @@ DECIDE = trigger_function(
     f"""
     SELECT * INTO STRICT r FROM accounts_approvalrequest
         WHERE id = NEW.request_id FOR UPDATE;
-    IF NOT approvals_may_decide(NEW.decided_by_id, r.kind, r.filed_by_id) THEN
+    IF NEW.decided_by_id = r.filed_by_id
+        OR NOT approvals_may(NEW.decided_by_id, 'decide_' || r.kind) THEN
         RAISE EXCEPTION 'Who decides a request is an active member of staff, has the '
             'right to decide its kind, and is not who filed it.' {RESTRICTED};
     END IF;
@@ -100,7 +101,8 @@ USE = function(
         AND r.expires_at > clock_timestamp()
         AND NOT EXISTS (
             SELECT FROM accounts_approvaloutcome o WHERE o.request_id = r.id)
-        AND approvals_may_decide(d.decided_by_id, r.kind, r.filed_by_id)
+        AND d.decided_by_id <> r.filed_by_id
+        AND approvals_may(d.decided_by_id, 'decide_' || r.kind)
     ORDER BY r.id LIMIT 1;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'This needs an approval by a second person that has not '
@@ -184,7 +186,7 @@ CREATE TRIGGER accounts_delete_no_key BEFORE DELETE ON accounts_apikey
 """
 
 FUNCTIONS = "".join(
-    (REFUSE_CHANGE, MAY_DECIDE, FILE, DECIDE, USE, OVERTAKE, CLOSE, ISSUE_KEY, KEEP_KEYS)
+    (REFUSE_CHANGE, MAY, FILE, DECIDE, USE, OVERTAKE, CLOSE, ISSUE_KEY, KEEP_KEYS)
 )
 REMOVED = drop(
     "approvals_file()",
@@ -194,7 +196,7 @@ REMOVED = drop(
     "accounts_keep_keys()",
     "approvals_use(text, jsonb, numeric, uuid, bigint)",
     "approvals_overtake(uuid, text)",
-    "approvals_may_decide(uuid, text, uuid)",
+    "approvals_may(uuid, text)",
     triggers={
         "approvals_file": "accounts_approvalrequest",
         "approvals_decide": "accounts_approvaldecision",

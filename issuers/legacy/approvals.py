@@ -1,9 +1,10 @@
 """The request to release a delivery of legacy shares, above the policy's amount."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from accounts.four_eyes import Overtaken, Preview, file_request
-from accounts.models import ApprovalKind, ApprovalRequest, User
+from accounts.four_eyes import Overtaken, Preview
+from accounts.models import ApprovalRequest
 from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob
 
@@ -19,15 +20,9 @@ def delivery_content(job: DeliveryJob) -> dict[str, Any]:
     }
 
 
-def ask_for_release(job: DeliveryJob, reason: str, filed_by: User) -> ApprovalRequest:
-    content = delivery_content(job)
-    return file_request(
-        ApprovalKind.DELIVERY,
-        content,
-        f"Delivery of {content['lines']:,} lines, {int(content['shares']):,} shares",
-        reason,
-        filed_by,
-    )
+def delivery_title(content: Mapping[str, Any]) -> str:
+    lines, shares = content["lines"], int(content["shares"])
+    return f"Delivery of {lines:,} lines, {shares:,} shares"
 
 
 class ReleaseDelivery:

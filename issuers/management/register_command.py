@@ -9,7 +9,7 @@ from uuid import UUID
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from accounts.four_eyes import NotApproved, carrying, file_request
+from accounts.four_eyes import NotApproved, carrying
 from accounts.management.people import (
     active_staff,
     add_second_person,
@@ -132,14 +132,13 @@ def record_one(
 def requested(entry: ledger.Entry, token: Token, staff: str) -> str:
     """File a request for an entry that a dry run has allowed."""
     supply = int(token.ledger_head.supply)
-    request = file_request(
+    return filed(
         entry.kind,
         entry_content(entry, supply),
         entry_title(entry, token),
         entry.reason,
         active_staff("--staff", staff),
     )
-    return filed(request)
 
 
 def units(count: int) -> str:

@@ -130,6 +130,10 @@ def price_content(token_id: UUID, price_cents: int, source: str) -> dict[str, An
     }
 
 
+def price_title(token: Token, price_cents: int) -> str:
+    return f"Price of {price_cents:,} cents for {token.symbol}"
+
+
 def last_price(token_id: UUID) -> int:
     """The number of the last price that no trade made; 0 where there is none."""
     prices = TokenPrice.objects.filter(token=token_id)

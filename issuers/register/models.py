@@ -31,6 +31,9 @@ class TokenPrice(models.Model):
         NAV = "NAV", "Net asset value"
         MANUAL = "MANUAL", "Set by staff"
 
+    STAFF_SOURCES = (Source.MANUAL, Source.NAV, Source.ISSUE)
+    """Of prices that staff record; the others come of trades."""
+
     pk = models.CompositePrimaryKey("token_id", "number")
     token = models.ForeignKey(
         Token, models.PROTECT, related_name="prices", db_index=False

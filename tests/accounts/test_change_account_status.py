@@ -22,9 +22,9 @@ def account(db: None) -> Account:
             is_staff=True,
             is_active=email != GONE,
         )
-    may_close = Permission.objects.get(codename="decide_closing")
+    rights = Permission.objects.filter(codename__in=["file_closing", "decide_closing"])
     for user in User.objects.filter(is_staff=True):
-        user.user_permissions.add(may_close)
+        user.user_permissions.add(*rights)
     acme = Partner.objects.create(login="acme", name="Acme")
     otto = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"

@@ -37,17 +37,22 @@ from issuers.register.approvals import (
 from issuers.register.ledger import Entry, Kind
 from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.staff.approvals.kinds import KINDS
+from tests.accounts.approval_race import Race
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import tamper
-from tests.threads import in_threads
 
 pytestmark = pytest.mark.django_db
 COMMITS = pytest.mark.django_db(transaction=True)
-RACERS = 30
+RACERS = 40
 AT_ONCE = (
     "SET CONSTRAINTS approvals_of_entry, approvals_of_price, approvals_of_key IMMEDIATE"
 )
 STATUSES = {status.value: status for status in ApprovalRequest.Status}
+
+
+RIGHTS = ["view_approvalrequest"] + [
+    f"{may}_{kind.lower()}" for may in ("file", "decide") for kind in KINDS
+]
 
 
 def member(name: str, *rights: str, **more: bool) -> User:
@@ -65,16 +70,12 @@ def member(name: str, *rights: str, **more: bool) -> User:
 @pytest.fixture
 def ana() -> User:
     """She asks, and has every right."""
-    return member(
-        "ana", *(f"decide_{k.lower()}" for k in KINDS), "view_approvalrequest"
-    )
+    return member("ana", *RIGHTS)
 
 
 @pytest.fixture
 def ben() -> User:
-    return member(
-        "ben", *(f"decide_{k.lower()}" for k in KINDS), "view_approvalrequest"
-    )
+    return member("ben", *RIGHTS)
 
 
 @pytest.fixture
@@ -171,6 +172,21 @@ def test_who_decides_is_active_staff_with_the_right(asked, second):
         decide(asked, member("second", *rights, **second), is_approved=True)
 
 
+@pytest.mark.parametrize(
+    "filer",
+    [
+        {"rights": ["file_burn", "decide_mint"]},
+        {"rights": ["file_mint"], "is_active": False},
+        {"rights": ["file_mint"], "is_staff": False},
+    ],
+)
+def test_who_asks_is_active_staff_with_the_right(mint, filer):
+    rights = filer.pop("rights")
+    with pytest.raises(NotApproved, match="has the right to ask for its kind: mint"):
+        ask_for(mint, 0, member("filer", *rights, **filer))
+    assert ApprovalRequest.objects.count() == 0
+
+
 def test_a_decider_who_was_dismissed_has_approved_nothing(asked, ben):
     decide(asked, ben, is_approved=True)
     User.objects.filter(pk=ben.pk).update(is_active=False)
@@ -217,21 +233,10 @@ def enter(entry: Entry, approvals: list[UUID]) -> None:
 
 
 @COMMITS
-def test_of_many_who_carry_one_approval_out_one_does(patient_locks, asked, mint, ben):
-    decide(asked, ben, is_approved=True)
-    done, refused = [], []
-
-    def race(number: int) -> None:
-        try:
-            enter(mint, [asked.pk])
-            done.append(number)
-        except NotApproved:
-            refused.append(number)
-        finally:
-            connection.close()
-
-    assert in_threads(RACERS, race) == []
-    assert (len(done), len(refused), entries()) == (1, RACERS - 1, 1)
+def test_of_many_who_approve_at_once_one_executes(patient_locks, transactional_db):
+    told = Race().run(RACERS)
+    assert (told["entries"], told["executions"]) == (1, 1)
+    assert told["decided by the filer"] == 0
 
 
 @COMMITS

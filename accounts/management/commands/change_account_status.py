@@ -5,8 +5,8 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.approvals import closing_content
-from accounts.four_eyes import NotApproved, carrying, file_request
+from accounts.approvals import closing_content, closing_title
+from accounts.four_eyes import NotApproved, carrying
 from accounts.management.people import (
     active_staff,
     add_second_person,
@@ -99,15 +99,8 @@ def asked(account, status, reason, person, dry_run):
         raise CommandError("Say why with --reason; the second person reads it.")
     if dry_run:
         return f"A request to close {account} could be filed{DRY_RUN}"
-    return filed(
-        file_request(
-            ApprovalKind.CLOSING,
-            closing_content(account, reason),
-            f"Closing of the account of {account}",
-            reason,
-            person,
-        )
-    )
+    content = closing_content(account, reason)
+    return filed(ApprovalKind.CLOSING, content, closing_title(account), reason, person)
 
 
 def approver(approval):

@@ -7,13 +7,12 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.approvals import IssueKey, key_content
+from accounts.approvals import IssueKey, key_content, key_title
 from accounts.four_eyes import (
     NotApproved,
     Overtaken,
     carry_out,
     carrying,
-    file_request,
 )
 from accounts.management.people import active_staff, add_second_person, filed
 from accounts.models import ApiKey, ApprovalKind, ApprovalRequest, Partner
@@ -120,9 +119,8 @@ def issuing():
 
 def requested(partner, scopes, expires_at, staff, reason):
     content = key_content(partner, scopes, expires_at)
-    title = f"API key for {partner}: {', '.join(content['scopes'])}"
-    person = active_staff("--staff", staff)
-    return filed(file_request(ApprovalKind.KEY, content, title, reason.strip(), person))
+    title, person = key_title(partner, scopes), active_staff("--staff", staff)
+    return filed(ApprovalKind.KEY, content, title, reason.strip(), person)
 
 
 def approved_key(login, approval):

@@ -6,8 +6,9 @@ from django.db import transaction
 
 from accounts.four_eyes import NotApproved, carrying
 from accounts.management.people import active_staff, filed
+from accounts.models import ApprovalKind
 from issuers.legacy import delivery
-from issuers.legacy.approvals import ask_for_release
+from issuers.legacy.approvals import delivery_content, delivery_title
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting
@@ -155,7 +156,9 @@ def job_named(pk):
 def requested(source, ids, person, reason):
     with transaction.atomic():
         job = delivery.begin_job(source, ids, person.email)
-        return filed(ask_for_release(job, reason, person))
+        content = delivery_content(job)
+        title = delivery_title(content)
+        return filed(ApprovalKind.DELIVERY, content, title, reason, person)
 
 
 def released(source, ids, person):

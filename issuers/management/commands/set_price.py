@@ -1,6 +1,5 @@
 from django.core.management.base import CommandError
 
-from accounts.four_eyes import file_request
 from accounts.management.people import active_staff, filed
 from accounts.models import ApprovalKind
 from issuers.management.register_command import (
@@ -12,7 +11,7 @@ from issuers.management.register_command import (
     writing,
 )
 from issuers.register import ledger
-from issuers.register.approvals import price_content
+from issuers.register.approvals import price_content, price_title
 from issuers.register.models import TokenPrice
 from partnerapi.core.commands import DRY_RUN
 
@@ -31,11 +30,10 @@ examples:
         parser.add_argument("cents", type=whole, help="price of a unit, euro cents")
         parser.add_argument(
             "--source",
-            choices=TokenPrice.Source.values,
+            choices=[source.value for source in TokenPrice.STAFF_SOURCES],
             default=TokenPrice.Source.MANUAL.value,
             help="where the price comes from",
         )
-
         parser.add_argument(
             "--reason", metavar="TEXT", type=reason_text, help="why, for --request"
         )
@@ -51,14 +49,13 @@ examples:
         with writing(dry_run or request, approval):
             recorded = ledger.set_price(token.pk, cents, source, who)
         if request and not dry_run:
-            asked = file_request(
+            return filed(
                 ApprovalKind.PRICE,
                 price_content(token.pk, cents, source),
-                f"Price of {cents:,} cents for {symbol}",
+                price_title(token, cents),
                 reason or "",
                 active_staff("--staff", staff),
             )
-            return filed(asked)
         was = "it had none" if before is None else f"it was {before:,}"
         if dry_run:
             return f"A unit of {symbol} would cost {cents:,} cents; {was}{DRY_RUN}"
