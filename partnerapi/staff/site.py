@@ -23,6 +23,7 @@ from django.views.decorators.csrf import csrf_protect
 from accounts.models import User
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.staff import books, captable, find, imports, issuer, ledger
+from partnerapi.staff.approvals import filing
 from partnerapi.staff.home import look
 from partnerapi.staff.log import pages as log
 from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
@@ -57,6 +58,7 @@ class BackOffice(admin.AdminSite):
             ("books/", books.overview, "books"),
             ("import/", imports.page, "import"),
             ("import/preview/", imports.preview, "import_preview"),
+            ("ask/<slug:kind>/", filing.page, "ask"),
             ("log/", log.show, "log"),
         ]
         pages = [

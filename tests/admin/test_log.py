@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from accounts.models import Account, Actor, ApiKey, Partner, RowChange, User
 from partnerapi.sandbox.data.approvals import approved_key
-from tests.characters import START, World
+from tests.api.test_accounts import change
+from tests.characters import START, Ask, World
 from tests.owner import superuser
 
 ANA = "ana@staff.example"
@@ -71,15 +72,18 @@ def test_an_action_a_command_an_update_and_sql_say_it_too(staff: Client, world: 
     assert other[2:] == ({"name": "By SQL"}, role, "SQL")
 
 
-def test_a_change_of_a_partner_is_in_the_log(staff: Client, world: World):
+def test_a_change_by_the_api_is_in_the_log(staff: Client, world: World, partner: Ask):
     account = Account.objects.open(
         world.partner, world.owner, Actor(ANA, is_staff=True), START
     )
     account.change_status("ACTIVE", Actor(ANA, is_staff=True), "Checked", START)
-    account.change_status("SUSPENDED", Actor("broker", is_staff=False), None, START)
+    answer = change(partner, f"Account|{account.pk}", "SUSPENDED")
+    assert answer.data
     lines = staff.get(LOG, {"object": str(account.pk)}).context["lines"]
     last, checked, _ = lines
-    assert (last.who, last.before, last.after) == ("broker", "ACTIVE", "SUSPENDED")
+    assert (last.who, last.before, last.after) == (
+        world.partner.login, "ACTIVE", "SUSPENDED",
+    )  # fmt: skip
     assert (last.source, checked.reason) == ("API", "Checked")
 
 

@@ -7,7 +7,6 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
 
 from accounts.four_eyes import (
@@ -18,14 +17,17 @@ from accounts.four_eyes import (
     overtake,
 )
 from accounts.models import (
-    ApiKey,
     ApprovalKind,
     ApprovalPolicy,
     ApprovalRequest,
     User,
 )
+from accounts.models.approvals import REASON_LENGTH
+from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import ReadOnlyAdmin
+from partnerapi.staff.approvals.filing import FORMS, address, may_file
 from partnerapi.staff.approvals.kinds import KINDS
+from partnerapi.staff.find import link
 
 Status = ApprovalRequest.Status
 
@@ -71,6 +73,15 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     search_help_text = "The beginning of a request, or of who filed it"
     ordering = ["-id"]
     show_full_result_count = False
+    change_list_template = "admin/approval_requests.html"
+
+    def changelist_view(self, request, extra_context=None):
+        asks = [
+            (ApprovalKind(kind).label, address(kind))
+            for kind in FORMS
+            if may_file(request.user, kind)
+        ]
+        return super().changelist_view(request, {"asks": asks} | (extra_context or {}))
 
     def get_queryset(self, request):
         return super().get_queryset(request).with_status(timezone.now())
@@ -106,49 +117,56 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         }
         if status in (Status.WAITING, Status.APPROVED):
             try:
-                context["preview"] = KINDS[asked.kind].preview(asked)
+                with lock_waits.named():
+                    context["preview"] = KINDS[asked.kind].preview(asked)
             except Overtaken as error:
                 context["overtaken"] = str(error)
+            except lock_waits.LockTimeout as error:
+                context["held"] = str(error)
         return TemplateResponse(request, "admin/approval_request.html", context | more)
 
     def act(self, request: HttpRequest, asked: ApprovalRequest) -> HttpResponse:
-        assert isinstance(request.user, User)
-        said = request.POST.get("do")
-        reason = request.POST.get("reason", "").strip()[:500]
         try:
-            if said == "approve":
-                self.check_decider(request, asked)
-                KINDS[asked.kind].preview(asked)
-                decide(asked, request.user, True, reason)
-                if asked.kind == ApprovalKind.KEY:
-                    done = "Approved. Who asked for the key issues it on this page."
-                else:
-                    carry_out(asked, KINDS[asked.kind])
-                    done = "Approved and executed."
-            elif said == "refuse":
-                self.check_decider(request, asked)
-                if not reason:
-                    raise NotApproved("Say why you refuse it.")
-                decide(asked, request.user, False, reason)
-                done = "Refused."
-            elif said == "collect" and may_collect(request, asked):
-                result = carry_out(asked, KINDS[asked.kind])
-                if isinstance(result, tuple) and isinstance(result[0], ApiKey):
-                    ended = self.get_queryset(request).get(pk=asked.pk)
-                    return self.shown(
-                        request, ended, issued=result[0], key_token=result[1]
-                    )
-                done = "Executed."
-            else:
-                raise PermissionDenied
+            with lock_waits.named():
+                done = self.do(request, asked)
         except Overtaken as error:
             overtake(asked, str(error))
             self.message_user(request, f"Overtaken: {error}", messages.ERROR)
-        except NotApproved as error:
+        except (NotApproved, lock_waits.LockTimeout) as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
+            if isinstance(done, HttpResponse):
+                return done
             self.message_user(request, done, messages.SUCCESS)
-        return HttpResponseRedirect(page_of(asked))
+        return HttpResponseRedirect(link(asked))
+
+    def do(self, request: HttpRequest, asked: ApprovalRequest) -> str | HttpResponse:
+        """Decide or carry out; what staff are told then, or the page of a key."""
+        assert isinstance(request.user, User)
+        kind, said = KINDS[asked.kind], request.POST.get("do")
+        reason = request.POST.get("reason", "").strip()[:REASON_LENGTH]
+        if said == "approve":
+            self.check_decider(request, asked)
+            kind.preview(asked)
+            decide(asked, request.user, True, reason)
+            if asked.kind == ApprovalKind.KEY:
+                return "Approved. Who asked for the key issues it on this page."
+            carry_out(asked, kind)
+            return "Approved and executed."
+        if said == "refuse":
+            self.check_decider(request, asked)
+            if not reason:
+                raise NotApproved("Say why you refuse it.")
+            decide(asked, request.user, False, reason)
+            return "Refused."
+        if said != "collect" or not may_collect(request, asked):
+            raise PermissionDenied
+        result = carry_out(asked, kind)
+        if asked.kind != ApprovalKind.KEY:
+            return "Executed."
+        key, token = result
+        ended = self.get_queryset(request).get(pk=asked.pk)
+        return self.shown(request, ended, issued=key, key_token=token)
 
     def check_decider(self, request: HttpRequest, asked: ApprovalRequest) -> None:
         if not may_decide(request.user, asked):
@@ -171,10 +189,6 @@ def may_collect(request: HttpRequest, asked: ApprovalRequest) -> bool:
     if request.user.pk == asked.filed_by_id:
         return True
     return asked.kind != ApprovalKind.KEY and may_decide(request.user, asked)
-
-
-def page_of(asked: ApprovalRequest) -> str:
-    return reverse("admin:accounts_approvalrequest_change", args=[asked.pk])
 
 
 @admin.register(ApprovalPolicy)
