@@ -13,6 +13,7 @@ class AccountsConfig(AppConfig):
 
     def ready(self):
         post_migrate.connect(load_countries, sender=self)
+        post_migrate.connect(write_policies, sender=self)
         lock_waits.NAMES["accounts_user"] = "a user"
         starting.checks.append(import_module("accounts.peppers").check_peppers)
 
@@ -24,3 +25,19 @@ def load_countries(*, using, apps=installed, **kwargs):
     if "country" not in apps.all_models["accounts"]:
         return
     Country.objects.using(using).load_iso_3166()
+
+
+def write_policies(*, using, apps=installed, **kwargs):
+    from accounts.models import ApprovalKind, ApprovalPolicy
+
+    # A migration back before the first one leaves no table.
+    if "approvalpolicy" not in apps.all_models["accounts"]:
+        return
+    # What the owner has changed stays.
+    ApprovalPolicy.objects.using(using).bulk_create(
+        [
+            ApprovalPolicy(kind=kind, from_amount=ApprovalPolicy.FROM_AMOUNTS.get(kind))
+            for kind in ApprovalKind.values
+        ],
+        ignore_conflicts=True,
+    )

@@ -5,6 +5,9 @@ from django.contrib import admin
 
 from partnerapi.core.backoffice import ReadOnlyAdmin
 from partnerapi.models import Export, FailedSignIn, IdempotencyRecord, JobRun
+from partnerapi.staff.approvals import pages as approvals
+
+__all__ = ["approvals"]
 
 
 @admin.register(IdempotencyRecord)

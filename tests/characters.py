@@ -14,10 +14,11 @@ from django.core.cache import caches
 from django.test import Client
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Country, Partner, User
+from accounts.models import Country, Partner, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Issuer, IssuerFinancialData, IssuerGrant, Token
 from partnerapi.gateway.throttling import local_buckets
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.issuers.register import past
 
 START = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -209,9 +210,9 @@ def stranger(db: None) -> Ask:
 
 @pytest.fixture
 def partner(world: World) -> Ask:
-    return Ask(ApiKey.objects.issue(world.partner, list(Scope))[1])
+    return Ask(approved_key(world.partner, list(Scope))[1])
 
 
 @pytest.fixture
 def observer(world: World) -> Ask:
-    return Ask(ApiKey.objects.issue(world.observer, [Scope.ISSUERS_READ])[1])
+    return Ask(approved_key(world.observer, [Scope.ISSUERS_READ])[1])

@@ -12,7 +12,13 @@ from django.db import connection, connections
 from django.test import TransactionTestCase
 
 from partnerapi.staff.passwords import PBKDF2PasswordHasher
-from tests.owner import as_owner, become_application, become_owner, credentials
+from tests.owner import (
+    as_owner,
+    become_application,
+    become_owner,
+    credentials,
+    tamper,
+)
 from tests.system import System, free_port, remove_servers, system
 from tests.waiting import PATIENCE_SECONDS
 
@@ -105,6 +111,17 @@ def patient_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     text = re.sub(r"lock_timeout=\d+", patient, options["options"])
     assert patient in text
     monkeypatch.setitem(options, "options", text)
+
+
+@pytest.fixture
+def one_person(db: None) -> Iterator[None]:
+    """Nothing needs a second person, as the owner of the tables may have it.
+
+    For tests of many writers: what they enter follows on what others enter.
+    """
+    tamper("UPDATE accounts_approvalpolicy SET is_required = FALSE")
+    yield
+    tamper("UPDATE accounts_approvalpolicy SET is_required = TRUE")
 
 
 @pytest.fixture

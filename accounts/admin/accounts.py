@@ -4,7 +4,9 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.db import transaction
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 
 from accounts.admin.users import user_columns
 from accounts.models import (
@@ -12,6 +14,8 @@ from accounts.models import (
     AccountStatusChange,
     Actor,
     InvalidStatusTransition,
+    Right,
+    allowed_statuses,
 )
 from partnerapi.core.backoffice import PrefixSearchAdmin, ReadOnly
 
@@ -58,8 +62,7 @@ class ActionWithReasonForm(ActionForm):
 class AccountAdmin(ReadOnly, AccountSearchAdmin):
     """The command create_account opens accounts; actions here change their status.
 
-    No action closes an account: a second member of staff approves that, for whom the
-    command change_account_status asks.
+    No action closes an account: a second member of staff approves that.
     """
 
     list_display = [
@@ -75,17 +78,17 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
             None,
             {
                 "fields": [
-                    "id", "partner", "user", "status", "status_reason", "created_at",
-                    "updated_at",
+                    "id", "partner", "user", "status", "status_reason", "closing",
+                    "created_at", "updated_at",
                 ],
-                "description": "The list's actions change the status. An account is "
-                "closed by manage.py change_account_status, which asks for a second "
-                "member of staff.",
+                "description": "The list's actions change the status. Another member "
+                "of staff decides whether an account is closed.",
             },
         )
     ]  # fmt: skip
     readonly_fields = [
-        "id", "partner", "user", "status", "status_reason", "created_at", "updated_at"
+        "id", "partner", "user", "status", "status_reason", "closing", "created_at",
+        "updated_at",
     ]  # fmt: skip
     inlines = [AccountStatusChangeInline]
     action_form = ActionWithReasonForm
@@ -96,6 +99,17 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
         if obj is not None:
             return False
         return admin.ModelAdmin.has_change_permission(self, request)
+
+    @admin.display(description="ask for")
+    def closing(self, account):
+        if Account.Status.CLOSED not in allowed_statuses(
+            account.status, {Right.STAFF_APPROVED}
+        ):
+            return "nothing: it can not be closed"
+        address = reverse("admin:ask", args=["closing"])
+        return format_html(
+            '<a href="{}?account={}">its closing</a>', address, account.pk
+        )
 
     @admin.action(description="Activate pending accounts", permissions=["change"])
     def activate(self, request, queryset):

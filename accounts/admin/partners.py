@@ -1,6 +1,10 @@
+from urllib.parse import urlencode
+
 from django import forms
 from django.contrib import admin, messages
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 
 from accounts.access import Scope
 from accounts.models import ApiKey, Partner
@@ -21,7 +25,15 @@ class PartnerAdmin(ProtectedAdmin):
 
     def get_readonly_fields(self, request, obj=None):
         # The login is part of every key that was handed out.
-        return ["id", "created_at"] if obj is None else ["id", "login", "created_at"]
+        made = ["id", "created_at"]
+        return made if obj is None else ["id", "login", "asks", "created_at"]
+
+    @admin.display(description="ask for")
+    def asks(self, partner):
+        address = reverse("admin:ask", args=["key"])
+        return format_html(
+            '<a href="{}?partner={}">an API key</a>', address, partner.login
+        )
 
 
 class ApiKeyForm(forms.ModelForm):
@@ -40,7 +52,7 @@ class ApiKeyForm(forms.ModelForm):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):
-    """The command issue_api_key makes keys: only it shows the token, and only once."""
+    """A key that a second person has approved is shown to who asked for it, once."""
 
     form = ApiKeyForm
     list_display = [
@@ -57,15 +69,26 @@ class ApiKeyAdmin(admin.ModelAdmin):
     ordering = ["-created_at", "-id"]
     fields = [
         "id", "partner", "last_four", "scopes", "created_at", "expires_at",
-        "last_used_at", "revoked_at",
+        "last_used_at", "revoked_at", "asks",
     ]  # fmt: skip
     readonly_fields = [
-        "id", "partner", "last_four", "created_at", "last_used_at", "revoked_at"
+        "id", "partner", "last_four", "created_at", "last_used_at", "revoked_at", "asks"
     ]  # fmt: skip
     actions = ["revoke"]
 
     def has_add_permission(self, request):
         return False
+
+    @admin.display(description="ask for")
+    def asks(self, key):
+        if key.revoked_at:
+            return "nothing: it was revoked"
+        given = [("partner", key.partner.login), ("rotates", key.pk)]
+        given += [("scopes", scope) for scope in key.scopes]
+        address = reverse("admin:ask", args=["key"])
+        return format_html(
+            '<a href="{}?{}">a key in its place</a>', address, urlencode(given)
+        )
 
     @admin.action(description="Revoke selected keys", permissions=["change"])
     def revoke(self, request, queryset):

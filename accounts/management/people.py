@@ -1,9 +1,12 @@
 """The people that an operator names on the command line."""
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
+from accounts.four_eyes import NotApproved, file_request
 from accounts.models import User
 from accounts.models.users import WALLET
 
@@ -15,6 +18,42 @@ def add_staff(parser: CommandParser) -> None:
         metavar="EMAIL",
         required=True,
         help="the member of staff who does it",
+    )
+
+
+def add_second_person(parser: CommandParser) -> None:
+    """The options --request and --approval, of what a second person approves."""
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
+        "--request",
+        action="store_true",
+        help="ask a second person for it, and do nothing yet",
+    )
+    ways.add_argument(
+        "--approval",
+        metavar="ID",
+        type=UUID,
+        help="the approved request, of the same content, that this carries out",
+    )
+
+
+def filed(
+    kind: str, content: Mapping[str, Any], title: str, reason: str, person: User
+) -> str:
+    """File a request for a second person; what the command says of it.
+
+    Raises:
+        CommandError: this person may not ask for it.
+    """
+    try:
+        request = file_request(kind, content, title, reason, person)
+    except NotApproved as error:
+        raise CommandError(f"{error} Nothing was written.") from None
+    until = request.expires_at
+    return (
+        f"Request {request.pk}: {request.title}. A second member of staff decides it "
+        f"in the admin until {until:%Y-%m-%d %H:%M} UTC; then give --approval "
+        f"{request.pk}, or let them carry it out there."
     )
 
 

@@ -6,6 +6,14 @@ from accounts.models.accounts import (
     Right,
     allowed_statuses,
 )
+from accounts.models.approvals import (
+    ApprovalDecision,
+    ApprovalKind,
+    ApprovalOutcome,
+    ApprovalPolicy,
+    ApprovalRequest,
+)
+from accounts.models.changes import RowChange
 from accounts.models.partners import ApiKey, Partner, Pepper
 from accounts.models.users import (
     Country,
@@ -22,6 +30,11 @@ __all__ = [
     "AccountStatusChange",
     "Actor",
     "ApiKey",
+    "ApprovalDecision",
+    "ApprovalKind",
+    "ApprovalOutcome",
+    "ApprovalPolicy",
+    "ApprovalRequest",
     "Country",
     "HolderImport",
     "InvalidStatusTransition",
@@ -29,6 +42,7 @@ __all__ = [
     "Partner",
     "Pepper",
     "Right",
+    "RowChange",
     "User",
     "UserHolder",
     "UserHolderName",

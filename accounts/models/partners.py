@@ -214,3 +214,11 @@ class ApiKey(models.Model):
                 revoked_at=at
             )
         )
+
+    def end_at(self, at: datetime) -> bool:
+        """Let the key be refused from then on; False if it ends earlier anyhow."""
+        return bool(
+            ApiKey.objects.filter(
+                Q(expires_at=None) | Q(expires_at__gt=at), pk=self.pk, revoked_at=None
+            ).update(expires_at=at)
+        )

@@ -3,10 +3,13 @@
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.db import models
+from django.db import models, transaction
 
 from accounts.admin.users import user_columns
+from accounts.four_eyes import NotApproved, file_request, is_needed
+from accounts.models import ApprovalKind
 from issuers.legacy import delivery
+from issuers.legacy.approvals import delivery_content, delivery_title
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
 from issuers.register.models import LedgerTransaction
@@ -18,6 +21,7 @@ from partnerapi.core.backoffice import (
 )
 from partnerapi.core.lock_waits import LockTimeout
 
+NO_REASON = "Chosen in the list of legacy shareholders"
 MOST_LINES = 500
 """Django reads no more fields of a form, and a request should do no more work."""
 
@@ -92,7 +96,13 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
         ids = list(queryset.order_by("pk").values_list("pk", flat=True))
         pending = list(self.pending(queryset).values_list("pk", flat=True))
         warnings = delivery.unpriced(pending)
-        job = delivery.begin_job(source, ids, request.user.email)
+        with transaction.atomic():
+            job = delivery.begin_job(source, ids, request.user.email)
+            _, shares = delivery.frozen_totals(job)
+            if is_needed(ApprovalKind.DELIVERY, shares):
+                reason = request.POST.get("reason", "").strip()
+                return self.ask_for(request, job, reason or NO_REASON)
+            delivery.release(job)
         held = ""
         try:
             while job.is_open:
@@ -117,6 +127,19 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
         for reason in sorted({reason for _, reason in job.refusals()}):
             self.message_user(request, reason, messages.WARNING)
         return None
+
+    def ask_for(self, request, job, reason):
+        """Let a second person decide whether the lines of a job are delivered."""
+        content = delivery_content(job)
+        kind, title = ApprovalKind.DELIVERY, delivery_title(content)
+        try:
+            asked = file_request(kind, content, title, reason, request.user)
+        except NotApproved as error:
+            transaction.set_rollback(True)
+            self.message_user(request, str(error), messages.ERROR)
+        else:
+            said = f"{asked}: a second person decides it."
+            self.message_user(request, said, messages.WARNING)
 
     def pending(self, queryset):
         return queryset.filter(status=LegacyShareholder.Status.PENDING)

@@ -1,6 +1,7 @@
 """Tokens, each with its supply, prices and last entries of its ledger."""
 
 from django.contrib import admin
+from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 
@@ -8,6 +9,12 @@ from issuers.models import Token
 from partnerapi.core.backoffice import ProtectedAdmin, euros
 
 LAST = 20
+ASKS = (
+    ("mint", "a mint"),
+    ("burn", "a burn"),
+    ("forced_transfer", "a forced transfer"),
+    ("price", "a price"),
+)
 
 
 @admin.register(Token)
@@ -35,14 +42,14 @@ class TokenAdmin(ProtectedAdmin):
         "created_at",
     ]  # fmt: skip
     readonly_fields = ["id", "created_at"]
-    register_fields = ["supply", "held", "price", "entries", "prices"]
+    register_fields = ["supply", "held", "price", "asks", "entries", "prices"]
 
     def get_fieldsets(self, request, obj=None):
         fieldsets = super().get_fieldsets(request, obj)
         if obj is not None:
             said = (
-                "manage.py mint, transfer, burn, set_price and open_secondary_market "
-                "write the register."
+                "Another member of staff decides what is asked for here. manage.py "
+                "transfer and open_secondary_market need nobody else."
             )
             register = {"fields": self.register_fields, "description": said}
             fieldsets.append(("Register", register))
@@ -69,6 +76,17 @@ class TokenAdmin(ProtectedAdmin):
     def price(self, token):
         cents = token.ledger_head.price_cents
         return "none: counts 0" if cents is None else euros(cents)
+
+    @admin.display(description="ask for")
+    def asks(self, token):
+        return format_html_join(
+            ", ",
+            '<a href="{}?token={}">{}</a>',
+            (
+                (reverse("admin:ask", args=[kind]), token.symbol, label)
+                for kind, label in ASKS
+            ),
+        )
 
     @admin.display(description="last entries")
     def entries(self, token):

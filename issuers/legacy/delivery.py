@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Max, Min, QuerySet
 from django.utils import timezone
 
@@ -19,6 +19,7 @@ from issuers.register.ledger import Entry, Kind, Recorded
 from partnerapi.core import lock_waits
 
 LINES_OF_A_STEP = 200
+CHANGED = "The line was changed after this delivery was frozen."
 NO_TOKEN = "The line names no token of its issuer; choose one first."
 
 
@@ -32,16 +33,42 @@ class Outcome:
     refusal: str = ""
 
 
-def deliver(ids: Sequence[UUID], source: str, actor: str) -> list[Outcome]:
+def deliver(step: DeliveryStep, source: str, actor: str) -> list[Outcome]:
     """Deliver each line that the rules allow, in one transaction; an outcome for each.
 
     It locks lines in the order of their keys, then ledgers in the order of theirs.
     """
     with transaction.atomic():
-        rows = {row.pk: row for row in locked(ids)}
-        due = pending(rows.values())
+        rows = {row.pk: row for row in locked(step.shareholder_ids)}
+        due = unchanged(pending(rows.values()), step)
+        with connection.cursor() as cursor:
+            cursor.execute(NAME_STEP, [str(step.pk)])
         results = ledger.record_each(entries(due, source), actor)
-    return outcomes_of(ids, rows, due, results)
+    return outcomes_of(step.shareholder_ids, rows, due, results)
+
+
+# The database compares each entry with the line as the step has frozen it.
+NAME_STEP = "SELECT set_config('partnerapi.delivery_step', %s, TRUE)"
+
+
+def unchanged(
+    rows: Iterable[LegacyShareholder], step: DeliveryStep
+) -> list[LegacyShareholder]:
+    frozen = {
+        pk: said
+        for pk, *said in zip(
+            step.shareholder_ids,
+            step.units,
+            step.token_ids,
+            step.user_ids,
+            strict=True,
+        )
+    }
+    return [
+        row
+        for row in rows
+        if frozen[row.pk] == [row.number_of_shares, row.token_id, row.user_id]
+    ]
 
 
 class DryRun:
@@ -71,19 +98,66 @@ class DryRun:
 
 
 def begin_job(source: str, ids: Sequence[UUID], created_by: str) -> DeliveryJob:
-    """Freeze the lines of a delivery in steps of 200; `deliver_next` delivers them."""
+    """Freeze the lines of a delivery, and what they say, in steps of 200.
+
+    `release` lets `deliver_next` deliver them.
+    """
     with transaction.atomic():
         job = DeliveryJob.objects.create(
             source=source, line_count=len(ids), created_by=created_by
         )
         DeliveryStep.objects.bulk_create(
-            (
-                DeliveryStep(job=job, position=first, shareholder_ids=list(lines))
-                for first, lines in steps_of(ids)
-            ),
+            (frozen_step(job, first, lines) for first, lines in steps_of(ids)),
             batch_size=100,
         )
     return job
+
+
+def frozen_step(job: DeliveryJob, first: int, ids: Sequence[UUID]) -> DeliveryStep:
+    said = {
+        pk: (units, token, user)
+        for pk, units, token, user in LegacyShareholder.objects.filter(
+            pk__in=ids
+        ).values_list("pk", "number_of_shares", "token", "user")
+    }
+    # A line may have been deleted since it was chosen.
+    lines = [said.get(pk, (0, None, None)) for pk in ids]
+    return DeliveryStep(
+        job=job,
+        position=first,
+        shareholder_ids=list(ids),
+        units=[units for units, _, _ in lines],
+        token_ids=[token for _, token, _ in lines],
+        user_ids=[user for _, _, user in lines],
+    )
+
+
+def frozen_totals(job: DeliveryJob) -> tuple[int, int]:
+    """How many lines a job has, and how many shares they have together."""
+    with connection.cursor() as cursor:
+        cursor.execute(TOTALS, [job.pk])
+        [(lines, shares)] = cursor.fetchall()
+    return int(lines), int(shares)
+
+
+TOTALS = """
+    SELECT coalesce(sum(cardinality(s.shareholder_ids)), 0), coalesce(sum(l.units), 0)
+    FROM issuers_deliverystep s
+    CROSS JOIN LATERAL (SELECT sum(u) AS units FROM unnest(s.units) AS u) l
+    WHERE s.job_id = %s
+"""
+
+
+def release(job: DeliveryJob) -> None:
+    """Let the lines of a job be delivered; once.
+
+    Raises:
+        IntegrityError: it needs an approval that the transaction does not carry.
+    """
+    DeliveryJob.objects.filter(pk=job.pk, released_at=None).update(
+        released_at=timezone.now()
+    )
+    job.refresh_from_db()
 
 
 def steps_of(ids: Sequence[UUID]) -> Iterator[tuple[int, Sequence[UUID]]]:
@@ -95,19 +169,20 @@ def steps_of(ids: Sequence[UUID]) -> Iterator[tuple[int, Sequence[UUID]]]:
 def deliver_next(job: DeliveryJob, actor: str = "") -> int:
     """Deliver the lines of the next step and count them; how many lines it had.
 
-    `actor` is who resumes a job that somebody else began. A closed job has no next
-    step. One transaction: a run that ends early leaves the job between two steps.
+    `actor` is who resumes a job that somebody else began. A job that is closed, or not
+    released, has no next step. One transaction: a run that ends early leaves the job
+    between two steps.
 
     Raises:
         LockTimeout: lines or ledgers did not come free; nothing was delivered.
     """
     with lock_waits.named(), transaction.atomic():
         locked_job = DeliveryJob.objects.select_for_update().get(pk=job.pk)
-        step = locked_job.steps.filter(position=locked_job.position).first()
-        if step is not None and locked_job.finished_at is None:
-            outcomes = deliver(
-                step.shareholder_ids, locked_job.source, actor or locked_job.created_by
-            )
+        step = None
+        if locked_job.is_open:
+            step = locked_job.steps.filter(position=locked_job.position).first()
+        if step is not None:
+            outcomes = deliver(step, locked_job.source, actor or locked_job.created_by)
             step.refusals = count_outcomes(locked_job, outcomes)
             step.save(update_fields=["refusals"])
             if not locked_job.remaining:
@@ -183,6 +258,8 @@ def outcomes_of(
             outcomes.append(Outcome(pk, refusal="There is no such line any more."))
         elif rows[pk].status == LegacyShareholder.Status.DELIVERED:
             outcomes.append(Outcome(pk, is_skipped=True))
+        elif names_token(rows[pk]):
+            outcomes.append(Outcome(pk, refusal=CHANGED))
         else:
             outcomes.append(Outcome(pk, refusal=NO_TOKEN))
     return outcomes

@@ -198,6 +198,11 @@ class DeliveryJob(models.Model):
     refused = models.PositiveIntegerField(default=0)
     created_by = models.CharField(max_length=254)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    released_at = models.DateTimeField(
+        null=True,
+        help_text="From when on its lines may be delivered; a trigger asks for the "
+        "approval that it needs.",
+    )
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -225,8 +230,12 @@ class DeliveryJob(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Lines are left to deliver, and nobody closed it."""
-        return self.finished_at is None and self.remaining > 0
+        """It was released, lines are left to deliver, and nobody closed it."""
+        return (
+            self.released_at is not None
+            and self.finished_at is None
+            and self.remaining > 0
+        )
 
     def refusals(self) -> Iterator[tuple[str, str]]:
         """The refused lines' ids, each with the reason, in the order of the steps."""
@@ -251,6 +260,10 @@ class DeliveryStep(models.Model):
         help_text="How many lines of the delivery come before these."
     )
     shareholder_ids = ArrayField(models.UUIDField())
+    # What the lines said when the delivery began, in their order.
+    units = ArrayField(models.BigIntegerField(), db_default=[])
+    token_ids = ArrayField(models.UUIDField(null=True), db_default=[])
+    user_ids = ArrayField(models.UUIDField(null=True), db_default=[])
     refusals = models.JSONField(default=dict, help_text="Reasons, by a line's id.")
 
     class Meta:

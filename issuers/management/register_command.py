@@ -4,13 +4,22 @@ import re
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import UUID
 
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from accounts.management.people import active_staff, add_staff, user_named
+from accounts.four_eyes import NotApproved, carrying
+from accounts.management.people import (
+    active_staff,
+    add_second_person,
+    add_staff,
+    filed,
+    user_named,
+)
 from issuers.models import Token
 from issuers.register import ledger
+from issuers.register.approvals import entry_content, entry_title
 from issuers.register.errors import LedgerError
 from issuers.register.models import REASON_LENGTH
 from partnerapi.core import lock_waits
@@ -38,10 +47,15 @@ def whole(text: str) -> int:
 class RegisterCommand(DryRunCommand):
     """Names a token, who does it and why."""
 
+    is_approved = True
+    """Whether a policy may ask for a second person."""
+
     def add_arguments(self, parser):
         parser.add_argument("symbol", type=str.upper, help="the token's symbol")
         self.add_own_arguments(parser)
         add_staff(parser)
+        if self.is_approved:
+            add_second_person(parser)
 
     def add_own_arguments(self, parser):
         """Further arguments, between the symbol and --staff."""
@@ -75,16 +89,23 @@ def account_named(text: str, token: Token) -> int:
 
 
 @contextmanager
-def writing(dry_run: bool) -> Iterator[None]:
+def writing(dry_run: bool, approval: UUID | None = None) -> Iterator[None]:
     """One transaction, undone in a dry run; the ledger's refusal ends the command.
+
+    It carries out an approved request.
 
     Raises:
         CommandError
     """
+    carried = [approval] if approval else []
     try:
-        with lock_waits.named(), transaction.atomic():
+        with lock_waits.named(), carrying(carried):
             yield
             transaction.set_rollback(dry_run)
+    except NotApproved as error:
+        raise CommandError(
+            f"{error} Nothing was written; --request asks for it."
+        ) from None
     except LedgerError as error:
         raise CommandError(f"{error} Nothing was written.") from None
     except lock_waits.LockTimeout as error:
@@ -106,6 +127,18 @@ def record_one(
     [recorded] = ledger.record([entry], who)
     token.ledger_head.refresh_from_db()
     return recorded, int(token.ledger_head.supply)
+
+
+def requested(entry: ledger.Entry, token: Token, staff: str) -> str:
+    """File a request for an entry that a dry run has allowed."""
+    supply = int(token.ledger_head.supply)
+    return filed(
+        entry.kind,
+        entry_content(entry, supply),
+        entry_title(entry, token),
+        entry.reason,
+        active_staff("--staff", staff),
+    )
 
 
 def units(count: int) -> str:

@@ -6,6 +6,7 @@ without gaps in the order of their times. From a transaction the triggers write 
 postings, the holders' balances and the token's head; nobody else may.
 """
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import ExpressionWrapper, F, Func, Q
 from django.db.models.functions import Now
@@ -29,6 +30,9 @@ class TokenPrice(models.Model):
         TRADE = "TRADE", "Trade"
         NAV = "NAV", "Net asset value"
         MANUAL = "MANUAL", "Set by staff"
+
+    STAFF_SOURCES = (Source.MANUAL, Source.NAV, Source.ISSUE)
+    """Of prices that staff record; the others come of trades."""
 
     pk = models.CompositePrimaryKey("token_id", "number")
     token = models.ForeignKey(
@@ -56,7 +60,8 @@ class TokenPrice(models.Model):
                 fields=["token", "-effective_at", "-number"],
                 include=["price_cents"],
                 name="token_price_at",
-            )
+            ),
+            BrinIndex(fields=["recorded_at"], name="token_price_recorded"),
         ]
 
     def __str__(self):
@@ -252,7 +257,8 @@ class LedgerTransaction(models.Model):
                 fields=["token", "-effective_at", "-seq"],
                 include=["supply_after", "held_after", "holders_after"],
                 name="ledger_state_at",
-            )
+            ),
+            BrinIndex(fields=["recorded_at"], name="ledger_recorded"),
         ]
 
     def __str__(self):

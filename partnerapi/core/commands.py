@@ -1,5 +1,6 @@
 """What management commands share."""
 
+import getpass
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from partnerapi.core import lock_waits
+from partnerapi.core.authors import written_by
 from partnerapi.core.problems import WrongFileError
 from partnerapi.core.progress import Advance, Begin
 
@@ -27,8 +29,11 @@ class CommandWithExamples(BaseCommand):
         return super().create_parser(*args, **kwargs)
 
     def execute(self, *args, **options):
+        who = options.get("staff") or f"operator {getpass.getuser()}"
+        command = type(self).__module__.rpartition(".")[2]
         try:
-            return super().execute(*args, **options)
+            with written_by(who, f"command {command}"):
+                return super().execute(*args, **options)
         except (OperationalError, InterfaceError) as error:
             raise CommandError(
                 f"The database does not answer: {str(error).strip().splitlines()[0]}. "

@@ -77,3 +77,21 @@ def drop(*functions: str, triggers: dict[str, str] | None = None) -> str:
     """Drops triggers, by their names, from tables, and then functions."""
     drops = [f"DROP TRIGGER {name} ON {t};" for name, t in (triggers or {}).items()]
     return "".join([*drops, *(f"DROP FUNCTION {name};" for name in functions)])
+
+
+def history_of(
+    table: str,
+    operations: str = "INSERT OR UPDATE OR DELETE",
+    left_out: str = "",
+    secret: str = "",
+) -> migrations.RunSQL:
+    """Have `history_record` keep a table's changes.
+
+    Columns are named with spaces between them: those that are `left_out`, and those of
+    which it is only kept that they changed.
+    """
+    return migrations.RunSQL(
+        f"CREATE TRIGGER history_record AFTER {operations} ON {table} FOR EACH ROW"
+        f" EXECUTE FUNCTION history_record('{left_out}', '{secret}')",
+        f"DROP TRIGGER history_record ON {table}",
+    )

@@ -32,11 +32,16 @@ ALL = "SELECT, INSERT, UPDATE, DELETE"
 APPLICATION: Mapping[str, str] = {
     "accounts_account": APPEND,
     "accounts_accountstatuschange": APPEND,
-    "accounts_apikey": ALL,
+    "accounts_apikey": KEEP,
+    "accounts_approvaldecision": APPEND,
+    "accounts_approvaloutcome": READ,
+    "accounts_approvalpolicy": READ,
+    "accounts_approvalrequest": APPEND,
     "accounts_country": ALL,
     "accounts_holderimport": APPEND,
     "accounts_partner": ALL,
     "accounts_pepper": APPEND,
+    "accounts_rowchange": READ,
     "accounts_user": ALL,
     "accounts_user_groups": ALL,
     "accounts_user_user_permissions": ALL,
@@ -99,12 +104,14 @@ APPLICATION: Mapping[str, str] = {
     "partnerapi_jobrun": APPEND,
     "register_entry_lines": READ,
     "register_price_lines": READ,
+    "staff_log": READ,
 }
 """The application's rights on every table and view."""
 
 CALLED_BY_APPLICATION = (
     "accounts_lock(uuid)",
     "accounts_own_writers()",
+    "approvals_overtake(uuid, text)",
     "events_announce_articles()",
     "events_prune(integer, integer)",
     "marketdata_lock_book(uuid)",

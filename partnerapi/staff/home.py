@@ -15,7 +15,7 @@ from django.db.models import F, Model
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts.models import Account, ApiKey
+from accounts.models import Account, ApiKey, ApprovalRequest
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Token
 from marketdata.models import FixSession
@@ -182,7 +182,12 @@ def failed_sign_ins(at: datetime) -> Found:
     return Found(count(failed), listed(FailedSignIn, at__gte=day.isoformat()))
 
 
+def waiting_requests(at: datetime) -> Found:
+    return Found(count(ApprovalRequest.objects.open(at)), listed(ApprovalRequest))
+
+
 TILES = [
+    Tile("Requests for a second person", ApprovalRequest, waiting_requests),
     Tile("Pending deliveries", LegacyShareholder, pending_deliveries),
     Tile("Pending accounts", Account, pending_accounts),
     Tile("Deliveries that stopped", LegacyShareholder, stopped_deliveries),

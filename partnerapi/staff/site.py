@@ -22,8 +22,10 @@ from django.views.decorators.csrf import csrf_protect
 
 from accounts.models import User
 from partnerapi.core.backoffice import BoundedPaginator
-from partnerapi.staff import books, captable, find, imports, issuer, ledger
+from partnerapi.staff import books, captable, find, imports, issuer, ledger, roles
+from partnerapi.staff.approvals import filing
 from partnerapi.staff.home import look
+from partnerapi.staff.log import pages as log
 from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
 from partnerapi.staff.sign_in import SignInForm
 
@@ -56,6 +58,9 @@ class BackOffice(admin.AdminSite):
             ("books/", books.overview, "books"),
             ("import/", imports.page, "import"),
             ("import/preview/", imports.preview, "import_preview"),
+            ("ask/<slug:kind>/", filing.page, "ask"),
+            ("log/", log.show, "log"),
+            ("roles/", roles.show, "roles"),
         ]
         pages = [
             path("second-factor/", self.second_factor, name="second_factor"),

@@ -8,7 +8,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.access import Scope, Unauthenticated
-from accounts.models import ApiKey, Partner
+from accounts.four_eyes import decide
+from accounts.models import ApiKey, ApprovalRequest, Partner
+from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved_key, colleague
 
 pytestmark = pytest.mark.django_db
 
@@ -26,11 +28,23 @@ def acme():
 
 @pytest.fixture
 def key(acme):
-    return ApiKey.objects.issue(acme, [Scope.ISSUERS_READ])[0]
+    return approved_key(acme, [Scope.ISSUERS_READ])[0]
+
+
+def issued(login: str, *arguments: str) -> str:
+    """The token of a key that one person asks for and another approves."""
+    asker = colleague(ASKER)
+    ask = ["--request", f"--staff={asker.email}", "--reason=A contract"]
+    said = run("issue_api_key", login, *arguments, *ask)
+    assert ApiKey.objects.count() == 0
+    request = ApprovalRequest.objects.latest("pk")
+    assert str(request.pk) in said
+    decide(request, colleague(DECIDER), is_approved=True)
+    return run("issue_api_key", login, f"--approval={request.pk}")
 
 
 def test_issues_a_key_that_works_and_says_what_to_do_with_it(acme, capsys):
-    token = run("issue_api_key", "acme_co", "--scope=issuers:read")
+    token = issued("acme_co", "--scope=issuers:read")
     assert re.fullmatch(r"service-apikey_acme_co_[0-9A-Za-z]{49}", token)
     key = ApiKey.objects.authenticate(token, timezone.now())
     assert (key.partner, key.scopes, key.expires_at) == (acme, ["issuers:read"], None)
@@ -42,7 +56,7 @@ def test_issues_a_key_that_works_and_says_what_to_do_with_it(acme, capsys):
 
 def test_issues_a_key_to_a_new_partner_with_every_scope_for_some_days():
     arguments = ["--create-partner=Nova", "--all-scopes", "--expires-in=90"]
-    token = run("issue_api_key", "nova", *arguments)
+    token = issued("nova", *arguments)
     key = ApiKey.objects.authenticate(token, timezone.now())
     assert (key.partner.name, set(key.scopes)) == ("Nova", set(Scope.values))
     assert abs(key.expires_at - key.created_at - timedelta(days=90)).seconds < 60
@@ -57,7 +71,7 @@ def test_issues_a_key_to_a_new_partner_with_every_scope_for_some_days():
         (["acme_co", "--all-scopes", "--create-partner=A"], "login: .*already exists"),
         (["_x_", "--all-scopes", "--create-partner=A"], "login: Enter a valid value"),
         (["new", "--all-scopes", "--create-partner="], "name: This field cannot be"),
-        (["acme_co"], "one of the arguments --scope --all-scopes is required"),
+        (["acme_co"], "Name what the key may do: --scope or --all-scopes"),
         (["acme_co", "--scope=all"], "invalid choice: 'all'"),
         (["acme_co", "--all-scopes", "--expires-in=0"], "'0' is not a number of days"),
         (["acme_co", "--all-scopes", "--expires-in=3651"], "'3651' is not a number"),
@@ -107,7 +121,7 @@ def test_refuses_to_revoke_twice_and_keeps_the_first_time(key):
 
 
 def test_refuses_to_choose_between_keys_with_the_same_last_four(key, acme):
-    other = ApiKey.objects.issue(acme, [])[0]
+    other = approved_key(acme, [])[0]
     ApiKey.objects.update(last_four="abcd")
     with pytest.raises(CommandError, match="2 keys of acme_co end in abcd") as refusal:
         run("revoke_api_key", "acme_co", "abcd")
@@ -133,14 +147,14 @@ def test_refuses_to_revoke_what_is_not_there(key, arguments, reason):
 
 def test_lists_keys_with_their_state_and_no_secret(key, acme):
     past = timezone.now() - timedelta(days=2)
-    expired, token = ApiKey.objects.issue(acme, [Scope.CAPTABLE_READ])
+    expired, token = approved_key(acme, [Scope.CAPTABLE_READ])
     ApiKey.objects.filter(pk=expired.pk).update(
         created_at=past, expires_at=past + timedelta(days=1)
     )
-    revoked = ApiKey.objects.issue(acme, [])[0]
+    revoked = approved_key(acme, [])[0]
     revoked.revoke(timezone.now())
     other = Partner.objects.create(login="zeta", name="Zeta", is_active=False)
-    ApiKey.objects.issue(other, [])
+    approved_key(other, [])
 
     text = run("list_api_keys", "--json")
     rows = json.loads(text)

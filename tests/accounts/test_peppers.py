@@ -12,6 +12,7 @@ from accounts.access import Scope, Unauthenticated
 from accounts.key_uses import uses
 from accounts.models import ApiKey, Partner, Pepper
 from partnerapi.core.starting import StartRefused
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.owner import tamper
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +28,7 @@ def acme(settings) -> Partner:
 
 
 def issue(partner: Partner) -> str:
-    return ApiKey.objects.issue(partner, [Scope.ISSUERS_READ])[1]
+    return approved_key(partner, [Scope.ISSUERS_READ])[1]
 
 
 def use(token: str) -> ApiKey:
@@ -90,7 +91,7 @@ def test_a_digest_that_changed_meanwhile_is_left_alone(acme, settings):
     spread()
     key = ApiKey.objects.authenticate(token, timezone.now())
     other = secrets.token_bytes(32)
-    ApiKey.objects.filter(pk=key.pk).update(secret_digest=other)
+    tamper(f"UPDATE accounts_apikey SET secret_digest = '\\x{other.hex()}'")
     uses.write()
     key.refresh_from_db()
     assert bytes(key.secret_digest) == other

@@ -28,8 +28,8 @@ MODELS = [
     if model._meta.app_label in ("accounts", "issuers", "partnerapi")
 ]
 READ_ONLY = (
-    "Account", "AccountStatusChange", "Country", "Export", "FailedSignIn",
-    "IdempotencyRecord",
+    "Account", "AccountStatusChange", "ApprovalPolicy", "ApprovalRequest", "Country",
+    "Export", "FailedSignIn", "IdempotencyRecord",
     "IndustryClassificationBenchmark", "JobRun",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
@@ -49,6 +49,8 @@ SEARCHES = {
     "LegacyShareholder": ("vergelune", 40),
     "Token": ("VERGELUNE", 2),
     "Article": ("vergelune joins", 1),
+    "ApprovalPolicy": ("MINT", 1),
+    "ApprovalRequest": ("API", 2),
     "Account": ("holder-0000020@LUMARELLE", 1),
     "AccountStatusChange": ("holder-0000020@lumarelle", 6),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),

@@ -21,6 +21,8 @@ DELIVERIES = "a delivery writes it, step by step, and says at its end how it wen
 FILES = "a worker writes it; the export's page says how many there are"
 EVENTS = "triggers write it; partners read their events, and staff what they tell of"
 MODELS_LEFT_OUT = {
+    "accounts.ApprovalDecision": "the page of its request shows it",
+    "accounts.ApprovalOutcome": "the page of its request shows it",
     "issuers.LedgerAccount": REGISTER,
     "issuers.LedgerTransaction": REGISTER,
     "issuers.LedgerPosting": REGISTER,
@@ -35,6 +37,7 @@ MODELS_LEFT_OUT = {
     "issuers.ArticleToCome": EVENTS,
     "partnerapi.ExportMember": FILES,
     "accounts.HolderImport": IMPORTS,
+    "accounts.RowChange": "the log shows it beside what else was done",
     "accounts.Pepper": "a start writes it; list_peppers shows its keys",
     "accounts.UserHolderName": "a trigger writes it when a holder gets another name",
     "issuers.LegacyImport": IMPORTS,

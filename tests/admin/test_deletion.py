@@ -10,11 +10,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import Account, Actor, ApiKey, Partner, User, UserHolder
+from accounts.models import Account, Actor, Partner, User, UserHolder
 from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, IssuerGrant, Token
 from issuers.register import ledger
 from marketdata.models import FixSession
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, World
 from tests.issuers.register import people
 from tests.owner import superuser
@@ -75,7 +76,7 @@ def partner_with(world: World, what: str) -> Partner:
     if what == "account":
         Account.objects.open(partner, person(), ANA, START)
     elif what == "key":
-        ApiKey.objects.issue(partner, [])
+        approved_key(partner, [])
     elif what == "grant":
         IssuerGrant.objects.create(partner=partner, issuer=world.listed)
     elif what == "session":

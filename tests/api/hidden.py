@@ -12,7 +12,7 @@ import orjson
 import uuid_utils.compat as uuid
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner, User, UserHolder
+from accounts.models import Partner, User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     Article,
@@ -23,6 +23,7 @@ from issuers.models import (
     Token,
 )
 from issuers.register import ledger
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Ask
 from tests.issuers.register import people
 from tests.pictures import picture_bytes
@@ -141,7 +142,7 @@ def caller(login: str, scopes: list[Scope], *granted: Issuer | None) -> Ask:
     partner = Partner.objects.create(login=login, name=login)
     for issuer in granted:
         IssuerGrant.objects.create(partner=partner, issuer=issuer)
-    return Ask(ApiKey.objects.issue(partner, scopes)[1])
+    return Ask(approved_key(partner, scopes)[1])
 
 
 def callers(hidden: Hidden) -> Callers:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.models import Partner
 from issuers.models import Issuer, IssuerGrant
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Ask, World
 
 READ = {
@@ -28,7 +29,7 @@ def key(scopes: list[Scope], *granted: Issuer | None) -> Ask:
     partner = Partner.objects.create(login=login, name="Other")
     for issuer in granted:
         IssuerGrant.objects.create(partner=partner, issuer=issuer)
-    return Ask(ApiKey.objects.issue(partner, scopes)[1])
+    return Ask(approved_key(partner, scopes)[1])
 
 
 def ask_for(field: str, ask: Ask) -> dict[str, Any]:

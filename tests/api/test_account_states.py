@@ -33,8 +33,9 @@ from accounts.models import (
     User,
 )
 from partnerapi.models import IdempotencyRecord
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World
-from tests.owner import as_owner
+from tests.owner import as_owner, remove_approvals
 from tests.waiting import until_waiting_for_a_lock
 
 STATUSES = ["PENDING", "ACTIVE", "SUSPENDED", "CLOSED", "REJECTED"]
@@ -178,15 +179,13 @@ class Accounts(RuleBasedStateMachine):
         number=numbers,
         status=statuses,
         reason=reasons.filter(lambda text: text is None or text.strip()),
-        who=st.sampled_from(["staff", "two of staff"]),
         dry_run=st.booleans(),
     )
     def operator_commands(
-        self, number: int, status: str, reason: str | None, who: str, dry_run: bool
+        self, number: int, status: str, reason: str | None, dry_run: bool
     ) -> None:
-        account = self.accounts[number]
+        account, who = self.accounts[number], "staff"
         command = [str(account.pk), status, f"--staff={ACTORS[who].name}"]
-        command += [f"--approved-by={ACTORS[who].approved_by}"] * (who != "staff")
         command += [f"--reason={reason}"] * (reason is not None)
         command += ["--dry-run"] * dry_run
         history = self.model[account.pk].copy()
@@ -211,6 +210,7 @@ class Accounts(RuleBasedStateMachine):
             assert (account.status, account.status_reason) == history[-1][1:3]
 
 
+@pytest.mark.usefixtures("one_person")
 def test_statuses_are_those_of_a_dictionary(
     world: World, partner: Ask, unlimited_budgets: None
 ):
@@ -246,6 +246,7 @@ def committed(
         ApiKey.objects.filter(partner=partner).delete()
         partner.delete()
         User.objects.filter(pk__in=users).delete()
+        remove_approvals()
 
 
 def in_thread(work: Any) -> threading.Thread:
@@ -298,7 +299,7 @@ def test_of_two_that_saw_active_the_later_sees_what_the_earlier_did(
 
 def test_many_at_once_make_one_history(committed: Partner, unlimited_budgets: None):
     account = open_account(committed, "ACTIVE")
-    ask = Ask(ApiKey.objects.issue(committed, list(Scope))[1])
+    ask = Ask(approved_key(committed, list(Scope))[1])
     moved: list[tuple[str, str, str]] = []
 
     def by_api(name: str) -> None:
@@ -365,7 +366,7 @@ def hundreds(ids: list[str]) -> Iterator[list[str]]:
 def test_never_shows_another_partners_accounts(
     world: World, their_ids: list[str], partner: Ask, unlimited_budgets: None
 ):
-    owner = Ask(ApiKey.objects.issue(world.observer, list(Scope))[1])
+    owner = Ask(approved_key(world.observer, list(Scope))[1])
     for ids in hundreds(their_ids):
         shown = owner(NODES, {"ids": ids}).data["nodes"]
         assert shown == [{"id": id, "status": "ACTIVE"} for id in ids]

@@ -3,8 +3,9 @@ import uuid
 import pytest
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, ApiKey, User
+from accounts.models import Account, Actor, User
 from partnerapi.models import IdempotencyRecord
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -76,7 +77,7 @@ def test_suspends_an_active_account(account: Account, partner: Ask):
 
 @pytest.fixture
 def writer(world: World) -> Ask:
-    return Ask(ApiKey.objects.issue(world.partner, [Scope.ACCOUNTS_WRITE])[1])
+    return Ask(approved_key(world.partner, [Scope.ACCOUNTS_WRITE])[1])
 
 
 WRITTEN = """

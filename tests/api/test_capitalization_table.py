@@ -8,10 +8,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.models import Partner
 from issuers.models import IssuerGrant
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World, on
 from tests.issuers.register import empty_token, people
 
@@ -217,7 +218,7 @@ def test_needs_scope_and_grant(world: World, stranger: Ask, observer: Ask):
     assert observer(TOTALS).errors[0]["extensions"]["requiredScope"] == "captable:read"
     other = Partner.objects.create(login="other", name="Other")
     IssuerGrant.objects.create(partner=other, issuer=world.quiet)
-    answer = Ask(ApiKey.objects.issue(other, list(Scope))[1])(TOTALS)
+    answer = Ask(approved_key(other, list(Scope))[1])(TOTALS)
     assert answer.body["data"] == {"issuer": None}
     assert answer.code == "FORBIDDEN"
     required = answer.errors[0]["extensions"]["requiredGrant"]
@@ -297,7 +298,7 @@ def test_ten_issuers_take_as_many_statements_as_one(
             )
     everything = Partner.objects.create(login="all", name="All")
     IssuerGrant.objects.create(partner=everything, issuer=None)
-    ask = Ask(ApiKey.objects.issue(everything, list(Scope))[1])
+    ask = Ask(approved_key(everything, list(Scope))[1])
     asked = (
         WHOLE.replace(
             "query ($date: Time) { issuer(",

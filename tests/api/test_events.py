@@ -16,6 +16,7 @@ from issuers.models import Article, Event, EventHead, IssuerFinancialData, Issue
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from partnerapi.operations.tasks import announce_articles, prune_events
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Ask, World
 from tests.issuers.register import people
 from tests.owner import as_committed, superuser, tamper
@@ -194,7 +195,7 @@ def test_grants_and_keys_are_told_to_whom_they_are_given(world: World, told: Ask
     as_committed()
     grant.delete()
     as_committed()
-    key, _ = ApiKey.objects.issue(world.partner, [Scope.ISSUERS_READ])
+    key, _ = approved_key(world.partner, [Scope.ISSUERS_READ])
     as_committed()
     key.revoke(timezone.now())
     as_committed()
@@ -210,9 +211,9 @@ def test_scopes_and_grants_count_at_the_time_of_reading(world: World, told: Ask)
     [account] = ledger.holder_accounts([people(1)[0].pk]).values()
     ledger.record([Entry(world.public_token.pk, "MINT", 5, None, account)], "me")
     assert types(read(told)) == ["REGISTER_CHANGED"]
-    _, narrow = ApiKey.objects.issue(world.partner, [Scope.SHAREHOLDERS_READ])
+    _, narrow = approved_key(world.partner, [Scope.SHAREHOLDERS_READ])
     assert types(read(Ask(narrow))) == ["KEY_CHANGED"]
-    _, unused = ApiKey.objects.issue(world.partner, list(Scope))
+    _, unused = approved_key(world.partner, list(Scope))
     as_committed()
     IssuerGrant.objects.filter(partner=world.partner).delete()
     # A key that was just used is remembered for a second, with its grants.

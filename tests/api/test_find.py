@@ -8,7 +8,7 @@ from stdnum import isin as stdnum_isin
 from stdnum.iso7064 import mod_97_10
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, ApiKey, Partner, User
+from accounts.models import Account, Actor, Partner, User
 from issuers.models import (
     Article,
     IndustryClassificationBenchmark,
@@ -16,6 +16,7 @@ from issuers.models import (
     IssuerGrant,
     Token,
 )
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -64,7 +65,7 @@ def nine_of_25(world: World) -> tuple[Ask, set[str]]:
     granted = issuers[:: COMPANIES // GRANTED][:GRANTED]
     for issuer in granted:
         IssuerGrant.objects.create(partner=partner, issuer=issuer)
-    key = ApiKey.objects.issue(partner, list(Scope))[1]
+    key = approved_key(partner, list(Scope))[1]
     return Ask(key), {issuer.slug for issuer in granted}
 
 
@@ -109,7 +110,7 @@ def test_grants_are_paged_in_the_order_of_the_issuers_ids(nine_of_25):
 def test_a_grant_for_every_issuer_is_told_apart(world: World):
     partner = Partner.objects.create(login="all", name="All")
     IssuerGrant.objects.create(partner=partner, issuer=None)
-    ask = Ask(ApiKey.objects.issue(partner, list(Scope))[1])
+    ask = Ask(approved_key(partner, list(Scope))[1])
     assert ask(
         "{ viewer { allIssuers grants { totalCount } } "
         "all: issuers(granted: true) { nodes { slug viewerGrant } } "

@@ -10,12 +10,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.models import Partner
 from issuers.models import IssuerGrant
 from issuers.register import captable_pages, ledger
 from issuers.register.ledger import Entry, Price
 from issuers.register.models import HolderBalance
 from issuers.schema import holders
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.threads import in_threads
@@ -167,6 +168,7 @@ def test_a_cursor_is_refused_for_another_date(world: World, register, partner: A
         assert answer.errors[0]["extensions"]["argument"] == argument
 
 
+@pytest.mark.usefixtures("one_person")
 @pytest.mark.django_db(transaction=True)
 def test_a_walk_is_of_one_instant_while_others_write(
     world: World, partner: Ask, unlimited_budgets
@@ -231,7 +233,7 @@ def test_many_issuers_take_as_many_statements_as_one(
             ledger.record(entries, "me")
     everything = Partner.objects.create(login="all", name="All")
     IssuerGrant.objects.create(partner=everything, issuer=None)
-    ask = Ask(ApiKey.objects.issue(everything, list(Scope))[1])
+    ask = Ask(approved_key(everything, list(Scope))[1])
     ids = [f"Issuer|{i.pk}" for i in type(world.listed).objects.order_by("slug")]
 
     def statements(ids, after=None):
@@ -255,7 +257,7 @@ def test_many_issuers_take_as_many_statements_as_one(
 def test_needs_scope_and_grant(world: World, register, stranger: Ask, observer: Ask):
     other = Partner.objects.create(login="other", name="Other")
     IssuerGrant.objects.create(partner=other, issuer=world.quiet)
-    answer = Ask(ApiKey.objects.issue(other, list(Scope))[1])(PAGE)
+    answer = Ask(approved_key(other, list(Scope))[1])(PAGE)
     assert answer.body["data"] == {"issuer": None}
     assert answer.code == "FORBIDDEN"
     assert stranger(PAGE).code == "UNAUTHENTICATED"

@@ -5,11 +5,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, ApiKey, Partner, User
+from accounts.models import Account, Actor, Partner, User
 from issuers.models import Issuer, IssuerGrant
 from issuers.register import holdings, ledger
 from issuers.register.ledger import Entry, Price
 from issuers.schema.holdings import READING_COST
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World, on
 from tests.issuers.register import empty_token, people
 
@@ -118,18 +119,18 @@ def test_now_is_after_everything(world: World, users, partner: Ask):
 
 def test_a_grant_for_every_issuer_shows_all(world: World, users):
     IssuerGrant.objects.create(partner=world.partner, issuer=None)
-    ask = Ask(ApiKey.objects.issue(world.partner, list(Scope))[1])
+    ask = Ask(approved_key(world.partner, list(Scope))[1])
     [found] = balances(ask, users[:1])
     assert found == [lumen("LUM", 60, 60), ARBOR]
     without = Partner.objects.create(login="other", name="Other")
     Account.objects.open(without, users[0], STAFF, START)
-    ask = Ask(ApiKey.objects.issue(without, list(Scope))[1])
+    ask = Ask(approved_key(without, list(Scope))[1])
     assert balances(ask, users) == [[], None, None]
 
 
 def test_needs_the_scope(world: World, users):
     scopes = [scope for scope in Scope if scope != Scope.CAPTABLE_READ]
-    ask = Ask(ApiKey.objects.issue(world.partner, scopes)[1])
+    ask = Ask(approved_key(world.partner, scopes)[1])
     answer = ask(HOLDINGS)
     assert answer.code == "FORBIDDEN"
     assert answer.errors[0]["extensions"]["requiredScope"] == "captable:read"

@@ -13,18 +13,21 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, ApiKey, Partner, User
+from accounts.models import Account, Actor, Partner, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Issuer, IssuerFinancialData, IssuerGrant, Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import TokenLedgerHead
 from partnerapi.core.times import to_rfc3339
+from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.sandbox.run.postgres import ADMINISTRATOR, OWNER
 from tests.characters import Ask, World
 from tests.issuers.register import people
 from tests.threads import in_threads
 from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("one_person")
 
 STAFF = Actor("ana@staff.example", is_staff=True)
 SETTLED = "{ viewer { settledAt } }"
@@ -133,7 +136,7 @@ query ($after: String) {
 @pytest.fixture
 def mirror(world: World, settings: Any) -> Mirror:
     settings.PARTNER_API_BUDGET_POINTS = settings.PARTNER_API_BUDGET_REFILL = 10**9
-    return Mirror(Ask(ApiKey.objects.issue(world.partner, list(Scope))[1]))
+    return Mirror(Ask(approved_key(world.partner, list(Scope))[1]))
 
 
 @pytest.mark.django_db(transaction=True)

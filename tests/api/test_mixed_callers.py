@@ -20,9 +20,10 @@ from django.conf import settings
 from django.db import connection
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner, User
+from accounts.models import Partner, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, IssuerGrant, Token
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.installation import BUDGETS, UNLIMITED
 from tests.system import free_port
 from tests.waiting import PATIENCE_SECONDS, until
@@ -75,7 +76,7 @@ def known(number: int, owner: User) -> Known:
         )
     scopes = [Scope.SHAREHOLDERS_READ, *Scope.values[number:]]
     return Known(
-        key=ApiKey.objects.issue(partner, sorted({*map(str, scopes)}))[1],
+        key=approved_key(partner, sorted({*map(str, scopes)}))[1],
         login=partner.login,
         scopes=sorted({*map(str, scopes)}),
         issuer_id=f"Issuer|{issuer.pk}",

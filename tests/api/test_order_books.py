@@ -5,12 +5,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.models import ApiKey
 from issuers.models import Issuer, Token
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import ASK, BID, Change
 from marketdata.models import OrderBookHead
 from partnerapi.core.times import to_rfc3339
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World
 
 BOOK = "sequence at bids { price quantity } asks { price quantity }"
@@ -150,7 +150,7 @@ def test_needs_a_key_with_the_scope(
     assert answer.errors[0]["extensions"]["requiredScope"] == "marketdata:read"
     assert answer.body["data"] == {"token": {"orderBook": None}}
 
-    only = Ask(ApiKey.objects.issue(world.observer, [Scope.MARKETDATA_READ])[1])
+    only = Ask(approved_key(world.observer, [Scope.MARKETDATA_READ])[1])
     assert only(ONE, variables).data["token"]["orderBook"]["sequence"] == 2
 
 
@@ -162,7 +162,7 @@ def test_a_private_token_has_its_book_for_those_with_the_grant(
     book = ask_one(partner, token)
     assert book is not None
     assert book["sequence"] == 2
-    blind = Ask(ApiKey.objects.issue(world.observer, list(Scope))[1])
+    blind = Ask(approved_key(world.observer, list(Scope))[1])
     answer = blind(ONE, {"id": f"Token|{token.pk}"})
     assert answer.body == {"data": {"token": None}}
 

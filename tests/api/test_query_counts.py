@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Country, Partner, User
+from accounts.models import Country, Partner, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     IndustryClassificationBenchmark,
@@ -16,6 +16,7 @@ from issuers.models import (
     IssuerGrant,
     Token,
 )
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Ask
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")
@@ -88,7 +89,7 @@ def ask(db: None) -> Ask:
             )
     partner = Partner.objects.create(login="reader", name="Reader")
     IssuerGrant.objects.create(partner=partner, issuer=None)
-    return Ask(ApiKey.objects.issue(partner, list(Scope))[1])
+    return Ask(approved_key(partner, list(Scope))[1])
 
 
 def count(ask: Ask, document: str, variables: dict[str, Any] | None = None) -> int:

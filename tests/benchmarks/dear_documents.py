@@ -52,8 +52,9 @@ def main() -> int:
 def fill(console: Console) -> str:
     """Rows, and a key that may read all of them."""
     from accounts.access import Scope
-    from accounts.models import ApiKey, Partner
+    from accounts.models import Partner
     from issuers.models import IssuerGrant
+    from partnerapi.sandbox.data.approvals import approved_key
     from tests.benchmarks.graphql.rows import add_issuers, analyze
     from tests.benchmarks.large_registers import load
 
@@ -65,7 +66,7 @@ def fill(console: Console) -> str:
         login="dear", name="Dear", budget_points=number, budget_refill=number
     )
     IssuerGrant.objects.create(partner=partner, issuer=None)
-    return ApiKey.objects.issue(partner, list(Scope))[1]
+    return approved_key(partner, list(Scope))[1]
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,7 @@ def main() -> int:
         from accounts.models import Partner
         from issuers.models import IssuerGrant, Token
         from issuers.register import ledger
+        from partnerapi.sandbox.data.approvals import approved_record
         from tests.issuers.register import new_issuer, people
 
         tokens = []
@@ -128,7 +129,7 @@ def main() -> int:
             )
         accounts = list(ledger.holder_accounts(u.pk for u in people(200)).values())
         for token in tokens:
-            ledger.record(
+            approved_record(
                 [ledger.Entry(token.pk, "MINT", 10**9, None, a) for a in accounts], "me"
             )
         with connection.cursor() as cursor:

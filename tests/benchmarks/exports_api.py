@@ -58,11 +58,12 @@ def ask_for(connection: str, token: Any) -> Any:
     from issuers.callers import caller_of
     from issuers.models import IssuerGrant
     from partnerapi.exports.creation import Wanted, create_export
+    from partnerapi.sandbox.data.approvals import approved_key
 
     partner, is_new = Partner.objects.get_or_create(login="bench", name="Bench")
     if is_new:
         IssuerGrant.objects.create(partner=partner)
-        ApiKey.objects.issue(partner, [Scope.CAPTABLE_READ])
+        approved_key(partner, [Scope.CAPTABLE_READ])
     caller = caller_of(ApiKey.objects.get(partner=partner))
     of_issuer = connection == "HOLDERS"
     return create_export(

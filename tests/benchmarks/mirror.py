@@ -209,6 +209,7 @@ def changes(partner: Any) -> list[Any]:
     from issuers.models import Article, Issuer, IssuerFinancialData, Token
     from issuers.register import ledger
     from issuers.register.ledger import Entry
+    from partnerapi.sandbox.data.approvals import approved_record
 
     keys = {
         model: list(model.objects.values_list("pk", flat=True))
@@ -225,7 +226,7 @@ def changes(partner: Any) -> list[Any]:
 
     def enter(dice: random.Random) -> None:
         token = dice.choice(keys[Token])
-        ledger.record([Entry(token, "MINT", 1, None, holder)], "me")
+        approved_record([Entry(token, "MINT", 1, None, holder)], "me")
 
     def decide(dice: random.Random) -> None:
         account = Account.objects.get(pk=dice.choice(opened).pk)

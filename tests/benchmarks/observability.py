@@ -44,11 +44,12 @@ def measure(requests: int) -> tuple[float, float]:
     from django.test import RequestFactory
     from django.urls import resolve
 
-    from accounts.models import ApiKey, Partner
+    from accounts.models import Partner
     from partnerapi.gateway import records
+    from partnerapi.sandbox.data.approvals import approved_key
 
     acme = Partner.objects.create(login="acme", name="Acme")
-    _, token = ApiKey.objects.issue(acme, [])
+    _, token = approved_key(acme, [])
     view = resolve("/graphql").func
     body = orjson.dumps(
         {"query": "query Me { viewer { login scopes } }", "operationName": "Me"}

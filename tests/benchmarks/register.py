@@ -52,12 +52,13 @@ class Server:
 
     def __init__(self) -> None:
         from accounts.access import Scope
-        from accounts.models import ApiKey, Partner
+        from accounts.models import Partner
         from issuers.models import IssuerGrant
+        from partnerapi.sandbox.data.approvals import approved_key
 
         partner = Partner.objects.create(login="reader", name="Reader")
         IssuerGrant.objects.create(partner=partner, issuer=None)
-        self.key = ApiKey.objects.issue(partner, list(Scope))[1]
+        self.key = approved_key(partner, list(Scope))[1]
         self.points = 0
         self.port = free_port()
         command = ["gunicorn", "partnerapi.wsgi", "--worker-class", "gthread"]
@@ -226,6 +227,7 @@ def writing(seconds: float, show: Callable[..., None]) -> None:
 
     from issuers.register import ledger
     from issuers.register.models import LedgerAccount
+    from partnerapi.sandbox.data.approvals import approved_record
 
     accounts = list(
         LedgerAccount.objects.filter(kind="HOLDER").values_list("id", flat=True)[:200]
@@ -237,7 +239,7 @@ def writing(seconds: float, show: Callable[..., None]) -> None:
         [(fsync,)] = cursor.fetchall()
     for writers, batch in ((1, 1), (1, 100), (1, 1000), (8, 1), (8, 100)):
         one = token(f"written{writers}x{batch}")
-        ledger.record(
+        approved_record(
             [ledger.Entry(one.pk, "MINT", 10**9, None, a) for a in accounts], "me"
         )
         done = [0] * writers

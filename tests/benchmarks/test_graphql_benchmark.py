@@ -5,7 +5,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.models import Partner
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.benchmarks.graphql import caches, load
 from tests.benchmarks.graphql.answers import PRODUCT, WrongAnswer, compare
 from tests.benchmarks.graphql.rows import add_issuers, changed_row, expected
@@ -18,7 +19,7 @@ FIRST, NESTED = 10, 3
 def ask(db: None) -> Ask:
     add_issuers(1, 12)
     partner = Partner.objects.create(login="benchmark", name="Benchmark")
-    return Ask(ApiKey.objects.issue(partner, list(Scope))[1])
+    return Ask(approved_key(partner, list(Scope))[1])
 
 
 def read(ask: Ask) -> dict:

@@ -39,7 +39,8 @@ MOVE_SECONDS = 120
 def measure(requests: int, directory: Path) -> tuple[dict[str, int], int]:
     """How often each code was answered; how many keys were moved."""
     from accounts.access import Scope
-    from accounts.models import ApiKey, Partner
+    from accounts.models import Partner
+    from partnerapi.sandbox.data.approvals import approved_key
     from tests.chaos.installation import close_connection
     from tests.chaos.population import make_accounts
 
@@ -52,7 +53,7 @@ def measure(requests: int, directory: Path) -> tuple[dict[str, int], int]:
     with web_servers(path, environment) as services:
         # They have made the old pepper known, so that keys can name it.
         spread()
-        tokens = [ApiKey.objects.issue(partner, list(Scope))[1] for _ in range(KEYS)]
+        tokens = [approved_key(partner, list(Scope))[1] for _ in range(KEYS)]
         close_connection()
         with Clients(path, tokens, accounts) as clients:
             until_asked(clients, requests)

@@ -6,7 +6,8 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, ApiKey, Partner, User
+from accounts.models import Account, Actor, Partner, User
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.chaos.installation import close_connection
 
 
@@ -23,7 +24,7 @@ def insert_accounts(count: int) -> tuple[str, list[UUID]]:
         account = Account.objects.open(partner, user, staff, now)
         account.change_status("ACTIVE", staff, None, now)
         accounts.append(account.pk)
-    return ApiKey.objects.issue(partner, list(Scope))[1], accounts
+    return approved_key(partner, list(Scope))[1], accounts
 
 
 def make_accounts(count: int) -> tuple[str, list[UUID]]:

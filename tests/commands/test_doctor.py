@@ -18,11 +18,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from django.conf import settings
 
-from accounts.models import ApiKey, Partner
+from accounts.models import Partner
 from marketdata.fix.acceptor import signs
 from partnerapi.core.redis import call
 from partnerapi.operations.diagnosis import machine, valkey
 from partnerapi.operations.diagnosis.findings import State
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.operations.test_probes import url_of_test_database
 from tests.system import bare_environment, free_port
 from tests.waiting import PATIENCE_SECONDS, until
@@ -81,7 +82,7 @@ def test_an_installation_without_settings_is_told_so(tmp_path: Path):
 @pytest.mark.django_db(transaction=True)
 def test_each_of_many_faults_is_named_with_its_remedy(tmp_path: Path):
     acme = Partner.objects.create(login="acme", name="Acme")
-    _, token = ApiKey.objects.issue(acme, [])
+    _, token = approved_key(acme, [])
     code, checks = doctor(
         os.environ
         | {

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.models import ApiKey, Partner, User
+from partnerapi.sandbox.data.approvals import approved_key
 
 # The superuser is the owner's, on a connection of its own.
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
@@ -43,7 +44,7 @@ def test_makes_a_login_and_a_key_once(settings, demo):
 
 
 def test_replaces_a_revoked_key(settings, demo):
-    key, token = ApiKey.objects.issue(demo, Scope.values)
+    key, token = approved_key(demo, Scope.values)
     settings.PARTNER_API_SANDBOX_KEY = token
     key.revoke(timezone.now())
     replaced = access()["key"]

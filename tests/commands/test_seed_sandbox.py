@@ -229,7 +229,13 @@ def test_accounts_stand_where_a_lawful_history_has_left_them(seeded):
 
 def test_an_older_sandbox_is_given_its_accounts(seeded):
     before = fingerprint()
-    tamper("DELETE FROM accounts_accountstatuschange", "DELETE FROM accounts_account")
+    tamper(
+        "DELETE FROM accounts_accountstatuschange",
+        "DELETE FROM accounts_account",
+        "DELETE FROM accounts_approvaloutcome",
+        "DELETE FROM accounts_approvaldecision",
+        "DELETE FROM accounts_approvalrequest",
+    )
     User.objects.filter(is_staff=True).delete()
     assert seed() == seeded | {"keys": {}}
     assert fingerprint() == before

@@ -9,7 +9,7 @@ from django.db import IntegrityError, ProgrammingError, transaction
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import Account, ApiKey
+from accounts.models import Account
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import IssuerGrant
 from issuers.register import ledger
@@ -18,6 +18,7 @@ from partnerapi.exports import creation, writing
 from partnerapi.gateway import authentication
 from partnerapi.gateway.throttling import local_buckets, spend
 from partnerapi.models import Export, ExportMember
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Ask, World
 from tests.exports.conftest import EXPORT, Partner, token_id, uuid_of, write
 from tests.owner import as_owner, tamper
@@ -71,6 +72,7 @@ def issuer_id(world: World) -> str:
     return f"Issuer|{world.listed.pk}"
 
 
+@pytest.mark.usefixtures("one_person")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("small_pages")
 def test_each_export_is_its_connection_at_one_instant(
@@ -225,7 +227,7 @@ def test_only_whoever_may_read_the_connection_may_export_it(
     world: World, client_of: Partner
 ):
     def refused(scopes: list[Scope], connection: str, **members: str) -> dict[str, Any]:
-        asking = Partner(Ask(ApiKey.objects.issue(world.partner, scopes)[1]))
+        asking = Partner(Ask(approved_key(world.partner, scopes)[1]))
         answer = asking.try_to_create(connection, **members)
         assert answer.code == "FORBIDDEN"
         return answer.errors[0]["extensions"]
@@ -242,11 +244,11 @@ def test_only_whoever_may_read_the_connection_may_export_it(
 
 def test_nobody_else_finds_it(world: World, client_of: Partner, stranger: Ask):
     id = client_of.create("ACCOUNTS")
-    other = Ask(ApiKey.objects.issue(world.observer, list(Scope))[1])
+    other = Ask(approved_key(world.observer, list(Scope))[1])
     both = "query ($id: ID!) { export(id: $id) { id } node(id: $id) { id } }"
     assert other(both, {"id": id}).data == {"export": None, "node": None}
     assert client_of.ask(both, {"id": id}).data["node"] == {"id": id}
-    without = Ask(ApiKey.objects.issue(world.partner, [Scope.ISSUERS_READ])[1])
+    without = Ask(approved_key(world.partner, [Scope.ISSUERS_READ])[1])
     answer = without(both, {"id": id})
     assert answer.code == "FORBIDDEN"
     assert answer.body["data"] == {"export": None, "node": None}

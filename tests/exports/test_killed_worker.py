@@ -23,6 +23,8 @@ from tests.issuers.register import people
 from tests.owner import as_owner
 from tests.waiting import PATIENCE_SECONDS, until
 
+pytestmark = pytest.mark.usefixtures("one_person")
+
 ENTRIES = 110
 
 

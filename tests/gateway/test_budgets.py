@@ -14,7 +14,6 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from redis.connection import Connection
 
-from accounts.models import ApiKey
 from partnerapi.core import buckets, outages
 from partnerapi.core.redis import own
 from partnerapi.gateway import throttling
@@ -22,6 +21,7 @@ from partnerapi.gateway.bills import Bill
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.gateway.throttling import TAKE, take, take_here
 from partnerapi.graphql.documents import documents
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Ask, World
 
 MEBIBYTE = 1024 * 1024
@@ -432,7 +432,7 @@ def test_partners_do_not_draw_on_each_other(
 def test_keys_of_one_partner_share_its_budget(world: World, partner: Ask):
     world.partner.budget_refill = 1
     world.partner.save()
-    second = Ask(ApiKey.objects.issue(world.partner, [])[1])
+    second = Ask(approved_key(world.partner, [])[1])
     partner(LIST % 100)
     assert headers(second(LIST % 10))[1] == 19_878
 

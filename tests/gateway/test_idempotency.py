@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from accounts.access import Scope
 from accounts.models import Account, Actor, ApiKey, Partner, User
 from partnerapi.models import IdempotencyRecord
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World, new_world
 from tests.owner import tamper
 
@@ -227,7 +228,7 @@ def test_replays_after_the_api_key_was_rotated(
 ):
     first = send()
     ApiKey.objects.get(partner=world.partner).revoke(datetime.now(UTC))
-    again = send(token=ApiKey.objects.issue(world.partner, list(Scope))[1])
+    again = send(token=approved_key(world.partner, list(Scope))[1])
     assert again.content == first.content
     assert again["Idempotent-Replayed"] == "true"
     assert rows(account) == SUSPENDED
@@ -236,7 +237,7 @@ def test_replays_after_the_api_key_was_rotated(
 def test_partners_do_not_share_keys(send: Send, account: Account, world: World):
     send()
     theirs = open_account(world.observer)
-    token = ApiKey.objects.issue(world.observer, list(Scope))[1]
+    token = approved_key(world.observer, list(Scope))[1]
     # The same request would be another partner's answer if keys were shared.
     unseen = send(token=token)
     assert code_of(unseen) == "NOT_FOUND"
@@ -307,7 +308,7 @@ def test_checks_the_scope_before_the_key_is_claimed(
     send: Send, account: Account, world: World
 ):
     scopes = [scope for scope in Scope if scope != Scope.ACCOUNTS_WRITE]
-    refused = send(token=ApiKey.objects.issue(world.partner, scopes)[1])
+    refused = send(token=approved_key(world.partner, scopes)[1])
     assert refused.status_code == 200
     assert orjson.loads(refused.content)["data"] == {"updateAccountStatus": None}
     assert code_of(refused) == "FORBIDDEN"
@@ -452,7 +453,7 @@ def test_tells_whether_a_request_has_happened(
         "errorCodes": [],
     }
     assert told(str(uuid.uuid4())) is told("nonsense") is told("") is None
-    stranger = Ask(ApiKey.objects.issue(world.observer, list(Scope))[1])
+    stranger = Ask(approved_key(world.observer, list(Scope))[1])
     assert told(ask=stranger) is None
     expire(timedelta(0))
     assert told() is None
@@ -510,7 +511,7 @@ def test_a_locked_account_is_a_timeout_and_may_be_tried_again(
     with transaction.atomic():
         world = new_world()
         account = open_account(world.partner)
-    ask = Ask(ApiKey.objects.issue(world.partner, list(Scope))[1])
+    ask = Ask(approved_key(world.partner, list(Scope))[1])
     values = {"accountID": f"Account|{account.pk}", "status": "SUSPENDED"}
     change = partial(ask, CHANGE, {"input": values}, **{"Idempotency-Key": KEY})
     other = connection.copy()
@@ -540,8 +541,8 @@ def test_a_replay_needs_the_scopes_that_its_answer_needed(
     send: Send, account: Account, world: World
 ):
     scopes = [Scope.ACCOUNTS_WRITE]
-    writer = ApiKey.objects.issue(world.partner, scopes)[1]
-    reader = ApiKey.objects.issue(world.partner, [*scopes, Scope.ACCOUNTS_READ])[1]
+    writer = approved_key(world.partner, scopes)[1]
+    reader = approved_key(world.partner, [*scopes, Scope.ACCOUNTS_READ])[1]
     first = send(query=NAMED)
     assert b"Otto Lund" in first.content
     refused = send(query=NAMED, token=writer)
@@ -556,7 +557,7 @@ def test_a_replay_needs_the_scopes_that_its_answer_needed(
 def test_a_replay_needs_no_scope_that_the_first_key_had_not(
     send: Send, account: Account, world: World
 ):
-    writer = ApiKey.objects.issue(world.partner, [Scope.ACCOUNTS_WRITE])[1]
+    writer = approved_key(world.partner, [Scope.ACCOUNTS_WRITE])[1]
     first = send(query=NAMED, token=writer)
     assert code_of(first) == "FORBIDDEN"
     assert send(query=NAMED, token=writer).content == first.content
@@ -566,6 +567,6 @@ def test_a_replay_needs_no_scope_that_the_first_key_had_not(
 def test_other_scopes_of_the_first_key_do_not_matter(
     send: Send, account: Account, world: World
 ):
-    writer = ApiKey.objects.issue(world.partner, [Scope.ACCOUNTS_WRITE])[1]
+    writer = approved_key(world.partner, [Scope.ACCOUNTS_WRITE])[1]
     first = send()
     assert send(token=writer).content == first.content

@@ -15,9 +15,10 @@ from django.db import connection
 from accounts.access import Scope
 from accounts.models import Account, AccountStatusChange, Actor, ApiKey, Partner, User
 from partnerapi.models import IdempotencyRecord
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START
 from tests.gateway.conftest import WebServer
-from tests.owner import as_owner, tamper
+from tests.owner import as_owner, remove_approvals, tamper
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -83,7 +84,7 @@ def client(
     )
     account = Account.objects.open(partner, user, STAFF, START)
     account.change_status("ACTIVE", STAFF, None, START)
-    token = ApiKey.objects.issue(partner, list(Scope))[1]
+    token = approved_key(partner, list(Scope))[1]
     yield Client(web_server.port, token, account)
     with as_owner():
         IdempotencyRecord.objects.filter(partner=partner).delete()
@@ -92,6 +93,7 @@ def client(
         ApiKey.objects.filter(partner=partner).delete()
         partner.delete()
         user.delete()
+        remove_approvals()
 
 
 @pytest.fixture

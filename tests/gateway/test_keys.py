@@ -15,8 +15,10 @@ from accounts.key_uses import uses
 from accounts.models import ApiKey, Partner
 from accounts.models.partners import checksum, new_secret
 from partnerapi.gateway import authentication
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Answer, Ask, World
 from tests.gateway.conftest import WebServer
+from tests.owner import as_owner, remove_approvals
 
 REFUSED = (
     "The API key is malformed, unknown, revoked or expired. Send a live key as "
@@ -38,7 +40,7 @@ def ask(token: str) -> Answer:
 
 
 def issue(partner: Partner, **options: Any) -> tuple[ApiKey, str]:
-    return ApiKey.objects.issue(partner, [Scope.ISSUERS_READ], **options)
+    return approved_key(partner, [Scope.ISSUERS_READ], **options)
 
 
 def with_typo(token: str) -> str:
@@ -238,10 +240,12 @@ def live_key(web_server: WebServer, django_db_blocker: DjangoDbBlocker) -> Any:
     with django_db_blocker.unblock():
         partner = Partner.objects.create(login="rotating", name="Rotating")
         try:
-            yield ApiKey.objects.issue(partner, [Scope.ISSUERS_READ])
+            yield approved_key(partner, [Scope.ISSUERS_READ])
         finally:
-            ApiKey.objects.filter(partner=partner).delete()
-            partner.delete()
+            with as_owner():
+                ApiKey.objects.filter(partner=partner).delete()
+                partner.delete()
+                remove_approvals()
 
 
 def test_every_process_refuses_a_revoked_key_within_a_second(

@@ -16,8 +16,9 @@ from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from partnerapi.exports.download import address
 from partnerapi.models import MEMBER_BYTES, Export, ExportMember
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.gateway.conftest import WebServer
-from tests.owner import as_owner
+from tests.owner import as_owner, remove_approvals
 from tests.waiting import PATIENCE_SECONDS
 
 MEMBERS, CLIENTS = 20, 12
@@ -28,7 +29,7 @@ FIGURES = b'{"query":"{ issuers(first: 1) { totalCount } }"}'
 def file(keeps_rows: None, transactional_db: None) -> Any:
     """The path of an export of 20 MB, and its bytes."""
     partner = Partner.objects.create(login="large", name="Large")
-    ApiKey.objects.issue(partner, [Scope.ACCOUNTS_READ])
+    approved_key(partner, [Scope.ACCOUNTS_READ])
     export = Export.objects.create(partner=partner, connection="ACCOUNTS")
     Export.objects.update(status="RUNNING", place=1)
     parts = [os.urandom(MEMBER_BYTES) for _ in range(MEMBERS)]
@@ -48,6 +49,7 @@ def file(keeps_rows: None, transactional_db: None) -> Any:
         Export.objects.all().delete()
         ApiKey.objects.filter(partner=partner).delete()
         partner.delete()
+        remove_approvals()
 
 
 def memory(server: WebServer) -> int:

@@ -12,16 +12,20 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from issuers.legacy.delivery import DryRun, begin_job, deliver_next
+from issuers.legacy.delivery import DryRun, deliver_next
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerAccount, LedgerTransaction
 from issuers.register.verification import verify
+from partnerapi.sandbox.data.approvals import released_job
 from tests.issuers.register import empty_token, new_issuer
 from tests.owner import superuser, tamper
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("one_person"),
+]
 STAFF = "ana@example.com"
 MINT, TREASURY = DeliveryJob.Source.MINT, DeliveryJob.Source.TREASURY
 DELIVERED = LegacyShareholder.Status.DELIVERED
@@ -109,7 +113,7 @@ def test_a_step_costs_the_same_whatever_comes_before_and_after_it():
     def costs(count):
         """Characters of each step's statements; bytes of the rows that it touches."""
         ids = [uuid.UUID(int=number) for number in range(count)]
-        job = begin_job(MINT, ids, STAFF)
+        job = released_job(MINT, ids, STAFF)
         steps = []
         while job.remaining:
             with CaptureQueriesContext(connection) as captured:

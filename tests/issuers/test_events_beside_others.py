@@ -22,7 +22,7 @@ ROUNDS, WRITERS = 15, 6
 STAFF = Actor("ana@staff.example", is_staff=True)
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("patient_locks"),
+    pytest.mark.usefixtures("patient_locks", "one_person"),
 ]
 
 

@@ -8,8 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
 from accounts.models import User
-from issuers.legacy import delivery
-from issuers.legacy.delivery import Outcome, begin_job, deliver_next
+from issuers.legacy.delivery import Outcome, deliver_next
 from issuers.legacy.models import (
     DeliveryJob,
     LegacyImport,
@@ -20,6 +19,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction
 from issuers.register.verification import verify
+from partnerapi.sandbox.data.approvals import approved_record, released_job
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import superuser
@@ -196,8 +196,10 @@ def deliver(*arguments):
 
 def outcome(line):
     """What comes of a line whose tokens are made for it."""
-    [one] = delivery.deliver([line.pk], MINT, STAFF)
-    return one
+    job = released_job(MINT, [line.pk], STAFF)
+    deliver_next(job)
+    [refusal] = dict(job.refusals()).values() or [""]
+    return Outcome(line.pk, bool(job.delivered), bool(job.skipped), refusal)
 
 
 def reverse(entry, reason):
@@ -208,7 +210,7 @@ def test_delivers_what_the_treasury_covers(load, world: World):
     load(ONE, TWO)
     token = world.public_token.pk
     own = ledger.treasury(world.listed)
-    ledger.record([Entry(token, "MINT", 50, None, own)], "me")
+    approved_record([Entry(token, "MINT", 50, None, own)], "me")
     dry, _ = deliver("--source", "TREASURY", "--dry-run")
     assert dry == (
         "9 lines of lumen: 1 delivered, 0 skipped (delivered before), 8 refused "
@@ -377,7 +379,7 @@ def test_fifty_threads_deliver_one_line_once(patient_locks):
 
     def work():
         try:
-            job = begin_job(MINT, [line.pk], STAFF)
+            job = released_job(MINT, [line.pk], STAFF)
             deliver_next(job)
             outcomes.append((job.delivered, job.skipped, job.refused))
         finally:
@@ -406,7 +408,7 @@ def test_a_job_goes_on_where_it_stood(world: World, staff):
     )
     lines = LegacyShareholder.objects.exclude(token=None).order_by("pk")
     ids = list(lines.values_list("pk", flat=True))
-    job = begin_job(MINT, ids, STAFF)
+    job = released_job(MINT, ids, STAFF)
     assert deliver_next(job) == 200
     assert (job.delivered, job.remaining, job.finished_at) == (200, 250, None)
     assert outcome(lines.last()).is_delivered
@@ -427,7 +429,7 @@ def test_a_delivery_that_was_killed_is_resumed(load, world: World, staff):
     load(*(f"K-{n},bo@example.com,,LUM,1,0" for n in range(250)))
     lines = LegacyShareholder.objects.filter(reference__startswith="K-")
     ids = list(lines.order_by("pk").values_list("pk", flat=True))
-    job = begin_job(MINT, ids, "ines@example.com")
+    job = released_job(MINT, ids, "ines@example.com")
     deliver_next(job)
     said = run_deliveries("--list").splitlines()
     assert said[-1] == "1 delivery did not end."
@@ -452,7 +454,7 @@ def test_a_delivery_is_closed_and_its_lines_stay(load, staff):
     load(*(f"K-{n},bo@example.com,,LUM,1,0" for n in range(250)))
     ids = list(LegacyShareholder.objects.filter(reference__startswith="K-")
                .values_list("pk", flat=True))  # fmt: skip
-    job = begin_job(MINT, ids, STAFF)
+    job = released_job(MINT, ids, STAFF)
     deliver_next(job)
     close = ("--close", str(job.pk), "--staff", STAFF)
     assert "50 of 250 lines would stay" in run_deliveries(*close, "--dry-run")

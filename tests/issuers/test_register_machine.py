@@ -102,6 +102,7 @@ class Register(RuleBasedStateMachine):
         """The ledger does what the model does, or refuses what it refuses."""
         from issuers.register import ledger
         from issuers.register.errors import InsufficientBalance
+        from partnerapi.sandbox.data.approvals import approved_record
 
         entry = ledger.Entry(
             self.tokens[token].pk,
@@ -114,10 +115,10 @@ class Register(RuleBasedStateMachine):
         held = self.model.units[token].get(source, 0)
         if not self.model.move(token, source, target, amount):
             with pytest.raises(InsufficientBalance) as refused:
-                ledger.record([entry], "machine")
+                approved_record([entry], "machine")
             assert refused.value.missing == amount - held
             return
-        [recorded] = ledger.record([entry], "machine")
+        [recorded] = approved_record([entry], "machine")
         if kind != "REVERSAL":
             self.entries.append((token, recorded.number, source, target, amount))
         self.remember(self.read(recorded.effective_at))
@@ -147,6 +148,7 @@ class Register(RuleBasedStateMachine):
     def deliver(self, token: int, to: int, amount: int, mints: bool) -> None:
         from issuers.legacy import delivery
         from issuers.legacy.models import DeliveryJob, LegacyShareholder
+        from partnerapi.sandbox.data.approvals import released_job
 
         row = LegacyShareholder.objects.create(
             issuer=self.issuer,
@@ -157,11 +159,13 @@ class Register(RuleBasedStateMachine):
         )
         source = None if mints else "treasury"
         kind = DeliveryJob.Source.MINT if mints else DeliveryJob.Source.TREASURY
-        [outcome] = delivery.deliver([row.pk], kind, "machine")
+        job = released_job(kind, [row.pk], "machine")
+        delivery.deliver_next(job)
         if not self.model.move(token, source, to, amount):
-            assert "are missing" in outcome.refusal
+            [refusal] = dict(job.refusals()).values()
+            assert "are missing" in refusal
             return
-        assert outcome.is_delivered
+        assert job.delivered == 1
         row.refresh_from_db()
         self.entries.append((token, row.ledger_seq, source, to, amount))
         self.remember(self.read(row.delivered_at))
@@ -178,9 +182,9 @@ class Register(RuleBasedStateMachine):
 
     @rule(token=tokens, cents=st.integers(min_value=0, max_value=1000))
     def price(self, token: int, cents: int) -> None:
-        from issuers.register import ledger
+        from partnerapi.sandbox.data.approvals import approved_price
 
-        recorded = ledger.set_price(self.tokens[token].pk, cents, "MANUAL", "machine")
+        recorded = approved_price(self.tokens[token].pk, cents, "MANUAL", "machine")
         self.model.price[token] = cents
         self.remember(self.read(recorded.effective_at))
 
@@ -192,6 +196,7 @@ class Register(RuleBasedStateMachine):
         from django.db import connection, transaction
 
         from issuers.register import ledger
+        from partnerapi.sandbox.data.approvals import approved_record
 
         answers: list[Any] = []
 
@@ -203,7 +208,7 @@ class Register(RuleBasedStateMachine):
             self.tokens[token].pk, "MINT", amount, None, self.accounts[to]
         )
         with transaction.atomic():
-            [recorded] = ledger.record([entry], "machine")
+            [recorded] = approved_record([entry], "machine")
             reader = threading.Thread(target=ask)
             reader.start()
             until_waiting_for_a_lock()

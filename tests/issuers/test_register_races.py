@@ -18,6 +18,7 @@ from issuers.register.ledger import Entry
 from issuers.register.models import HolderBalance, LedgerAccount, TokenLedgerHead
 from issuers.register.verification import verify
 from partnerapi.core.errors import RequestTimeout
+from partnerapi.sandbox.data.approvals import approved_record
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.threads import in_threads
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
@@ -36,7 +37,7 @@ def register():
     tokens = [empty_token(issuer, f"R{n}", datetime.now().astimezone()) for n in (1, 2)]
     users = people(20)
     accounts = list(ledger.holder_accounts(user.pk for user in users).values())
-    ledger.record(
+    approved_record(
         [
             Entry(token.pk, "MINT", 100, None, account)
             for token in tokens
@@ -117,8 +118,8 @@ def test_a_reader_of_now_waits_for_a_writer_and_one_of_the_past_does_not(registe
     ids = [str(issuer.pk)]
     heads = TokenLedgerHead.objects.filter(token__in=tokens)
     past = min(head.last_effective_at for head in heads)
-    ledger.record([Entry(tokens[0], "BURN", 1, accounts[0])], "me")
-    ledger.record([Entry(tokens[1], "BURN", 1, accounts[0])], "me")
+    approved_record([Entry(tokens[0], "BURN", 1, accounts[0])], "me")
+    approved_record([Entry(tokens[1], "BURN", 1, accounts[0])], "me")
     answers = {}
 
     def ask(name, at):
@@ -126,7 +127,7 @@ def test_a_reader_of_now_waits_for_a_writer_and_one_of_the_past_does_not(registe
         connection.close()
 
     with transaction.atomic():
-        [entry] = ledger.record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
+        [entry] = approved_record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
         now = threading.Thread(target=ask, args=("now", None))
         then = threading.Thread(target=ask, args=("then", past))
         now.start()
@@ -151,7 +152,7 @@ def test_a_reader_of_what_is_settled_waits_for_nobody(register):
 
     before = database_time()
     with transaction.atomic():
-        ledger.record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
+        approved_record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
         Token.objects.create(issuer=issuer, name="N", symbol="N")
         reader = threading.Thread(target=ask, args=[before])
         reader.start()
@@ -175,7 +176,7 @@ def test_a_reader_that_can_lock_nothing_answers_for_what_is_settled(register):
 
     with transaction.atomic():
         began = database_time()
-        [entry] = ledger.record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
+        [entry] = approved_record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
         reader = threading.Thread(target=ask)
         reader.start()
         reader.join(PATIENCE_SECONDS)
@@ -207,7 +208,7 @@ def test_a_reader_gives_up_on_a_writer_that_does_not_end(register):
         caught.append(error.value.code)
 
     with transaction.atomic():
-        ledger.record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
+        approved_record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
         assert in_threads(1, ask) == []
     assert caught == ["TIMEOUT"]
 

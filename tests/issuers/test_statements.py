@@ -22,7 +22,10 @@ from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import as_owner
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("one_person"),
+]
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from issuers.register.models import (
     TokenPrice,
 )
 from issuers.register.verification import verify
+from partnerapi.sandbox.data.approvals import approved_price, approved_record
 from tests.characters import START, Ask, World
 from tests.issuers.register import new_issuer, people
 from tests.owner import tamper
@@ -39,7 +40,7 @@ class Register:
         self.a, self.b = (accounts[user.pk] for user in self.users)
         self.own = ledger.treasury(world.listed)
         self.token = world.public_token.pk
-        ledger.record(
+        approved_record(
             [
                 Entry(self.token, Kind.MINT, 1500, None, self.own),
                 Entry(self.token, Kind.ALLOCATE, 300, self.own, self.a),
@@ -47,7 +48,7 @@ class Register:
             ],
             "me",
         )
-        ledger.set_price(self.token, 12, "MANUAL", "me")
+        approved_price(self.token, 12, "MANUAL", "me")
 
     def entry(self, **changes: Any) -> tuple[str, list[Any]]:
         """The insertion of a transfer of 10 units, as the ledger would make it."""
@@ -424,8 +425,8 @@ def lines_of(view: str, token_id: Any) -> list[str]:
 def test_chains_are_what_anybody_computes_from_the_lines(register: Register):
     odd = 'Erbe "Ø"\\\t\x1f\x7f 👤\nfin'
     entry = Entry(register.token, Kind.BURN, 5, register.a, None, odd)
-    ledger.record([entry], odd)
-    ledger.set_price(register.token, 2**40, "NAV", odd)
+    approved_record([entry], odd)
+    approved_price(register.token, 2**40, "NAV", odd)
     head = TokenLedgerHead.objects.get(token=register.token)
     entries = lines_of("register_entry_lines", register.token)
     assert chained(entries) == head.entry_digest.hex()

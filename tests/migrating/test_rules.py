@@ -18,7 +18,8 @@ BEFORE = {
 """The last migrations that were made before the rules."""
 
 
-@pytest.mark.django_db
+# An index that is built CONCURRENTLY is told outside a transaction only.
+@pytest.mark.django_db(transaction=True)
 def test_a_new_migration_disturbs_nobody():
     for app, name in sorted(known_migrations()):
         if app in BEFORE and name[:4] > BEFORE[app]:

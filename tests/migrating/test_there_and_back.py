@@ -15,6 +15,7 @@ from issuers.register.ledger import Entry
 from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify
 from partnerapi.core.owner import OWNER
+from partnerapi.sandbox.data.approvals import approved_record
 from tests.characters import new_world
 from tests.issuers.register import people
 from tests.owner import allow_tampering, credentials
@@ -51,7 +52,7 @@ def test_each_migration_goes_back_and_forth_over_data(migrated: None):
     token = world.public_token
     [user] = people(1)
     [account] = ledger.holder_accounts([user.pk]).values()
-    ledger.record([Entry(token.pk, "MINT", 100, None, account)], "me")
+    approved_record([Entry(token.pk, "MINT", 100, None, account)], "me")
     before = told()
     go([("issuers", "0005_legacy_guards")])
     go(MigrationExecutor(connection).loader.graph.leaf_nodes())

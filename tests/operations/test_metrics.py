@@ -14,7 +14,8 @@ import psutil
 import pytest
 from django.conf import settings
 
-from accounts.models import ApiKey, Partner
+from accounts.models import Partner
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.gateway.conftest import WebServer, serving
 from tests.operations.test_probes import url_of_test_database
 from tests.system import free_port
@@ -67,7 +68,7 @@ def test_requests_are_counted_and_logged(tmp_path: Path):
     import os
 
     acme = Partner.objects.create(login="acme", name="Acme")
-    _, token = ApiKey.objects.issue(acme, [])
+    _, token = approved_key(acme, [])
     directory = tmp_path / "metrics"
     own = {
         "DATABASE_URL": url_of_test_database(),

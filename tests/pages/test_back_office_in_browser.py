@@ -77,6 +77,11 @@ PAGES = [
     "auth/group/add/",
     "password_change/",
     "import/",
+    "accounts/approvalrequest/?status=ALL",
+    "ask/forced_transfer/",
+    "ask/key/",
+    "log/",
+    "roles/",
     "books/",
 ]
 """One for each of Django's templates, and those of the back office's own."""

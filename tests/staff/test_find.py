@@ -11,6 +11,7 @@ from accounts.models import Account, Actor, ApiKey, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer
 from marketdata.models import FixSession
+from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff import find
 from tests.characters import World
 
@@ -24,7 +25,7 @@ def rows(world: World) -> dict:
     LegacyShareholder.objects.filter(pk=line.pk).update(reference="A-17")
     actor = Actor("sam@example.com", is_staff=True)
     account = Account.objects.open(world.partner, person, actor, timezone.now())
-    key, _ = ApiKey.objects.issue(world.partner, [Scope.ISSUERS_READ])
+    key, _ = approved_key(world.partner, [Scope.ISSUERS_READ])
     [session] = FixSession.objects.bind(world.partner)
     return {
         "ines@EXAMPLE.com ": person,

@@ -9,11 +9,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, ApiKey, User
+from accounts.models import Account, Actor, User
 from marketdata.models import FixSession
 from partnerapi.models import FailedSignIn, JobRun
+from partnerapi.sandbox.data.approvals import approved, approved_key
 from partnerapi.staff import home
 from tests.characters import World
+from tests.owner import as_committed
 
 NOW = timezone.now
 
@@ -45,8 +47,10 @@ def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
     person = User.objects.get(last_name="Roca")
     actor = Actor("sam@example.com", is_staff=True)
     Account.objects.open(world.partner, person, actor, at - timedelta(days=9))
-    ApiKey.objects.issue(world.partner, [Scope.ISSUERS_READ], at + timedelta(days=3))
-    ApiKey.objects.issue(world.partner, [Scope.ISSUERS_READ], at + timedelta(days=30))
+    for days in (3, 30):
+        approved_key(world.partner, [Scope.ISSUERS_READ], at + timedelta(days))
+    as_committed()
+    approved("MINT", {"token": str(world.public_token.pk)})
     FixSession.objects.bind(world.partner)
     FailedSignIn.objects.create(login="x@example.com", address="", is_locked=False)
     JobRun.objects.create(
@@ -54,6 +58,7 @@ def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
     )
     found = tiles()
     assert {title: each.count for title, each in found.items()} == {
+        "Requests for a second person": 1,
         "Pending deliveries": 7,
         "Pending accounts": 1,
         "Jobs that failed today": 1,

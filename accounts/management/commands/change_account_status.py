@@ -5,11 +5,20 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.management.people import active_staff, add_staff
+from accounts.approvals import closing_content, closing_title
+from accounts.four_eyes import NotApproved, carrying
+from accounts.management.people import (
+    active_staff,
+    add_second_person,
+    add_staff,
+    filed,
+)
 from accounts.models import (
     Account,
     AccountStatusChange,
     Actor,
+    ApprovalDecision,
+    ApprovalKind,
     InvalidStatusTransition,
     Right,
     allowed_statuses,
@@ -38,7 +47,7 @@ examples:
   manage.py change_account_status 019376a2-5c1e-7b04-9c55-2f0e6f6f1d11 ACTIVE \\
       --staff ana@example.com --reason "Identity checked"
   manage.py change_account_status 'Account|019376a2-5c1e-7b04-9c55-2f0e6f6f1d11' \\
-      CLOSED --staff ana@example.com --approved-by ben@example.com --dry-run
+      CLOSED --staff ana@example.com --reason "Asked for by letter" --request
 """
 
     def add_arguments(self, parser):
@@ -47,9 +56,7 @@ examples:
             "status", type=str.upper, choices=Account.Status.values, help="the new one"
         )
         add_staff(parser)
-        parser.add_argument(
-            "--approved-by", metavar="EMAIL", help="the second person, for CLOSED"
-        )
+        add_second_person(parser)
         parser.add_argument(
             "--reason",
             metavar="TEXT",
@@ -58,16 +65,20 @@ examples:
         )
 
     def handle(
-        self, *, account, status, staff, approved_by, reason, dry_run, **options
+        self, *, account, status, staff, reason, dry_run, request, approval, **options
     ):
-        actor = actor_named(staff, approved_by)
-        account = account_named(account)
+        person, account = active_staff("--staff", staff), account_named(account)
+        if request:
+            return asked(account, status, reason, person, dry_run)
+        actor = Actor(person.email, True, approver(approval) if approval else "")
         try:
-            with transaction.atomic():
+            with carrying([approval] if approval else []):
                 previous = account.change_status(status, actor, reason, timezone.now())
                 transaction.set_rollback(dry_run)
         except InvalidStatusTransition:
             raise refusal(account, status, actor) from None
+        except NotApproved as error:
+            raise CommandError(f"{error} Nothing was written.") from None
         named = f"Account|{account.pk} of {account}"
         if previous == status:
             return f"{named} is {status} already; nothing was written."
@@ -76,16 +87,33 @@ examples:
         return f"{named} went from {previous} to {status}."
 
 
-def actor_named(staff, approved_by):
-    person = active_staff("--staff", staff)
-    if approved_by is None:
-        return Actor(person.email, is_staff=True)
-    second = active_staff("--approved-by", approved_by)
-    if second == person:
+def asked(account, status, reason, person, dry_run):
+    """File a request to close the account."""
+    alone = allowed_statuses(account.status, {Right.STAFF_APPROVED})
+    if status not in alone:
         raise CommandError(
-            f"--approved-by {approved_by}: this is the person of --staff; name another."
+            f"--request is for {' or '.join(alone) or 'no status'} of this account. "
+            "Nothing was written."
         )
-    return Actor(person.email, is_staff=True, approved_by=second.email)
+    if not reason:
+        raise CommandError("Say why with --reason; the second person reads it.")
+    if dry_run:
+        return f"A request to close {account} could be filed{DRY_RUN}"
+    content = closing_content(account, reason)
+    return filed(ApprovalKind.CLOSING, content, closing_title(account), reason, person)
+
+
+def approver(approval):
+    """Who approved a request; the database judges whether that is enough."""
+    decision = ApprovalDecision.objects.select_related("decided_by").filter(
+        request=approval, is_approved=True
+    )
+    try:
+        return decision.get().decided_by.email
+    except ApprovalDecision.DoesNotExist:
+        raise CommandError(
+            f"--approval {approval}: nobody has approved such a request."
+        ) from None
 
 
 def account_named(text):
@@ -110,9 +138,9 @@ def refusal(account, status, actor):
     if status in together and not actor.approved_by:
         return CommandError(
             f"The account is {account.status}; a second member of staff must "
-            f"approve {status}: add --approved-by EMAIL. Nothing was written."
+            f"approve {status}: ask with --request. Nothing was written."
         )
-    possible = [*alone, *(f"{one} with --approved-by" for one in together)]
+    possible = [*alone, *(f"{one} with --approval" for one in together)]
     return CommandError(
         f"The account is {account.status} and can not become {status}; allowed: "
         f"{', '.join(possible) or 'nothing, it is final'}. Nothing was written."

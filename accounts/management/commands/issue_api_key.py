@@ -1,13 +1,21 @@
 from argparse import ArgumentTypeError
+from contextlib import contextmanager
 from datetime import timedelta
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
-from django.db import transaction
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.approvals import IssueKey, key_content, key_title
+from accounts.four_eyes import (
+    NotApproved,
+    Overtaken,
+    carry_out,
+    carrying,
+)
+from accounts.management.people import active_staff, add_second_person, filed
+from accounts.models import ApiKey, ApprovalKind, ApprovalRequest, Partner
 from partnerapi.core.commands import CommandWithExamples
 
 MOST_DAYS = 3650
@@ -25,15 +33,20 @@ class Command(CommandWithExamples):
 The key goes to standard output, once; only a digest of it is stored. A partner may
 hold several keys, so issue the new one before the old one is revoked.
 
+A second member of staff approves each key: --request asks, and --approval issues what
+was approved.
+
 examples:
-  manage.py issue_api_key acme --create-partner "Acme Securities" --all-scopes
-  manage.py issue_api_key acme --scope issuers:read --scope captable:read
-  manage.py issue_api_key acme --scope issuers:read --expires-in 90
+  manage.py issue_api_key acme --create-partner "Acme Securities" --all-scopes \\
+      --request --staff ana@example.com --reason "Contract of 3 March"
+  manage.py issue_api_key acme --scope issuers:read --expires-in 90 \\
+      --request --staff ana@example.com --reason "Contract of 3 March"
+  manage.py issue_api_key acme --approval 019376a2-5c1e-7b04-9c55-2f0e6f6f1d11
 """
 
     def add_arguments(self, parser):
         parser.add_argument("login", help="login of the integration account")
-        scopes = parser.add_mutually_exclusive_group(required=True)
+        scopes = parser.add_mutually_exclusive_group()
         scopes.add_argument(
             "--scope",
             action="append",
@@ -54,25 +67,77 @@ examples:
             metavar="NAME",
             help="make the integration account first, under this name",
         )
+        add_second_person(parser)
+        parser.add_argument(
+            "--staff", metavar="EMAIL", help="the member of staff who asks"
+        )
+        parser.add_argument("--reason", metavar="TEXT", help="why, for --request")
 
     def handle(
-        self, *, login, scope, all_scopes, expires_in, create_partner, **options
-    ):
-        expires_at = expires_in and timezone.now() + timedelta(days=expires_in)
-        scopes = Scope.values if all_scopes else set(scope)
-        with transaction.atomic():
-            if create_partner is None:
-                partner = existing_partner(login)
-            else:
-                partner = new_partner(login, create_partner)
-            key, token = ApiKey.objects.issue(partner, scopes, expires_at)
+        self, *, login, scope, all_scopes, expires_in, create_partner, request,
+        approval, staff, reason, **options,
+    ):  # fmt: skip
+        if approval:
+            key, token = approved_key(login, approval)
+        else:
+            if not (scope or all_scopes):
+                raise CommandError("Name what the key may do: --scope or --all-scopes.")
+            if request and not (staff and reason and reason.strip()):
+                raise CommandError("--request needs --staff EMAIL and --reason TEXT.")
+            expires_at = expires_in and timezone.now() + timedelta(days=expires_in)
+            scopes = Scope.values if all_scopes else set(scope)
+            with issuing():
+                if create_partner is None:
+                    partner = existing_partner(login)
+                else:
+                    partner = new_partner(login, create_partner)
+                if request:
+                    asked = requested(partner, scopes, expires_at, staff, reason)
+                    self.stdout.write(asked)
+                    return
+                key, token = ApiKey.objects.issue(partner, scopes, expires_at)
         self.stdout.write(token)
-        until = f"until {expires_at:%Y-%m-%d %H:%M} UTC" if expires_at else "no expiry"
+        at = key.expires_at
+        until = f"until {at:%Y-%m-%d %H:%M} UTC" if at else "no expiry"
         self.stderr.write(
             f"Key …{key.last_four} of {login}: {', '.join(key.scopes)}; {until}. It is "
             "shown only now: hand it over by a safe channel. The partner sends it in "
             "the header X-Token-Auth and uses the same key to log on to FIX."
         )
+
+
+@contextmanager
+def issuing():
+    try:
+        with carrying([]):
+            yield
+    except NotApproved as error:
+        raise CommandError(
+            f"{error} No key was issued; --request asks for it."
+        ) from None
+
+
+def requested(partner, scopes, expires_at, staff, reason):
+    content = key_content(partner, scopes, expires_at)
+    title, person = key_title(partner, scopes), active_staff("--staff", staff)
+    return filed(ApprovalKind.KEY, content, title, reason.strip(), person)
+
+
+def approved_key(login, approval):
+    """The key that an approved request asks for, with its token."""
+    asked = ApprovalRequest.objects.filter(
+        pk=approval, kind=ApprovalKind.KEY, content__partner=str(partner_id(login))
+    ).first()
+    if asked is None:
+        raise CommandError(f"--approval {approval}: nobody asked for a key of {login}.")
+    try:
+        return carry_out(asked, IssueKey())
+    except (NotApproved, Overtaken) as error:
+        raise CommandError(f"{error} No key was issued.") from None
+
+
+def partner_id(login):
+    return existing_partner(login).pk
 
 
 def existing_partner(login):

@@ -5,6 +5,7 @@ from issuers.management.register_command import (
     actor,
     add_reason,
     record_one,
+    requested,
     token_named,
     units,
     whole,
@@ -35,13 +36,21 @@ examples:
         )
         add_reason(parser)
 
-    def handle(self, *, symbol, units: int, source, staff, reason, dry_run, **options):
+    def handle(
+        self, *, symbol, units: int, source, staff, reason, dry_run, request,
+        approval, **options,
+    ):  # fmt: skip
         who, token = actor(staff), token_named(symbol)
-        with writing(dry_run):
+        with writing(dry_run or request, approval):
             account = account_named(source, token)
             recorded, supply = record_one(
                 token, ledger.Kind.BURN, units, reason, who, source=account
             )
+        if request and not dry_run:
+            entry = ledger.Entry(
+                token.pk, ledger.Kind.BURN, units, account, None, reason
+            )
+            return requested(entry, token_named(symbol), staff)
         return burnt(symbol, units, supply, recorded, dry_run)
 
 

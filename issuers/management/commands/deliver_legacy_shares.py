@@ -2,9 +2,13 @@ from uuid import UUID
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.management.base import CommandError
+from django.db import transaction
 
-from accounts.management.people import active_staff
+from accounts.four_eyes import NotApproved, carrying
+from accounts.management.people import active_staff, filed
+from accounts.models import ApprovalKind
 from issuers.legacy import delivery
+from issuers.legacy.approvals import delivery_content, delivery_title
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting
@@ -20,6 +24,9 @@ Each line is delivered whole, skipped because somebody delivered it meanwhile, o
 refused with the reason. The command chooses the lines when it begins, and delivers 200
 in a transaction. One that was ended early is listed by --list; --resume delivers its
 lines that are left, and --close lets them be.
+
+A delivery of many shares needs a second person: --request freezes its lines and asks;
+when it was approved in the admin, --resume delivers them.
 
 A dry run judges each line by what those before it would leave, and nobody waits for it.
 It reads a token's ledger at its first line, and does not see what others write later,
@@ -50,7 +57,15 @@ examples:
             metavar="EMAIL",
             help="the member of staff who does it; needed for all but --list",
         )
+        parser.add_argument(
+            "--reason", metavar="TEXT", help="why, for --request; who decides reads it"
+        )
         others = parser.add_mutually_exclusive_group()
+        others.add_argument(
+            "--request",
+            action="store_true",
+            help="freeze the lines and ask a second person, and deliver nothing yet",
+        )
         others.add_argument(
             "--list", action="store_true", help="list the deliveries that did not end"
         )
@@ -62,7 +77,8 @@ examples:
         )
 
     def handle(
-        self, *, issuer, source, staff, resume, close, dry_run, **options
+        self, *, issuer, source, staff, resume, close, request, reason, dry_run,
+        **options,
     ):  # fmt: skip
         if options["list"]:
             return self.list_jobs()
@@ -79,6 +95,10 @@ examples:
             what = f"lines of {issuer}"
         if not ids:
             return f"{issuer} has no PENDING legacy shares; nothing was written."
+        if request and not (reason and reason.strip()):
+            raise CommandError("Say why with --reason; the second person reads it.")
+        if request and not dry_run:
+            return requested(source, ids, person, reason.strip())
         for warning in delivery.unpriced(ids):
             self.stderr.write(warning)
         with counting() as begin:
@@ -86,7 +106,7 @@ examples:
             if dry_run:
                 job, refusals = try_out(ids, job.source if job else source, advance)
             else:
-                job = job or delivery.begin_job(source, ids, person.email)
+                job = job or released(source, ids, person)
                 deliver(job, person.email, advance)
                 refusals = job.refusals()
         for line, reason in refusals:
@@ -124,10 +144,32 @@ def job_named(pk):
     job = DeliveryJob.objects.filter(pk=pk).first()
     if job is None:
         raise CommandError(f"There is no delivery {pk}; --list lists those to resume.")
+    if not job.released_at and not job.finished_at:
+        raise CommandError(f"Delivery {pk} waits for a second person.")
     if not job.is_open:
         raise CommandError(
             f"Delivery {pk} has ended: of {job.line_count:,} lines {job.summary()}."
         )
+    return job
+
+
+def requested(source, ids, person, reason):
+    with transaction.atomic():
+        job = delivery.begin_job(source, ids, person.email)
+        content = delivery_content(job)
+        title = delivery_title(content)
+        return filed(ApprovalKind.DELIVERY, content, title, reason, person)
+
+
+def released(source, ids, person):
+    try:
+        with carrying([]):
+            job = delivery.begin_job(source, ids, person.email)
+            delivery.release(job)
+    except NotApproved as error:
+        raise CommandError(
+            f"{error} Nothing was written; --request asks for it."
+        ) from None
     return job
 
 

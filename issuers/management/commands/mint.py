@@ -5,6 +5,7 @@ from issuers.management.register_command import (
     actor,
     add_reason,
     record_one,
+    requested,
     token_named,
     units,
     whole,
@@ -24,6 +25,8 @@ examples:
   manage.py mint ACME 1000000 --staff ana@example.com --reason "Capital increase"
   manage.py mint ACME 250 --to holder@example.com --staff ana@example.com \\
       --reason "Founders' shares" --dry-run
+  manage.py mint ACME 1000000 --staff ana@example.com --reason "Capital increase" \\
+      --request
 """
 
     def add_own_arguments(self, parser):
@@ -37,13 +40,22 @@ examples:
         )
         add_reason(parser)
 
-    def handle(self, *, symbol, units: int, to, staff, reason, dry_run, **options):
+    def handle(
+        self, *, symbol, units: int, to, staff, reason, dry_run, request, approval,
+        **options,
+    ):  # fmt: skip
         who, token = actor(staff), token_named(symbol)
-        with writing(dry_run):
+        with writing(dry_run or request, approval):
             account = account_named(to, token)
             recorded, supply = record_one(
                 token, ledger.Kind.MINT, units, reason, who, target=account
             )
+        if request and not dry_run:
+            account = account_named(to, token)
+            entry = ledger.Entry(
+                token.pk, ledger.Kind.MINT, units, None, account, reason
+            )
+            return requested(entry, token_named(symbol), staff)
         return minted(symbol, units, supply, recorded, dry_run)
 
 

@@ -23,6 +23,8 @@ examples:
   manage.py open_secondary_market ACME --staff ana@example.com --reason x --dry-run
 """
 
+    is_approved = False
+
     def add_own_arguments(self, parser):
         add_reason(parser)
 

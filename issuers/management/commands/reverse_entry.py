@@ -4,6 +4,7 @@ from issuers.management.register_command import (
     RegisterCommand,
     actor,
     add_reason,
+    requested,
     token_named,
     units,
     whole,
@@ -35,14 +36,19 @@ examples:
         )
         add_reason(parser)
 
-    def handle(self, *, symbol, entry, staff, reason, dry_run, **options):
+    def handle(
+        self, *, symbol, entry, staff, reason, dry_run, request, approval, **options
+    ):
         who, token = actor(staff), token_named(symbol)
         mistaken = LedgerTransaction.objects.filter(token=token, seq=entry).first()
         if mistaken is None:
             raise CommandError(f"{symbol} has no entry {entry}. Nothing was written.")
-        with writing(dry_run):
-            [recorded] = ledger.record([ledger.reversal_of(mistaken, reason)], who)
+        reversal = ledger.reversal_of(mistaken, reason)
+        with writing(dry_run or request, approval):
+            [recorded] = ledger.record([reversal], who)
             token.ledger_head.refresh_from_db()
+        if request and not dry_run:
+            return requested(reversal, token_named(symbol), staff)
         supply = f"supply {token.ledger_head.supply:,}"
         said = f"Entry {entry} of {symbol} ({mistaken.kind}, {units(mistaken.amount)})"
         if dry_run:

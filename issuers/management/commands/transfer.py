@@ -6,6 +6,7 @@ from issuers.management.register_command import (
     account_named,
     actor,
     add_reason,
+    requested,
     token_named,
     units,
     whole,
@@ -46,20 +47,21 @@ examples:
 
     def handle(
         self, *, symbol, units: int, source, target, forced, staff, reason, dry_run,
-        **options,
+        request, approval, **options,
     ):  # fmt: skip
         who, token = actor(staff), token_named(symbol)
         kind = kind_of(source, target, forced)
-        with writing(dry_run):
-            entry = ledger.Entry(
-                token.pk,
-                kind,
-                units,
-                account_named(source, token),
-                account_named(target, token),
-                reason=reason,
-            )
-            [recorded] = ledger.record([entry], who)
+        if request and not forced:
+            raise CommandError("--request is for --forced; others need nobody else.")
+
+        def entry() -> ledger.Entry:
+            ends = account_named(source, token), account_named(target, token)
+            return ledger.Entry(token.pk, kind, units, *ends, reason=reason)
+
+        with writing(dry_run or request, approval):
+            [recorded] = ledger.record([entry()], who)
+        if request and not dry_run:
+            return requested(entry(), token, staff)
         return moved(symbol, units, kind, recorded, dry_run)
 
 

@@ -7,6 +7,7 @@ from django.db.backends.postgresql import base
 from django.db.utils import DEFAULT_DB_ALIAS
 from psycopg.pq import TransactionStatus
 
+from partnerapi.core import authors
 from partnerapi.core.postgresql import lending
 
 
@@ -24,6 +25,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
             conn_params = connections[lending.REPLICA].get_connection_params()
         self.loan = lender.borrow(lambda: connect(conn_params))
         return self.loan.raw
+
+    def set_autocommit(self, autocommit: bool, *options: Any, **named: Any) -> None:
+        """Django begins a transaction with it, which is told who writes."""
+        super().set_autocommit(autocommit, *options, **named)
+        if not autocommit and (said := authors.said.get()):
+            authors.tell_transaction(self.connection, said)
 
     def _close(self) -> None:
         loan, self.loan = self.loan, None

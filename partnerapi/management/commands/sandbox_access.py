@@ -9,6 +9,7 @@ from accounts.access import Scope, Unauthenticated
 from accounts.models import ApiKey, Partner, User
 from marketdata.models import FixSession
 from partnerapi.core.owner import owner_alias
+from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.sandbox.data.sessions import DEMO, write_fix_sessions
 
 STAFF = "staff@sandbox.example"
@@ -79,5 +80,5 @@ class Command(BaseCommand):
                 raise CommandError(
                     f"There is no partner {DEMO}; run manage.py seed_sandbox first."
                 ) from None
-            _, token = ApiKey.objects.issue(partner, Scope.values)
+            _, token = approved_key(partner, Scope.values)
         return token

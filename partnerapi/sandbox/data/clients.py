@@ -1,28 +1,22 @@
 """Accounts of invented clients with the sandbox's partners, and their histories."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
 
-from accounts.models import Account, AccountStatusChange, Partner, User
+from accounts.models import Account, AccountStatusChange, ApprovalKind, Partner
 from accounts.models.accounts import AccountStatus as Status
 from issuers.legacy.models import LegacyShareholder
 from partnerapi.core.uuids import derived_uuid7
+from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved, carried
 from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
 
 ACCOUNTS = 200
 """How many accounts each partner has."""
 CLIENTS_OF = {"demo": "lumarelle-optics", "observer": "brindavoine"}
 """The company whose shareholders are clients of a partner, by the partner's login."""
-
-STAFF = {
-    "compliance@sandbox.example": ("Ilse", "Tamm"),
-    "operations@sandbox.example": ("Oskar", "Claes"),
-}
-"""Who checked and closed accounts; without passwords they do not sign in."""
-CHECKER, SECOND = STAFF
 
 
 class Step(NamedTuple):
@@ -63,7 +57,6 @@ def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
     """
     without = Partner.objects.filter(login__in=CLIENTS_OF, accounts=None)
     for partner in without:
-        write_staff()
         shareholders = LegacyShareholder.objects.filter(
             issuer=issuer_ids[CLIENTS_OF[partner.login]]
         )
@@ -77,27 +70,22 @@ def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
             # Holders were checked row by row; an account's history comes after it.
             cursor.execute("SET CONSTRAINTS accounts_begin_history DEFERRED")
         Account.objects.bulk_create(accounts)
-        AccountStatusChange.objects.bulk_create(changes)
+        with carried(approved(ApprovalKind.CLOSING, *closings(changes))):
+            AccountStatusChange.objects.bulk_create(changes)
     return bool(without)
 
 
-def write_staff() -> None:
-    User.objects.bulk_create(
-        [
-            User(
-                id=derived_uuid7(OPENING, f"staff {email}"),
-                type=User.Type.INDIVIDUAL,
-                password="!",
-                email=email,
-                first_name=first,
-                last_name=last,
-                is_staff=True,
-                created_at=OPENING,
-            )
-            for email, (first, last) in STAFF.items()
-        ],
-        ignore_conflicts=True,
-    )
+def closings(changes: list[AccountStatusChange]) -> list[dict[str, Any]]:
+    """What a second person approved of them."""
+    return [
+        {
+            "account": str(change.account_id),
+            "number": change.number,
+            "reason": change.reason,
+        }
+        for change in changes
+        if change.is_staff and change.status == Status.CLOSED
+    ]
 
 
 def life(
@@ -138,8 +126,8 @@ def entry(
         previous_status=before[-1].status if before else None,
         status=step.status,
         reason=step.reason,
-        actor=CHECKER if step.by_staff else account.partner.login,
+        actor=ASKER if step.by_staff else account.partner.login,
         is_staff=step.by_staff,
-        approved_by=SECOND if step.by_staff and step.status == Status.CLOSED else "",
+        approved_by=DECIDER if step.by_staff and step.status == Status.CLOSED else "",
         created_at=at,
     )

@@ -11,7 +11,6 @@ from accounts.access import Scope
 from accounts.models import (
     Account,
     AccountStatusChange,
-    ApiKey,
     Partner,
     User,
     UserHolder,
@@ -39,6 +38,7 @@ from issuers.register.models import (
 from marketdata.models.sessions import NotBound
 from partnerapi.core.database import planned_by_index
 from partnerapi.core.uuids import derived_uuid7
+from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.sandbox.data.chance import (
     OPENING,
     dice,
@@ -299,8 +299,8 @@ def seed_partners() -> dict[str, str]:
         grant(observer, company)
     some = [Scope.ISSUERS_READ, Scope.SHAREHOLDERS_READ]
     return {
-        "demo": ApiKey.objects.issue(demo, Scope.values)[1],
-        "observer": ApiKey.objects.issue(observer, some)[1],
+        "demo": approved_key(demo, Scope.values)[1],
+        "observer": approved_key(observer, some)[1],
     }
 
 

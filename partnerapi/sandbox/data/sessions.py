@@ -3,11 +3,12 @@
 from typing import NamedTuple
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.models import Partner
 from issuers.models import IssuerGrant
 from marketdata.models import FixSession
 from marketdata.models.sessions import USUAL_SESSIONS
 from partnerapi.core.uuids import derived_uuid7
+from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.sandbox.data.chance import OPENING
 
 DEMO = "demo"
@@ -63,6 +64,6 @@ def extend_fix_sessions(total: int) -> list[FixAccess]:
             created_at=OPENING,
         )
         [session] = FixSession.objects.bind(partner)
-        _, token = ApiKey.objects.issue(partner, [Scope.MARKETDATA_READ])
+        _, token = approved_key(partner, [Scope.MARKETDATA_READ])
         added.append(FixAccess(session.comp_id, login, token))
     return added

@@ -12,8 +12,9 @@ from django.db import connection
 from rich.console import Console
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.models import Partner
 from issuers.models import Issuer
+from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.sandbox.run.processes import RunError, take_lock
 from tests.benchmarks.graphql import caches, comparison, costs, inside, rows
 from tests.benchmarks.graphql.comparison import Effort
@@ -66,7 +67,7 @@ class Benchmark:
             )
         self.installed = install(self.directory, self.console.print)
         partner = Partner.objects.create(login="benchmark", name="Benchmark")
-        self.key = ApiKey.objects.issue(partner, list(Scope))[1]
+        self.key = approved_key(partner, list(Scope))[1]
         self.describe()
         tables = self.options.tables
         if "lengths" in tables:

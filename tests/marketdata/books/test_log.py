@@ -99,6 +99,7 @@ def test_deals_become_trades_and_the_last_one_the_price(acme: Token):
     ) == [(1003, "TRADE", ME)]
 
 
+@pytest.mark.usefixtures("one_person")
 def test_a_price_that_the_register_refuses_leaves_the_trade(
     acme: Token, caplog: pytest.LogCaptureFixture
 ):

@@ -11,9 +11,11 @@ from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.models import Token
 from marketdata.models import FixSession
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.marketdata.fix.acceptor_process import Acceptor, running_acceptor
 from tests.marketdata.fix.certificates import new_certificate
 from tests.marketdata.fix.market import Member, new_member, new_token
+from tests.owner import as_owner, remove_approvals
 
 
 @dataclass
@@ -60,10 +62,12 @@ def committed_key(keeps_rows: None, transactional_db: None) -> Iterator[str]:
     partner = Partner.objects.create(login="acme_co", name="Acme")
     for comp_id in ("PARTNER001", "PARTNER002"):
         FixSession.objects.create(comp_id=comp_id, partner=partner)
-    yield ApiKey.objects.issue(partner, [Scope.MARKETDATA_READ])[1]
-    FixSession.objects.all().delete()
-    ApiKey.objects.all().delete()
-    Partner.objects.all().delete()
+    yield approved_key(partner, [Scope.MARKETDATA_READ])[1]
+    with as_owner():
+        FixSession.objects.all().delete()
+        ApiKey.objects.all().delete()
+        remove_approvals()
+        Partner.objects.all().delete()
 
 
 @pytest.fixture

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from django.db import connection
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.models import Partner
 from issuers.models import Issuer, IssuerGrant, Token
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import ASK, BID, Change, Ladder, OrderBook
 from marketdata.models import BookLevel, FixSession
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.issuers.register import new_issuer
 
 OPENING = {BID: range(990, 940, -5), ASK: range(1010, 1060, 5)}
@@ -36,7 +37,7 @@ def new_member(number: int, *grants: Issuer) -> Member:
         IssuerGrant.objects.create(partner=partner, issuer=issuer)
     comp_id = f"PARTNER{number:03d}"
     FixSession.objects.create(comp_id=comp_id, partner=partner)
-    _, key = ApiKey.objects.issue(partner, [Scope.MARKETDATA_READ])
+    _, key = approved_key(partner, [Scope.MARKETDATA_READ])
     return Member(partner, comp_id, key)
 
 

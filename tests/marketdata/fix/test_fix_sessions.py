@@ -13,6 +13,7 @@ from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from marketdata.models import FixSession
 from marketdata.models.sessions import NotBound
+from partnerapi.sandbox.data.approvals import approved_key
 
 
 def run(*arguments: str, **options: object) -> str:
@@ -58,7 +59,7 @@ def test_tells_no_partner_to_connect_to_every_address(acme, settings):
 
 
 def test_takes_the_first_that_are_free(acme, capsys):
-    ApiKey.objects.issue(acme, [Scope.MARKETDATA_READ])
+    approved_key(acme, [Scope.MARKETDATA_READ])
     zeta = Partner.objects.create(login="zeta", name="Zeta")
     for number in (1, 3):
         FixSession.objects.create(comp_id=f"PARTNER00{number}", partner=zeta)
@@ -69,9 +70,7 @@ def test_takes_the_first_that_are_free(acme, capsys):
 
 def test_a_key_that_has_ended_is_none(acme, capsys):
     at = timezone.now()
-    key, _ = ApiKey.objects.issue(
-        acme, [Scope.MARKETDATA_READ], at + timedelta(hours=1)
-    )
+    key, _ = approved_key(acme, [Scope.MARKETDATA_READ], at + timedelta(hours=1))
     run("issue_fix_session", "acme_co", "--count=1")
     assert capsys.readouterr().err == ""
     ApiKey.objects.filter(pk=key.pk).update(

@@ -23,6 +23,7 @@ from marketdata.fix.acceptor.logon import (
 )
 from marketdata.fix.acceptor.supervision import reasons_to_end
 from marketdata.models import FixSession
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import World
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +41,7 @@ def acme() -> Partner:
 
 @pytest.fixture
 def token(acme: Partner) -> str:
-    return ApiKey.objects.issue(acme, [Scope.MARKETDATA_READ])[1]
+    return approved_key(acme, [Scope.MARKETDATA_READ])[1]
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ def test_takes_the_key_whole_with_its_login_or_split(admissions, token):
 def test_every_failure_of_the_credentials_has_one_text(admissions, acme, token):
     other = Partner.objects.create(login="zeta", name="Zeta")
     FixSession.objects.create(comp_id="PARTNER003", partner=other)
-    revoked, revoked_token = ApiKey.objects.issue(acme, [Scope.MARKETDATA_READ])
+    revoked, revoked_token = approved_key(acme, [Scope.MARKETDATA_READ])
     revoked.revoke(NOW)
     changed = token[:-1] + ("a" if token[-1] != "a" else "b")
     for number, fields in enumerate(
@@ -157,7 +158,7 @@ def test_an_unknown_comp_id_costs_the_same_statements_without_a_key(admissions, 
 
 
 def test_who_has_proved_the_key_is_told_more(admissions, acme, token):
-    narrow = ApiKey.objects.issue(acme, [Scope.ISSUERS_READ])[1]
+    narrow = approved_key(acme, [Scope.ISSUERS_READ])[1]
     assert refusal(admissions, logon(narrow)) == SCOPE_REFUSED
     FixSession.objects.update(enabled=False)
     assert refusal(admissions, logon(token)) == SWITCHED_OFF
@@ -308,7 +309,7 @@ def test_a_session_goes_on_while_nothing_changes(
         (lambda: Partner.objects.update(is_active=False), "no longer live"),
         (lambda: FixSession.objects.update(enabled=False), SWITCHED_OFF),
         (lambda: FixSession.objects.update(comp_id="PARTNER009"), SWITCHED_OFF),
-        (lambda: ApiKey.objects.update(scopes=["issuers:read"]), SCOPE_REFUSED),
+        (lambda: ApiKey.objects.update(scopes=[]), SCOPE_REFUSED),
     ],
 )
 def test_a_session_ends_when_it_may_no_longer_be(admissions, session, change, told):

@@ -8,7 +8,6 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from accounts.access import Scope
 from accounts.models import ApiKey, Partner
 from issuers.callers import caller_of
 from marketdata.books.feed import Feed
@@ -107,7 +106,7 @@ def admitted(committed_key: str, supervisor: Supervisor) -> Admission:
 
 def test_sessions_outlive_the_database(sessions, supervisor, admitted, caplog):
     caplog.set_level(logging.INFO, "marketdata.fix")
-    ApiKey.objects.update(scopes=[Scope.ISSUERS_READ])
+    ApiKey.objects.update(scopes=[])
     tamper("ALTER TABLE accounts_apikey RENAME TO away")
     try:
         supervisor.attempt()

@@ -1,0 +1,159 @@
+"""Requests that concern partners and accounts: keys, and the closing of accounts."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.access import Scope
+from accounts.four_eyes import Overtaken, Preview
+from accounts.models import (
+    Account,
+    Actor,
+    ApiKey,
+    ApprovalRequest,
+    InvalidStatusTransition,
+    Partner,
+    Right,
+    allowed_statuses,
+)
+
+
+def key_content(
+    partner: Partner,
+    scopes: Iterable[str],
+    expires_at: datetime | None,
+    rotates: ApiKey | None = None,
+    overlap_hours: int = 0,
+) -> dict[str, Any]:
+    """A key to issue; with `rotates`, how long the old one still lives beside it."""
+    content: dict[str, Any] = {
+        "partner": str(partner.pk),
+        "scopes": sorted(scopes),
+        "expiresAt": expires_at and int(expires_at.timestamp()),
+    }
+    if rotates:
+        content["with"] = {"rotates": str(rotates.pk), "overlapHours": overlap_hours}
+    return content
+
+
+def key_title(partner: Partner, scopes: Iterable[str]) -> str:
+    return f"API key for {partner}: {', '.join(sorted(scopes)) or 'no scope'}"
+
+
+class IssueKey:
+    """Executed by who asked for it: the key is shown to that person, once."""
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        content = request.content
+        partner = self.partner(content)
+        old = self.rotated(content)
+        rows = [
+            ("Partner", "", str(partner)),
+            ("Scopes", ", ".join(old.scopes) if old else "", scopes_of(content)),
+            ("Refused from", "", str(expiry(content) or "never")),
+        ]
+        if old:
+            hours = content["with"]["overlapHours"]
+            rows.append((f"Key …{old.last_four}", "live", f"ends {hours} hours later"))
+        return Preview(rows)
+
+    def execute(self, request: ApprovalRequest) -> tuple[ApiKey, str]:
+        content = request.content
+        partner, old = self.partner(content), self.rotated(content)
+        issued = ApiKey.objects.issue(partner, content["scopes"], expiry(content))
+        if old:
+            overlap = timedelta(hours=content["with"]["overlapHours"])
+            old.end_at(timezone.now() + overlap)
+        return issued
+
+    def partner(self, content: dict[str, Any]) -> Partner:
+        partner = Partner.objects.get(pk=content["partner"])
+        if not partner.is_active:
+            raise Overtaken(f"{partner} is switched off, so its keys are refused.")
+        unknown = set(content["scopes"]) - set(Scope.values)
+        if unknown:
+            raise Overtaken(f"There is no scope {', '.join(sorted(unknown))} any more.")
+        at = expiry(content)
+        if at and at <= timezone.now():
+            raise Overtaken("The key would have expired by now.")
+        return partner
+
+    def rotated(self, content: dict[str, Any]) -> ApiKey | None:
+        if "with" not in content:
+            return None
+        old = ApiKey.objects.get(pk=content["with"]["rotates"])
+        if old.revoked_at:
+            raise Overtaken(f"Key …{old.last_four} was revoked meanwhile.")
+        return old
+
+
+def expiry(content: dict[str, Any]) -> datetime | None:
+    seconds = content["expiresAt"]
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def scopes_of(content: dict[str, Any]) -> str:
+    return ", ".join(content["scopes"]) or "none"
+
+
+def closing_content(account: Account, reason: str) -> dict[str, Any]:
+    return {
+        "account": str(account.pk),
+        "number": account.changes + 1,
+        "reason": reason,
+    }
+
+
+def closing_title(account: Account) -> str:
+    return f"Closing of the account of {account}"
+
+
+class CloseAccount:
+    def preview(self, request: ApprovalRequest) -> Preview:
+        account = self.account(request.content)
+        rows = [
+            ("Account", "", str(account)),
+            ("Status", account.status, Account.Status.CLOSED.value),
+            ("Reason (the partner reads it)", "", request.content["reason"]),
+        ]
+        return Preview(rows, ["CLOSED is final: the account is never opened again."])
+
+    def execute(self, request: ApprovalRequest) -> Account:
+        account = self.account(request.content)
+        decided_by = request.decision.decided_by
+        actor = Actor(
+            request.filed_by.email or "",
+            is_staff=True,
+            approved_by=decided_by.email or "",
+        )
+        try:
+            with transaction.atomic():
+                account.change_status(
+                    Account.Status.CLOSED,
+                    actor,
+                    request.content["reason"],
+                    timezone.now(),
+                )
+        except InvalidStatusTransition as error:
+            raise Overtaken(str(error)) from None
+        if account.changes != request.content["number"]:
+            raise Overtaken(CHANGED)
+        return account
+
+    def account(self, content: dict[str, Any]) -> Account:
+        account = Account.objects.select_related("partner", "user").get(
+            pk=UUID(content["account"])
+        )
+        if account.changes + 1 != content["number"]:
+            raise Overtaken(CHANGED)
+        allowed = allowed_statuses(account.status, {Right.STAFF_APPROVED})
+        if Account.Status.CLOSED not in allowed:
+            raise Overtaken(f"An account that is {account.status} is not closed.")
+        return account
+
+
+CHANGED = "The account's status has changed since this was asked for."

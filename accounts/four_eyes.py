@@ -1,0 +1,169 @@
+"""Files requests for a second person, decides and carries them out.
+
+A kind of request is a class with `preview` and `execute`. What it does is judged again
+by the database, at the commit: by the content of the request, and by who decided it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.models.approvals import (
+    ApprovalDecision,
+    ApprovalPolicy,
+    ApprovalRequest,
+)
+
+LIFETIME = timedelta(days=7)
+
+
+class Overtaken(Exception):
+    """What was asked for can not be done any more; the message says why."""
+
+
+class NotApproved(Exception):
+    """The request can not be decided, or carried out, so; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a request would change: rows of a name, before and after."""
+
+    rows: list[tuple[str, str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+class Kind(Protocol):
+    def preview(self, request: ApprovalRequest) -> Preview:
+        """What would change; nothing is written.
+
+        Raises:
+            Overtaken
+        """
+
+    def execute(self, request: ApprovalRequest) -> Any:
+        """Do it, in the transaction that carries the request; say what came of it.
+
+        Raises:
+            Overtaken
+        """
+
+
+def is_needed(kind: str, amount: int | None = None) -> bool:
+    """Whether an action of this amount needs a second person."""
+    policy = ApprovalPolicy.objects.filter(pk=kind).first()
+    if policy is None:
+        return True
+    is_below = amount is not None and policy.from_amount is not None
+    is_below = is_below and amount < policy.from_amount  # type: ignore[operator]
+    return policy.is_required and not is_below
+
+
+def file_request(
+    kind: str,
+    content: Mapping[str, Any],
+    title: str,
+    reason: str,
+    filed_by: User,
+    lifetime: timedelta = LIFETIME,
+) -> ApprovalRequest:
+    """Ask for an action; `content` is what the database will compare it with.
+
+    Raises:
+        NotApproved: this person may not ask for it.
+    """
+    try:
+        with transaction.atomic():
+            return ApprovalRequest.objects.create(
+                kind=kind,
+                content=content,
+                title=title[:200],
+                reason=reason,
+                filed_by=filed_by,
+                expires_at=timezone.now() + lifetime,
+            )
+    except IntegrityError as error:
+        raise NotApproved(sentence(error)) from None
+
+
+def decide(
+    request: ApprovalRequest, decided_by: User, is_approved: bool, reason: str = ""
+) -> ApprovalDecision:
+    """Approve a request, or refuse it; once, and for ever.
+
+    Raises:
+        NotApproved: by this person, or at this time, it can not be decided.
+    """
+    try:
+        with transaction.atomic():
+            return ApprovalDecision.objects.create(
+                request=request,
+                decided_by=decided_by,
+                is_approved=is_approved,
+                reason=reason,
+            )
+    except IntegrityError as error:
+        raise NotApproved(sentence(error)) from None
+
+
+@contextmanager
+def carrying(requests: Iterable[UUID]) -> Iterator[None]:
+    """A transaction that may do what these approved requests say, each once.
+
+    The database compares at the commit, so a refusal comes at the end of the block.
+
+    Raises:
+        NotApproved
+    """
+    ids = ",".join(map(str, requests))
+    try:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(CARRY, [ids])
+            yield
+    except IntegrityError as error:
+        if "approval" not in str(error):
+            raise
+        raise NotApproved(sentence(error)) from None
+
+
+CARRY = """
+    SELECT set_config('partnerapi.approvals', concat_ws(',', nullif(
+        current_setting('partnerapi.approvals', TRUE), ''), %s::text), TRUE)
+"""
+
+
+def carry_out(request: ApprovalRequest, kind: Kind) -> Any:
+    """Execute an approved request; what has become impossible is overtaken for good.
+
+    Raises:
+        Overtaken: it never executes.
+        NotApproved: the database refuses it.
+    """
+    try:
+        with carrying([request.pk]):
+            return kind.execute(request)
+    except Overtaken as error:
+        overtake(request, str(error))
+        raise
+
+
+def overtake(request: ApprovalRequest, why: str) -> None:
+    """Let a request never execute, because what it builds on has changed."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT approvals_overtake(%s, %s)", [request.pk, why])
+
+
+def sentence(error: IntegrityError) -> str:
+    if "accounts_approvaldecision_pkey" in str(error):
+        return "Somebody else has decided this request meanwhile."
+    if "accounts_approvaloutcome_pkey" in str(error):
+        return "This request was carried out meanwhile; its approval is used up."
+    return str(error).splitlines()[0]

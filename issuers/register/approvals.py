@@ -1,0 +1,190 @@
+"""Requests that concern a token's register: units made, destroyed, forced; prices."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.four_eyes import Overtaken, Preview
+from accounts.models import ApprovalRequest
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.errors import LedgerError
+from issuers.register.ledger import Entry, Kind, Recorded
+from issuers.register.models import (
+    LedgerAccount,
+    LedgerTransaction,
+    TokenLedgerHead,
+    TokenPrice,
+)
+
+APPROVED = {Kind.MINT, Kind.BURN, Kind.FORCED_TRANSFER, Kind.REVERSAL}
+"""Kinds of entries for which a policy may ask for a second person."""
+
+
+def entry_content(entry: Entry, supply: int) -> dict[str, Any]:
+    """What an entry says, where the token's supply is `supply` before it."""
+    made, destroyed = entry.source is None, entry.target is None
+    after = supply + made * entry.amount - destroyed * entry.amount
+    return {
+        "token": str(entry.token_id),
+        "from": entry.source,
+        "to": entry.target,
+        "units": str(entry.amount),
+        "reverses": entry.reverses,
+        "reason": entry.reason,
+        "supply": str(after) if made or destroyed else None,
+    }
+
+
+def entry_title(entry: Entry, token: Token) -> str:
+    label = Kind(entry.kind).label
+    if entry.reverses:
+        return f"{label} of entry {entry.reverses} of {token.symbol}"
+    return f"{label} of {entry.amount:,} {token.symbol}"
+
+
+class EnterUnits:
+    """An entry of a ledger: a mint, a burn, a forced transfer or a reversal.
+
+    It is overtaken where the supply that it was to lead to is no longer what it leads
+    to, or where the ledger's rules refuse it by now.
+    """
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        entry = entry_of(request)
+        token = Token.objects.select_related("issuer", "ledger_head").get(
+            pk=entry.token_id
+        )
+        head = token.ledger_head
+        places = LedgerAccount.objects.select_related("holder", "issuer").in_bulk(
+            [account for account in (entry.source, entry.target) if account]
+        )
+        try:
+            with transaction.atomic():
+                dry_run = ledger.DryRun()
+                [result] = dry_run.record_each([entry])
+                after = dry_run.writer.ledgers[entry.token_id]
+                ledger.check_reversals(dry_run.writer, [entry])
+                transaction.set_rollback(True)
+        except LedgerError as error:
+            raise Overtaken(str(error)) from None
+        if isinstance(result, LedgerError):
+            raise Overtaken(str(result))
+        check_supply(request, after.supply)
+        nobody = "nobody"
+        rows = [
+            ("Token", "", f"{token.symbol}, {token.issuer}"),
+            ("Units", "", f"{entry.amount:,}"),
+            ("From", "", str(places[entry.source]) if entry.source else nobody),
+            ("To", "", str(places[entry.target]) if entry.target else nobody),
+            ("Supply", f"{head.supply:,}", f"{after.supply:,}"),
+            ("Held", f"{head.held:,}", f"{after.held:,}"),
+            ("Holders", f"{head.holder_count:,}", f"{after.holders:,}"),
+            ("Reason, in the register", "", entry.reason),
+        ]
+        return Preview(rows, ["An entry is for ever; only a reversal undoes it."])
+
+    def execute(self, request: ApprovalRequest) -> Recorded:
+        entry = entry_of(request)
+        try:
+            [recorded] = ledger.record([entry], request.filed_by.email or "")
+        except LedgerError as error:
+            raise Overtaken(str(error)) from None
+        written = LedgerTransaction.objects.get(
+            token=entry.token_id, seq=recorded.number
+        )
+        check_supply(request, int(written.supply_after))
+        return recorded
+
+
+def entry_of(request: ApprovalRequest) -> Entry:
+    content = request.content
+    return Entry(
+        UUID(content["token"]),
+        request.kind,
+        int(content["units"]),
+        content["from"],
+        content["to"],
+        content["reason"],
+        reverses=content["reverses"],
+    )
+
+
+def check_supply(request: ApprovalRequest, supply: int) -> None:
+    wanted = request.content["supply"]
+    if wanted is not None and int(wanted) != supply:
+        raise Overtaken(
+            f"It was to lead to a supply of {int(wanted):,}, and would lead to "
+            f"{supply:,}: the supply has changed since."
+        )
+
+
+def price_content(token_id: UUID, price_cents: int, source: str) -> dict[str, Any]:
+    """A price, which follows the last one that no trade made."""
+    return {
+        "token": str(token_id),
+        "cents": str(price_cents),
+        "source": source,
+        "after": last_price(token_id),
+    }
+
+
+def price_title(token: Token, price_cents: int) -> str:
+    return f"Price of {price_cents:,} cents for {token.symbol}"
+
+
+def last_price(token_id: UUID) -> int:
+    """The number of the last price that no trade made; 0 where there is none."""
+    prices = TokenPrice.objects.filter(token=token_id)
+    last = prices.exclude(source=TokenPrice.Source.TRADE).order_by("-number").first()
+    return last.number if last else 0
+
+
+class SetPrice:
+    def preview(self, request: ApprovalRequest) -> Preview:
+        content = request.content
+        self.check(content)
+        head = TokenLedgerHead.objects.select_related("token__issuer").get(
+            pk=content["token"]
+        )
+        before, cents = head.price_cents, int(content["cents"])
+        worth = "none" if before is None else f"{head.held * before:,} cents"
+        rows = [
+            ("Token", "", f"{head.token.symbol}, {head.token.issuer}"),
+            (
+                "Price of a unit, cents",
+                "none" if before is None else f"{before:,}",
+                f"{cents:,}",
+            ),
+            ("Value of the held units", worth, f"{head.held * cents:,} cents"),
+            ("Source", "", content["source"]),
+        ]
+        return Preview(rows, ["A price is for ever: tables of the past keep it."])
+
+    def execute(self, request: ApprovalRequest) -> Recorded:
+        content = request.content
+        try:
+            recorded = ledger.set_price(
+                UUID(content["token"]),
+                int(content["cents"]),
+                content["source"],
+                request.filed_by.email or "",
+            )
+        except LedgerError as error:
+            raise Overtaken(str(error)) from None
+        others = TokenPrice.objects.filter(
+            token=content["token"],
+            number__gt=content["after"],
+            number__lt=recorded.number,
+        )
+        if others.exclude(source=TokenPrice.Source.TRADE).exists():
+            raise Overtaken(PRICED)
+        return recorded
+
+    def check(self, content: dict[str, Any]) -> None:
+        if last_price(UUID(content["token"])) != content["after"]:
+            raise Overtaken(PRICED)
+
+
+PRICED = "Staff have recorded another price since this was asked for."

@@ -1,0 +1,62 @@
+"""Who writes, from where, on which request: told once to each transaction.
+
+Triggers that keep histories read it. Who tells nothing is the session's role, "SQL".
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import psycopg
+from django.db import connection, transaction
+from psycopg.sql import SQL
+
+said: ContextVar[str] = ContextVar("author", default="")
+WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|MERGE|WITH)\b", re.IGNORECASE)
+
+
+@contextmanager
+def written_by(who: str, source: str, request_id: str = "") -> Iterator[None]:
+    """Let what this thread writes be by `who`: a login or an e-mail address.
+
+    `source` is the page or the command. A statement outside a transaction gets one of
+    its own; a transaction that has begun already is told at once.
+    """
+    text = json.dumps({"who": who, "from": source, "request": request_id})
+    before = said.set(text)
+    try:
+        tell(text)
+        with connection.execute_wrapper(in_a_transaction):
+            yield
+    finally:
+        said.reset(before)
+        tell(said.get())
+
+
+def tell(text: str) -> None:
+    if connection.in_atomic_block and not connection.needs_rollback:
+        tell_transaction(connection.connection, text)
+
+
+def tell_transaction(raw: psycopg.Connection[Any], text: str) -> None:
+    """It is no query: the transaction may still choose what it sees."""
+    statement = SQL("SET LOCAL partnerapi.author = {}").format(text)
+    # Each text is another; what is prepared must not give way to it.
+    raw.execute(statement, prepare=False)
+
+
+def in_a_transaction(
+    execute: Callable[..., Any],
+    sql: Any,
+    params: Any,
+    many: bool,
+    context: dict[str, Any],
+) -> Any:
+    asked = context["connection"]
+    if asked.in_atomic_block or not isinstance(sql, str) or not WRITES.match(sql):
+        return execute(sql, params, many, context)
+    with transaction.atomic(using=asked.alias):
+        return execute(sql, params, many, context)

@@ -1,0 +1,297 @@
+"""Pages on which staff ask for what a second person decides: one for each kind."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.core.management.base import CommandError
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.access import Scope
+from accounts.approvals import closing_content, closing_title, key_content, key_title
+from accounts.four_eyes import NotApproved, Overtaken, file_request
+from accounts.models import (
+    Account,
+    ApiKey,
+    ApprovalKind,
+    ApprovalRequest,
+    Partner,
+    User,
+)
+from accounts.models.approvals import REASON_LENGTH
+from issuers.management.register_command import account_named
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.approvals import (
+    entry_content,
+    entry_title,
+    price_content,
+    price_title,
+)
+from issuers.register.errors import LedgerError
+from issuers.register.ledger import Entry
+from issuers.register.models import LedgerTransaction, TokenPrice
+from partnerapi.core import lock_waits
+from partnerapi.staff.approvals.kinds import KINDS
+from partnerapi.staff.find import link
+
+MOST_DAYS = 3650
+MOST_OVERLAP_HOURS = 30 * 24
+PERSON = "A user's email or wallet address, LEI or id"
+
+
+class AskForm(forms.Form):
+    """What is asked for, as staff type it; `said` is what the database compares."""
+
+    reason = forms.CharField(
+        label="Reason",
+        max_length=REASON_LENGTH,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Who decides reads it.",
+    )
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        """The content of the request, and its title.
+
+        Raises:
+            ValidationError: it names what is not there.
+            LedgerError
+        """
+        raise NotImplementedError
+
+
+class OfToken(AskForm):
+    """Something of a token's register; its reason stands there, too."""
+
+    field_order = ["token", "units", "entry", "source", "target", "price", "origin"]
+    token = forms.CharField(label="Token", max_length=20, help_text="Its symbol")
+
+    def clean_token(self) -> Token:
+        symbol = self.cleaned_data["token"].strip().upper()
+        tokens = Token.objects.select_related("issuer", "ledger_head")
+        if token := tokens.filter(symbol=symbol).first():
+            return token
+        raise forms.ValidationError(f"There is no token {symbol}.")
+
+    def of_entry(self, entry: Entry) -> tuple[Mapping[str, Any], str]:
+        token = self.cleaned_data["token"]
+        supply = int(token.ledger_head.supply)
+        return entry_content(entry, supply), entry_title(entry, token)
+
+    def account(self, name: str) -> int | None:
+        """The ledger account of whom the field names."""
+        try:
+            return account_named(self.cleaned_data[name], self.cleaned_data["token"])
+        except CommandError as error:
+            raise forms.ValidationError({name: str(error)}) from None
+
+
+class OfUnits(OfToken):
+    kind: str
+    units = forms.IntegerField(label="Units", min_value=1)
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        source = self.account("source") if "source" in asked else None
+        target = self.account("target") if "target" in asked else None
+        entry = Entry(
+            asked["token"].pk,
+            self.kind,
+            asked["units"],
+            source,
+            target,
+            asked["reason"],
+        )
+        return self.of_entry(entry)
+
+
+def person(label: str, help_text: str, **more: Any) -> forms.CharField:
+    return forms.CharField(label=label, max_length=254, help_text=help_text, **more)
+
+
+OR_TREASURY = f"{PERSON}, or treasury"
+
+
+class MintForm(OfUnits):
+    kind = ApprovalKind.MINT
+    target = person("To", OR_TREASURY, initial="treasury")
+
+
+class BurnForm(OfUnits):
+    kind = ApprovalKind.BURN
+    source = person("From", OR_TREASURY, initial="treasury")
+
+
+class ForcedTransferForm(OfUnits):
+    kind = ApprovalKind.FORCED_TRANSFER
+    source = person("From", PERSON)
+    target = person("To", PERSON)
+
+
+class ReversalForm(OfToken):
+    entry = forms.IntegerField(
+        label="Entry", min_value=1, help_text="Its number in the token's ledger"
+    )
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        entries = LedgerTransaction.objects.filter(token=asked["token"])
+        mistaken = entries.filter(seq=asked["entry"]).first()
+        if mistaken is None:
+            said = f"{asked['token'].symbol} has no entry {asked['entry']}."
+            raise forms.ValidationError({"entry": said})
+        return self.of_entry(ledger.reversal_of(mistaken, asked["reason"]))
+
+
+class PriceForm(OfToken):
+    price = forms.DecimalField(
+        label="Price of a unit, €", min_value=0, max_digits=16, decimal_places=2
+    )
+    origin = forms.ChoiceField(
+        label="Where it comes from",
+        choices=[(source.value, source.label) for source in TokenPrice.STAFF_SOURCES],
+    )
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        token, cents = asked["token"], int(asked["price"] * 100)
+        content = price_content(token.pk, cents, asked["origin"])
+        return content, price_title(token, cents)
+
+
+class KeyForm(AskForm):
+    field_order = ["partner", "scopes", "days", "rotates", "overlap_hours"]
+    partner = forms.CharField(label="Partner", max_length=100, help_text="Its login")
+    scopes = forms.MultipleChoiceField(
+        label="Scopes", choices=Scope.choices, widget=forms.CheckboxSelectMultiple
+    )
+    days = forms.IntegerField(
+        label="Expires after, days",
+        min_value=1,
+        max_value=MOST_DAYS,
+        required=False,
+        help_text="Empty: it does not expire.",
+    )
+    rotates = forms.UUIDField(
+        label="In place of the key",
+        required=False,
+        help_text="The id of a key of this partner; empty: a further key.",
+    )
+    overlap_hours = forms.IntegerField(
+        label="Both live for, hours",
+        min_value=0,
+        max_value=MOST_OVERLAP_HOURS,
+        initial=24,
+        help_text="Where it replaces a key: how long that one still lives.",
+    )
+
+    def clean_partner(self) -> Partner:
+        login = self.cleaned_data["partner"].strip()
+        if partner := Partner.objects.filter(login=login).first():
+            return partner
+        raise forms.ValidationError(f"There is no partner {login}.")
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        partner, scopes, days = asked["partner"], asked["scopes"], asked["days"]
+        old = None
+        if asked["rotates"]:
+            keys = ApiKey.objects.filter(partner=partner, revoked_at=None)
+            old = keys.filter(pk=asked["rotates"]).first()
+            if old is None:
+                said = f"{partner} has no such key that lives."
+                raise forms.ValidationError({"rotates": said})
+        expires_at = timezone.now() + timedelta(days) if days else None
+        content = key_content(partner, scopes, expires_at, old, asked["overlap_hours"])
+        return content, key_title(partner, scopes)
+
+
+class ClosingForm(AskForm):
+    field_order = ["account"]
+    account = forms.CharField(label="Account", max_length=50, help_text="Its id")
+
+    def clean_account(self) -> Account:
+        text = self.cleaned_data["account"].strip()
+        try:
+            key = UUID(text.removeprefix("Account|"))
+        except ValueError:
+            raise forms.ValidationError(f"{text} is no account's id.") from None
+        accounts = Account.objects.select_related("partner", "user")
+        if account := accounts.filter(pk=key).first():
+            return account
+        raise forms.ValidationError(f"There is no account {text}.")
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        account, reason = self.cleaned_data["account"], self.cleaned_data["reason"]
+        return closing_content(account, reason), closing_title(account)
+
+
+FORMS: Mapping[str, type[AskForm]] = {
+    ApprovalKind.MINT: MintForm,
+    ApprovalKind.BURN: BurnForm,
+    ApprovalKind.FORCED_TRANSFER: ForcedTransferForm,
+    ApprovalKind.REVERSAL: ReversalForm,
+    ApprovalKind.PRICE: PriceForm,
+    ApprovalKind.KEY: KeyForm,
+    ApprovalKind.CLOSING: ClosingForm,
+}
+"""A delivery is asked for where its lines are chosen: in the list of legacy shares."""
+
+
+def page(request: HttpRequest, kind: str) -> HttpResponse:
+    """Ask for an action of this kind; the address may fill in the form."""
+    kind = kind.upper()
+    if kind not in FORMS:
+        raise Http404("Nothing of this kind is asked for.")
+    assert isinstance(request.user, User)
+    if not may_file(request.user, kind):
+        raise PermissionDenied
+    given: dict[str, Any] = request.GET.dict()
+    if "scopes" in given:
+        given["scopes"] = request.GET.getlist("scopes")
+    form = FORMS[kind](request.POST or None, initial=given)
+    asked = filed(kind, form, request.user) if form.is_valid() else None
+    if asked:
+        messages.success(request, "A second person decides this now.")
+        return HttpResponseRedirect(link(asked))
+    context = admin.site.each_context(request) | {
+        "title": f"Ask for: {ApprovalKind(kind).label}",
+        "form": form,
+    }
+    return TemplateResponse(request, "admin/ask.html", context)
+
+
+def filed(kind: str, form: AskForm, user: User) -> ApprovalRequest | None:
+    """The request, if it could be carried out as things are; else the form says why."""
+    try:
+        with lock_waits.named(), transaction.atomic():
+            content, title = form.said()
+            reason = form.cleaned_data["reason"]
+            asked = file_request(kind, content, title, reason, user)
+            KINDS[kind].preview(asked)
+            return asked
+    except forms.ValidationError as error:
+        form.add_error(None, error)
+    except (LedgerError, Overtaken, NotApproved, lock_waits.LockTimeout) as error:
+        form.add_error(None, str(error))
+    return None
+
+
+def address(kind: str, **given: Any) -> str:
+    """The page on which staff ask for it, with what is known filled in."""
+    page = reverse("admin:ask", args=[kind.lower()])
+    return f"{page}?{urlencode(given)}" if given else page
+
+
+def may_file(user: Any, kind: str) -> bool:
+    """The database asks the same when the request is written."""
+    return bool(user.has_perm(f"accounts.file_{kind.lower()}"))

@@ -1,0 +1,20 @@
+"""Every kind of request, with the class that previews and executes it."""
+
+from collections.abc import Mapping
+
+from accounts.approvals import CloseAccount, IssueKey
+from accounts.four_eyes import Kind
+from accounts.models import ApprovalKind
+from issuers.legacy.approvals import ReleaseDelivery
+from issuers.register.approvals import EnterUnits, SetPrice
+
+KINDS: Mapping[str, Kind] = {
+    ApprovalKind.MINT: EnterUnits(),
+    ApprovalKind.BURN: EnterUnits(),
+    ApprovalKind.FORCED_TRANSFER: EnterUnits(),
+    ApprovalKind.REVERSAL: EnterUnits(),
+    ApprovalKind.PRICE: SetPrice(),
+    ApprovalKind.DELIVERY: ReleaseDelivery(),
+    ApprovalKind.KEY: IssueKey(),
+    ApprovalKind.CLOSING: CloseAccount(),
+}

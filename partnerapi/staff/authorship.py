@@ -1,0 +1,25 @@
+"""Tells the database which member of staff writes, from which page."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from partnerapi.core.authors import written_by
+from partnerapi.gateway.requests import request_id_of
+
+
+def tell_author(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Who changes something in the back office stands in its history."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith("/admin/") or request.method != "POST":
+            return get_response(request)
+        if not request.user.is_authenticated:
+            return get_response(request)
+        who, page = request.user.email or "", f"page {request.path}"
+        with written_by(who, page, request_id_of(request)):
+            return get_response(request)
+
+    return middleware

@@ -1,0 +1,87 @@
+"""The page of the log: who did what, to what, from where; as a file, too."""
+
+import csv
+from datetime import UTC, datetime, time, timedelta
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from partnerapi.staff.log.reading import Line, Wanted, lines
+
+SHOWN, EXPORTED = 200, 10_000
+DAYS = 7
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+SEEN_BY = "accounts.view_rowchange"
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+
+class WantedForm(forms.Form):
+    since = forms.DateField(label="From (UTC)", required=False)
+    until = forms.DateField(label="To, that day included (UTC)", required=False)
+    who = forms.CharField(label="Who (the beginning)", required=False, max_length=254)
+    object = forms.CharField(label="Object's id", required=False, max_length=100)
+    source = forms.CharField(
+        label="From where (page, command, API, SQL …)", required=False, max_length=100
+    )
+
+    def wanted(self) -> Wanted:
+        """What is asked for; without days the last seven, or an object's whole time."""
+        said = self.cleaned_data
+        until, since = timezone.now(), BEGINNING
+        if said["until"]:
+            until = midnight(said["until"] + timedelta(1))
+        if said["since"]:
+            since = midnight(said["since"])
+        elif not said["object"]:
+            since = until - timedelta(DAYS)
+        return Wanted(since, until, said["who"], said["object"], said["source"])
+
+
+def midnight(day) -> datetime:
+    return datetime.combine(day, time(), timezone.get_default_timezone())
+
+
+def show(request: HttpRequest) -> HttpResponse:
+    """Who may see histories sees it; `?format=csv` is the file."""
+    if not request.user.has_perm(SEEN_BY):  # type: ignore[union-attr]
+        raise PermissionDenied
+    form = WantedForm(request.GET)
+    if not form.is_valid():
+        found: list[Line] = []
+    elif request.GET.get("format") == "csv":
+        return as_file(list(lines(form.wanted(), EXPORTED)))
+    else:
+        found = list(lines(form.wanted(), SHOWN + 1))
+    query = request.GET.copy()
+    query["format"] = "csv"
+    context = admin.site.each_context(request) | {
+        "title": "Log",
+        "form": form,
+        "lines": found[:SHOWN],
+        "is_cut": len(found) > SHOWN,
+        "shown": SHOWN,
+        "days": DAYS,
+        "file": query.urlencode(),
+        "exported": EXPORTED,
+    }
+    return TemplateResponse(request, "admin/log.html", context)
+
+
+def as_file(found: list[Line]) -> HttpResponse:
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = 'attachment; filename="log.csv"'
+    writer = csv.writer(answer)
+    writer.writerow(Line._fields)
+    for line in found:
+        writer.writerow([line.at.isoformat(), *map(plain, line[1:])])
+    return answer
+
+
+def plain(text: str | None) -> str:
+    text = text or ""
+    return f"'{text}" if text.startswith(FORMULA) else text

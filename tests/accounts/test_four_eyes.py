@@ -1,0 +1,343 @@
+"""What a policy names happens once, as one asked for it and another approved it."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db import DatabaseError, connection, transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.approvals import key_content
+from accounts.four_eyes import (
+    NotApproved,
+    Overtaken,
+    carry_out,
+    carrying,
+    decide,
+    file_request,
+)
+from accounts.models import (
+    ApiKey,
+    ApprovalKind,
+    ApprovalRequest,
+    Partner,
+    User,
+)
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.approvals import (
+    EnterUnits,
+    SetPrice,
+    entry_content,
+    price_content,
+)
+from issuers.register.ledger import Entry, Kind
+from issuers.register.models import LedgerTransaction, TokenPrice
+from partnerapi.staff.approvals.kinds import KINDS
+from tests.accounts.approval_race import Race
+from tests.issuers.register import empty_token, new_issuer, people
+from tests.owner import tamper
+
+pytestmark = pytest.mark.django_db
+COMMITS = pytest.mark.django_db(transaction=True)
+RACERS = 40
+AT_ONCE = (
+    "SET CONSTRAINTS approvals_of_entry, approvals_of_price, approvals_of_key IMMEDIATE"
+)
+STATUSES = {status.value: status for status in ApprovalRequest.Status}
+
+
+RIGHTS = ["view_approvalrequest"] + [
+    f"{may}_{kind.lower()}" for may in ("file", "decide") for kind in KINDS
+]
+
+
+def member(name: str, *rights: str, **more: bool) -> User:
+    user = User.objects.create_user(
+        f"{name}@staff.example",
+        type=User.Type.INDIVIDUAL,
+        first_name=name,
+        last_name="Staff",
+        **{"is_staff": True} | more,
+    )
+    user.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    return user
+
+
+@pytest.fixture
+def ana() -> User:
+    """She asks, and has every right."""
+    return member("ana", *RIGHTS)
+
+
+@pytest.fixture
+def ben() -> User:
+    return member("ben", *RIGHTS)
+
+
+@pytest.fixture
+def token(request: pytest.FixtureRequest) -> Token:
+    """A token of an issuer that was there before.
+
+    In a test that commits nothing, what waits for the commit is judged at once.
+    """
+    token = empty_token(new_issuer(), "EYES", timezone.now())
+    if COMMITS.mark not in request.node.own_markers:
+        tamper("UPDATE issuers_issuer SET recorded_in = 0")
+        judge_at_once()
+    return token
+
+
+def judge_at_once() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(AT_ONCE)
+
+
+@pytest.fixture
+def mint(token: Token) -> Entry:
+    [account] = ledger.holder_accounts([people(1)[0].pk]).values()
+    return Entry(token.pk, Kind.MINT, 100, None, account, "Capital increase")
+
+
+@pytest.fixture
+def asked(mint: Entry, ana: User) -> ApprovalRequest:
+    return ask_for(mint, 0, ana)
+
+
+def ask_for(entry: Entry, supply: int, ana: User) -> ApprovalRequest:
+    content = entry_content(entry, supply)
+    return file_request(entry.kind, content, "Mint", "Decided on 3 March", ana)
+
+
+def status_of(request: ApprovalRequest) -> str:
+    return ApprovalRequest.objects.with_status(timezone.now()).get(pk=request.pk).status
+
+
+def entries() -> int:
+    return LedgerTransaction.objects.count()
+
+
+def test_an_approved_request_is_executed_once(asked, mint, ben, token):
+    assert status_of(asked) == "WAITING"
+    decide(asked, ben, is_approved=True)
+    assert status_of(asked) == "APPROVED"
+    carry_out(asked, EnterUnits())
+    assert status_of(asked) == "EXECUTED"
+    asked.refresh_from_db()
+    assert (asked.outcome.token_id, asked.outcome.number) == (token.pk, 1)
+    [entry] = LedgerTransaction.objects.all()
+    assert (entry.amount, entry.actor) == (100, asked.filed_by.email)
+    with pytest.raises(NotApproved), carrying([asked.pk]):
+        ledger.record([mint], "ana")
+    assert entries() == 1
+
+
+def test_nobody_decides_what_they_filed_whatever_the_way(asked, ana, token):
+    with pytest.raises(NotApproved, match="is not who filed it"):
+        decide(asked, ana, is_approved=True)
+    with (
+        pytest.raises(DatabaseError, match="is not who filed it"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(
+            "INSERT INTO accounts_approvaldecision (request_id, is_approved, reason,"
+            " decided_by_id) VALUES (%s, TRUE, '', %s)",
+            [asked.pk, ana.pk],
+        )
+    client = Client()
+    client.force_login(ana)
+    page = reverse("admin:accounts_approvalrequest_change", args=[asked.pk])
+    shown = client.get(page).content.decode()
+    assert "who filed a request never does" in shown
+    assert 'value="approve"' not in shown
+    client.post(page, {"do": "approve"})
+    assert (status_of(asked), entries()) == ("WAITING", 0)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"rights": ["decide_burn"]},
+        {"rights": ["decide_mint"], "is_active": False},
+        {"rights": ["decide_mint"], "is_staff": False},
+    ],
+)
+def test_who_decides_is_active_staff_with_the_right(asked, second):
+    rights = second.pop("rights")
+    with pytest.raises(NotApproved, match="has the right to decide its kind"):
+        decide(asked, member("second", *rights, **second), is_approved=True)
+
+
+@pytest.mark.parametrize(
+    "filer",
+    [
+        {"rights": ["file_burn", "decide_mint"]},
+        {"rights": ["file_mint"], "is_active": False},
+        {"rights": ["file_mint"], "is_staff": False},
+    ],
+)
+def test_who_asks_is_active_staff_with_the_right(mint, filer):
+    rights = filer.pop("rights")
+    with pytest.raises(NotApproved, match="has the right to ask for its kind: mint"):
+        ask_for(mint, 0, member("filer", *rights, **filer))
+    assert ApprovalRequest.objects.count() == 0
+
+
+def test_a_decider_who_was_dismissed_has_approved_nothing(asked, ben):
+    decide(asked, ben, is_approved=True)
+    User.objects.filter(pk=ben.pk).update(is_active=False)
+    with pytest.raises(NotApproved, match="needs an approval by a second person"):
+        carry_out(asked, EnterUnits())
+    assert entries() == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"amount": 101},
+        {"reason": "Another"},
+        {"kind": Kind.MINT, "target": None},
+    ],
+)
+def test_what_is_entered_is_what_was_approved(asked, mint, ben, token, change):
+    decide(asked, ben, is_approved=True)
+    if "target" in change:
+        change["target"] = ledger.treasury(token.issuer)
+    said = {name: getattr(mint, name) for name in mint.__slots__} | change
+    with pytest.raises(NotApproved), carrying([asked.pk]):
+        ledger.record([Entry(**said)], "ana")
+    assert (status_of(asked), entries()) == ("APPROVED", 0)
+
+
+@pytest.mark.parametrize("why", ["nobody decided", "refused", "expired"])
+def test_without_an_approval_nothing_is_entered(asked, mint, ben, why):
+    if why != "nobody decided":
+        decide(asked, ben, is_approved=why == "expired", reason="No")
+    if why == "expired":
+        tamper("UPDATE accounts_approvalrequest SET expires_at = now()")
+        assert status_of(asked) == "EXPIRED"
+        judge_at_once()
+    for attempt in (lambda: carry_out(asked, EnterUnits()), lambda: enter(mint, [])):
+        with pytest.raises(NotApproved, match="needs an approval"):
+            attempt()
+    assert entries() == 0
+
+
+def enter(entry: Entry, approvals: list[UUID]) -> None:
+    with carrying(approvals):
+        ledger.record([entry], "ana")
+
+
+@COMMITS
+def test_of_many_who_approve_at_once_one_executes(patient_locks, transactional_db):
+    told = Race().run(RACERS)
+    assert (told["entries"], told["executions"]) == (1, 1)
+    assert told["decided by the filer"] == 0
+
+
+@COMMITS
+def test_what_was_overtaken_never_executes(mint, ana, ben, token):
+    first, second = ask_for(mint, 0, ana), ask_for(mint, 0, ana)
+    for request in (first, second):
+        decide(request, ben, is_approved=True)
+    carry_out(first, EnterUnits())
+    with pytest.raises(Overtaken, match="the supply has changed since"):
+        carry_out(second, EnterUnits())
+    assert status_of(second) == "OVERTAKEN"
+    burn = Entry(token.pk, Kind.BURN, 100, mint.target, None, "Back")
+    third = ask_for(burn, 100, ana)
+    decide(third, ben, is_approved=True)
+    carry_out(third, EnterUnits())
+    # The supply is again what it was; the request has ended all the same.
+    with pytest.raises(NotApproved):
+        enter(mint, [second.pk])
+    assert entries() == 2
+
+
+@COMMITS
+def test_a_price_follows_the_one_that_was_seen(token, ana, ben):
+    contents = [price_content(token.pk, cents, "NAV") for cents in (500, 600)]
+    requests = [
+        file_request(ApprovalKind.PRICE, content, "Price", "Valued", ana)
+        for content in contents
+    ]
+    for request in requests:
+        decide(request, ben, is_approved=True)
+    carry_out(requests[0], SetPrice())
+    with pytest.raises(Overtaken, match="another price"):
+        carry_out(requests[1], SetPrice())
+    with pytest.raises(DatabaseError, match="needs an approval"):
+        ledger.set_price(token.pk, 700, "MANUAL", "ana")
+    with pytest.raises(DatabaseError, match="is of no trade of this transaction"):
+        ledger.set_price(token.pk, 700, "TRADE", "ana")
+    assert [p.price_cents for p in TokenPrice.objects.all()] == [500]
+
+
+def test_a_key_stays_as_it_was_approved(token, ana, ben):
+    acme = Partner.objects.create(login="acme", name="Acme")
+    end = timezone.now() + timedelta(days=9)
+    content = key_content(acme, ["issuers:read"], end)
+    request = file_request(ApprovalKind.KEY, content, "Key", "A contract", ana)
+    decide(request, ben, is_approved=True)
+    for scopes in (["issuers:read", "captable:read"], []):
+        with pytest.raises(NotApproved), carrying([request.pk]):
+            ApiKey.objects.issue(acme, scopes, end)
+    with carrying([request.pk]):
+        key, _ = ApiKey.objects.issue(acme, ["issuers:read"], end)
+    keys = ApiKey.objects.filter(pk=key.pk)
+    for change in (
+        {"scopes": ["captable:read"]},
+        {"expires_at": None},
+        {"expires_at": end + timedelta(days=1)},
+        {"secret_digest": bytes(32)},
+    ):
+        with pytest.raises(DatabaseError, match="Issue another"), transaction.atomic():
+            keys.update(**change)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        keys.delete()
+    keys.update(scopes=[], expires_at=end - timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE accounts_approvalpolicy SET is_required = FALSE",
+        "DELETE FROM accounts_approvalpolicy",
+        "UPDATE accounts_approvalrequest SET content = '{}'",
+        "UPDATE accounts_approvaldecision SET is_approved = TRUE",
+        "INSERT INTO accounts_approvaloutcome (request_id, is_executed, detail)"
+        " SELECT id, TRUE, '' FROM accounts_approvalrequest",
+        "SELECT approvals_use('MINT', '{}', 1, NULL, NULL)",
+    ],
+)
+def test_the_application_changes_neither_policies_nor_what_was_said(asked, statement):
+    with (
+        pytest.raises(DatabaseError),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement)
+
+
+@COMMITS
+def test_another_person_decides_on_the_page(asked, ana, ben):
+    client = Client()
+    client.force_login(ben)
+    inbox = client.get(reverse("admin:accounts_approvalrequest_changelist"))
+    assert str(asked) in inbox.content.decode()
+    page = reverse("admin:accounts_approvalrequest_change", args=[asked.pk])
+    shown = client.get(page).content.decode()
+    assert "Capital increase" in shown
+    assert "Decided on 3 March" in shown
+    assert '<th scope="row">Supply</th><td>0</td><td>100</td>' in shown
+    said = client.post(page, {"do": "refuse"}, follow=True).content.decode()
+    assert "Say why you refuse it." in said
+    said = client.post(page, {"do": "approve"}, follow=True).content.decode()
+    assert "Approved and executed." in said
+    assert (status_of(asked), entries()) == ("EXECUTED", 1)
+    closed = client.get(reverse("admin:accounts_approvalrequest_changelist"))
+    assert f"/{asked.pk}/" not in closed.content.decode()
