@@ -31,7 +31,7 @@ from partnerapi.sandbox.run.processes import RunError
 from tests.chaos.asking import READ, Answer, Asking, post
 from tests.chaos.clients import CHANGE
 from tests.chaos.installation import ROOT, breakable_installation, close_connection
-from tests.chaos.releases import Writer, code_before, grant, populate, run, serving
+from tests.chaos.releases import Writer, code_before, grant, populate, serving
 
 CLIENTS, PER_SECOND = 20, 80
 MOST_SECONDS = 2.0
@@ -159,7 +159,10 @@ def migrations_after(before: dict[str, str], until: dict[str, str]) -> list[Name
 
 
 def migrate(app: str, name: str) -> None:
-    run(ROOT, "manage.py", "migrate", "--skip-checks", "--verbosity=0", app, name)
+    from django.core.management import call_command
+
+    call_command("migrate", app, name, skip_checks=True, verbosity=0)
+    close_connection()
 
 
 def before(migration: Name) -> str:
@@ -275,8 +278,6 @@ def wrong_rows() -> dict[str, int]:
 def measure(
     rows: int, seconds: float, releases: int, directory: Path, note: Console
 ) -> tuple[list[Outcome], dict[str, int]]:
-    from django.core.management import call_command
-
     first = len(RELEASES) - releases
     codes = [
         code_before(
@@ -285,8 +286,7 @@ def measure(
         for number in range(first, len(RELEASES))
     ]
     for app, name in RELEASES[first].items():
-        call_command("migrate", app, name, verbosity=0)
-    close_connection()
+        migrate(app, name)
     grant(codes[0])
     began = time.monotonic()
     world = populate(codes[0], CLIENTS, rows)
