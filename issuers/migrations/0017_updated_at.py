@@ -2,7 +2,7 @@ from django.conf import settings
 from django.db import migrations, models
 from django.db.models.functions import Now
 
-from partnerapi.core.guards import drop, trigger_function
+from partnerapi.core.guards import drop_if_there, trigger_function
 from partnerapi.core.migrating import AddFieldBeside, AddIndexBeside
 
 TIMED = {
@@ -55,12 +55,6 @@ CREATE OR REPLACE TRIGGER update_owned_time AFTER UPDATE OF {SHOWN} ON accounts_
 """
 
 
-def drop_if_there(function, triggers):
-    return drop(function, triggers=triggers).replace("TRIGGER ", "TRIGGER IF EXISTS ").replace(
-        "FUNCTION ", "FUNCTION IF EXISTS "
-    )
-
-
 def updated_at(model, help_text=""):
     return AddFieldBeside(
         model,
@@ -91,14 +85,14 @@ class Migration(migrations.Migration):
         ),
         *(
             migrations.RunSQL(
-                TIME[table], drop_if_there(f"{name}()", {"update_time": table})
+                TIME[table], drop_if_there(f"{name}()", triggers={"update_time": table})
             )
             for table, name in TIMED.items()
         ),
         migrations.RunSQL(
             OWNER,
             drop_if_there(
-                "update_owned_time()", {"update_owned_time": "accounts_user"}
+                "update_owned_time()", triggers={"update_owned_time": "accounts_user"}
             ),
         ),
     ]

@@ -94,3 +94,11 @@ def drop(*functions: str, triggers: dict[str, str] | None = None) -> str:
     """Drops triggers, by their names, from tables, and then functions."""
     drops = [f"DROP TRIGGER {name} ON {t};" for name, t in (triggers or {}).items()]
     return "".join([*drops, *(f"DROP FUNCTION {name};" for name in functions)])
+
+
+def drop_if_there(*functions: str, triggers: dict[str, str] | None = None) -> str:
+    """As `drop`, for a migration that may have been ended on its way back."""
+    dropped = drop(*functions, triggers=triggers)
+    return dropped.replace("TRIGGER ", "TRIGGER IF EXISTS ").replace(
+        "FUNCTION ", "FUNCTION IF EXISTS "
+    )

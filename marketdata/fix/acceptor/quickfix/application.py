@@ -74,9 +74,8 @@ def guarded(callback: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(callback)
     def guard(application: "FeedApplication", *arguments: Any) -> None:
         comp_id = comp_id_of(arguments[-1])
-        session = application.sessions.live.get(comp_id)
         # The engine's thread is of one session after the other.
-        request_id.set(session.admission.request_id if session else None)
+        request_id.set(application.sessions.request_id(comp_id))
         try:
             callback(application, *arguments)
         except MAY_PASS:
