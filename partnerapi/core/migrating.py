@@ -22,6 +22,10 @@ MOST_TRIES = 150
 Done = TypeVar("Done")
 
 
+class StillLocked(Exception):
+    """Others were in the way of every attempt; the message says of what."""
+
+
 def again_while_locked(
     attempt: Callable[[], Done], told: Callable[[str], object] = lambda text: None
 ) -> Done:
@@ -30,18 +34,19 @@ def again_while_locked(
     `told` is called with what is in the way.
 
     Raises:
-        OperationalError: of the last attempt.
+        StillLocked
     """
-    for left in range(MOST_TRIES - 1, -1, -1):
+    said = ""
+    for _ in range(MOST_TRIES):
         try:
             return attempt()
         except OperationalError as error:
-            is_locked = isinstance(error.__cause__, LockNotAvailable | DeadlockDetected)
-            if not (is_locked and left):
+            if not isinstance(error.__cause__, LockNotAvailable | DeadlockDetected):
                 raise
-            told(str(error).splitlines()[0])
-            sleep(PAUSE_SECONDS)
-    raise AssertionError
+            said = str(error).splitlines()[0]
+        told(said)
+        sleep(PAUSE_SECONDS)
+    raise StillLocked(said)
 
 
 @contextmanager

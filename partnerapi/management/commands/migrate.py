@@ -1,8 +1,14 @@
 from django.conf import settings
+from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as MigrateCommand
 from django.db import connections
 
-from partnerapi.core.migrating import LOCK_SECONDS, again_while_locked, waiting
+from partnerapi.core.migrating import (
+    LOCK_SECONDS,
+    StillLocked,
+    again_while_locked,
+    waiting,
+)
 from partnerapi.core.owner import NO_OWNER, as_owner
 
 
@@ -21,4 +27,10 @@ class Command(MigrateCommand):
         def told(text):
             self.stderr.write(f"{text}: others use the table; this is tried again")
 
-        return again_while_locked(migrate, told)
+        try:
+            return again_while_locked(migrate, told)
+        except StillLocked as error:
+            raise CommandError(
+                f"{error}: others hold the table; pg_locks says who. What is done is "
+                "done: run this again for the rest."
+            ) from None
