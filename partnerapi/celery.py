@@ -7,6 +7,7 @@ lost message costs time and a repeated one costs nothing, and no result is kept.
 import os
 import sys
 from datetime import timedelta
+from time import time
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -23,6 +24,7 @@ from celery.signals import (
 )
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
 
 from partnerapi.core.json_lines import request_id
 from partnerapi.core.schedule import AT_NIGHT, BY_DAY, PERIODS, TASK_SECONDS
@@ -57,7 +59,7 @@ at_night = {job: crontab(hour=2, minute=minute) for job, minute in AT_NIGHT.item
 app = Celery(
     "partnerapi",
     broker=broker_url(settings.REDIS_URL),
-    include=["partnerapi.operations.tasks"],
+    include=["partnerapi.operations.tasks", "partnerapi.operations.task_metrics"],
 )
 app.conf.update(
     broker_connection_retry_on_startup=True,
@@ -106,19 +108,28 @@ def keep_the_logging_of_settings(**kwargs: object) -> None:
 
 
 REQUEST_ID = "partnerapi_request_id"
+SENT_AT = "partnerapi_sent_at"
 
 
 @before_task_publish.connect
 def send_request_id(headers: dict[str, Any], **kwargs: object) -> None:
-    """What a request has done in the background is logged with the request's id."""
+    """What a request has done in the background is logged with the request's id.
+
+    When it was sent tells how long it waits.
+    """
+    headers[SENT_AT] = time()
     if current := request_id.get():
         headers[REQUEST_ID] = current
 
 
 @task_prerun.connect
 def take_request_id(task_id: str, task: Any, **kwargs: object) -> None:
-    """Log what a task does with the id of its request, or else with its own."""
+    """Log what a task does with the id of its request, or else with its own.
+
+    Its session of the database is a new one, which is called by that, too.
+    """
     request_id.set(getattr(task.request, REQUEST_ID, None) or task_id)
+    connection.close()
 
 
 @celeryd_init.connect

@@ -66,10 +66,6 @@ class Migration(migrations.Migration):
             name='recorded_at',
             field=models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, help_text="When the row was written last, by the database's clock."),
         ),
-        migrations.AddIndex(
-            model_name='account',
-            index=models.Index(fields=['partner', 'recorded_at'], name='account_recorded'),
-        ),
         migrations.RunSQL(
             RECORD,
             drop("accounts_record_time()", triggers={"update_time": "accounts_account"}),

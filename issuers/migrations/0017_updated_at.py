@@ -1,8 +1,9 @@
-import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
+from django.db.models.functions import Now
 
-from partnerapi.core.guards import drop, trigger_function
+from partnerapi.core.guards import drop_if_there, trigger_function
+from partnerapi.core.migrating import AddFieldBeside, AddIndexBeside
 
 TIMED = {
     "issuers_issuer": "update_issuer_time",
@@ -12,8 +13,8 @@ TIMED = {
 # The triggers' name is the last in the alphabet: what others set is seen. Who takes a
 # time has a transaction's id before: so nobody who looks for writers afterwards passes
 # over it.
-TIME = "".join(
-    trigger_function(
+TIME = {
+    table: trigger_function(
         name,
         table,
         """
@@ -26,11 +27,11 @@ TIME = "".join(
         declare="writer xid8;",
     )
     + f"""
-CREATE TRIGGER update_time BEFORE INSERT OR UPDATE ON {table}
+CREATE OR REPLACE TRIGGER update_time BEFORE INSERT OR UPDATE ON {table}
     FOR EACH ROW EXECUTE FUNCTION {name}();
 """
     for table, name in TIMED.items()
-)
+}
 SHOWN = "type, company_name, lei, legal_form, address, postal_code, city, country_id"
 
 
@@ -48,54 +49,49 @@ OWNER = trigger_function(
     """,
     settings="SET enable_seqscan = off",
 ) + f"""
-CREATE TRIGGER update_owned_time AFTER UPDATE OF {SHOWN} ON accounts_user
+CREATE OR REPLACE TRIGGER update_owned_time AFTER UPDATE OF {SHOWN} ON accounts_user
     FOR EACH ROW WHEN (({of_row("OLD")}) IS DISTINCT FROM ({of_row("NEW")}))
     EXECUTE FUNCTION update_owned_time();
 """
 
 
+def updated_at(model, help_text=""):
+    return AddFieldBeside(
+        model,
+        "updated_at",
+        models.DateTimeField(db_default=Now(), editable=False, help_text=help_text),
+    )
+
+
 class Migration(migrations.Migration):
+    """Each table is locked by itself: who writes has locked several, one by one."""
+
+    atomic = False
 
     dependencies = [
-        ('accounts', '0009_settled_at'),
-        ('issuers', '0016_events'),
+        ("accounts", "0009_settled_at"),
+        ("issuers", "0016_events"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
-        migrations.AddField(
-            model_name='issuer',
-            name='updated_at',
-            field=models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, help_text='When the row, or what it shows of its owner, was written last.'),
+        updated_at(
+            "issuer", "When the row, or what it shows of its owner, was written last."
         ),
-        migrations.AddField(
-            model_name='legacyshareholder',
-            name='updated_at',
-            field=models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+        updated_at("legacyshareholder"),
+        updated_at("token"),
+        AddIndexBeside(
+            "issuer", models.Index(fields=["updated_at"], name="issuer_updated")
         ),
-        migrations.AddField(
-            model_name='token',
-            name='updated_at',
-            field=models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
-        ),
-        migrations.AddIndex(
-            model_name='issuer',
-            index=models.Index(fields=['updated_at'], name='issuer_updated'),
-        ),
-        migrations.AddIndex(
-            model_name='legacyshareholder',
-            index=models.Index(fields=['issuer', 'updated_at'], name='legacy_shareholder_updated'),
-        ),
-        migrations.RunSQL(
-            TIME,
-            "".join(
-                drop(f"{name}()", triggers={"update_time": table})
-                for table, name in TIMED.items()
-            ),
+        *(
+            migrations.RunSQL(
+                TIME[table], drop_if_there(f"{name}()", triggers={"update_time": table})
+            )
+            for table, name in TIMED.items()
         ),
         migrations.RunSQL(
             OWNER,
-            drop(
+            drop_if_there(
                 "update_owned_time()", triggers={"update_owned_time": "accounts_user"}
             ),
         ),

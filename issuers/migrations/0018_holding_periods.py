@@ -1,4 +1,7 @@
-"""Keeps from which entry to which each user has had units of a token."""
+"""Keeps from which entry to which each user has had units of a token.
+
+The periods of entries from before come with 0029_holding_periods_of_before.
+"""
 
 import django.db.models.deletion
 from django.conf import settings
@@ -15,11 +18,6 @@ CHANGES = """
     FROM {postings} p JOIN issuers_ledgeraccount a ON a.id = p.account_id
     WHERE a.user_id IS NOT NULL AND (p.balance_after > 0) <> (p.balance_after > p.delta)
     WINDOW changes AS (PARTITION BY p.token_id, p.account_id ORDER BY p.seq)
-"""
-FILL = f"""
-INSERT INTO issuers_holdingperiod (token_id, user_id, since, until)
-SELECT token_id, user_id, seq, next
-FROM ({CHANGES.format(postings="issuers_ledgerposting")}) AS changed WHERE holds
 """
 FOLLOW = trigger_function(
     "register_follow_holdings",
@@ -125,7 +123,6 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
-        migrations.RunSQL(FILL, migrations.RunSQL.noop),
         migrations.AddConstraint(
             "holdingperiod",
             models.CheckConstraint(

@@ -1,10 +1,13 @@
-"""Tables of the past, and those that nobody can lock for, are read without locks."""
+"""Tables of the past, and those that nobody can lock for, are read without locks.
+
+Who calls the function as it was before, calls this one, which then locks.
+"""
 
 from importlib import import_module
 
 from django.db import migrations
 
-from partnerapi.core.guards import again, closed_to_public, drop
+from partnerapi.core.guards import again, closed_to_public, drop, granted_as
 
 chains = import_module("issuers.migrations.0012_ledger_chains")
 
@@ -14,7 +17,7 @@ LOCKS, _, REST = chains.NOTE.partition("BEGIN\n")[2].partition("    noted_at := 
 
 NOTE = (
     chains.NOTE.partition("RETURNS TABLE")[0]
-    .replace("asked timestamptz", "asked timestamptz, settled timestamptz")
+    .replace("asked timestamptz", "asked timestamptz, settled timestamptz DEFAULT NULL")
     .replace("OR REPLACE ", "")
     + "RETURNS TABLE"
     + chains.NOTE.partition("RETURNS TABLE")[2].partition("BEGIN\n")[0]
@@ -40,6 +43,8 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RunSQL(drop(BEFORE), again(chains.OWNERS_NOTE)),
-        migrations.RunSQL(NOTE, drop(AFTER)),
+        migrations.RunSQL(
+            NOTE + granted_as(AFTER, BEFORE) + drop(BEFORE),
+            again(chains.OWNERS_NOTE) + granted_as(BEFORE, AFTER) + drop(AFTER),
+        ),
     ]

@@ -1,4 +1,7 @@
-"""The figures of trading days, kept by a trigger on the trades."""
+"""The figures of trading days, kept by a trigger on the trades.
+
+Those of trades from before come with 0011_days_of_the_tape.
+"""
 
 import django.db.models.deletion
 from django.conf import settings
@@ -56,10 +59,9 @@ CREATE TRIGGER marketdata_refuse_change BEFORE DELETE OR TRUNCATE
 )
 
 
-def keep_days_of_the_tape(apps, schema_editor):
+def keep_time_zone(apps, schema_editor):
     with schema_editor.connection.cursor() as cursor:
         cursor.execute(TIME_ZONE.format(zone=settings.MARKET_TIME_ZONE))
-        cursor.execute(FIGURES.format(trades="marketdata_trade"))
 
 
 def drop_time_zone(apps, schema_editor):
@@ -94,7 +96,7 @@ class Migration(migrations.Migration):
                 "constraints": [models.UniqueConstraint(fields=("token", "day"), name="trading_day_is_kept_once")],
             },
         ),
-        migrations.RunPython(keep_days_of_the_tape, drop_time_zone),
+        migrations.RunPython(keep_time_zone, drop_time_zone),
         migrations.RunSQL(
             FOLLOW_DAYS,
             drop(

@@ -73,6 +73,23 @@ def again(statements: str) -> str:
     return statements.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
 
 
+def granted_as(function: str, before: str) -> str:
+    """Lets those call a function who may call the one before it: they are serving."""
+    return f"""
+DO $$
+DECLARE
+    role text;
+BEGIN
+    FOR role IN
+        SELECT a.grantee::regrole FROM pg_proc p, aclexplode(p.proacl) a
+        WHERE p.oid = '{before}'::regprocedure AND a.grantee NOT IN (0, p.proowner)
+    LOOP
+        EXECUTE 'GRANT EXECUTE ON FUNCTION {function} TO ' || role;
+    END LOOP;
+END $$;
+"""
+
+
 def drop(*functions: str, triggers: dict[str, str] | None = None) -> str:
     """Drops triggers, by their names, from tables, and then functions."""
     drops = [f"DROP TRIGGER {name} ON {t};" for name, t in (triggers or {}).items()]
@@ -94,4 +111,12 @@ def history_of(
         f"CREATE TRIGGER history_record AFTER {operations} ON {table} FOR EACH ROW"
         f" EXECUTE FUNCTION history_record('{left_out}', '{secret}')",
         f"DROP TRIGGER history_record ON {table}",
+    )
+
+
+def drop_if_there(*functions: str, triggers: dict[str, str] | None = None) -> str:
+    """As `drop`, for a migration that may have been ended on its way back."""
+    dropped = drop(*functions, triggers=triggers)
+    return dropped.replace("TRIGGER ", "TRIGGER IF EXISTS ").replace(
+        "FUNCTION ", "FUNCTION IF EXISTS "
     )

@@ -1,6 +1,8 @@
 """Lines of the log as JSON objects, for programs that read them (LOG_FORMAT=json)."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
@@ -8,7 +10,17 @@ from typing import Any
 import orjson
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
-"""Of the request, or the task, that this thread is at work on."""
+"""Of the request, the task, or the Logon's session that this thread is at work on."""
+
+
+@contextmanager
+def logged_as(name: str | None) -> Iterator[None]:
+    """Log with a request's id what this thread does for it meanwhile."""
+    before = request_id.set(name)
+    try:
+        yield
+    finally:
+        request_id.reset(before)
 
 
 def add_request_id(logger: Any, method: str, event: Any) -> Any:

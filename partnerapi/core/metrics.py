@@ -113,6 +113,23 @@ JOBS = Counter(
     "Scheduled jobs that began and that ended, by job and result",
     ["job", "result"],
 )
+TASKS = Counter(
+    "partnerapi_tasks",
+    "Tasks that workers began and that ended, by task and result; what began and has "
+    "not ended is at work, or its worker was killed",
+    ["task", "result"],
+)
+TASK_SECONDS = Histogram(
+    "partnerapi_task_seconds",
+    "Seconds that tasks took, by task",
+    ["task"],
+    buckets=(0.01, 0.1, 1, 10, 60, 300, 540),
+)
+TASKS_SENT = Counter(
+    "partnerapi_tasks_sent",
+    "Tasks that beat, or a task, has asked for, by task",
+    ["task"],
+)
 FIX_SESSIONS = Gauge(
     "partnerapi_fix_sessions", "FIX sessions", multiprocess_mode="livesum"
 )

@@ -1,4 +1,4 @@
-"""What Prometheus reads: the numbers of this machine's processes, and of the checks."""
+"""What Prometheus reads: numbers of this machine's processes, checks, the queue."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +10,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from partnerapi.core.metrics import forget_ended_processes
 from partnerapi.operations.diagnosis.findings import State
 from partnerapi.operations.diagnosis.readiness import Readiness
+from partnerapi.operations.task_metrics import Queue
 
 BADNESS = {State.OK: 0, State.WARNING: 1, State.UNKNOWN: 1, State.FAILED: 2}
 
@@ -61,4 +62,5 @@ def registry_of(directory: Path) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(Processes(directory))
     registry.register(Checks(Readiness()))
+    registry.register(Queue())
     return registry

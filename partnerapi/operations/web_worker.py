@@ -12,7 +12,7 @@ import selectors
 import socket
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from time import monotonic
 from typing import Any
 
@@ -40,6 +40,8 @@ CONTENT_TYPE_LENGTH = 1_000
 Application = Callable[[dict[str, Any], Any], Any]
 HEALTH = b"GET /healthz "
 """Answered here: where all threads wait for a database, the process answers still."""
+ASIDE = (b"GET /schema.graphql ", b"GET /static/")
+"""These need no database, and have a thread that no other request gets."""
 HEALTHY = (
     b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\n"
     b"Cache-Control: no-store\r\nContent-Length: 3\r\n\r\nok\n"
@@ -56,6 +58,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.by_address: Counter[str] = Counter()
         self.held = 0
         self.looked_at = 0.0
+        self.aside = ThreadPoolExecutor(1)
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
@@ -135,6 +138,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         if conn.buffers.received.startswith(HEALTH) and conn.is_whole():
             self.answer_at_once(conn, HEALTHY)
         elif conn.is_whole():
+            conn.is_aside = conn.buffers.received.startswith(ASIDE)
             self.watch(conn, 0)
             conn.begin(Phase.WORK, 0)
             self.enqueue_req(conn)
@@ -144,6 +148,12 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             conn.send()
             self.watch(conn, selectors.EVENT_READ)
         self.weigh(conn)
+
+    def enqueue_req(self, conn: Connection) -> None:
+        pool = self.aside if conn.is_aside else self.tpool
+        pool.submit(self.handle, conn).add_done_callback(
+            lambda done: self.method_queue.defer(self.finish_request, conn, done)
+        )
 
     def handle(self, conn: Connection) -> Any:
         keep = super().handle(conn)

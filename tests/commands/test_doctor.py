@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from time import time
 from typing import Any
@@ -23,6 +24,8 @@ from marketdata.fix.acceptor import signs
 from partnerapi.core.redis import call
 from partnerapi.operations.diagnosis import machine, valkey
 from partnerapi.operations.diagnosis.findings import State
+from partnerapi.operations.exposition import Processes
+from partnerapi.operations.task_metrics import Queue
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.operations.test_probes import url_of_test_database
 from tests.system import bare_environment, free_port
@@ -149,15 +152,36 @@ def running(*command: str, **environment: str) -> Iterator[subprocess.Popen[byte
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_is_tried_by_a_task():
-    own = {"DATABASE_URL": url_of_test_database()}
+def test_a_worker_is_tried_by_a_task_and_counts_it(tmp_path: Path):
+    own = {
+        "DATABASE_URL": url_of_test_database(),
+        "PARTNER_API_METRICS": str(tmp_path / "metrics"),
+    }
     environment = os.environ | own
     dead = doctor(environment)[1]["worker"]
     assert dead["state"] == "failed"
     assert "celery --app=partnerapi worker" in dead["remedy"]
+    # It has expired, and waits for who throws it away.
+    waiting = samples(Queue())
+    assert waiting["partnerapi_queue_tasks"] >= 1
+    assert waiting["partnerapi_queue_oldest_seconds"] > 0
     worker = ("celery", "--app=partnerapi", "--quiet", "worker", "--pool=solo")
     with running(*worker, **own):
         until(lambda: doctor(environment)[1]["worker"]["state"] == "ok")
+    counted = samples(Processes(tmp_path / "metrics"))
+    assert samples(Queue())["partnerapi_queue_tasks"] == 0
+    assert counted["partnerapi_tasks_total", "begun", "answer_ping"] >= 1
+    assert counted["partnerapi_tasks_total", "done", "answer_ping"] >= 1
+    assert counted["partnerapi_task_seconds_count", "answer_ping"] >= 1
+
+
+def samples(collector: Queue | Processes) -> dict[Any, float]:
+    """Numbers by their names, and where they have labels by these, too, in order."""
+    found: dict[Any, float] = {}
+    for sample in chain.from_iterable(one.samples for one in collector.collect()):
+        labels = [value for _, value in sorted(sample.labels.items())]
+        found[(sample.name, *labels) if labels else sample.name] = sample.value
+    return found
 
 
 def test_a_certificate_is_named_before_it_ends(tmp_path: Path, settings: Any):

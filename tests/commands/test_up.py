@@ -96,6 +96,7 @@ def test_a_system_serves_until_its_end_and_the_next_keeps_its_data(state):
     with system(state, port) as first:
         serves(first, port)
         refuses_a_second_run(state)
+        finds_no_fault(state)
         with psycopg.connect(first.variable("DATABASE_URL")) as connection:
             connection.execute("UPDATE issuers_issuer SET tag_line = 'Kept'")
             assert connection.execute(EXPIRED).rowcount == 2
@@ -126,6 +127,22 @@ def test_a_system_serves_until_its_end_and_the_next_keeps_its_data(state):
         does_what_was_missed(second)
         moves_its_books(second)
         ends(second, signal.SIGINT)
+
+
+def finds_no_fault(state: Path) -> None:
+    """What a newcomer's `doctor` says."""
+    ended = subprocess.run(
+        [sys.executable, settings.BASE_DIR / "manage.py", "doctor", "--json"],
+        env=bare_environment() | {"PARTNER_API_DIRECTORY": str(state)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = {check["check"]: check for check in json.loads(ended.stdout)["checks"]}
+    # Web servers are the whole machine's, and so those of other tests.
+    found.pop("web servers")
+    assert [one for one in found.values() if one["state"] == "failed"] == []
+    assert found["logon"]["state"] == found["worker"]["state"] == "ok"
 
 
 def serves(running: System, port: int) -> None:

@@ -31,7 +31,8 @@ RULES = (
     rule(
         "an index is built while writers wait",
         rf"^CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY).*? ON {TABLE}",
-        "use AddIndexConcurrently in a migration of its own with atomic = False",
+        "use AddIndexBeside (partnerapi.core.migrating) in a migration of its own with "
+        "atomic = False",
     ),
     rule(
         "an index is dropped while all wait",

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from partnerapi.core.schedule import PERIODS
 from partnerapi.models import JobRun
-from partnerapi.operations.diagnosis import database, jobs
+from partnerapi.operations.diagnosis import database, jobs, trials
 from partnerapi.operations.diagnosis.findings import Check, Finding, State, findings
 from partnerapi.operations.diagnosis.readiness import Readiness
 from tests.gateway.conftest import WebServer, serving
@@ -85,6 +85,11 @@ def test_a_migration_that_is_not_applied_is_named_with_its_remedy(server: WebSer
         assert checks["migrations"]["state"] == "failed"
         assert checks["migrations"]["unapplied"] == len(rows)
         assert "manage.py migrate" in checks["migrations"]["remedy"]
+        [found] = trials.web(f"http://127.0.0.1:{server.port}")
+        assert (found.state, "is answered with 503" in found.says) == (
+            State.FAILED,
+            True,
+        )
     finally:
         with as_owner(), connection.cursor() as cursor:
             cursor.executemany(
@@ -123,6 +128,10 @@ def test_a_process_answers_while_all_its_connections_wait(server: WebServer):
         for thread in threads:
             thread.start()
         assert get(server, "/healthz") == (200, "ok\n")
+        # Behind those that wait it would come after most of them.
+        before = len(answers)
+        assert get(server, "/schema.graphql")[0] == 400
+        assert len(answers) - before < 8
         for thread in threads:
             thread.join()
     assert len(answers) == 16

@@ -17,10 +17,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from time import monotonic
 from typing import TypeVar
 
+import uuid_utils
 from django.conf import settings
 from django.db import Error, connection
 from django.utils import timezone
@@ -38,6 +40,7 @@ from marketdata.fix.acceptor.leases import Leases
 from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, NotForUs
 from marketdata.fix.acceptor.proxy import Proxy
 from marketdata.fix.acceptor.sockets import listen, source
+from partnerapi.core.json_lines import request_id
 from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
@@ -192,7 +195,8 @@ class Listener:
             logger.error("A connection of %s failed", address, exc_info=error)
 
     async def serve(self, accepted: socket.socket, address: str) -> None:
-        """One connection, from its first byte to its last."""
+        """One connection, from its first byte to its last; all its lines have an id."""
+        request_id.set(str(uuid_utils.uuid7()))
         client: Stream | None = None
         try:
             try:
@@ -308,7 +312,9 @@ class Listener:
                 # Logons are rare: the next one must not meet a connection that died.
                 connection.close()
 
-        return await self.loop.run_in_executor(self.verifiers, called)
+        return await self.loop.run_in_executor(
+            self.verifiers, copy_context().run, called
+        )
 
 
 async def close(client: Stream) -> None:

@@ -20,6 +20,7 @@ from issuers.callers import caller_of
 from marketdata.fix.acceptor.failed_logons import FailedLogons
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
+from partnerapi.core import json_lines
 
 LONGEST_HEARTBEAT = 60
 CLOCK_SECONDS = 30
@@ -73,7 +74,8 @@ class Admission:
     """An admitted Logon, and the caller on whose behalf it acts.
 
     `caller` follows the database for as long as the session lives. `is_numbered`: the
-    CompID is sent BookSequence(5083). `lease`: its generation, in a group.
+    CompID is sent BookSequence(5083). `lease`: its generation, in a group. What is
+    logged of its session has its `request_id`.
     """
 
     comp_id: str
@@ -81,6 +83,7 @@ class Admission:
     caller: Caller
     is_numbered: bool = False
     lease: int = 0
+    request_id: str | None = field(default_factory=json_lines.request_id.get)
     ticket: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
 
     @property

@@ -52,6 +52,7 @@ from marketdata.fix.protocol.rules import (
 from marketdata.fix.protocol.statuses import news
 from marketdata.fix.protocol.wire import masked
 from partnerapi.core.buckets import Bucket
+from partnerapi.core.json_lines import logged_as, request_id
 
 logger = logging.getLogger(__name__)
 
@@ -227,7 +228,7 @@ class LiveSession:
                 return
             self.logout_reason = text
             self.engine_session.log_out(text)
-        logger.warning("%s is logged out: %s", self.comp_id, text)
+        self.log_logout(text)
         self.wake.set()
 
     def end_now(self, text: str) -> None:
@@ -237,9 +238,13 @@ class LiveSession:
                 return
             self.logout_reason = text
             self.is_cut = True
-        logger.warning("%s is logged out: %s", self.comp_id, text)
+        self.log_logout(text)
         self.wake.set()
         self.thread.join(LOGOUT_SECONDS)
+
+    def log_logout(self, text: str) -> None:
+        with logged_as(self.admission.request_id):
+            logger.warning("%s is logged out: %s", self.comp_id, text)
 
     def on_disconnect(self) -> None:
         """The connection has ended."""
@@ -253,6 +258,7 @@ class LiveSession:
     # The thread.
 
     def run(self) -> None:
+        request_id.set(self.admission.request_id)
         try:
             while not self.logout_reason:
                 self.wake.wait(self.window.seconds_left(monotonic()))

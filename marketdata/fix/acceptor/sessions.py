@@ -12,6 +12,7 @@ from marketdata.fix.acceptor.conflation import Conflation
 from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.session import EngineSession, LiveSession
 from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE
+from partnerapi.core.json_lines import logged_as
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +85,8 @@ class Sessions:
         session = LiveSession(admission, self.feed, self.conflation, engine_session)
         with self.lock:
             self.live[comp_id] = session
-        logger.info("%s is logged on", comp_id)
+        with logged_as(admission.request_id):
+            logger.info("%s is logged on", comp_id)
         session.start()
         if self.logout_reason:
             session.end(self.logout_reason)
@@ -99,7 +101,13 @@ class Sessions:
             self.left[comp_id] = session
             self.sent_before[comp_id] += session.messages_sent
             self.reasons[comp_id] = session.logout_reason
-        logger.info("%s is gone: %s", comp_id, self.reasons[comp_id])
+        with logged_as(session.admission.request_id):
+            logger.info("%s is gone: %s", comp_id, self.reasons[comp_id])
+
+    def request_id(self, comp_id: str) -> str | None:
+        """Of the Logon of a session, where there is one."""
+        session = self.live.get(comp_id)
+        return session.admission.request_id if session else None
 
     def end(self, comp_id: str, text: str) -> None:
         """Log a session out with a reason, if there is one."""

@@ -9,6 +9,7 @@ from psycopg.pq import TransactionStatus
 
 from partnerapi.core import authors
 from partnerapi.core.postgresql import lending
+from partnerapi.core.postgresql.naming import application_name
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -16,13 +17,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> lending.Raw:
         connect = super().get_new_connection
+        named = {"application_name": application_name()}
+        conn_params = named | conn_params
         lender = lending.lender
         if lender is None or self.alias != DEFAULT_DB_ALIAS:
             return connect(conn_params)
         if lending.reads_replica():
             assert lending.standby is not None
             lender = lending.standby
-            conn_params = connections[lending.REPLICA].get_connection_params()
+            replica = connections[lending.REPLICA].get_connection_params()
+            conn_params = named | replica
         self.loan = lender.borrow(lambda: connect(conn_params))
         return self.loan.raw
 

@@ -1,14 +1,36 @@
 from django.conf import settings
+from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as MigrateCommand
+from django.db import connections
 
+from partnerapi.core.migrating import (
+    LOCK_SECONDS,
+    StillLocked,
+    again_while_locked,
+    waiting,
+)
 from partnerapi.core.owner import NO_OWNER, as_owner
 
 
 class Command(MigrateCommand):
-    """Django's, as the owner of the tables."""
+    """Django's, as the owner of the tables, who waits for locks only briefly."""
 
     def handle(self, *arguments, **options):
         if options["verbosity"] and not settings.DATABASE_OWNER_URL:
             self.stderr.write(NO_OWNER)
         options["database"] = as_owner(options["database"])
-        return super().handle(*arguments, **options)
+
+        def migrate():
+            with waiting(connections[options["database"]], LOCK_SECONDS):
+                return MigrateCommand.handle(self, *arguments, **options)
+
+        def told(text):
+            self.stderr.write(f"{text}: others use the table; this is tried again")
+
+        try:
+            return again_while_locked(migrate, told)
+        except StillLocked as error:
+            raise CommandError(
+                f"{error}: others hold the table; pg_locks says who. What is done is "
+                "done: run this again for the rest."
+            ) from None

@@ -35,6 +35,7 @@ WEB_SECONDS = FIX_SECONDS = 60
 MOST_WORKERS = 8
 START_LOG = "start.log"
 """In the state directory: what the processes said while they started."""
+STATEMENTS = "statements"
 SHOWN_LINES = 40
 MARKET_RATE = 5
 """Events a second on all order books together: little work, and little to keep."""
@@ -251,7 +252,7 @@ examples:
             "SECRET_KEY": secrets.token_urlsafe(50),
             "PARTNER_API_KEY_PEPPER": secrets.token_urlsafe(50),
             "PARTNER_API_STATEMENT_KEY": base64.b64encode(os.urandom(32)).decode(),
-            "PARTNER_API_STATEMENTS": str(self.directory / "statements"),
+            "PARTNER_API_STATEMENTS": str(self.directory / STATEMENTS),
             "PARTNER_API_SANDBOX": "true",
             "PARTNER_API_HTTPS": "false",
         }
@@ -281,6 +282,7 @@ examples:
         unfinished.touch(mode=0o600)
         unfinished.write_text("".join(f"{n}={environment[n]}\n" for n in ours))
         unfinished.rename(self.environment_file)
+        (self.directory / STATEMENTS).mkdir(exist_ok=True)
 
     def manage(self, command, environment, *arguments):
         """Run a command of manage.py to its end; the lines of its output."""

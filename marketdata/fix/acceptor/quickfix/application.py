@@ -24,6 +24,7 @@ from marketdata.fix.protocol.rules import (
     LONGEST_REFERENCE,
 )
 from marketdata.fix.protocol.wire import masked
+from partnerapi.core.json_lines import request_id
 from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
@@ -72,12 +73,14 @@ def guarded(callback: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(callback)
     def guard(application: "FeedApplication", *arguments: Any) -> None:
+        comp_id = comp_id_of(arguments[-1])
+        # The engine's thread is of one session after the other.
+        request_id.set(application.sessions.request_id(comp_id))
         try:
             callback(application, *arguments)
         except MAY_PASS:
             raise
         except BaseException:
-            comp_id = comp_id_of(arguments[-1])
             logger.exception("%s failed for %s", callback.__name__, comp_id)
             if application.sessions.live.get(comp_id):
                 application.sessions.end(comp_id, INTERNAL_ERROR)

@@ -4,10 +4,12 @@ Secrets are nowhere in it.
 """
 
 import logging
+from collections.abc import Callable
 
 import quickfix as fix
 
 from marketdata.fix.protocol.wire import masked
+from partnerapi.core.json_lines import logged_as
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +31,12 @@ ROUTINE = (
 class Journal(fix.Log):
     """The log of a session, or of the acceptor ("")."""
 
-    def __init__(self, comp_id: str) -> None:
+    def __init__(
+        self, comp_id: str, id_of: Callable[[str], str | None] = lambda comp_id: None
+    ) -> None:
         super().__init__()
         self.comp_id = comp_id or "acceptor"
+        self.id_of = id_of
 
     def clear(self) -> None:
         """There is nothing to do: no log is kept."""
@@ -41,23 +46,33 @@ class Journal(fix.Log):
 
     def onIncoming(self, text: str) -> None:  # noqa: N802
         if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("%s < %s", self.comp_id, masked(text))
+            self.log(logging.DEBUG, "%s < %s", text)
 
     def onOutgoing(self, text: str) -> None:  # noqa: N802
         if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("%s > %s", self.comp_id, masked(text))
+            self.log(logging.DEBUG, "%s > %s", text)
 
     def onEvent(self, text: str) -> None:  # noqa: N802
         level = logging.DEBUG if text.startswith(ROUTINE) else logging.INFO
         # Some events end in the message that they are about.
-        logger.log(level, "%s: %s", self.comp_id, masked(text.partition("8=FIX")[0]))
+        self.log(level, "%s: %s", text.partition("8=FIX")[0])
+
+    def log(self, level: int, form: str, text: str) -> None:
+        with logged_as(self.id_of(self.comp_id)):
+            logger.log(level, form, self.comp_id, masked(text))
 
 
 class JournalFactory(fix.LogFactory):
+    """`id_of` tells the request id of a CompID's session, where it has one."""
+
+    def __init__(self, id_of: Callable[[str], str | None]) -> None:
+        super().__init__()
+        self.id_of = id_of
+
     def create(self, session_id: fix.SessionID | None = None) -> fix.Log:
         comp_id = session_id.getTargetCompID().getValue() if session_id else ""
         # The engine owns it from here on: without this, it would be freed twice.
-        return Journal(comp_id).__disown__()
+        return Journal(comp_id, self.id_of).__disown__()
 
     def destroy(self, log: fix.Log) -> None:
         """A journal holds nothing that must be closed."""

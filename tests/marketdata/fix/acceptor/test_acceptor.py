@@ -1,11 +1,13 @@
 """The whole acceptor, as its operator runs it."""
 
+import json
 import os
 import re
 import signal
 import ssl
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,8 +108,9 @@ def test_looks_after_sessions_and_ends_in_good_order(
 
 
 def test_the_newest_logon_takes_over_and_the_session_before_it_is_told(
-    acceptor: Acceptor, market: Market
+    start_acceptor: Start, market: Market
 ):
+    acceptor = start_acceptor(LOG_FORMAT="json")
     comp_id = market.members[0].comp_id
     first = acceptor.client()
     first.logon()
@@ -123,7 +126,28 @@ def test_the_newest_logon_takes_over_and_the_session_before_it_is_told(
                 connected_since__isnull=False,
                 last_logout_reason=LOGGED_ON_ELSEWHERE,
             )
-    assert "Traceback" not in acceptor.log.read_text()
+    acceptor.process.send_signal(signal.SIGTERM)
+    acceptor.process.wait(PATIENCE_SECONDS)
+    log = acceptor.log.read_text()
+    assert "Traceback" not in log
+    each_session_has_an_id(comp_id, log)
+
+
+def each_session_has_an_id(comp_id: str, log: str) -> None:
+    """That is in all its lines, whatever thread has written them."""
+    lines = map(json.loads, log.splitlines())
+    of_session = defaultdict(list)
+    for line in lines:
+        if comp_id in line["event"]:
+            of_session[line["requestId"]].append(line["event"])
+    # One of them looked whether the acceptor was ready.
+    assert len(of_session) == 4
+    for events in of_session.values():
+        assert events[0].startswith(f"{comp_id} (member_1) logs on from")
+        assert events[1] == f"{comp_id} is logged on"
+        assert events[-1].startswith(f"{comp_id} is gone: ")
+    told = f"{comp_id} is logged out: {LOGGED_ON_ELSEWHERE}"
+    assert sum(told in events for events in of_session.values()) == 2
 
 
 def test_a_killed_acceptor_leaves_nobody_connected(market: Market, tmp_path: Path):

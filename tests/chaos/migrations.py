@@ -1,0 +1,376 @@
+"""What clients are answered while the migrations of the last releases are applied.
+
+Run it with `python -m tests.chaos.migrations --rows 2000000`. The tables that grow get
+so many rows each. The release before serves eighty requests a second, reading and
+changing, and one of its processes writes entries of a ledger, while the migrations of
+the next release are applied, one after the other; then the new release serves, too;
+then the migrations are taken back. It ends with exit code 1 where a request failed or
+took more than two seconds, or where the holding periods and the figures of trading days
+are then others than those of the entries and the trades.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from rich.console import Console
+from rich.table import Table
+
+from partnerapi.sandbox.run.processes import RunError
+from tests.chaos.asking import READ, Answer, Asking, post
+from tests.chaos.clients import CHANGE
+from tests.chaos.installation import ROOT, breakable_installation, close_connection
+from tests.chaos.releases import Writer, code_before, grant, populate, serving
+
+CLIENTS, PER_SECOND = 20, 80
+MOST_SECONDS = 2.0
+SETTLE_SECONDS = 1.0
+"""What was asked so long after a migration, counts as asked during it."""
+RELEASES = (
+    {"accounts": "0008", "issuers": "0015", "marketdata": "0005", "partnerapi": "0004"},
+    {"accounts": "0010", "issuers": "0020", "marketdata": "0005", "partnerapi": "0007"},
+)
+"""The last migrations of the releases before the last two; all others follow."""
+ISSUERS = "{ issuers(first: 10) { nodes { tradingName tokens { nodes { symbol } } } } }"
+SHAREHOLDERS = """query ($id: ID!) { issuer(id: $id) {
+    legacyShareholders(first: 10) { nodes { id numberOfShares } } } }"""
+TABLE = """query ($id: ID!) { issuer(id: $id) { capitalizationTable {
+    totalValue tokens { tokenID totalSupplyValue } } } }"""
+
+Name = tuple[str, str]
+"""App and name of a migration."""
+
+
+@dataclass
+class Outcome:
+    """What became of the requests, and the entries, of a time."""
+
+    what: str
+    seconds: float
+    codes: dict[str, int] = field(default_factory=dict)
+    slowest: float = 0.0
+    held: float = 0.0
+    """The longest that a session of the application was seen to wait for a lock."""
+    entries: dict[str, int] = field(default_factory=dict)
+    slowest_entry: float = 0.0
+
+
+class LockWatch(Asking):
+    """While it is a context, keeps how long whoever serves has waited for a lock.
+
+    On a busy machine answers are slow for other reasons, too.
+    """
+
+    def __init__(self) -> None:
+        self.waits: list[tuple[float, float]] = []
+        """When each was seen, and how long it had lasted by then."""
+        super().__init__([self.look])
+
+    def look(self) -> None:
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as session:
+            role = session.info.user
+        owner = os.environ["DATABASE_OWNER_URL"]
+        with psycopg.connect(owner, autocommit=True) as session:
+            while not self.ended.wait(0.02):
+                row = session.execute(WAITS, [role]).fetchone()
+                if row and row[0]:
+                    self.waits.append((time.monotonic(), float(row[0])))
+
+    def longest(self, since: float) -> float:
+        return max((wait for at, wait in self.waits if at >= since), default=0.0)
+
+
+WAITS = """
+    SELECT max(extract(epoch FROM clock_timestamp() - l.waitstart))
+    FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+    WHERE NOT l.granted AND a.usename = %s
+"""
+
+
+class Clients(Asking):
+    """Ask a web server so many times a second, all together."""
+
+    def __init__(self, port: int, world: dict[str, Any]) -> None:
+        self.port, self.world = port, world
+        self.answers: list[Answer] = []
+        super().__init__(partial(self.ask, n) for n in range(CLIENTS))
+
+    def ask(self, number: int) -> None:
+        issuers = self.world["issuers"]
+        period = CLIENTS / PER_SECOND
+        begun = time.monotonic() + period * number / CLIENTS
+        for turn in count(1):
+            if self.ended.wait(max(0.0, begun + period * turn - time.monotonic())):
+                return
+            body: dict[str, Any]
+            match turn % 8:
+                case 0 | 4:
+                    body = self.change(number, turn)
+                case 1 | 5:
+                    body = {"query": READ}
+                case 2:
+                    body = {"query": ISSUERS}
+                case 3 | 6:
+                    issuer = f"Issuer|{issuers[number % len(issuers)]}"
+                    body = {"query": SHAREHOLDERS, "variables": {"id": issuer}}
+                case _:
+                    issuer = f"Issuer|{issuers[number % len(issuers)]}"
+                    body = {"query": TABLE, "variables": {"id": issuer}}
+            client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            self.answers.append(post(client, self.world["token"], body))
+
+    def change(self, number: int, turn: int) -> dict[str, Any]:
+        status = ("SUSPENDED", "ACTIVE")[turn // 4 % 2]
+        account = f"Account|{self.world['accounts'][number]}"
+        variables = {"input": {"accountID": account, "status": status}}
+        return {"query": CHANGE, "variables": variables}
+
+    def wait(self) -> None:
+        """Until it answers."""
+        while not any(answer.code == "200" for answer in self.answers):
+            time.sleep(0.05)
+
+
+def migrations_after(before: dict[str, str], until: dict[str, str]) -> list[Name]:
+    """Those of our apps after some, and up to others or to the last, in their order."""
+    from django.db import connections
+    from django.db.migrations.loader import MigrationLoader
+
+    graph = MigrationLoader(connections["default"], ignore_no_migrations=True).graph
+    plan: dict[Name, None] = {}
+    for leaf in sorted(graph.leaf_nodes()):
+        plan |= dict.fromkeys(graph.forwards_plan(leaf))
+    return [
+        (app, name)
+        for app, name in plan
+        if app in before and before[app] < name[:4] <= until.get(app, "9999")
+    ]
+
+
+def migrate(app: str, name: str) -> None:
+    from django.core.management import call_command
+
+    call_command("migrate", app, name, skip_checks=True, verbosity=0)
+    close_connection()
+
+
+def before(migration: Name) -> str:
+    """The name of its app's migration before it."""
+    from partnerapi.operations.release import known_migrations
+
+    app, name = migration
+    return max(one for its, one in known_migrations() if its == app and one < name)
+
+
+def outcome(
+    what: str,
+    did: Callable[[], object],
+    clients: list[Clients],
+    writer: Writer,
+    locks: LockWatch,
+) -> Outcome:
+    """Do it, and see what was asked meanwhile and a moment after it."""
+    begun = time.monotonic()
+    did()
+    ended = time.monotonic()
+    time.sleep(SETTLE_SECONDS)
+
+    def meanwhile(answers: list[Answer]) -> list[Answer]:
+        return [answer for answer in answers if answer.at + answer.seconds >= begun]
+
+    asked = meanwhile([*chain.from_iterable(one.answers for one in clients)])
+    written = meanwhile(writer.answers())
+    return Outcome(
+        what,
+        ended - begun,
+        dict(Counter(answer.code for answer in asked)),
+        max((answer.seconds for answer in asked), default=0.0),
+        locks.longest(begun),
+        dict(Counter(answer.code for answer in written)),
+        max((answer.seconds for answer in written), default=0.0),
+    )
+
+
+def release(
+    number: int,
+    old: Path,
+    new: Path,
+    world: dict[str, Any],
+    seconds: float,
+    logs: Path,
+) -> Iterator[Outcome]:
+    """Go to a release and back, and see what its predecessor's clients are answered."""
+    until = RELEASES[number + 1] if number + 1 < len(RELEASES) else {}
+    names = migrations_after(RELEASES[number], until)
+    with (
+        serving(old, logs / f"old-{number}.log") as port,
+        Clients(port, world) as clients,
+        Writer(old, world["ledger"], logs / f"writer-{number}.log") as writer,
+        LockWatch() as locks,
+    ):
+        clients.wait()
+        say = partial(outcome, clients=[clients], writer=writer, locks=locks)
+        yield say("nothing happens", partial(time.sleep, seconds))
+        for app, name in names:
+            yield say(f"{app}.{name}", partial(migrate, app, name))
+        yield say("rights are granted", partial(grant, new))
+        with (
+            serving(new, logs / f"new-{number}.log") as port,
+            Clients(port, world) as news,
+        ):
+            news.wait()
+            both = partial(say, clients=[clients, news])
+            yield both("both releases serve", partial(time.sleep, seconds))
+        for app, name in reversed(names):
+            last = before((app, name))
+            yield say(f"back to {app}.{last}", partial(migrate, app, last))
+        yield say("rights are granted again", partial(grant, old))
+    for app, name in names:
+        migrate(app, name)
+    grant(new)
+
+
+WRONG = {
+    "holding periods": """
+        SELECT count(*) FROM issuers_holdingperiod h FULL JOIN ({periods}) AS x
+            ON x.token_id = h.token_id AND x.user_id = h.user_id AND x.since = h.since
+        WHERE x.token_id IS NULL OR h.token_id IS NULL
+            OR x.until IS DISTINCT FROM h.until
+    """,
+    "trading days": """
+        SELECT count(*) FROM marketdata_tradingday d FULL JOIN (
+            SELECT token_id, (at AT TIME ZONE market_time_zone())::date AS day,
+                count(*) AS trades, min(sequence) AS first_trade,
+                max(sequence) AS last_trade, sum(quantity) AS volume
+            FROM marketdata_trade GROUP BY 1, 2
+        ) t USING (token_id, day)
+        WHERE (d.trades, d.first_trade, d.last_trade, d.volume)
+            IS DISTINCT FROM (t.trades, t.first_trade, t.last_trade, t.volume)
+    """,
+}
+
+
+def wrong_rows() -> dict[str, int]:
+    """How many rows that migrations wrote are not what they are made from."""
+    from issuers.register.verification import HOLDING_PERIODS
+
+    found = {}
+    with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as session:
+        for name, statement in WRONG.items():
+            asked = statement.format(periods=HOLDING_PERIODS)
+            row = session.execute(asked).fetchone()
+            assert row is not None
+            found[name] = row[0]
+    return found
+
+
+def measure(
+    rows: int, seconds: float, releases: int, directory: Path, note: Console
+) -> tuple[list[Outcome], dict[str, int]]:
+    first = len(RELEASES) - releases
+    codes = [
+        code_before(
+            migrations_after(RELEASES[number], {}), directory / f"release-{number}"
+        )
+        for number in range(first, len(RELEASES))
+    ]
+    for app, name in RELEASES[first].items():
+        migrate(app, name)
+    grant(codes[0])
+    began = time.monotonic()
+    world = populate(codes[0], CLIENTS, rows)
+    note.print(f"{rows} rows a table, written in {time.monotonic() - began:.0f} s")
+    outcomes = []
+    for number, (old, new) in enumerate(
+        zip(codes, [*codes[1:], ROOT], strict=True), first
+    ):
+        for found in release(number, old, new, world, seconds, directory):
+            note.print(
+                f"{found.what}: {found.seconds:.1f} s, slowest {found.slowest:.2f} s, "
+                f"held up {found.held:.2f} s, {found.codes}, {found.entries}"
+            )
+            outcomes.append(found)
+    return outcomes, wrong_rows()
+
+
+def failures(
+    outcomes: list[Outcome], wrong: dict[str, int], busy: bool
+) -> Iterator[str]:
+    """What went otherwise than it should; on a busy machine time does not count."""
+    for one in outcomes:
+        for code in [*one.codes, *one.entries]:
+            if code != "200":
+                yield f"{one.what}: answered {code}"
+        if not busy and one.slowest > MOST_SECONDS:
+            yield f"{one.what}: a request took {one.slowest:.1f} s"
+    for name, number in wrong.items():
+        if number:
+            yield f"{number} rows of {name} are wrong"
+
+
+def show(outcomes: list[Outcome]) -> None:
+    table = Table(title="Clients while migrations are applied and taken back")
+    for column in (
+        "what", "takes", "requests", "slowest", "held up", "entries", "slowest",
+    ):  # fmt: skip
+        table.add_column(column)
+    for one in outcomes:
+        asked, written = (
+            "\n".join(f"{number} × {code}" for code, number in codes.items())
+            for codes in (one.codes, one.entries)
+        )
+        table.add_row(
+            one.what,
+            f"{one.seconds:.1f} s",
+            asked,
+            f"{one.slowest:.2f} s",
+            f"{one.held:.2f} s",
+            written,
+            f"{one.slowest_entry:.2f} s",
+        )
+    Console().print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="of each table")
+    parser.add_argument("--seconds", type=float, default=10, help="without a migration")
+    parser.add_argument("--releases", type=int, default=2, choices=(1, 2))
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--busy", action="store_true", help="do not judge by time")
+    options = parser.parse_args()
+    note = Console(stderr=True)
+    try:
+        with breakable_installation() as (_, database):
+            outcomes, wrong = measure(
+                options.rows,
+                options.seconds,
+                options.releases,
+                database.directory,
+                note,
+            )
+    except RunError as error:
+        sys.exit(str(error))
+    found = [*failures(outcomes, wrong, options.busy)]
+    if options.json:
+        report = {"outcomes": [*map(asdict, outcomes)], "failures": found}
+        sys.stdout.write(json.dumps(report))
+    else:
+        show(outcomes)
+    if found:
+        sys.exit("\n".join(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""The code of releases: taken from the history, given rows, and run.
+
+A release is told by its migrations. Its code is the commit before the first migration
+that came after it: so the history is needed, and no tag.
+"""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from partnerapi.sandbox.run.processes import RunError
+from tests.chaos.asking import Answer
+from tests.chaos.installation import ROOT
+from tests.system import free_port
+
+WORKERS, THREADS = 2, 8
+ROOM = {"PARTNER_API_DATABASE_CONNECTIONS": str(THREADS)}
+"""So that a client waits for what holds the tables, and for no other client."""
+PARTNERS = 10
+"""Each has an account of every holder, and holders are a tenth of the rows."""
+MOST_JOB_RUNS = 300_000
+"""Of 90 days."""
+
+
+def git(*arguments: str) -> bytes:
+    ended = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, check=False
+    )
+    if ended.returncode:
+        raise RunError(f"git {arguments[0]}: {ended.stderr.decode().strip()}")
+    return ended.stdout
+
+
+def code_before(names: list[tuple[str, str]], directory: Path) -> Path:
+    """The code of the release before some migrations, written into a directory.
+
+    Raises:
+        RunError: the history is not here.
+    """
+    paths = [f"{app}/migrations/{name}.py" for app, name in names]
+    history = ["log", "--first-parent", "-m", "--diff-filter=A", "--format=%H"]
+    added = git(*history, "HEAD", "--", *paths).decode().split()
+    if not added:
+        raise RunError("the history of these migrations is not here; fetch all of it")
+    archive = git("archive", "--format=tar", f"{added[-1]}^1")
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(directory, filter="data")
+    return directory
+
+
+def environment(code: Path) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(code)}
+
+
+def run(code: Path, *arguments: str) -> str:
+    """What a Python program prints that runs by the code of a release."""
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=code,
+        env=environment(code),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode:
+        raise RunError(ended.stdout + ended.stderr)
+    return ended.stdout
+
+
+def grant(code: Path) -> None:
+    """Give the application the rights that this release wants."""
+    with psycopg.connect(os.environ["DATABASE_URL"]) as session:
+        role = session.info.user
+    run(code, "manage.py", "grant_application_role", role, "--apply")
+
+
+@contextlib.contextmanager
+def serving(code: Path, log: Path) -> Iterator[int]:
+    """A web server of a release; its port."""
+    port = free_port()
+    command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi", "--preload"]
+    command += ["--worker-class", "gthread", "--threads", str(THREADS)]
+    command += ["--workers", str(WORKERS), "--bind", f"127.0.0.1:{port}"]
+    command += ["--no-control-socket"]
+    with log.open("ab") as output:
+        server = subprocess.Popen(
+            command,
+            cwd=code,
+            env=environment(code) | ROOM,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield port
+    finally:
+        server.terminate()
+        server.wait()
+
+
+class Writer:
+    """While it is a context, a process of a release writes entries of a ledger."""
+
+    def __init__(self, code: Path, ledger: list[Any], log: Path) -> None:
+        self.log = log
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", WRITE, *map(str, ledger)],
+                cwd=code,
+                env=environment(code),
+                stdout=output,
+            )
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+    def answers(self) -> list[Answer]:
+        """What became of each entry.
+
+        Raises:
+            RunError: it has ended.
+        """
+        if self.process.poll() is not None:
+            raise RunError("the writer of the ledger has ended; see standard error")
+        whole = self.log.read_text().rpartition("\n")[0]
+        return [Answer(*json.loads(line)) for line in whole.splitlines()]
+
+
+WRITE = """
+import json
+import sys
+from time import monotonic, sleep
+
+import django
+
+django.setup()
+from uuid import UUID
+
+from django.db import Error
+from issuers.register import ledger
+
+token, source, target = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+while True:
+    source, target = target, source
+    begun, said = monotonic(), "200"
+    try:
+        ledger.record([ledger.Entry(UUID(token), "TRANSFER", 1, source, target)], "me")
+    except Error as error:
+        said = str(error)
+    print(json.dumps([begun, monotonic() - begun, said]), flush=True)
+    sleep(0.1)
+"""
+
+
+def populate(code: Path, accounts: int, rows: int) -> dict[str, Any]:
+    """Write so many rows into each table that grows, by functions of the release.
+
+    Of its partner the answer has the `token` and the ids of `accounts`, for clients;
+    the ids of `issuers`; and of a `ledger` its token and two accounts with units.
+    """
+    said = run(code, "-c", POPULATE, str(accounts), str(rows))
+    found: dict[str, Any] = json.loads(said.splitlines()[-1])
+    run(code, "manage.py", "import_industry_classification")
+    url = os.environ["DATABASE_OWNER_URL"]
+    with psycopg.connect(url, autocommit=True) as session:
+        session.execute("SET session_replication_role = replica")
+        for statement in ROWS:
+            session.execute(statement, {"rows": rows, "job_runs": MOST_JOB_RUNS})
+        if session.execute("SELECT to_regclass('issuers_event')").fetchone() != (None,):
+            session.execute(EVENTS, {"rows": rows})
+        session.execute("VACUUM ANALYZE")
+    return found
+
+
+POPULATE = f"""
+import json
+import sys
+
+import django
+
+django.setup()
+from accounts.models import Partner
+from issuers.models import IssuerGrant
+from rich.console import Console
+
+from tests.benchmarks.large_registers import load
+from tests.chaos.population import make_accounts
+
+accounts, rows = map(int, sys.argv[1:])
+token, ids = make_accounts(accounts)
+IssuerGrant.objects.create(partner=Partner.objects.get(), issuer=None)
+for number in range({PARTNERS}):
+    Partner.objects.create(login=f"partner{{number}}", name=f"Partner {{number}}")
+tokens = load(max(rows // {PARTNERS}, 20), max(rows // 2, 1000), Console(stderr=True))
+[smallest, *_] = sorted(tokens, key=lambda name: (len(name), name))
+print(json.dumps({{
+    "token": token,
+    "accounts": [str(one) for one in ids],
+    "issuers": [str(one.issuer_id) for one in tokens.values()],
+    "ledger": [str(tokens[smallest].pk), 1, 2],
+}}))
+"""
+ROWS = (
+    """
+    INSERT INTO issuers_issuer
+    SELECT (jsonb_populate_record(i, jsonb_build_object(
+        'id', gen_random_uuid(), 'slug', 'issuer-' || n, 'trading_name', 'Issuer ' || n,
+        'industry_classification_benchmark_id', (
+            SELECT id FROM issuers_industryclassificationbenchmark LIMIT 1)))).*
+    FROM issuers_issuer i CROSS JOIN generate_series(1, %(rows)s / 1000) n
+    WHERE i.slug = 'large'
+    """,
+    """
+    INSERT INTO accounts_account
+        (id, partner_id, user_id, status, changes, created_at, updated_at)
+    SELECT gen_random_uuid(), p.id, u.id, 'PENDING', 1, now(), now()
+    FROM accounts_partner p CROSS JOIN accounts_user u
+    WHERE p.login LIKE 'partner%%' AND u.first_name = 'Holder'
+    """,
+    """
+    INSERT INTO accounts_accountstatuschange
+        (id, account_id, number, status, actor, is_staff, approved_by, created_at)
+    SELECT gen_random_uuid(), id, 1, 'PENDING', 'staff', TRUE, '', now()
+    FROM accounts_account WHERE changes = 1
+    """,
+    """
+    INSERT INTO issuers_legacyshareholder
+        (id, issuer_id, user_id, status, number_of_shares, price_cents)
+    SELECT gen_random_uuid(), i.id, u.id, 'PENDING', 1, 1
+    FROM accounts_user u CROSS JOIN generate_series(1, 10)
+    CROSS JOIN (SELECT issuer_id AS id FROM issuers_token ORDER BY symbol LIMIT 1) i
+    WHERE u.first_name = 'Holder'
+    """,
+    """
+    INSERT INTO marketdata_trade (token_id, sequence, price_cents, quantity, at)
+    SELECT t.id, n, 100 + n %% 50, 1, '2025-01-01Z'::timestamptz + n * interval '20 s'
+    FROM issuers_token t CROSS JOIN generate_series(1, %(rows)s / 4) n
+    """,
+    """
+    INSERT INTO marketdata_orderbookhead
+        (token_id, last_sequence, last_trade, last_snapshot)
+    SELECT id, 0, %(rows)s / 4, 0 FROM issuers_token
+    """,
+    """
+    INSERT INTO partnerapi_idempotencyrecord
+        (partner_id, key, fingerprint, body, created_at, expires_at)
+    SELECT p.id, gen_random_uuid(), '\\x00', '{}', now(), now() + interval '1 day'
+    FROM accounts_partner p CROSS JOIN generate_series(1, %(rows)s / 10)
+    WHERE p.login LIKE 'partner%%'
+    """,
+    """
+    INSERT INTO partnerapi_jobrun (job, started_at, seconds, result, detail)
+    SELECT 'prune_exports', now() - n * interval '20 s', 1, 'DONE', ''
+    FROM generate_series(1, least(%(rows)s, %(job_runs)s)) n
+    """,
+)
+EVENTS = """
+    INSERT INTO issuers_event (id, partner_id, sequence, type, at)
+    SELECT gen_random_uuid(), p.id, n, 'KEY_CHANGED', now()
+    FROM accounts_partner p CROSS JOIN generate_series(2, %(rows)s / 10) n
+    WHERE p.login LIKE 'partner%%'
+"""

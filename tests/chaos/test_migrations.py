@@ -1,0 +1,21 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+
+@pytest.mark.skipif(
+    not (settings.BASE_DIR / ".git").exists(),
+    reason="The code of the release before is in the history, which is not here.",
+)
+def test_the_release_before_serves_while_the_next_one_is_migrated(
+    run: Callable[..., dict[str, Any]],
+):
+    # How long the answers take, the command judges on a quiet machine.
+    options = ("--rows", "2000", "--seconds", "1", "--releases", "1", "--busy")
+    report = run("migrations", *options)
+    usual, *others = report["outcomes"]
+    assert usual["codes"]["200"] > 0
+    assert all(one["codes"].keys() | one["entries"].keys() == {"200"} for one in others)
+    assert len(others) > 8

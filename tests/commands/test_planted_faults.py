@@ -1,0 +1,100 @@
+"""Faults that `doctor` and `/readyz` name, planted one by one, and repaired."""
+
+from datetime import timedelta
+from pathlib import Path
+from time import time
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from partnerapi.operations.diagnosis import database, installation, machine, trials
+from partnerapi.operations.diagnosis.findings import Finding, State
+from tests.characters import new_world
+from tests.owner import as_owner, tamper
+
+
+def named(found: Finding, state: State, says: str, remedy: str) -> None:
+    assert found.state is state, found
+    assert says in found.says
+    assert remedy in found.remedy
+
+
+def test_a_clock_that_went_back_a_day(db: None, monkeypatch: pytest.MonkeyPatch):
+    day = timedelta(days=1).total_seconds()
+    with monkeypatch.context() as planted:
+        planted.setattr(database, "time", lambda: time() - day)
+        [found] = database.clock()
+        named(found, State.FAILED, "s apart", "NTP")
+        assert found.figures["seconds"] == pytest.approx(day, abs=60)
+    [found] = database.clock()
+    assert found.state is State.OK
+
+
+def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for limit, state in (("FULL_BYTES", State.FAILED), ("LOW_BYTES", State.WARNING)):
+        with monkeypatch.context() as planted:
+            planted.setattr(machine, "LOW_BYTES", 2**80)
+            planted.setattr(machine, "FULL_BYTES", 0)
+            planted.setattr(machine, limit, 2**80)
+            named(
+                machine.disk(tmp_path), state, "GiB are free", "logs and old releases"
+            )
+
+
+def test_a_directory_that_is_not_mounted(tmp_path: Path):
+    place = tmp_path / "evidence"
+    named(machine.disk(place), State.FAILED, "No such file", "Make the directory")
+    place.mkdir()
+    assert machine.disk(place).state is not State.FAILED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_only_reads():
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+        [found] = database.database()
+        named(found, State.FAILED, "it only reads", "default_transaction_read_only off")
+        cursor.execute("SET default_transaction_read_only = off")
+        [found] = database.database()
+        assert found.state is State.OK
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_role_that_owns_the_tables():
+    with as_owner():
+        [found] = database.grants()
+    named(found, State.WARNING, "owns the tables", "grant_application_role")
+    [found] = database.grants()
+    assert found.state is State.OK
+
+
+def test_pages_that_tell_of_the_code(settings: Any):
+    settings.DEBUG, settings.PARTNER_API_SANDBOX = True, False
+    [found] = installation.settings_stand()
+    named(found, State.WARNING, "DEBUG is true", "Unset DEBUG")
+    settings.DEBUG = False
+    [found] = installation.settings_stand()
+    assert found.state is State.OK
+
+
+def test_a_pepper_that_can_be_guessed(settings: Any):
+    settings.PARTNER_API_KEY_PEPPER = "aaaaabbbbb" * 10
+    [_, found] = installation.secrets()
+    named(found, State.FAILED, "can be guessed", "token_urlsafe")
+
+
+def test_a_certificate_that_can_not_be_read(tmp_path: Path, settings: Any):
+    settings.FIX_TLS_CERTIFICATE = str(tmp_path / "chain.pem")
+    settings.FIX_TLS_KEY = str(tmp_path / "key.pem")
+    [found] = machine.certificate()
+    named(found, State.FAILED, "chain.pem", "SIGHUP")
+
+
+def test_a_register_that_was_tampered_with(db: None):
+    new_world()
+    [found] = trials.verified("verify_register")
+    assert found.state is State.OK, found
+    tamper("UPDATE issuers_tokenledgerhead SET last_seq = last_seq + 1")
+    [found] = trials.verified("verify_register")
+    named(found, State.FAILED, "", "compare with a backup")
