@@ -11,6 +11,7 @@ import re
 import secrets
 from contextlib import suppress
 from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -86,6 +87,7 @@ VARIABLES = {
     "FIX_SESSIONS": Variable("positive", 1_000, "1000", "CompIDs in the acceptor's pool, from PARTNER001 on"),
     "FIX_TLS_CERTIFICATE": Variable("str", "", "/etc/fix/fullchain.pem", "file of the FIX acceptor's certificate chain; empty: no TLS"),
     "FIX_TLS_KEY": Variable("str", "", "/etc/fix/privkey.pem", "file of that certificate's private key"),
+    "FIX_TRUSTED_PROXIES": Variable("networks", "", "10.0.0.0/24,192.0.2.7", "networks of proxies that tell the FIX acceptor each partner's address by PROXY protocol, version 1; empty: none"),
     "FIX_MIN_HEARTBEAT": Variable("heartbeat", 5, "5", "shortest HeartBtInt(108) of a Logon, seconds; the longest is 60"),
     "FIX_REQUIRE_RESET": Variable("Y/N", "Y", "Y", "whether a Logon needs ResetSeqNumFlag(141)=Y or MsgSeqNum(34)=1"),
     "FIX_FAILED_LOGONS_PER_MINUTE": Variable("positive", 10, "10", "failed Logons a minute, of a login at an address, before more are refused unread"),
@@ -153,6 +155,11 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if not text.isdecimal() or not 0 < int(text) <= 60:
                 raise refuse("a number of seconds, 1 to 60")
             return int(text)
+        case "networks":
+            try:
+                return [ip_network(item.strip()) for item in text.split(",") if item]
+            except ValueError:
+                raise refuse("IP networks, separated by commas") from None
         case "mic":
             if not re.fullmatch("[A-Z0-9]{4}", text):
                 raise refuse("four capital letters or digits")
@@ -307,6 +314,7 @@ FIX_MIC: str = values["FIX_MIC"]
 FIX_SESSIONS: int = values["FIX_SESSIONS"]
 FIX_TLS_CERTIFICATE: str = values["FIX_TLS_CERTIFICATE"]
 FIX_TLS_KEY: str = values["FIX_TLS_KEY"]
+FIX_TRUSTED_PROXIES: list[IPv4Network | IPv6Network] = values["FIX_TRUSTED_PROXIES"]
 FIX_MIN_HEARTBEAT: int = values["FIX_MIN_HEARTBEAT"]
 FIX_REQUIRE_RESET: bool = values["FIX_REQUIRE_RESET"] == "Y"
 FIX_FAILED_LOGONS_PER_MINUTE: int = values["FIX_FAILED_LOGONS_PER_MINUTE"]

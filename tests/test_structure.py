@@ -34,6 +34,7 @@ ORDER = [
     "marketdata.replay",
     "marketdata.fix.protocol",
     "marketdata.fix.client",
+    "marketdata.fix.conformance",
     "marketdata.fix.acceptor",
     "marketdata.fix",
     "marketdata",

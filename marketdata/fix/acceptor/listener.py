@@ -36,8 +36,9 @@ from marketdata.fix.acceptor.first_message import (
 )
 from marketdata.fix.acceptor.leases import Leases
 from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, NotForUs
+from marketdata.fix.acceptor.proxied import is_trusted, told_address
 from marketdata.fix.acceptor.proxy import Proxy
-from marketdata.fix.acceptor.sockets import listen, source
+from marketdata.fix.acceptor.sockets import Address, address_of, listen, source
 from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
@@ -155,22 +156,17 @@ class Listener:
                 self.log.warn("No connection can be accepted: %s", error)
                 await asyncio.sleep(0.1)
                 continue
-            address = source(peer[0])
-            if self.connections[address] >= settings.FIX_CONNECTIONS_PER_ADDRESS:
-                self.log.warn(
-                    "%s was cut: it holds %d connections already "
-                    "(FIX_CONNECTIONS_PER_ADDRESS)",
-                    address,
-                    self.connections[address],
-                )
+            address = address_of(peer[0])
+            # What comes through a proxy is counted when the proxy has told whose it is.
+            counted = None if is_trusted(address) else source(address)
+            if counted and not self.may_enter(counted):
                 accepted.close()
                 continue
-            self.connections[address] += 1
             task = self.loop.create_task(self.serve(accepted, address))
             self.tasks.add(task)
             self.without_logon[accepted] = task
             task.add_done_callback(
-                partial(self.end, accepted=accepted, address=address)
+                partial(self.end, accepted=accepted, address=address, counted=counted)
             )
             if len(self.without_logon) > MOST_WITHOUT_LOGON:
                 # A partner sends its Logon at once: the oldest is the least likely one.
@@ -179,20 +175,60 @@ class Listener:
                     f"more than {MOST_WITHOUT_LOGON} connections without a Logon"
                 )
 
+    def may_enter(self, counted: str) -> bool:
+        """Count a connection of this address or network, unless it holds too many."""
+        held = self.connections[counted]
+        if held >= settings.FIX_CONNECTIONS_PER_ADDRESS:
+            self.log.warn(
+                "%s was cut: it holds %d connections already "
+                "(FIX_CONNECTIONS_PER_ADDRESS)",
+                counted,
+                held,
+            )
+            return False
+        self.connections[counted] += 1
+        return True
+
+    def leave(self, counted: str) -> None:
+        self.connections[counted] -= 1
+        if not self.connections[counted]:
+            del self.connections[counted]
+
     def end(
-        self, task: asyncio.Task[None], accepted: socket.socket, address: str
+        self,
+        task: asyncio.Task[None],
+        accepted: socket.socket,
+        address: Address,
+        counted: str | None,
     ) -> None:
         accepted.close()
         self.tasks.discard(task)
         self.without_logon.pop(accepted, None)
-        self.connections[address] -= 1
-        if not self.connections[address]:
-            del self.connections[address]
+        if counted:
+            self.leave(counted)
         if not task.cancelled() and (error := task.exception()):
             logger.error("A connection of %s failed", address, exc_info=error)
 
-    async def serve(self, accepted: socket.socket, address: str) -> None:
+    async def serve(self, accepted: socket.socket, address: Address) -> None:
         """One connection, from its first byte to its last."""
+        if not is_trusted(address):
+            await self.serve_partner(accepted, address)
+            return
+        try:
+            async with asyncio.timeout(LOGON_SECONDS):
+                told = await told_address(self.loop, accepted, address)
+        except (Cut, TimeoutError, OSError) as error:
+            self.log.warn("The proxy %s was cut: %s", address, error)
+            return
+        counted = source(told)
+        if self.may_enter(counted):
+            try:
+                await self.serve_partner(accepted, told)
+            finally:
+                self.leave(counted)
+
+    async def serve_partner(self, accepted: socket.socket, address: Address) -> None:
+        """A connection whose address is known."""
         client: Stream | None = None
         try:
             try:
@@ -255,7 +291,7 @@ class Listener:
             reader, asyncio.StreamWriter(transport, protocol, reader, self.loop)
         )
 
-    async def admit(self, logon: Mapping[int, str], address: str) -> Admission:
+    async def admit(self, logon: Mapping[int, str], address: Address) -> Admission:
         """Judge a Logon in a thread that may wait for the database.
 
         Raises:
