@@ -61,17 +61,20 @@ class FixSessionQuerySet(models.QuerySet["FixSession"]):
         return bound
 
 
+def validate_network(text: str) -> None:
+    try:
+        ip_network(text)
+    except ValueError as error:
+        raise ValidationError(f"No IP network: {error}.") from None
+
+
 class NetworkField(models.Field):
     """An IP network as text, PostgreSQL's cidr; an address is a network of one."""
 
+    default_validators = [validate_network]
+
     def db_type(self, connection: Any) -> str:
         return "cidr"
-
-    def to_python(self, value: Any) -> str:
-        try:
-            return str(ip_network(str(value).strip()))
-        except ValueError as error:
-            raise ValidationError(f"{value} is no IP network: {error}.") from None
 
 
 class FixSession(models.Model):

@@ -151,7 +151,9 @@ def test_every_failure_of_the_credentials_has_one_text(admissions, acme, token):
             logon(revoked_token, t49="PARTNER002"),
         ]
     ):
-        assert refusal(admissions, fields, f"192.0.2.{number}") == CREDENTIALS_REFUSED
+        assert refusal(admissions, fields, address_of(f"192.0.2.{number}")) == (
+            CREDENTIALS_REFUSED
+        )
 
 
 def test_an_unknown_comp_id_costs_the_same_statements_without_a_key(admissions, token):
