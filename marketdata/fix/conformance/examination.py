@@ -29,6 +29,8 @@ OF_LOGOUTS = (
 )
 """A part of Text(58) of the acceptor's Logout → the rule that it is about."""
 NOWHERE = -1
+OURS = "RULE"
+"""What TestReqID(112) begins with where it is not the acceptor's."""
 AFTER_SECONDS = 0.5
 GONE = "The connection ended."
 
@@ -64,6 +66,7 @@ class Examination:
         self.last_heard = 0.0
         self.silence = 0.0
         self.idle_heartbeats = 0
+        self.demanded: set[str] = set()
         self.answered: set[str] = set()
         self.asked: set[str] = set()
         self.standing: set[str] = set()
@@ -109,10 +112,10 @@ class Examination:
                 self.logon = message
             case "0":
                 test_request = message.get(112)
-                if not test_request:
-                    self.idle_heartbeats += 1
+                # Some engines give one to those that nobody has demanded, too.
+                self.idle_heartbeats += test_request not in self.demanded
                 self.answered.add(test_request)
-                return not test_request.startswith("RULE")
+                return not test_request.startswith(OURS)
             case "2":
                 self.resend_from.append(message.number(7))
                 self.fill_gap(message.number(7))
@@ -159,6 +162,8 @@ class Examination:
         match message.type:
             case "A":
                 self.is_logged_on = True
+            case "1":
+                self.demanded.add(message.get(112))
             case "W" | "X":
                 self.standing.add(message.get(262))
                 self.follow(message)
@@ -258,13 +263,18 @@ class Examination:
         return time.monotonic() - self.last_heard
 
     def ask_for_life(self) -> None:
-        name = f"RULE{next(self.test_requests)}"
-        self.relay.say("1", (112, name))
+        name = self.demand_heartbeat()
         self.demand(
             "TEST-REQUEST",
             lambda: name in self.answered,
             f"No Heartbeat with 112={name} in {self.patience:.0f} s.",
         )
+
+    def demand_heartbeat(self) -> str:
+        name = f"{OURS}{next(self.test_requests)}"
+        self.demanded.add(name)
+        self.relay.say("1", (112, name))
+        return name
 
     def tell_what_is_new(self) -> None:
         """A Heartbeat that answers what follows shows that all has been read."""
@@ -274,8 +284,7 @@ class Examination:
         self.relay.say("h", (336, "DAY"), (325, "Y"), (340, 2))
         status = [(55, symbol), (15, "EUR"), (325, "Y"), (326, 2), (60, at)]
         self.relay.say("f", *status)
-        name = f"RULE{next(self.test_requests)}"
-        self.relay.say("1", (112, name))
+        name = self.demand_heartbeat()
         self.verdicts.hold("TOLERANCE")
         self.relay.wait(lambda: self.is_gone or name in self.answered, self.patience)
         if self.is_over or self.is_gone:
