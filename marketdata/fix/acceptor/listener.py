@@ -50,8 +50,10 @@ MOST_WITHOUT_LOGON = 500
 """Open connections that have not logged on; a further one cuts the oldest of them."""
 VERIFIERS, UNVERIFIED = 4, 64
 """Threads that verify Logons in the database, and Logons that may wait for one."""
-LEASE_WAIT_SECONDS, LEASE_LOOK_SECONDS = 4.0, 0.2
-"""How long a Logon waits for another acceptor to give its CompID up."""
+LEASE_WAIT_SECONDS, LEASE_PAUSE_SECONDS, LEASE_LEAST_SECONDS = 4.0, 1.0, 0.05
+"""How long a Logon waits for another acceptor to give its CompID up; when it looks
+again where nobody tells it, at the latest and at the soonest."""
+LEASE_LOOK_SECONDS = 0.2
 HELD_ELSEWHERE = (
     "Another acceptor has this CompID and does not give it up, or a newer Logon has "
     "come meanwhile; log on again in a few seconds."
@@ -65,7 +67,7 @@ class Listener:
     """Takes connections in a thread of its own, and connects partners to the engine.
 
     The engine listens on `engine_port` of this machine. `context`: TLS; None: plain.
-    `take_over` has the engine tell a CompID's session that a newer Logon replaces it.
+    `end_now` has the engine log a CompID's session out at once, with a reason.
     `leases`: those of a group of acceptors.
     """
 
@@ -74,12 +76,16 @@ class Listener:
         admissions: Admissions,
         engine_port: int,
         context: ssl.SSLContext | None = None,
-        take_over: Callable[[str], object] = lambda comp_id: None,
+        end_now: Callable[[str, str], object] = lambda comp_id, text: None,
         leases: Leases | None = None,
     ) -> None:
         self.leases = leases or Leases(lambda comp_id, text: None)
+        self.leases.give_way = self.give_way
+        self.leases.on_told = self.on_told
+        # Logons that wait for another acceptor; of a CompID, the newest.
+        self.claimants: dict[str, asyncio.Event] = {}
         self.admissions = admissions
-        self.proxy = Proxy(engine_port, take_over)
+        self.proxy = Proxy(engine_port, end_now)
         self.context = context
         self.connections: Counter[str] = Counter()
         self.without_logon: dict[socket.socket, asyncio.Task[None]] = {}
@@ -323,10 +329,34 @@ class Listener:
         comp_id = admission.comp_id
         admission.lease = await self.in_thread(self.leases.claim, comp_id)
         deadline = monotonic() + LEASE_WAIT_SECONDS
-        while not await self.in_thread(self.leases.take, comp_id, admission.lease):
-            if monotonic() > deadline:
-                raise LogonRefused(HELD_ELSEWHERE)
-            await asyncio.sleep(LEASE_LOOK_SECONDS)
+        told = self.claimants[comp_id] = asyncio.Event()
+        try:
+            while not await self.in_thread(self.leases.take, comp_id, admission.lease):
+                if monotonic() > deadline:
+                    raise LogonRefused(HELD_ELSEWHERE)
+                left = await self.in_thread(self.leases.seconds_left, comp_id)
+                with contextlib.suppress(TimeoutError):
+                    pause = min(max(LEASE_LEAST_SECONDS, left), LEASE_PAUSE_SECONDS)
+                    async with asyncio.timeout(pause):
+                        await told.wait()
+                told.clear()
+        finally:
+            self.leases.forget(comp_id, admission.lease)
+            if self.claimants.get(comp_id) is told:
+                del self.claimants[comp_id]
+
+    # The thread of the leases calls these two.
+
+    def on_told(self, comp_id: str) -> None:
+        """A lease was wanted or given back: who waits for it looks again."""
+        if claimant := self.claimants.get(comp_id):
+            self.loop.call_soon_threadsafe(claimant.set)
+
+    def give_way(self, comp_id: str, text: str) -> None:
+        """Send a session its Logout, and cut its connection."""
+        self.proxy.end_now(comp_id, text)
+        if relay := self.proxy.relays.get(comp_id):
+            self.loop.call_soon_threadsafe(relay.taken_over.set)
 
     async def watch_leases(self) -> None:
         """Give leases up in time, whatever waits for the database."""

@@ -101,8 +101,9 @@ class Examination:
         self.check_numbers(message)
         self.check_frame(message)
         if self.is_over:
-            shown = readable(message.raw)[:100]
-            self.verdicts.breach("LOGOUT", f"After its Logout it sent {shown}")
+            if self.is_leaving:
+                shown = readable(message.raw)[:100]
+                self.verdicts.breach("LOGOUT", f"After its Logout it sent {shown}")
             return False
         return self.handle(message)
 

@@ -9,11 +9,11 @@ import pytest
 from accounts.models import Partner
 from marketdata.fix.acceptor import leases
 from marketdata.fix.acceptor.leases import LOGGED_ON_THERE, LOST, Leases
-from marketdata.fix.client.initiator import LoggedOut
 from marketdata.models import FixLease, FixSession
+from tests.chaos.fix_failover import fail_over
 from tests.marketdata.fix.acceptor_process import running_acceptor
 from tests.marketdata.fix.conftest import Market
-from tests.waiting import until
+from tests.marketdata.fix.market import ladder_of, moving
 
 
 class Acceptor(Leases):
@@ -102,17 +102,22 @@ def test_an_acceptor_that_can_not_renew_gives_up_in_time(pair, comp_id):
 
 def test_sessions_move_from_acceptor_to_acceptor(market: Market, tmp_path: Path):
     members = market.members
+    tokens = {token.symbol: token for token in (market.listed, market.unnumbered)}
     with (
         running_acceptor(tmp_path / "1.log", members, FIX_ACCEPTOR="one") as one,
         running_acceptor(tmp_path / "2.log", members, FIX_ACCEPTOR="two") as two,
     ):
-        first = one.client()
-        first.logon()
-        with two.client() as second:
-            assert [each.symbol for each in second.instruments()] == ["LUM", "ORB"]
-            with pytest.raises(LoggedOut, match="come to another acceptor"):
-                until(lambda: first.receive(0.1) and False)
+
+        def kill() -> None:
             two.process.send_signal(signal.SIGKILL)
             two.process.wait()
-            with one.client() as third:
-                assert [each.symbol for each in third.instruments()] == ["LUM", "ORB"]
+
+        report = fail_over(
+            len(members),
+            one.client,
+            two.client,
+            kill,
+            lambda: {symbol: ladder_of(token) for symbol, token in tokens.items()},
+            moving(*tokens.values()),
+        )
+    assert (report.on_both, report.not_told, report.wrong_books) == (0, 0, 0)
