@@ -14,6 +14,7 @@ from tests.chaos.fix_failover import fail_over
 from tests.marketdata.fix.acceptor_process import running_acceptor
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.market import ladder_of, moving
+from tests.waiting import until
 
 
 class Acceptor(Leases):
@@ -98,6 +99,36 @@ def test_an_acceptor_that_can_not_renew_gives_up_in_time(pair, comp_id):
     one.renewed_at -= leases.LEASE_SECONDS - leases.MARGIN_SECONDS
     one.give_up_what_ends()
     assert one.ended == [(comp_id, LOST)]
+
+
+def test_who_holds_a_lease_and_who_waits_for_it_are_told(
+    transactional_db: None, pair, monkeypatch
+):
+    # Nobody would look for himself.
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 1_000.0)
+    one, two = pair
+    [session] = FixSession.objects.bind(
+        Partner.objects.create(login="acme_co", name="Acme")
+    )
+    told: list[str] = []
+    two.on_told = told.append
+    try:
+        one.start()
+        two.start()
+        until(lambda: one.told.channel and two.told.channel)
+        one.log_on(session.comp_id)
+        newer = two.claim(session.comp_id)
+        until(lambda: one.ended)
+        told.clear()
+        # The lease was given back, and the next release is told, too.
+        until(lambda: two.take(session.comp_id, newer))
+        one.tell(session.comp_id)
+        until(lambda: told)
+    finally:
+        for each in pair:
+            each.stop()
+    assert one.ended == [(session.comp_id, LOGGED_ON_THERE)]
+    assert set(told) == {session.comp_id}
 
 
 def test_sessions_move_from_acceptor_to_acceptor(market: Market, tmp_path: Path):

@@ -1,8 +1,9 @@
 """Partners who come through a proxy are known by the address that it tells."""
 
-import asyncio
 import contextlib
 import logging
+import socket
+import socketserver
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -24,38 +25,32 @@ FIRST, SECOND, SITE = "203.0.113.9", "198.51.100.3", "203.0.113.0/24"
 PROXY = address_of("127.0.0.1")
 
 
-class Forwarder:
+class Forwarder(socketserver.ThreadingTCPServer):
     """A proxy on loopback, which says before all else whose connection it is."""
 
     def __init__(self, target: int) -> None:
-        self.target = target
+        super().__init__(("127.0.0.1", 0), Forwarded)
+        self.target = ("127.0.0.1", target)
         self.line = b""
-        self.loop = asyncio.new_event_loop()
-        self.server = self.loop.run_until_complete(
-            asyncio.start_server(self.forward, "127.0.0.1", 0)
-        )
-        self.port = self.server.sockets[0].getsockname()[1]
-        self.thread = threading.Thread(target=self.loop.run_forever)
-        self.thread.start()
-
-    async def forward(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        there = await asyncio.open_connection("127.0.0.1", self.target)
-        there[1].write(self.line)
-        await asyncio.gather(pour(reader, there[1]), pour(there[0], writer))
-
-    def stop(self) -> None:
-        self.loop.call_soon_threadsafe(self.server.close)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join()
 
 
-async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError):
-        while data := await reader.read(65536):
-            writer.write(data)
-    writer.close()
+class Forwarded(socketserver.BaseRequestHandler):
+    server: Forwarder
+
+    def handle(self) -> None:
+        with socket.create_connection(self.server.target) as there:
+            there.sendall(self.server.line)
+            back = threading.Thread(target=pour, args=(there, self.request))
+            back.start()
+            pour(self.request, there)
+            back.join()
+
+
+def pour(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
 
 
 @pytest.fixture
@@ -79,6 +74,8 @@ def connect(
 ) -> Iterator[Callable[[str], Partner]]:
     """Connects by way of the proxy, which tells this address."""
     forwarder = Forwarder(listener.port)
+    serving = threading.Thread(target=forwarder.serve_forever, args=(0.05,))
+    serving.start()
     context = ssl.create_default_context(cafile=str(certificate[0]))
 
     with contextlib.ExitStack() as stack:
@@ -87,10 +84,14 @@ def connect(
             family = "TCP6" if ":" in address else "TCP4"
             line = f"PROXY {family} {address} 192.0.2.1 56324 9878\r\n"
             forwarder.line = line.encode()
-            return stack.enter_context(Partner(forwarder.port, context))
+            port = forwarder.server_address[1]
+            return stack.enter_context(Partner(port, context))
 
         yield connect
-    forwarder.stop()
+    forwarder.shutdown()
+    serving.join()
+    # Waits for its connections, which the listener has cut or the test has closed.
+    forwarder.server_close()
 
 
 def test_a_comp_id_is_taken_from_its_networks_only(connect, committed_key, caplog):
