@@ -14,8 +14,8 @@ class FixSessionAdmin(admin.ModelAdmin):
     """CompIDs are bound by issue_fix_session, which says how to log on with them."""
 
     list_display = [
-        "comp_id", "partner", "health", "connected_since", "last_heartbeat_at",
-        "last_logout_reason", "messages_sent",
+        "comp_id", "partner", "health", "sources", "connected_since",
+        "last_heartbeat_at", "last_logout_reason", "messages_sent",
     ]  # fmt: skip
     list_select_related = ["partner"]
     list_filter = [
@@ -24,8 +24,9 @@ class FixSessionAdmin(admin.ModelAdmin):
     search_fields = ["^comp_id", "^partner__login", "partner__name"]
     ordering = ["comp_id"]
     fields = [
-        "comp_id", "partner", "enabled", "book_sequence", "created_at",
-        "connected_since", "last_heartbeat_at", "last_logout_reason", "messages_sent",
+        "comp_id", "partner", "enabled", "sources", "book_sequence",
+        "created_at", "connected_since", "last_heartbeat_at", "last_logout_reason",
+        "messages_sent",
     ]  # fmt: skip
     readonly_fields = [
         "comp_id", "partner", "created_at", "connected_since", "last_heartbeat_at",

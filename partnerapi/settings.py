@@ -8,6 +8,7 @@ NAME_FILE instead, naming a file that holds the value (for secrets).
 import os
 import secrets
 from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ VARIABLES = {
     "FIX_SESSIONS": Variable("positive", 1_000, "1000", "CompIDs in the acceptor's pool, from PARTNER001 on"),
     "FIX_TLS_CERTIFICATE": Variable("str", "", "/etc/fix/fullchain.pem", "file of the FIX acceptor's certificate chain; empty: no TLS"),
     "FIX_TLS_KEY": Variable("str", "", "/etc/fix/privkey.pem", "file of that certificate's private key"),
+    "FIX_TRUSTED_PROXIES": Variable("networks", "", "10.0.0.0/24,192.0.2.7", "networks of proxies that tell the FIX acceptor each partner's address by PROXY protocol, version 1; empty: none"),
     "FIX_MIN_HEARTBEAT": Variable("heartbeat", 5, "5", "shortest HeartBtInt(108) of a Logon, seconds; the longest is 60"),
     "FIX_REQUIRE_RESET": Variable("Y/N", "Y", "Y", "whether a Logon needs ResetSeqNumFlag(141)=Y or MsgSeqNum(34)=1"),
     "FIX_FAILED_LOGONS_PER_MINUTE": Variable("positive", 10, "10", "failed Logons a minute, of a login at an address, before more are refused unread"),
@@ -173,6 +175,7 @@ FIX_MIC: str = values["FIX_MIC"]
 FIX_SESSIONS: int = values["FIX_SESSIONS"]
 FIX_TLS_CERTIFICATE: str = values["FIX_TLS_CERTIFICATE"]
 FIX_TLS_KEY: str = values["FIX_TLS_KEY"]
+FIX_TRUSTED_PROXIES: list[IPv4Network | IPv6Network] = values["FIX_TRUSTED_PROXIES"]
 FIX_MIN_HEARTBEAT: int = values["FIX_MIN_HEARTBEAT"]
 FIX_REQUIRE_RESET: bool = values["FIX_REQUIRE_RESET"] == "Y"
 FIX_FAILED_LOGONS_PER_MINUTE: int = values["FIX_FAILED_LOGONS_PER_MINUTE"]

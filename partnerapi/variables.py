@@ -5,6 +5,7 @@ import math
 import os
 import re
 from contextlib import suppress
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -95,6 +96,11 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             if len(seed) != 32:
                 raise refuse("32 bytes in base64")
             return text
+        case "networks":
+            try:
+                return [ip_network(item.strip()) for item in text.split(",") if item]
+            except ValueError:
+                raise refuse("IP networks, separated by commas") from None
         case "list":
             return [item.strip() for item in text.split(",") if item.strip()]
         case "writable":

@@ -35,6 +35,7 @@ ORDER = [
     "marketdata.replay",
     "marketdata.fix.protocol",
     "marketdata.fix.client",
+    "marketdata.fix.conformance",
     "marketdata.fix.acceptor",
     "marketdata.fix",
     "marketdata",

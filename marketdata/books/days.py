@@ -90,6 +90,42 @@ def read_last_days(
     return found
 
 
+def compare_days(token_id: UUID) -> list[tuple[date, bool]]:
+    """Of each day that is kept or was traded on: whether it is kept as it was traded.
+
+    Reads all trades of the token.
+    """
+    return fetch(COMPARED_DAYS, {"token": token_id}, tuple)
+
+
+COMPARED_DAYS = """
+    WITH traded AS (
+        SELECT t.day, opening.price_cents AS open_cents, t.high_cents, t.low_cents,
+            closing.price_cents AS close_cents, t.volume, t.value_cents, t.trades,
+            t.first_trade, t.last_trade
+        FROM (
+            SELECT (at AT TIME ZONE market_time_zone())::date AS day,
+                max(price_cents) AS high_cents, min(price_cents) AS low_cents,
+                sum(quantity) AS volume,
+                sum(price_cents::numeric * quantity) AS value_cents,
+                count(*) AS trades, min(sequence) AS first_trade,
+                max(sequence) AS last_trade
+            FROM marketdata_trade WHERE token_id = %(token)s GROUP BY day
+        ) t
+        JOIN marketdata_trade opening ON opening.token_id = %(token)s
+            AND opening.sequence = t.first_trade
+        JOIN marketdata_trade closing ON closing.token_id = %(token)s
+            AND closing.sequence = t.last_trade
+    ), kept AS (
+        SELECT day, open_cents, high_cents, low_cents, close_cents, volume,
+            value_cents, trades, first_trade, last_trade
+        FROM marketdata_tradingday WHERE token_id = %(token)s
+    )
+    SELECT coalesce(traded.day, kept.day),
+        ROW(traded.*) IS NOT DISTINCT FROM ROW(kept.*)
+    FROM traded FULL JOIN kept ON kept.day = traded.day
+    ORDER BY 1
+"""
 LAST_DAYS = """
     SELECT d.token_id, d.day, d.open_cents, d.high_cents, d.low_cents, d.close_cents,
         d.volume, d.value_cents, d.trades, t.at

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from issuers.models import Token
+from marketdata.books.days import compare_days
 from marketdata.books.guards import GUARDED
 from marketdata.books.livebook import NumberedLadder
 from marketdata.books.orderbook import (
@@ -49,6 +50,7 @@ class Rules:
         self.logs = Rule("who is on the secondary market has a log, and nobody else")
         self.changes = Rule("changes are numbered without gaps, up to their head's")
         self.trades = Rule("trades are numbered without gaps, up to their head's")
+        self.days = Rule("figures of trading days are those of their trades")
         self.times = Rule("times never run backwards")
         self.digests = Rule("changes and trades are those that were written")
         self.messages = Rule("every message can be, and leaves a book that can be")
@@ -128,6 +130,7 @@ class Verification:
         self.check_end(head)
         # Changes go before trades do.
         self.check_trades(head, 0 if first == 1 else covered_trade)
+        self.check_days()
         self.check_digests()
         self.check_levels()
 
@@ -285,6 +288,12 @@ class Verification:
             )
         if at is not None and (head.last_at is None or head.last_at < at):
             self.breach(self.rules.times, "the head's is before the last trade's")
+
+    def check_days(self) -> None:
+        for day, is_right in compare_days(self.token.pk):
+            self.rules.days.figure += 1
+            if not is_right:
+                self.breach(self.rules.days, f"those of {day} are others")
 
     def check_digests(self) -> None:
         with connection.cursor() as cursor:

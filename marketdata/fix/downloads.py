@@ -1,31 +1,50 @@
-"""Files that /docs/fix offers: a client, settings of an engine, a dictionary."""
+"""Files that /docs/fix offers: programs, settings of an engine, a dictionary."""
 
 import ast
 import re
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from marketdata.books import orderbook
 from marketdata.fix.client import client, initiator, program, replica
+from marketdata.fix.conformance import examination, relay, rulebook
+from marketdata.fix.conformance import program as conformance
 from marketdata.fix.protocol import rules, wire
 from marketdata.fix.protocol.dictionary import STOCK_DICTIONARY
 from marketdata.fix.reference import engine_settings
 
-PARTS = (
-    (orderbook, frozenset({"BID", "ASK", "Level", "Ladder"})),
-    (rules, frozenset({"SOH"})),
+Parts = tuple[tuple[ModuleType, AbstractSet[str] | None], ...]
+"""Modules, in the order in which they need each other, and what is taken of each."""
+BOOKS: Parts = (
+    (orderbook, {"BID", "ASK", "Level", "Ladder"}),
+    (rules, {"SOH", "VERSION"}),
     (wire, None),
     (replica, None),
-    (initiator, None),
-    (client, None),
-    (program, None),
 )
-"""Modules, in the order in which they need each other, and what is taken of each."""
-HEAD = '''"""A FIX 4.4 client of the Partner API's order books; Python 3.11 or newer.
+CLIENT: Parts = (*BOOKS, (initiator, None), (client, None), (program, None))
+CONFORMANCE: Parts = (
+    *BOOKS,
+    (initiator, {"tls_context"}),
+    (rulebook, None),
+    (relay, None),
+    (examination, None),
+    (conformance, None),
+)
+CLIENT_HEAD = '''"""A FIX 4.4 client of the Partner API's order books.
 
+For Python 3.11 or newer, without further packages.
 It lists instruments, rebuilds books, and goes on to the other address when a session
 ends. Start it with --help. Made from the client that tries every release.
+"""
+'''
+CONFORMANCE_HEAD = '''"""Judges a FIX program by the Partner API's rules.
+
+For Python 3.11 or newer, without further packages.
+It stands between your program and the sandbox's acceptor: your program logs on to it
+with its own CompID and key, and meets what it may meet some day. Start it with --help.
 """
 '''
 START = """
@@ -38,9 +57,19 @@ if __name__ == "__main__":
 @cache
 def client_program() -> str:
     """The client as one file, which needs the standard library only."""
+    return one_file(CLIENT_HEAD, CLIENT)
+
+
+@cache
+def conformance_program() -> str:
+    """The examination of partners' programs, as one file likewise."""
+    return one_file(CONFORMANCE_HEAD, CONFORMANCE)
+
+
+def one_file(head: str, modules: Parts) -> str:
     imports: set[str] = set()
     parts = []
-    for module, wanted in PARTS:
+    for module, wanted in modules:
         assert module.__file__
         source = Path(module.__file__).read_text()
         for node in ast.parse(source).body:
@@ -52,7 +81,7 @@ def client_program() -> str:
             ):
                 parts.append(decorators_of(source, node) + text)
     body = "\n\n\n".join(parts)
-    return "\n".join([HEAD, *sorted(imports), "", body, START])
+    return "\n".join([head, *sorted(imports), "", body, START])
 
 
 def names_of(node: ast.stmt) -> set[str]:
@@ -87,6 +116,7 @@ def dictionary() -> str:
 
 FILES: dict[str, tuple[Callable[[], str], str]] = {
     "fix_client.py": (client_program, "text/x-python; charset=utf-8"),
+    "conformance.py": (conformance_program, "text/x-python; charset=utf-8"),
     "quickfix.cfg": (engine_settings, "text/plain; charset=utf-8"),
     "FIX44.xml": (dictionary, "application/xml; charset=utf-8"),
 }

@@ -17,6 +17,7 @@ LOGOUTS = (
     logon.CREDENTIALS_REFUSED,
     logon.SCOPE_REFUSED,
     logon.SWITCHED_OFF,
+    logon.ELSEWHERE,
     logon.TOO_MANY_FAILURES,
     logon.KEY_ENDED,
     listener.BUSY,
@@ -137,7 +138,8 @@ def limits() -> list[Limit]:
 def logouts() -> list[str]:
     """Text(58) of the Logouts that a partner may meet."""
     return [
-        text.format(per_second=settings.FIX_MESSAGES_PER_SECOND) for text in LOGOUTS
+        text.format(per_second=settings.FIX_MESSAGES_PER_SECOND, address="your address")
+        for text in LOGOUTS
     ]
 
 

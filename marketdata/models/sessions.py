@@ -1,6 +1,11 @@
 """FIX sessions: the partner of each CompID, and the state of its connection."""
 
+from ipaddress import IPv4Address, IPv6Address, ip_network
+from typing import Any
+
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
 
@@ -56,6 +61,22 @@ class FixSessionQuerySet(models.QuerySet["FixSession"]):
         return bound
 
 
+def validate_network(text: str) -> None:
+    try:
+        ip_network(text)
+    except ValueError as error:
+        raise ValidationError(f"No IP network: {error}.") from None
+
+
+class NetworkField(models.Field):
+    """An IP network as text, PostgreSQL's cidr; an address is a network of one."""
+
+    default_validators = [validate_network]
+
+    def db_type(self, connection: Any) -> str:
+        return "cidr"
+
+
 class FixSession(models.Model):
     """A CompID of the acceptor's pool, bound to an integration account.
 
@@ -75,6 +96,15 @@ class FixSession(models.Model):
         "BookSequence(5083)",
         default=False,
         help_text="Whether W and X carry the book's number, a tag that is not FIX's.",
+    )
+    sources = ArrayField(
+        NetworkField(),
+        verbose_name="source networks",
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Networks that its Logon is taken from, such as 203.0.113.0/24, "
+        "separated by commas; none: any.",
     )
     created_at = models.DateTimeField(db_default=models.functions.Now(), editable=False)
     connected_since = models.DateTimeField(null=True, editable=False)
@@ -98,6 +128,11 @@ class FixSession(models.Model):
 
     def __str__(self):
         return self.comp_id
+
+    def may_come_from(self, address: IPv4Address | IPv6Address) -> bool:
+        """Whether its Logon is taken from this address."""
+        networks = [ip_network(source) for source in self.sources]
+        return not networks or any(address in network for network in networks)
 
     def switch(self, enabled: bool) -> bool:
         """Allow or refuse its Logons; False if that was so before.

@@ -19,7 +19,7 @@ class PlannedAnew(psycopg.Cursor[Any]):
 
 def fetch(
     statement: str,
-    arguments: list[Any],
+    arguments: list[Any] | dict[str, Any],
     row: Callable[[Sequence[Any]], Any],
     kind: type[psycopg.Cursor[Any]] = psycopg.Cursor,
 ) -> list[Any]:

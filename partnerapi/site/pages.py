@@ -18,6 +18,7 @@ from django.views.defaults import server_error
 
 from issuers.models import Document, public_documents
 from marketdata.fix import reference as fix_reference
+from marketdata.fix.conformance import rulebook
 from marketdata.fix.downloads import FILES
 from marketdata.fix.protocol import layouts, rules
 from partnerapi.core.postgresql.faults import fault_of, took_too_long
@@ -153,6 +154,9 @@ def fix_page() -> str:
         "logouts": fix_reference.logouts(),
         "steps": fix_reference.conversation(),
         "engine_settings": fix_reference.engine_settings(),
+        "conformance": rulebook.rulebook(),
+        "change_policy": rulebook.CHANGE_POLICY,
+        "in_time": rulebook.ANSWER_SECONDS,
     }
     return render_to_string("fix_reference.html", context)
 

@@ -66,6 +66,17 @@ def test_finds_a_session_by_comp_id_or_partner(staff, session, searched):
     assert "1 FIX session" in text
 
 
+def test_keeps_the_networks_that_a_logon_is_taken_from(staff, session):
+    sent = {"enabled": "on", "sources": "203.0.113.0/24, 2001:db8::7"}
+    assert staff.post(page(session), sent).status_code == 302
+    session.refresh_from_db()
+    assert session.sources == ["203.0.113.0/24", "2001:db8::7/128"]
+    assert "203.0.113.0/24" in staff.get(LIST).content.decode()
+    refused = staff.post(page(session), {"sources": "203.0.113.9/24"})
+    [said] = refused.context["adminform"].form.errors["sources"]
+    assert said.endswith("No IP network: 203.0.113.9/24 has host bits set.")
+
+
 def test_switches_a_session_off_and_touches_nothing_else(staff, session):
     opened = staff.get(page(session)).content.decode()
     assert 'name="enabled"' in opened

@@ -32,7 +32,7 @@ class Acceptor:
         self.engine = Engine(sessions, engine_port)
         self.leases = Leases(sessions.end)
         self.listener = Listener(
-            admissions, engine_port, context, sessions.take_over, self.leases
+            admissions, engine_port, context, sessions.end_now, self.leases
         )
         self.supervisor = Supervisor(admissions, sessions)
 
@@ -70,9 +70,9 @@ class Acceptor:
         # No client may log on again before the end.
         self.listener.close()
         self.engine.stop(GOING_DOWN)
+        self.leases.stop()
         self.conflation.stop()
         self.listener.stop()
-        self.leases.stop()
         self.supervisor.stop()
         self.feed.stop()
 

@@ -1,18 +1,24 @@
 """One CompID is live on one acceptor of a group: leases by the database's clock.
 
-An acceptor without a name, FIX_ACCEPTOR, is alone and needs none.
+An acceptor without a name, FIX_ACCEPTOR, is alone and needs none. Acceptors tell each
+other by way of Redis what they want and what they gave back: a hint, without which they
+look again after a second.
 """
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Lock, Thread
 from time import monotonic
 
 from django.conf import settings
 from django.db import Error, connection
+from redis.exceptions import RedisError
 
+from partnerapi.core.channels import ChannelListener
 from partnerapi.core.database import fetch
 from partnerapi.core.outages import Outage
+from partnerapi.core.redis import call, database
 
 logger = logging.getLogger(__name__)
 
@@ -28,15 +34,28 @@ LOST = (
 )
 
 
+def channel() -> str:
+    """The channel of leases that are wanted or given back; a message is the CompID."""
+    return f"marketdata:leases:{database()}"
+
+
 class Leases:
-    """Those of this acceptor; `end` logs a CompID's session out with a reason."""
+    """Those of this acceptor; `end` logs a CompID's session out with a reason.
+
+    `give_way` does so where another acceptor waits for the CompID, and may wait until
+    the Logout was sent. `on_told` hears of CompIDs that were wanted or given back.
+    """
 
     def __init__(self, end: Callable[[str, str], object]) -> None:
         self.acceptor = settings.FIX_ACCEPTOR
-        self.end = end
+        self.end = self.give_way = end
+        self.on_told: Callable[[str], object] = lambda comp_id: None
         self.held: dict[str, int] = {}
         self.left: dict[str, int] = {}
+        # Generations of Logons of ours that have not got their lease yet.
+        self.claimed: dict[str, int] = {}
         self.renewed_at = monotonic()
+        self.renew_at = 0.0
         self.lock = Lock()
         self.outage = Outage(
             logger,
@@ -44,6 +63,12 @@ class Leases:
             back="PostgreSQL answers again: leases of CompIDs are renewed",
         )
         self.stopping = Event()
+        silence = Outage(
+            logger.getChild("told"),
+            away="Redis does not answer (%s): who takes a CompID over waits a second",
+            back="Redis answers again: acceptors tell each other of CompIDs",
+        )
+        self.told = ChannelListener(channel(), self.stopping, silence)
         self.thread = Thread(target=self.run, name="fix-leases", daemon=True)
 
     @property
@@ -65,7 +90,14 @@ class Leases:
     def claim(self, comp_id: str) -> int:
         """Say that a Logon was proven here; the generation that it has."""
         [(generation,)] = fetch(CLAIM, [self.acceptor, comp_id], tuple)
+        self.claimed[comp_id] = int(generation)
+        self.tell(comp_id)
         return int(generation)
+
+    def forget(self, comp_id: str, generation: int) -> None:
+        """A Logon has got its lease, or waits for it no longer."""
+        if self.claimed.get(comp_id) == generation:
+            del self.claimed[comp_id]
 
     def take(self, comp_id: str, generation: int) -> bool:
         """Take the lease, if it is free, is ours, and no newer Logon has come."""
@@ -74,6 +106,16 @@ class Leases:
             with self.lock:
                 self.held[comp_id] = generation
         return bool(taken)
+
+    def seconds_left(self, comp_id: str) -> float:
+        """Until a lease that nobody renews would end."""
+        [(seconds,)] = fetch(SECONDS_LEFT, [comp_id], tuple)
+        return float(seconds)
+
+    def tell(self, *comp_ids: str) -> None:
+        with suppress(RedisError):
+            for comp_id in comp_ids:
+                call("PUBLISH", channel(), comp_id)
 
     # For threads that wait for nothing.
 
@@ -92,16 +134,22 @@ class Leases:
 
     def run(self) -> None:
         try:
-            while not self.stopping.wait(RENEW_SECONDS):
-                self.attempt()
+            while not self.stopping.is_set():
+                told = self.told.heard(self.renew_at - monotonic())
+                for comp_id in told:
+                    self.on_told(comp_id)
+                if told & self.held.keys() or monotonic() >= self.renew_at:
+                    self.attempt()
             with self.lock:
                 self.left |= self.held
                 self.held = {}
             self.attempt()
         finally:
+            self.told.close()
             connection.close()
 
     def attempt(self) -> None:
+        self.renew_at = monotonic() + RENEW_SECONDS
         connection.close_if_unusable_or_obsolete()
         try:
             self.renew()
@@ -119,13 +167,19 @@ class Leases:
         if held:
             columns = [list(held), list(held.values())]
             kept = {row[0] for row in fetch(RENEW, [*columns, self.acceptor], tuple)}
+            self.renewed_at = at
             for comp_id in held.keys() - kept:
-                self.end(comp_id, LOGGED_ON_THERE)
+                newest = self.claimed.get(comp_id, self.held.get(comp_id))
+                if newest != held[comp_id]:
+                    # A Logon of our own follows, and takes over by itself.
+                    continue
+                self.give_way(comp_id, LOGGED_ON_THERE)
                 self.release(comp_id, held[comp_id])
                 left[comp_id] = held[comp_id]
         self.renewed_at = at
         if left:
             fetch(RELEASE, [list(left), list(left.values()), self.acceptor], tuple)
+            self.tell(*left)
             with self.lock:
                 self.left = {
                     comp_id: generation
@@ -151,6 +205,12 @@ TAKE = f"""
         AND lease.generation = %s
         AND (lease.acceptor = %s OR lease.until <= clock_timestamp())
     RETURNING session.comp_id
+"""
+SECONDS_LEFT = """
+    SELECT EXTRACT(epoch FROM lease.until - clock_timestamp())
+    FROM marketdata_fixlease lease
+    JOIN marketdata_fixsession session ON session.id = lease.session_id
+    WHERE session.comp_id = %s
 """
 OF_OURS = """
     FROM marketdata_fixsession session

@@ -38,8 +38,9 @@ from marketdata.fix.acceptor.first_message import (
 )
 from marketdata.fix.acceptor.leases import Leases
 from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, NotForUs
+from marketdata.fix.acceptor.proxied import is_trusted, told_address
 from marketdata.fix.acceptor.proxy import Proxy
-from marketdata.fix.acceptor.sockets import listen, source
+from marketdata.fix.acceptor.sockets import Address, address_of, listen, source
 from partnerapi.core.json_lines import request_id
 from partnerapi.core.sparing_log import SparingLog
 
@@ -52,8 +53,10 @@ MOST_WITHOUT_LOGON = 500
 """Open connections that have not logged on; a further one cuts the oldest of them."""
 VERIFIERS, UNVERIFIED = 4, 64
 """Threads that verify Logons in the database, and Logons that may wait for one."""
-LEASE_WAIT_SECONDS, LEASE_LOOK_SECONDS = 4.0, 0.2
-"""How long a Logon waits for another acceptor to give its CompID up."""
+LEASE_WAIT_SECONDS, LEASE_PAUSE_SECONDS, LEASE_LEAST_SECONDS = 4.0, 1.0, 0.05
+"""How long a Logon waits for another acceptor to give its CompID up; when it looks
+again where nobody tells it, at the latest and at the soonest."""
+LEASE_LOOK_SECONDS = 0.2
 HELD_ELSEWHERE = (
     "Another acceptor has this CompID and does not give it up, or a newer Logon has "
     "come meanwhile; log on again in a few seconds."
@@ -67,7 +70,7 @@ class Listener:
     """Takes connections in a thread of its own, and connects partners to the engine.
 
     The engine listens on `engine_port` of this machine. `context`: TLS; None: plain.
-    `take_over` has the engine tell a CompID's session that a newer Logon replaces it.
+    `end_now` has the engine log a CompID's session out at once, with a reason.
     `leases`: those of a group of acceptors.
     """
 
@@ -76,12 +79,16 @@ class Listener:
         admissions: Admissions,
         engine_port: int,
         context: ssl.SSLContext | None = None,
-        take_over: Callable[[str], object] = lambda comp_id: None,
+        end_now: Callable[[str, str], object] = lambda comp_id, text: None,
         leases: Leases | None = None,
     ) -> None:
         self.leases = leases or Leases(lambda comp_id, text: None)
+        self.leases.give_way = self.give_way
+        self.leases.on_told = self.on_told
+        # Logons that wait for another acceptor; of a CompID, the newest.
+        self.claimants: dict[str, asyncio.Event] = {}
         self.admissions = admissions
-        self.proxy = Proxy(engine_port, take_over)
+        self.proxy = Proxy(engine_port, end_now)
         self.context = context
         self.connections: Counter[str] = Counter()
         self.without_logon: dict[socket.socket, asyncio.Task[None]] = {}
@@ -158,22 +165,17 @@ class Listener:
                 self.log.warn("No connection can be accepted: %s", error)
                 await asyncio.sleep(0.1)
                 continue
-            address = source(peer[0])
-            if self.connections[address] >= settings.FIX_CONNECTIONS_PER_ADDRESS:
-                self.log.warn(
-                    "%s was cut: it holds %d connections already "
-                    "(FIX_CONNECTIONS_PER_ADDRESS)",
-                    address,
-                    self.connections[address],
-                )
+            address = address_of(peer[0])
+            # What comes through a proxy is counted when the proxy has told whose it is.
+            counted = None if is_trusted(address) else source(address)
+            if counted and not self.may_enter(counted):
                 accepted.close()
                 continue
-            self.connections[address] += 1
             task = self.loop.create_task(self.serve(accepted, address))
             self.tasks.add(task)
             self.without_logon[accepted] = task
             task.add_done_callback(
-                partial(self.end, accepted=accepted, address=address)
+                partial(self.end, accepted=accepted, address=address, counted=counted)
             )
             if len(self.without_logon) > MOST_WITHOUT_LOGON:
                 # A partner sends its Logon at once: the oldest is the least likely one.
@@ -182,21 +184,61 @@ class Listener:
                     f"more than {MOST_WITHOUT_LOGON} connections without a Logon"
                 )
 
+    def may_enter(self, counted: str) -> bool:
+        """Count a connection of this address or network, unless it holds too many."""
+        held = self.connections[counted]
+        if held >= settings.FIX_CONNECTIONS_PER_ADDRESS:
+            self.log.warn(
+                "%s was cut: it holds %d connections already "
+                "(FIX_CONNECTIONS_PER_ADDRESS)",
+                counted,
+                held,
+            )
+            return False
+        self.connections[counted] += 1
+        return True
+
+    def leave(self, counted: str) -> None:
+        self.connections[counted] -= 1
+        if not self.connections[counted]:
+            del self.connections[counted]
+
     def end(
-        self, task: asyncio.Task[None], accepted: socket.socket, address: str
+        self,
+        task: asyncio.Task[None],
+        accepted: socket.socket,
+        address: Address,
+        counted: str | None,
     ) -> None:
         accepted.close()
         self.tasks.discard(task)
         self.without_logon.pop(accepted, None)
-        self.connections[address] -= 1
-        if not self.connections[address]:
-            del self.connections[address]
+        if counted:
+            self.leave(counted)
         if not task.cancelled() and (error := task.exception()):
             logger.error("A connection of %s failed", address, exc_info=error)
 
-    async def serve(self, accepted: socket.socket, address: str) -> None:
+    async def serve(self, accepted: socket.socket, address: Address) -> None:
         """One connection, from its first byte to its last; all its lines have an id."""
         request_id.set(str(uuid_utils.uuid7()))
+        if not is_trusted(address):
+            await self.serve_partner(accepted, address)
+            return
+        try:
+            async with asyncio.timeout(LOGON_SECONDS):
+                told = await told_address(self.loop, accepted, address)
+        except (Cut, TimeoutError, OSError) as error:
+            self.log.warn("The proxy %s was cut: %s", address, error)
+            return
+        counted = source(told)
+        if self.may_enter(counted):
+            try:
+                await self.serve_partner(accepted, told)
+            finally:
+                self.leave(counted)
+
+    async def serve_partner(self, accepted: socket.socket, address: Address) -> None:
+        """A connection whose address is known."""
         client: Stream | None = None
         try:
             try:
@@ -259,7 +301,7 @@ class Listener:
             reader, asyncio.StreamWriter(transport, protocol, reader, self.loop)
         )
 
-    async def admit(self, logon: Mapping[int, str], address: str) -> Admission:
+    async def admit(self, logon: Mapping[int, str], address: Address) -> Admission:
         """Judge a Logon in a thread that may wait for the database.
 
         Raises:
@@ -291,10 +333,34 @@ class Listener:
         comp_id = admission.comp_id
         admission.lease = await self.in_thread(self.leases.claim, comp_id)
         deadline = monotonic() + LEASE_WAIT_SECONDS
-        while not await self.in_thread(self.leases.take, comp_id, admission.lease):
-            if monotonic() > deadline:
-                raise LogonRefused(HELD_ELSEWHERE)
-            await asyncio.sleep(LEASE_LOOK_SECONDS)
+        told = self.claimants[comp_id] = asyncio.Event()
+        try:
+            while not await self.in_thread(self.leases.take, comp_id, admission.lease):
+                if monotonic() > deadline:
+                    raise LogonRefused(HELD_ELSEWHERE)
+                left = await self.in_thread(self.leases.seconds_left, comp_id)
+                with contextlib.suppress(TimeoutError):
+                    pause = min(max(LEASE_LEAST_SECONDS, left), LEASE_PAUSE_SECONDS)
+                    async with asyncio.timeout(pause):
+                        await told.wait()
+                told.clear()
+        finally:
+            self.leases.forget(comp_id, admission.lease)
+            if self.claimants.get(comp_id) is told:
+                del self.claimants[comp_id]
+
+    # The thread of the leases calls these two.
+
+    def on_told(self, comp_id: str) -> None:
+        """A lease was wanted or given back: who waits for it looks again."""
+        if claimant := self.claimants.get(comp_id):
+            self.loop.call_soon_threadsafe(claimant.set)
+
+    def give_way(self, comp_id: str, text: str) -> None:
+        """Send a session its Logout, and cut its connection."""
+        self.proxy.end_now(comp_id, text)
+        if relay := self.proxy.relays.get(comp_id):
+            self.loop.call_soon_threadsafe(relay.taken_over.set)
 
     async def watch_leases(self) -> None:
         """Give leases up in time, whatever waits for the database."""

@@ -18,6 +18,7 @@ from accounts.access import Caller, Scope, Unauthenticated
 from accounts.models import ApiKey
 from issuers.callers import caller_of
 from marketdata.fix.acceptor.failed_logons import FailedLogons
+from marketdata.fix.acceptor.sockets import Address, source
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
 from partnerapi.core import json_lines
@@ -42,6 +43,10 @@ KEY_ENDED = (
     "integration account that is off."
 )
 SWITCHED_OFF = "This FIX session is switched off; ask your account manager why."
+ELSEWHERE = (
+    "Logons of this CompID are not taken from {address}: your account manager has a "
+    "list of the networks that you connect from."
+)
 TOO_MANY_FAILURES = (
     "Too many failed Logons of this login from this address; correct the credentials, "
     "wait a minute, and log on again."
@@ -171,8 +176,8 @@ def token_of(logon: Mapping[int, str]) -> str:
     return password
 
 
-def verify(logon: Mapping[int, str], now: datetime) -> Admission:
-    """Admit a Logon by its key and CompID; three statements.
+def verify(logon: Mapping[int, str], address: Address, now: datetime) -> Admission:
+    """Admit a Logon by its key, CompID and address; three statements.
 
     The CompID is looked up only after the key has been proved: without a key, nobody
     can tell a CompID that exists from one that does not, neither by text nor by time.
@@ -193,6 +198,8 @@ def verify(logon: Mapping[int, str], now: datetime) -> Admission:
         raise CredentialsRefused from None
     if not session.enabled:
         raise LogonRefused(SWITCHED_OFF)
+    if not session.may_come_from(address):
+        raise LogonRefused(ELSEWHERE.format(address=address))
     if Scope.MARKETDATA_READ not in key.scopes:
         raise LogonRefused(SCOPE_REFUSED)
     return Admission(
@@ -215,7 +222,9 @@ class Admissions:
         self.live: dict[str, Admission] = {}
         self.lock = threading.Lock()
 
-    def admit(self, logon: Mapping[int, str], address: str, now: datetime) -> Admission:
+    def admit(
+        self, logon: Mapping[int, str], address: Address, now: datetime
+    ) -> Admission:
         """Judge a Logon; its ticket may be redeemed within TICKET_SECONDS.
 
         Raises:
@@ -224,12 +233,13 @@ class Admissions:
         """
         check_rules(logon, now)
         login = token_of(logon).removeprefix(PREFIX).rpartition("_")[0]
-        if self.failed.is_exhausted(login, address):
+        counted = source(address)
+        if self.failed.is_exhausted(login, counted):
             raise LogonRefused(TOO_MANY_FAILURES)
         try:
-            admission = verify(logon, now)
+            admission = verify(logon, address, now)
         except CredentialsRefused:
-            self.failed.count(login, address)
+            self.failed.count(login, counted)
             raise
         deadline = monotonic() + TICKET_SECONDS
         with self.lock:

@@ -15,7 +15,7 @@ from marketdata.fix.acceptor.first_message import (
     refuse,
 )
 from marketdata.fix.acceptor.logon import Admission
-from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE
+from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE, LOGON_WITHIN
 from partnerapi.core.buckets import Bucket
 from partnerapi.core.sparing_log import SparingLog
 
@@ -30,15 +30,26 @@ STALL_SECONDS = 10.0
 ANSWER_SECONDS = 10.0
 """How long the engine may take to answer a Logon; tickets are good for as long."""
 LOGOUT_SECONDS = 0.1
-"""How long the Logout of a session that is taken over has to pass."""
+"""How long the Logout of a session that is cut has to pass."""
 AGAIN_SECONDS = 1.0
 """How long a Logon is repeated to an engine that closes without an answer."""
 LONGEST_MESSAGE, TRAILER = 65_536, b"\x0110="
 """Bytes; the engine would buffer any number of them until the trailer comes."""
 BODY_LENGTH, MOST_DIGITS = re.compile(rb"\x019=([^\x01]+)"), 12
 """BodyLength(9): the engine waits for as much as it says."""
+LOGON = re.compile(rb"\x019=[^\x01]+\x0135=A\x01")
+HEAD_BYTES = len("|9=") + MOST_DIGITS + len("|35=A|")
+"""The longest part of a message's head that is looked for."""
 INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 """Bytes that a client may send at once, and a second; more wait in its sockets."""
+
+
+class LogonWithin(Exception):
+    """A client has sent a Logon within its session.
+
+    The engine would begin its numbers anew before it refused the Logon: what was sent
+    meanwhile, and the Logout, would be numbered too low.
+    """
 
 
 class Relay:
@@ -55,12 +66,13 @@ class Relay:
 class Proxy:
     """Relays clients to the engine, which listens on `engine_port` of this machine.
 
-    After the Logon, bytes pass both ways and are not parsed.
+    After the Logon, bytes pass both ways and are not parsed. `end_now` has a CompID's
+    session send a Logout with a reason at once.
     """
 
-    def __init__(self, engine_port: int, take_over: Callable[[str], object]) -> None:
+    def __init__(self, engine_port: int, end_now: Callable[[str, str], object]) -> None:
         self.engine_port = engine_port
-        self.take_over = take_over
+        self.end_now = end_now
         self.relays: dict[str, Relay] = {}
         self.engine_closed_at = 0.0
         self.log = SparingLog(logger)
@@ -74,7 +86,7 @@ class Proxy:
         self.relays[comp_id] = own
         try:
             if before:
-                await asyncio.to_thread(self.take_over, comp_id)
+                await asyncio.to_thread(self.end_now, comp_id, LOGGED_ON_ELSEWHERE)
                 before.taken_over.set()
                 await before.ended.wait()
             if own.taken_over.is_set():
@@ -103,8 +115,7 @@ class Proxy:
         """
         engine, answer = await self.connect(admission, logon)
         client.writer.write(answer)
-        engine.writer.write(rest)
-        inward = asyncio.create_task(relay_in(client.reader, engine.writer))
+        inward = asyncio.create_task(relay_in(client.reader, engine.writer, rest))
         outward = asyncio.create_task(relay_out(engine, client.writer))
         taken = asyncio.create_task(taken_over.wait())
         try:
@@ -115,7 +126,8 @@ class Proxy:
                 # The engine's Logout is on its way to the client.
                 await asyncio.sleep(LOGOUT_SECONDS)
                 return
-            if inward.done() and isinstance(inward.exception(), Cut):
+            if inward.done() and not isinstance(inward.exception(), OSError):
+                # Raises what is wrong with what the client sent.
                 await inward
             if not outward.done():
                 # The client sends no more; the engine may still answer.
@@ -123,6 +135,9 @@ class Proxy:
                 await asyncio.wait({outward}, timeout=CLOSE_SECONDS)
             else:
                 await outward
+        except LogonWithin:
+            await asyncio.to_thread(self.end_now, admission.comp_id, LOGON_WITHIN)
+            await asyncio.sleep(LOGOUT_SECONDS)
         except Cut as cut:
             self.log.warn(
                 "%s (%s) was cut: %s", admission.comp_id, admission.login, cut
@@ -198,19 +213,25 @@ def is_too_long(body_length: bytes) -> bool:
     )
 
 
-async def relay_in(client: asyncio.StreamReader, engine: asyncio.StreamWriter) -> None:
-    """Relay a client's bytes to the engine, no faster than a session may send.
+async def relay_in(
+    client: asyncio.StreamReader, engine: asyncio.StreamWriter, rest: bytes
+) -> None:
+    """Relay a client's bytes to the engine, `rest` first, as fast as allowed.
 
     Raises:
         Cut: a message is longer than any that a session needs.
+        LogonWithin
     """
     rate = Bucket(INBOUND_BURST, INBOUND_PER_SECOND)
     unended = 0
     seen = b""
-    while data := await client.read(CHUNK):
+    while data := rest or await client.read(CHUNK):
+        rest = b""
         last = data.rfind(TRAILER)
         unended = len(data) - last if last >= 0 else unended + len(data)
-        seen = seen[-len("|9=") - MOST_DIGITS :] + data
+        seen = seen[-HEAD_BYTES:] + data
+        if LOGON.search(seen):
+            raise LogonWithin
         if unended > LONGEST_MESSAGE or any(
             map(is_too_long, BODY_LENGTH.findall(seen))
         ):

@@ -11,7 +11,6 @@ from marketdata.books.feed import Feed
 from marketdata.fix.acceptor.conflation import Conflation
 from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.session import EngineSession, LiveSession
-from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE
 from partnerapi.core.json_lines import logged_as
 
 logger = logging.getLogger(__name__)
@@ -129,11 +128,11 @@ class Sessions:
         while any(s.answers for s in sessions) and time.monotonic() < deadline:
             time.sleep(0.005)
 
-    def take_over(self, comp_id: str) -> None:
-        """Tell a session that a newer Logon takes its place, if there is one."""
+    def end_now(self, comp_id: str, text: str) -> None:
+        """Have a session whose connection is about to be cut told why, if it lives."""
         session = self.live.get(comp_id)
         if session:
-            session.end_now(LOGGED_ON_ELSEWHERE)
+            session.end_now(text)
 
     def end_all(self, text: str) -> None:
         """Log all sessions out with a reason, and admit no further one."""

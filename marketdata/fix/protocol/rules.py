@@ -81,7 +81,6 @@ LOGON_WITHIN = (
     "A Logon within a session is refused: to start the numbers anew, log out and log "
     "on again."
 )
-"""It stands after "Rejected Logon Attempt: "."""
 READ_ONLY = "read-only market data session: this message type is not supported"
 
 MD_REJECT_REASONS = {

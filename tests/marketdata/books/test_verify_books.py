@@ -22,7 +22,7 @@ from tests.owner import as_owner, tamper
 from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-RULES = 10
+RULES = 11
 
 
 def verify(*symbols: str) -> list[str]:
@@ -59,6 +59,7 @@ def test_sound_books_are_read_from_their_beginning_and_after_pruning():
         "who is on the secondary market has a log, and nobody else": 3,
         "changes are numbered without gaps, up to their head's": 3500,
         "trades are numbered without gaps, up to their head's": 350,
+        "figures of trading days are those of their trades": 2,
         "times never run backwards": 3850,
         "changes and trades are those that were written": 3850,
         "every message can be, and leaves a book that can be": 1750,
@@ -75,8 +76,8 @@ def test_sound_books_are_read_from_their_beginning_and_after_pruning():
     lines = verify("acme")
     assert lines[1].endswith(": 1,000, ok")
     assert lines[2].endswith(": 300, ok")
-    assert lines[4].endswith(": 1,100, ok")
-    assert lines[6].endswith(": 2, ok")
+    assert lines[5].endswith(": 1,100, ok")
+    assert lines[7].endswith(": 2, ok")
     assert lines[-1] == f"All {RULES} rules hold."
 
 
@@ -110,6 +111,9 @@ TAMPERED = {
     "UPDATE bookchange SET ends_message = FALSE WHERE sequence = 3000": (
         "no message ends at change 3,000"
     ),
+    "UPDATE tradingday SET volume = volume + 1": "those of 20",
+    "UPDATE tradingday SET open_cents = 1": "those of 20",
+    "DELETE FROM tradingday": "those of 20",
     "UPDATE trade SET quantity = 9 WHERE sequence = 250": (
         "not all of the changes 2,001 to 3,000 and trades 201 to 300"
     ),
@@ -153,7 +157,10 @@ def test_whoever_gets_past_the_guards_is_found():
     acme = traded("ACME")
     write(acme, 1500)
     with connection.cursor() as cursor:
-        tables = ("orderbookhead", "bookchange", "trade", "booklevel", "booksnapshot")
+        tables = (
+            *("orderbookhead", "bookchange", "trade", "tradingday"),
+            *("booklevel", "booksnapshot"),
+        )
         for table in tables:
             cursor.execute(f"CREATE TEMP TABLE was_{table} AS TABLE marketdata_{table}")
             cursor.execute(f"GRANT SELECT ON was_{table} TO PUBLIC")

@@ -179,6 +179,7 @@ def test_lists_sessions_and_how_they_fare(acme):
         "compID": "PARTNER001",
         "login": "acme_co",
         "state": "connected",
+        "sources": "",
         "connectedSince": "2026-03-02T09:30:00Z",
         "lastHeartbeatAt": "2026-03-02T09:30:00Z",
         "messagesSent": 12,
@@ -190,7 +191,7 @@ def test_lists_sessions_and_how_they_fare(acme):
     ]
     table = run("list_fix_sessions", "--partner=zeta").splitlines()
     assert [line.split() for line in table[1:]] == [
-        [three.comp_id, "zeta", "not", "connected", "-", "-", "0", "-"]
+        [three.comp_id, "zeta", "not", "connected", "-", "-", "-", "0", "-"]
     ]
     with pytest.raises(CommandError, match="no integration account nobody"):
         run("list_fix_sessions", "--partner=nobody")

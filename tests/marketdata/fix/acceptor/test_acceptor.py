@@ -28,7 +28,8 @@ from marketdata.fix.client.initiator import (
     NoConnection,
     tls_context,
 )
-from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE
+from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE, LOGON_WITHIN
+from marketdata.fix.protocol.wire import Message
 from marketdata.models import FixSession
 from tests.marketdata.fix.acceptor_process import (
     Acceptor,
@@ -37,6 +38,7 @@ from tests.marketdata.fix.acceptor_process import (
 )
 from tests.marketdata.fix.certificates import RSA, new_certificate
 from tests.marketdata.fix.conftest import Market
+from tests.marketdata.fix.market import moving
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS, until
 
 Start = Callable[..., Acceptor]
@@ -288,3 +290,21 @@ def test_web_workers_know_nothing_of_quickfix():
         check=True,
     )
     assert done.stdout == "False\n"
+
+
+def test_a_logon_within_a_session_ends_it_in_the_order_of_its_numbers(
+    acceptor: Acceptor, market: Market
+):
+    received: list[int] = []
+    client = acceptor.client(on_receive=lambda raw: received.append(number_of(raw)))
+    client.logon()
+    with moving(market.listed):
+        client.subscribe(["LUM"])
+        until(lambda: client.receive() and len(received) > 5)
+        client.send("A", (98, 0), (108, 30), (141, "Y"), (554, client.key))
+        assert logged_out(client) == LOGON_WITHIN
+    assert received == list(range(1, len(received) + 1))
+
+
+def number_of(raw: bytes) -> int:
+    return Message(raw).sequence

@@ -9,10 +9,11 @@ import pytest
 from accounts.models import Partner
 from marketdata.fix.acceptor import leases
 from marketdata.fix.acceptor.leases import LOGGED_ON_THERE, LOST, Leases
-from marketdata.fix.client.initiator import LoggedOut
 from marketdata.models import FixLease, FixSession
+from tests.chaos.fix_failover import fail_over
 from tests.marketdata.fix.acceptor_process import running_acceptor
 from tests.marketdata.fix.conftest import Market
+from tests.marketdata.fix.market import ladder_of, moving
 from tests.waiting import until
 
 
@@ -100,19 +101,54 @@ def test_an_acceptor_that_can_not_renew_gives_up_in_time(pair, comp_id):
     assert one.ended == [(comp_id, LOST)]
 
 
+def test_who_holds_a_lease_and_who_waits_for_it_are_told(
+    transactional_db: None, pair, monkeypatch
+):
+    # Nobody would look for himself.
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 1_000.0)
+    one, two = pair
+    [session] = FixSession.objects.bind(
+        Partner.objects.create(login="acme_co", name="Acme")
+    )
+    told: list[str] = []
+    two.on_told = told.append
+    try:
+        one.start()
+        two.start()
+        until(lambda: one.told.channel and two.told.channel)
+        one.log_on(session.comp_id)
+        newer = two.claim(session.comp_id)
+        until(lambda: one.ended)
+        told.clear()
+        # The lease was given back, and the next release is told, too.
+        until(lambda: two.take(session.comp_id, newer))
+        one.tell(session.comp_id)
+        until(lambda: told)
+    finally:
+        for each in pair:
+            each.stop()
+    assert one.ended == [(session.comp_id, LOGGED_ON_THERE)]
+    assert set(told) == {session.comp_id}
+
+
 def test_sessions_move_from_acceptor_to_acceptor(market: Market, tmp_path: Path):
     members = market.members
+    tokens = {token.symbol: token for token in (market.listed, market.unnumbered)}
     with (
         running_acceptor(tmp_path / "1.log", members, FIX_ACCEPTOR="one") as one,
         running_acceptor(tmp_path / "2.log", members, FIX_ACCEPTOR="two") as two,
     ):
-        first = one.client()
-        first.logon()
-        with two.client() as second:
-            assert [each.symbol for each in second.instruments()] == ["LUM", "ORB"]
-            with pytest.raises(LoggedOut, match="come to another acceptor"):
-                until(lambda: first.receive(0.1) and False)
+
+        def kill() -> None:
             two.process.send_signal(signal.SIGKILL)
             two.process.wait()
-            with one.client() as third:
-                assert [each.symbol for each in third.instruments()] == ["LUM", "ORB"]
+
+        report = fail_over(
+            len(members),
+            one.client,
+            two.client,
+            kill,
+            lambda: {symbol: ladder_of(token) for symbol, token in tokens.items()},
+            moving(*tokens.values()),
+        )
+    assert (report.on_both, report.not_told, report.wrong_books) == (0, 0, 0)

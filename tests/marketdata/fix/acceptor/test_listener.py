@@ -25,7 +25,7 @@ from marketdata.fix.acceptor.logon import (
     TOO_MANY_FAILURES,
     Admissions,
 )
-from marketdata.fix.acceptor.sockets import source, tls_context
+from marketdata.fix.acceptor.sockets import address_of, source, tls_context
 from marketdata.fix.protocol import wire
 from partnerapi.core import sparing_log
 from tests.marketdata.fix.peers import Echo, Partner, echo, logon
@@ -450,7 +450,7 @@ def test_refuses_a_certificate_that_is_none(certificate, tmp_path):
     ],
 )
 def test_counts_connections_by_site(address, counted):
-    assert source(address) == counted
+    assert source(address_of(address)) == counted
 
 
 def test_silence_trickles_and_wrong_keys_do_not_hold_up_a_session(

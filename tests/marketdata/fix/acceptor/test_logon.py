@@ -21,6 +21,7 @@ from marketdata.fix.acceptor.logon import (
     LogonRefused,
     NotForUs,
 )
+from marketdata.fix.acceptor.sockets import address_of
 from marketdata.fix.acceptor.supervision import reasons_to_end
 from marketdata.models import FixSession
 from partnerapi.sandbox.data.approvals import approved_key
@@ -29,7 +30,7 @@ from tests.characters import World
 pytestmark = pytest.mark.django_db
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
-HERE, ELSEWHERE = "192.0.2.7", "192.0.2.8"
+HERE, ELSEWHERE = address_of("192.0.2.7"), address_of("192.0.2.8")
 
 
 @pytest.fixture
@@ -76,6 +77,16 @@ def refusal(admissions: Admissions, fields: dict[int, str], address=HERE) -> str
     with pytest.raises(LogonRefused) as refused:
         admissions.admit(fields, address, NOW)
     return str(refused.value)
+
+
+def test_takes_a_comp_id_from_its_networks_only(admissions, acme, token):
+    FixSession.objects.update(sources=["192.0.2.7", "2001:db8::/32"])
+    assert admissions.admit(logon(token), HERE, NOW)
+    assert admissions.admit(logon(token), address_of("2001:db8::9"), NOW)
+    said = refusal(admissions, logon(token), ELSEWHERE)
+    assert said.startswith("Logons of this CompID are not taken from 192.0.2.8:")
+    wrong = logon(token[:-1] + ("a" if token[-1] != "a" else "b"))
+    assert refusal(admissions, wrong, ELSEWHERE) == CREDENTIALS_REFUSED
 
 
 def test_admits_a_key_and_hands_it_over_once(admissions, acme, token):
@@ -141,7 +152,9 @@ def test_every_failure_of_the_credentials_has_one_text(admissions, acme, token):
             logon(revoked_token, t49="PARTNER002"),
         ]
     ):
-        assert refusal(admissions, fields, f"192.0.2.{number}") == CREDENTIALS_REFUSED
+        assert refusal(admissions, fields, address_of(f"192.0.2.{number}")) == (
+            CREDENTIALS_REFUSED
+        )
 
 
 def test_an_unknown_comp_id_costs_the_same_statements_without_a_key(admissions, token):

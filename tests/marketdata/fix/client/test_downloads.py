@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from marketdata.fix.downloads import client_program, dictionary
+from marketdata.fix.downloads import FILES, client_program, dictionary
 from tests.marketdata.fix.engines import new_book, running_engine
 from tests.marketdata.fix.stock import fix
 from tests.system import bare_environment
@@ -64,7 +64,7 @@ def test_the_dictionary_knows_the_books_number(tmp_path: Path):
     assert message.getField(5083) == "7"
 
 
-@pytest.mark.parametrize("name", ["fix_client.py", "quickfix.cfg", "FIX44.xml"])
+@pytest.mark.parametrize("name", [*FILES])
 def test_the_page_links_each_file(client, name: str):
     assert f'href="/docs/fix/{name}"' in client.get("/docs/fix").content.decode()
     response = client.get(f"/docs/fix/{name}")

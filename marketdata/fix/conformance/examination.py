@@ -1,0 +1,374 @@
+"""Goes through the rules with a partner's program, and notes how each fares.
+
+What can be said by the acceptor is: the sandbox refuses a Logon or a request as the
+market would, in its own words. Only what no acceptor provokes of itself is put in here.
+Standard library only.
+"""
+
+import time
+from collections.abc import Callable
+from itertools import count
+
+from marketdata.fix.client.replica import Inconsistent, Replica
+from marketdata.fix.conformance.relay import Relay
+from marketdata.fix.conformance.rulebook import (
+    MOST_TRIES,
+    RETURN_SECONDS,
+    RULES,
+    Verdicts,
+)
+from marketdata.fix.protocol.wire import Message, readable
+
+START_SECONDS = 600.0
+"""How long the program may take to be started, and to be ended."""
+GRACE = 1.2
+"""Heartbeat intervals that may pass without a message, besides an answer's time."""
+OF_LOGOUTS = (
+    ("messages a second", "PACE"),
+    ("slow consumer", "TEST-REQUEST"),
+)
+"""A part of Text(58) of the acceptor's Logout → the rule that it is about."""
+NOWHERE = -1
+OURS = "RULE"
+"""What TestReqID(112) begins with where it is not the acceptor's."""
+AFTER_SECONDS = 0.5
+GONE = "The connection ended."
+
+
+class Gone(Exception):
+    """The program's connection ended where it should not."""
+
+
+class Examination:
+    """Of one program; `say` tells its user how it goes on.
+
+    `patience`: seconds within which an answer is in time.
+    """
+
+    def __init__(
+        self, verdicts: Verdicts, say: Callable[[str], object], patience: float
+    ) -> None:
+        self.verdicts = verdicts
+        self.say = say
+        self.patience = patience
+        self.relay: Relay
+        self.place: int | None = None
+        """Where the program may connect; None: anywhere."""
+        self.tries = 0
+        self.test_requests = count(1)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget the session that was."""
+        self.expected, self.lost = 1, 0
+        self.logon: Message | None = None
+        self.is_logged_on = self.is_leaving = self.is_over = False
+        self.last_heard = 0.0
+        self.silence = 0.0
+        self.idle_heartbeats = 0
+        self.demanded: set[str] = set()
+        self.answered: set[str] = set()
+        self.asked: set[str] = set()
+        self.standing: set[str] = set()
+        self.resend_from: list[int] = []
+        self.is_resent = False
+        # By MDReqID(262) and symbol.
+        self.books: dict[tuple[str, str], Replica] = {}
+
+    # What the relay sees.
+
+    def may_connect(self, place: int) -> bool:
+        if self.place in (None, place):
+            self.place = place
+            self.begin()
+            return True
+        self.tries += 1
+        return False
+
+    def garbled(self, problem: str) -> None:
+        self.lost += 1
+        self.verdicts.breach("FRAME", problem)
+
+    def heard(self, message: Message) -> bool:
+        now = time.monotonic()
+        if self.last_heard:
+            self.silence = max(self.silence, now - self.last_heard)
+        self.last_heard = now
+        if message.get(43) == "Y":
+            # It repeats what we have asked for again.
+            self.is_resent = True
+            return False
+        self.check_numbers(message)
+        self.check_frame(message)
+        if self.is_over:
+            if self.is_leaving:
+                shown = readable(message.raw)[:100]
+                self.verdicts.breach("LOGOUT", f"After its Logout it sent {shown}")
+            return False
+        return self.handle(message)
+
+    def handle(self, message: Message) -> bool:
+        match message.type:
+            case "A":
+                self.logon = message
+            case "0":
+                test_request = message.get(112)
+                # Some engines give one to those that nobody has demanded, too.
+                self.idle_heartbeats += test_request not in self.demanded
+                self.answered.add(test_request)
+                return not test_request.startswith(OURS)
+            case "2":
+                self.resend_from.append(message.number(7))
+                self.fill_gap(message.number(7))
+                return False
+            case "3" | "j":
+                self.verdicts.breach("TOLERANCE", readable(message.raw)[:200])
+                return False
+            case "4":
+                return False
+            case "5":
+                self.is_over = True
+                # Who was told to go has no session with the acceptor to end.
+                return not self.is_leaving
+            case "V" if message.get(263) == "1":
+                self.asked.add(message.get(262))
+        return True
+
+    def check_numbers(self, message: Message) -> None:
+        self.verdicts.hold("NUMBERS")
+        # One that was not understood had a number, too.
+        if not self.expected <= message.sequence <= self.expected + self.lost:
+            self.verdicts.breach(
+                "NUMBERS",
+                f"34={message.sequence} of a {message.type}, where {self.expected} "
+                "follows",
+            )
+        self.expected, self.lost = message.sequence + 1, 0
+
+    def check_frame(self, message: Message) -> None:
+        self.verdicts.hold("FRAME")
+        if self.logon is None:
+            return
+        for tag in (49, 56):
+            if message.get(tag) != self.logon.get(tag):
+                self.verdicts.breach(
+                    "FRAME",
+                    f"{tag}={message.get(tag)} of a {message.type}; the Logon has "
+                    f"{self.logon.get(tag)}",
+                )
+
+    def told(self, message: Message) -> bool:
+        """The acceptor's answers say whether Logon and requests hold."""
+        text = message.get(58)
+        match message.type:
+            case "A":
+                self.is_logged_on = True
+            case "1":
+                self.demanded.add(message.get(112))
+            case "W" | "X":
+                self.standing.add(message.get(262))
+                self.follow(message)
+            case "Y" | "3":
+                shown = readable(message.raw)[:200]
+                self.verdicts.breach("REQUEST", f"The acceptor said {shown}")
+            case "j":
+                rule = "READ-ONLY" if message.get(380) == "3" else "REQUEST"
+                what = message.get(372)
+                self.verdicts.breach(rule, f"A message of type {what}: {text}")
+            case "5" if not self.is_over:
+                found = [rule for part, rule in OF_LOGOUTS if part in text]
+                self.verdicts.breach(found[0] if found else "LOGON", text)
+        return not self.is_leaving
+
+    def follow(self, message: Message) -> None:
+        """Keep the books, which the program's may be compared with."""
+        entries = message.group(268)
+        names = {message.get(55)} if message.type == "W" else {e[55] for e in entries}
+        for name in names:
+            book = self.books.setdefault((message.get(262), name), Replica(name))
+            own = [entry for entry in entries if entry.get(55, name) == name]
+            try:
+                book.take(message, own)
+            except Inconsistent as problem:
+                self.say(f"The books here are wrong, tell us: {problem}")
+
+    def fill_gap(self, begin: int) -> None:
+        assert self.relay.program is not None
+        following = self.relay.program.sent + 1
+        self.relay.say("4", (43, "Y"), (123, "Y"), (36, following), number=begin)
+
+    # The course of it.
+
+    def run(self) -> None:
+        """One session with all that is provoked, and one at the other address."""
+        try:
+            self.first_session()
+            self.second_session()
+        except Gone:
+            self.say("The program's connection ended before the examination did.")
+
+    def first_session(self) -> None:
+        self.say("Start your program, with both addresses; have it follow a book.")
+        self.await_session(START_SECONDS, "LOGON")
+        self.demand("REQUEST", lambda: self.standing, "No book came.")
+        self.verdicts.hold("READ-ONLY")
+        self.verdicts.hold("PACE")
+        self.ask_for_life()
+        self.tell_what_is_new()
+        self.leave_one_out()
+        self.ask_again()
+        self.keep_quiet()
+        self.show_books()
+        self.send_away()
+
+    def await_session(self, seconds: float, rule: str) -> None:
+        """Raises Gone: there is none."""
+
+        def is_decided() -> bool:
+            refused = bool(self.verdicts.breaches.get("LOGON"))
+            return self.is_logged_on or refused or self.tries > MOST_TRIES
+
+        if self.relay.wait(is_decided, seconds) and self.is_logged_on:
+            self.verdicts.hold("LOGON")
+            self.verdicts.hold(rule)
+            return
+        if self.tries > MOST_TRIES:
+            problem = f"It connected {self.tries} times to where nobody serves."
+            self.verdicts.breach(rule, problem)
+        elif not self.verdicts.breaches.get("LOGON"):
+            self.verdicts.breach(rule, f"No Logon in {seconds:.0f} s.")
+        raise Gone
+
+    def demand(self, rule: str, reached: Callable[[], object], otherwise: str) -> bool:
+        """Whether it is reached in time; else the rule is broken.
+
+        Raises:
+            Gone
+        """
+        self.say(f"{rule}: {RULES[rule].sends}")
+        self.verdicts.hold(rule)
+        self.relay.wait(lambda: self.is_gone or reached(), self.patience)
+        if reached():
+            return True
+        self.verdicts.breach(rule, GONE if self.is_gone else otherwise)
+        if self.is_gone:
+            raise Gone
+        return False
+
+    @property
+    def is_gone(self) -> bool:
+        return self.relay.program is None
+
+    @property
+    def silent(self) -> float:
+        return time.monotonic() - self.last_heard
+
+    def ask_for_life(self) -> None:
+        name = self.demand_heartbeat()
+        self.demand(
+            "TEST-REQUEST",
+            lambda: name in self.answered,
+            f"No Heartbeat with 112={name} in {self.patience:.0f} s.",
+        )
+
+    def demand_heartbeat(self) -> str:
+        name = f"{OURS}{next(self.test_requests)}"
+        self.demanded.add(name)
+        self.relay.say("1", (112, name))
+        return name
+
+    def tell_what_is_new(self) -> None:
+        """A Heartbeat that answers what follows shows that all has been read."""
+        symbol = next((name for _, name in self.books), "TEST")
+        at = "20260302-09:00:00.000"
+        self.relay.say("B", (148, "A notice"), (33, 1), (58, "Pass over it."))
+        self.relay.say("h", (336, "DAY"), (325, "Y"), (340, 2))
+        status = [(55, symbol), (15, "EUR"), (325, "Y"), (326, 2), (60, at)]
+        self.relay.say("f", *status)
+        name = self.demand_heartbeat()
+        self.verdicts.hold("TOLERANCE")
+        self.relay.wait(lambda: self.is_gone or name in self.answered, self.patience)
+        if self.is_over or self.is_gone:
+            self.verdicts.breach("TOLERANCE", GONE)
+            raise Gone
+
+    def leave_one_out(self) -> None:
+        assert self.relay.program is not None
+        known = set(self.asked)
+        self.relay.program.sent += 1
+        missing = self.relay.program.sent
+        self.relay.say("0")
+        came = self.demand(
+            "GAP",
+            lambda: self.resend_from,
+            f"No ResendRequest in {self.patience:.0f} s, with 34={missing} left out.",
+        )
+        if not came:
+            return
+        if self.resend_from[0] != missing:
+            asked = self.resend_from[0]
+            self.verdicts.breach("GAP", f"It asks from 7={asked}, {missing} is missing")
+        self.demand(
+            "RECOVERY",
+            lambda: self.asked - known,
+            f"No new MarketDataRequest in {self.patience:.0f} s.",
+        )
+
+    def ask_again(self) -> None:
+        self.relay.say("2", (7, 1), (16, 0))
+        self.demand(
+            "RESEND",
+            lambda: self.is_resent,
+            f"Nothing with 43=Y in {self.patience:.0f} s.",
+        )
+
+    def keep_quiet(self) -> None:
+        assert self.logon is not None
+        most = self.logon.number(108) * GRACE + self.patience
+        before = self.idle_heartbeats
+        self.say(f"Wait for a Heartbeat, {most:.0f} s at the most.")
+        self.relay.wait(
+            lambda: self.is_gone or self.idle_heartbeats > before or self.silent > most,
+            2 * most,
+        )
+        self.verdicts.hold("HEARTBEAT")
+        silence = max(self.silence, self.silent)
+        if silence > most:
+            self.verdicts.breach("HEARTBEAT", f"Silent for {silence:.1f} s.")
+        if self.is_gone:
+            raise Gone
+
+    def show_books(self) -> None:
+        latest = {name: book for (_, name), book in self.books.items()}
+        for name, book in latest.items():
+            bids, asks = (
+                " ".join(f"{price / 100:.2f}x{units}" for price, units in side)
+                for side in book.ladder(3)
+            )
+            self.say(f"Yours of {name} must be: bids {bids or '-'}, asks {asks or '-'}")
+
+    def send_away(self) -> None:
+        self.is_leaving = True
+        here, self.place = self.place, NOWHERE
+        self.relay.say("5", (58, "This address ends; log on at the other one."))
+        self.verdicts.hold("LOGOUT")
+        self.relay.wait(lambda: self.is_gone or self.is_over, self.patience)
+        if not self.is_over:
+            self.verdicts.breach("LOGOUT", "It did not answer ours.")
+        # What follows its Logout would come at once.
+        self.relay.wait(lambda: self.is_gone, AFTER_SECONDS)
+        self.relay.hang_up()
+        self.tries = 0
+        self.place = 1 if here == 0 else 0
+
+    def second_session(self) -> None:
+        self.say("Your program now goes on at the other address.")
+        self.is_logged_on = False
+        self.await_session(RETURN_SECONDS, "FAIL-OVER")
+        self.demand("ANEW", lambda: self.standing, "No book came.")
+        self.say("End your program now.")
+        self.verdicts.hold("GOODBYE")
+        if not self.relay.wait(lambda: self.is_gone, START_SECONDS):
+            self.verdicts.breach("GOODBYE", "It was not ended.")
+        elif not self.is_over:
+            self.verdicts.breach("GOODBYE", "The connection ended without a Logout.")

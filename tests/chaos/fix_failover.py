@@ -1,0 +1,216 @@
+"""Lets sessions go from acceptor to acceptor of a group, and kills one of the two.
+
+First each CompID logs on to the other acceptor while its session lives; then that one
+is killed, and all go back. Books are compared with the log in the end.
+
+    python -m tests.chaos.fix_failover --sessions 50
+
+Ends with 1 where a book is another, a CompID was served by both, or the slowest was not
+back PROMISED_SECONDS after the kill.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from marketdata.books.orderbook import Ladder
+from marketdata.fix.client.client import Client
+from marketdata.fix.client.initiator import FixFailure
+from tests.chaos.fix_acceptors import AcceptorProcess
+from tests.chaos.installation import breakable_installation, close_connection
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from tests.marketdata.fix.market import Member
+
+PROMISED_SECONDS = 5.0
+SYMBOLS = ("LUM", "ORB")
+
+NewClient = Callable[[int], Client]
+"""Makes a client for the seat of this number."""
+
+
+@dataclass
+class Report:
+    """Of so many sessions; seconds are those of the slowest."""
+
+    sessions: int
+    takeover_seconds: float
+    back_seconds: float
+    on_both: int
+    not_told: int
+    wrong_books: int
+    load: float
+
+
+class Session(threading.Thread):
+    """One session, from its Logon until it ends; it tries again until one stands."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(daemon=True)
+        self.client = client
+        self.began_at = time.monotonic()
+        self.served_after: float | None = None
+        self.first = self.last = ""
+        """SendingTime(52) of the first and the last message with books."""
+        self.reason = ""
+        self.leaving = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self.leaving.is_set():
+            try:
+                self.client.logon()
+                break
+            except FixFailure:
+                time.sleep(0.05)
+        try:
+            self.client.subscribe(SYMBOLS)
+            while not self.leaving.is_set():
+                message = self.client.receive(0.1)
+                if message is not None and message.type in "WX":
+                    self.last = message.get(52)
+                    self.first = self.first or self.last
+                if self.served_after is None and len(self.client.books) == len(SYMBOLS):
+                    self.served_after = time.monotonic() - self.began_at
+        except FixFailure as failure:
+            self.reason = str(failure)
+        finally:
+            self.client.close()
+
+    @property
+    def is_served(self) -> bool:
+        return self.served_after is not None
+
+    def ladders(self) -> list[Ladder]:
+        return [self.client.books[symbol].ladder() for symbol in SYMBOLS]
+
+    def leave(self) -> None:
+        self.leaving.set()
+        self.join()
+
+
+def all_served(sessions: Sequence[Session]) -> float:
+    """Wait until each is served; the seconds that the slowest took."""
+    until(lambda: all(one.is_served for one in sessions))
+    return max(one.served_after or 0.0 for one in sessions)
+
+
+def fail_over(
+    count: int,
+    here: NewClient,
+    there: NewClient,
+    kill_there: Callable[[], object],
+    truth: Callable[[], Mapping[str, Ladder]],
+    market: Any,
+) -> Report:
+    """`market` is entered while books move; `truth` is asked when they rest."""
+    with market:
+        before = [Session(here(number)) for number in range(count)]
+        all_served(before)
+        after = [Session(there(number)) for number in range(count)]
+        takeover = all_served(after)
+        for one in before:
+            one.join()
+        kill_there()
+        back = [Session(here(number)) for number in range(count)]
+        returned = all_served(back)
+    known = [truth()[symbol] for symbol in SYMBOLS]
+    try:
+        until(
+            lambda: all(one.ladders() == known for one in back), lambda: "other books"
+        )
+        wrong = 0
+    except AssertionError:
+        wrong = sum(one.ladders() != known for one in back)
+    for one in (*after, *back):
+        one.leave()
+    return Report(
+        sessions=count,
+        takeover_seconds=takeover,
+        back_seconds=returned,
+        on_both=sum(a.last > b.first for a, b in zip(before, after, strict=True)),
+        not_told=sum("another acceptor" not in one.reason for one in before),
+        wrong_books=wrong,
+        load=os.getloadavg()[0],
+    )
+
+
+def client_of(acceptor: AcceptorProcess, member: "Member") -> Client:
+    return Client(
+        host="127.0.0.1",
+        port=acceptor.port,
+        sender=member.comp_id,
+        target="PARTNERAPI",
+        key=member.key,
+    )
+
+
+def measure(count: int, logs: Path) -> Report:
+    with breakable_installation():
+        from tests.marketdata.fix.market import ladder_of, moving, new_member, new_token
+
+        members = [new_member(number) for number in range(1, count + 3)]
+        tokens = {symbol: new_token(symbol) for symbol in SYMBOLS}
+        close_connection()
+        environment = {
+            "FIX_SESSIONS": str(len(members)),
+            "FIX_COMP_ID": "PARTNERAPI",
+            "FIX_CONNECTIONS_PER_ADDRESS": str(4 * count),
+        }
+        here, there = (
+            AcceptorProcess(
+                logs / f"{name}.log",
+                (spare.comp_id, spare.key),
+                FIX_ACCEPTOR=name,
+                **environment,
+            )
+            for name, spare in (("one", members[-1]), ("two", members[-2]))
+        )
+
+        def kill() -> None:
+            there.process.kill()
+            there.process.wait()
+
+        try:
+            here.wait()
+            there.wait()
+            return fail_over(
+                count,
+                lambda number: client_of(here, members[number]),
+                lambda number: client_of(there, members[number]),
+                kill,
+                lambda: {symbol: ladder_of(token) for symbol, token in tokens.items()},
+                moving(*tokens.values()),
+            )
+        finally:
+            for acceptor in (here, there):
+                acceptor.process.kill()
+                acceptor.process.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.chaos.fix_failover", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--sessions", type=int, default=50, help="how many (50)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        report = measure(options.sessions, Path(directory))
+    sys.stdout.write(json.dumps(vars(report)) + "\n")
+    if report.on_both or report.not_told or report.wrong_books:
+        sys.exit("not as promised")
+    if report.back_seconds > PROMISED_SECONDS:
+        sys.exit("too slow")
+
+
+if __name__ == "__main__":
+    main()

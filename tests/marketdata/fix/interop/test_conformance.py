@@ -1,0 +1,197 @@
+"""The conformance list: others' engines pass it, and it names each planted fault."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from marketdata.fix.conformance.rulebook import RULES
+from marketdata.fix.downloads import conformance_program
+from tests.marketdata.fix.acceptor_process import Acceptor
+from tests.marketdata.fix.conftest import Market
+from tests.marketdata.fix.interop.test_other_engines import (
+    NPM,
+    PROGRAMS,
+    PYTHON,
+)
+from tests.marketdata.fix.market import Member, new_member
+from tests.packages import NODE, npm_packages, python_packages
+from tests.system import bare_environment, free_port
+from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS
+
+FAULTS = {
+    "checksum": "FRAME",
+    "number": "NUMBERS",
+    "clock": "LOGON",
+    "depth": "REQUEST",
+    "order": "READ-ONLY",
+    "flood": "PACE",
+    "test request": "TEST-REQUEST",
+    "heartbeat": "HEARTBEAT",
+    "news": "TOLERANCE",
+    "gap": "GAP",
+    "recovery": "RECOVERY",
+    "resend": "RESEND",
+    "logout": "LOGOUT",
+    "talks on": "LOGOUT",
+    "stays": "FAIL-OVER",
+    "anew": "ANEW",
+    "goodbye": "GOODBYE",
+}
+"""What a program does wrong → the rule that it breaks."""
+FAULTY_SECONDS = 2
+"""In time, for a program that never answers."""
+ENDING_SECONDS = 20
+SHORTEST_HEARTBEAT, HEARTBEAT = 1, 3
+
+Command = list[str | Path]
+
+
+def simplefix() -> Command:
+    return [python_packages(*PYTHON), PROGRAMS / "simplefix_follower.py"]
+
+
+def quickfix() -> Command:
+    return [sys.executable, PROGRAMS / "quickfix_follower.py"]
+
+
+def jspurefix() -> Command:
+    directory = npm_packages(*NPM)
+    program = shutil.copy(PROGRAMS / "jspurefix_follower.js", directory)
+    return [NODE / "bin" / "node", program]
+
+
+class Examined:
+    """What the script says of a program that runs through it, to its end."""
+
+    def __init__(
+        self,
+        script: Path,
+        acceptor: Acceptor,
+        member: Member,
+        program: Command,
+        *faults: str,
+        patience: float,
+        heartbeat: int,
+    ) -> None:
+        ports = [str(free_port()), str(free_port())]
+        places = [f"127.0.0.1:{port}" for port in ports]
+        address = f"{acceptor.host}:{acceptor.port}"
+        self.said: list[str] = []
+        with subprocess.Popen(
+            [
+                *(sys.executable, "-S", script, "--address", address, "--no-tls"),
+                *("--listen", places[0], "--other", places[1]),
+                f"--patience={patience}",
+            ],
+            env=bare_environment(),
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as examination:
+            assert examination.stdout
+            for line in examination.stdout:
+                self.said.append(line.rstrip())
+                if line.startswith("Start your program"):
+                    comp_ids = [member.comp_id, acceptor.comp_id]
+                    follower = subprocess.Popen(
+                        [*program, "127.0.0.1", *ports, *comp_ids, "LUM", *faults],
+                        env=os.environ
+                        | {"FIX_KEY": member.key, "HEARTBEAT": str(heartbeat)},
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT,
+                    )
+                    threading.Thread(
+                        target=self.await_end, args=(follower, examination)
+                    ).start()
+                elif line.startswith("End your program"):
+                    follower.send_signal(signal.SIGTERM)
+        self.exit_code = examination.returncode
+        follower.kill()
+        follower.wait(PROGRAM_SECONDS)
+
+    def await_end(
+        self, follower: subprocess.Popen[bytes], examination: subprocess.Popen[str]
+    ) -> None:
+        """Nothing is left to be examined when the program has ended by itself."""
+        output, _ = follower.communicate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            examination.wait(ENDING_SECONDS)
+            return
+        self.said.append(output.decode())
+        examination.terminate()
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        found = (re.fullmatch(r"[ \d]\d ([A-Z-]+) +(.+)", each) for each in self.said)
+        return {match[1]: match[2] for match in found if match}
+
+    def failed(self) -> set[str]:
+        return {rule for rule, verdict in self.verdicts.items() if verdict == "FAILED"}
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "conformance.py"
+    path.write_text(conformance_program())
+    return path
+
+
+@pytest.mark.parametrize("runner", [simplefix, quickfix, jspurefix])
+def test_engines_of_others_conform(
+    runner: Callable[[], Command],
+    script: Path,
+    start_acceptor: Callable[..., Acceptor],
+    market: Market,
+):
+    acceptor = start_acceptor(FIX_MIN_HEARTBEAT=str(SHORTEST_HEARTBEAT))
+    examined = Examined(
+        *(script, acceptor, market.members[0], runner()),
+        patience=PATIENCE_SECONDS,
+        heartbeat=HEARTBEAT,
+    )
+    assert examined.verdicts == dict.fromkeys(RULES, "ok"), examined.said
+    assert examined.exit_code == 0
+
+
+def test_calls_each_fault_by_its_rule(
+    script: Path, start_acceptor: Callable[..., Acceptor], market: Market
+):
+    market.members += [new_member(number) for number in range(3, len(FAULTS) + 1)]
+    acceptor = start_acceptor(
+        FIX_MIN_HEARTBEAT=str(SHORTEST_HEARTBEAT),
+        FIX_SESSIONS=str(len(FAULTS)),
+        FIX_CONNECTIONS_PER_ADDRESS=str(4 * len(FAULTS)),
+    )
+    program = simplefix()
+    found: dict[str, Examined] = {}
+
+    def examine(fault: str, member: Member) -> None:
+        found[fault] = Examined(
+            *(script, acceptor, member, program, fault),
+            patience=FAULTY_SECONDS,
+            heartbeat=SHORTEST_HEARTBEAT,
+        )
+
+    threads = [
+        threading.Thread(target=examine, args=each)
+        for each in zip(FAULTS, market.members, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # A busy machine may be late besides.
+    missed = {
+        fault: found[fault].said
+        for fault, rule in FAULTS.items()
+        if rule not in found[fault].failed() or found[fault].exit_code != 1
+    }
+    assert missed == {}
