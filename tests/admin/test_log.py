@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import Account, Actor, ApiKey, Partner, RowChange, User
+from issuers.register import ledger
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.api.test_accounts import change
 from tests.characters import START, Ask, World
@@ -155,3 +156,12 @@ def test_who_may_not_see_histories_does_not(db: None, client: Client):
     )
     client.force_login(user)
     assert client.get(LOG).status_code == 403
+
+
+def test_prices_of_trades_are_lines_where_they_are_wanted(staff: Client, world: World):
+    ledger.set_price(world.public_token.pk, 501, "TRADE", "simulate_market")
+    shown, all_shown = (
+        {(line.kind, line.what) for line in staff.get(LOG, given).context["lines"]}
+        for given in ({"who": "simulate"}, {"who": "simulate", "trades": "on"})
+    )
+    assert (shown, all_shown) == (set(), {("Token", "Price: TRADE")})

@@ -20,14 +20,20 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 
 
+DAY = forms.DateInput({"type": "date"}, format="%Y-%m-%d")
+
+
 class WantedForm(forms.Form):
-    since = forms.DateField(label="From (UTC)", required=False)
-    until = forms.DateField(label="To, that day included (UTC)", required=False)
+    since = forms.DateField(label="From (UTC)", required=False, widget=DAY)
+    until = forms.DateField(
+        label="To, that day included (UTC)", required=False, widget=DAY
+    )
     who = forms.CharField(label="Who (the beginning)", required=False, max_length=254)
     object = forms.CharField(label="Object's id", required=False, max_length=100)
     source = forms.CharField(
         label="From where (page, command, API, SQL …)", required=False, max_length=100
     )
+    trades = forms.BooleanField(label="Prices of trades, too", required=False)
 
     def wanted(self) -> Wanted:
         """What is asked for; without days the last seven, or an object's whole time."""
@@ -39,7 +45,9 @@ class WantedForm(forms.Form):
             since = midnight(said["since"])
         elif not said["object"]:
             since = until - timedelta(DAYS)
-        return Wanted(since, until, said["who"], said["object"], said["source"])
+        return Wanted(
+            since, until, said["who"], said["object"], said["source"], said["trades"]
+        )
 
 
 def midnight(day) -> datetime:

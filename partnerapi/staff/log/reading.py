@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from django.apps import apps
 from django.db import connection
+from django.utils.text import capfirst
 
 
 class Line(NamedTuple):
+    """`kind` is what staff call the object's type."""
+
     at: datetime
     who: str | None
     what: str
@@ -30,10 +34,16 @@ class Wanted:
     who: str = ""
     object: str = ""
     source: str = ""
+    trades: bool = False
+    """Whether the prices that trades leave behind are lines, too."""
 
 
 def lines(wanted: Wanted, most: int) -> Iterator[Line]:
     """At most so many lines; one statement, whatever the log has before and after."""
+    names: dict[str | None, str] = {
+        model._meta.db_table: capfirst(str(model._meta.verbose_name))
+        for model in apps.get_models()
+    }
     with connection.cursor() as cursor:
         cursor.execute(
             LINES,
@@ -43,10 +53,12 @@ def lines(wanted: Wanted, most: int) -> Iterator[Line]:
                 "who": wanted.who.lower(),
                 "object": wanted.object,
                 "source": wanted.source,
+                "trades": wanted.trades,
                 "most": most,
             },
         )
-        yield from map(Line._make, cursor.fetchall())
+        for line in map(Line._make, cursor.fetchall()):
+            yield line._replace(kind=names.get(line.kind, line.kind))
 
 
 LINES = """
@@ -56,5 +68,6 @@ LINES = """
         AND (%(who)s = '' OR starts_with(lower(who), %(who)s))
         AND (%(object)s = '' OR object = %(object)s)
         AND (%(source)s = '' OR starts_with(source, %(source)s))
+        AND (%(trades)s OR what <> 'Price: TRADE')
     ORDER BY at DESC LIMIT %(most)s
 """
