@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from time import monotonic, time
 from typing import Any
 
-from billiard.exceptions import TimeLimitExceeded
+from celery.exceptions import TimeLimitExceeded
 from celery.signals import (
     after_task_publish,
     task_failure,
