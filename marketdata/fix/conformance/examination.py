@@ -5,7 +5,6 @@ market would, in its own words. Only what no acceptor provokes of itself is put 
 Standard library only.
 """
 
-import time
 from collections.abc import Callable
 from itertools import count
 
@@ -63,9 +62,8 @@ class Examination:
         self.expected, self.lost = 1, 0
         self.logon: Message | None = None
         self.is_logged_on = self.is_leaving = self.is_over = False
-        self.last_heard = 0.0
-        self.silence = 0.0
-        self.idle_heartbeats = 0
+        # Messages that answer no TestRequest and no ResendRequest.
+        self.unasked = 0
         self.demanded: set[str] = set()
         self.answered: set[str] = set()
         self.asked: set[str] = set()
@@ -90,14 +88,13 @@ class Examination:
         self.verdicts.breach("FRAME", problem)
 
     def heard(self, message: Message) -> bool:
-        now = time.monotonic()
-        if self.last_heard:
-            self.silence = max(self.silence, now - self.last_heard)
-        self.last_heard = now
         if message.get(43) == "Y":
             # It repeats what we have asked for again.
             self.is_resent = True
             return False
+        # Some engines name a TestRequest in each Heartbeat.
+        is_answer = message.type == "0" and message.get(112) in self.demanded
+        self.unasked += not is_answer
         self.check_numbers(message)
         self.check_frame(message)
         if self.is_over:
@@ -113,8 +110,6 @@ class Examination:
                 self.logon = message
             case "0":
                 test_request = message.get(112)
-                # Some engines give one to those that nobody has demanded, too.
-                self.idle_heartbeats += test_request not in self.demanded
                 self.answered.add(test_request)
                 return not test_request.startswith(OURS)
             case "2":
@@ -259,10 +254,6 @@ class Examination:
     def is_gone(self) -> bool:
         return self.relay.program is None
 
-    @property
-    def silent(self) -> float:
-        return time.monotonic() - self.last_heard
-
     def ask_for_life(self) -> None:
         name = self.demand_heartbeat()
         self.demand(
@@ -325,16 +316,13 @@ class Examination:
     def keep_quiet(self) -> None:
         assert self.logon is not None
         most = self.logon.number(108) * GRACE + self.patience
-        before = self.idle_heartbeats
+        before = self.unasked
         self.say(f"Wait for a Heartbeat, {most:.0f} s at the most.")
-        self.relay.wait(
-            lambda: self.is_gone or self.idle_heartbeats > before or self.silent > most,
-            2 * most,
-        )
         self.verdicts.hold("HEARTBEAT")
-        silence = max(self.silence, self.silent)
-        if silence > most:
-            self.verdicts.breach("HEARTBEAT", f"Silent for {silence:.1f} s.")
+        self.relay.wait(lambda: self.is_gone or self.unasked > before, most)
+        if self.unasked == before:
+            problem = f"Nothing of its own accord in {most:.0f} s."
+            self.verdicts.breach("HEARTBEAT", GONE if self.is_gone else problem)
         if self.is_gone:
             raise Gone
 

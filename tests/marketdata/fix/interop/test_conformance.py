@@ -47,10 +47,10 @@ FAULTS = {
     "goodbye": "GOODBYE",
 }
 """What a program does wrong → the rule that it breaks."""
-FAULTY_SECONDS = 2
+FAULTY_SECONDS = 8
 """In time, for a program that never answers."""
 ENDING_SECONDS = 20
-SHORTEST_HEARTBEAT, HEARTBEAT = 1, 3
+SHORTEST_HEARTBEAT, LONG_HEARTBEAT = 5, 30
 
 Command = list[str | Path]
 
@@ -151,11 +151,11 @@ def test_engines_of_others_conform(
     start_acceptor: Callable[..., Acceptor],
     market: Market,
 ):
-    acceptor = start_acceptor(FIX_MIN_HEARTBEAT=str(SHORTEST_HEARTBEAT))
+    acceptor = start_acceptor()
     examined = Examined(
         *(script, acceptor, market.members[0], runner()),
         patience=PATIENCE_SECONDS,
-        heartbeat=HEARTBEAT,
+        heartbeat=SHORTEST_HEARTBEAT,
     )
     assert examined.verdicts == dict.fromkeys(RULES, "ok"), examined.said
     assert examined.exit_code == 0
@@ -166,7 +166,6 @@ def test_calls_each_fault_by_its_rule(
 ):
     market.members += [new_member(number) for number in range(3, len(FAULTS) + 1)]
     acceptor = start_acceptor(
-        FIX_MIN_HEARTBEAT=str(SHORTEST_HEARTBEAT),
         FIX_SESSIONS=str(len(FAULTS)),
         FIX_CONNECTIONS_PER_ADDRESS=str(4 * len(FAULTS)),
     )
@@ -177,7 +176,7 @@ def test_calls_each_fault_by_its_rule(
         found[fault] = Examined(
             *(script, acceptor, member, program, fault),
             patience=FAULTY_SECONDS,
-            heartbeat=SHORTEST_HEARTBEAT,
+            heartbeat=SHORTEST_HEARTBEAT if fault == "heartbeat" else LONG_HEARTBEAT,
         )
 
     threads = [
