@@ -4,7 +4,7 @@ A role is a group of this name. Each migration gives it the rights that are here
 needs others gets another group. What the page tells it asks of the pages themselves.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,19 +77,21 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 SUPERUSER = "Superuser"
 
-PAGES: Mapping[str, str] = {
-    "issuer": "issuers.view_issuer",
-    "captable": "issuers.view_issuer",
-    "captable_csv": "issuers.view_issuer",
-    "ledger": "issuers.view_token",
-    "book": "issuers.view_token",
-    "book_poll": "issuers.view_token",
-    "books": "issuers.view_token",
-    "log": "accounts.view_rowchange",
-    "roles": "",
-    "find": "",
+READS_ISSUERS = ("issuers.view_issuer",)
+READS_TOKENS = ("issuers.view_token",)
+PAGES: Mapping[str, tuple[str, ...]] = {
+    "issuer": READS_ISSUERS,
+    "captable": READS_ISSUERS,
+    "captable_csv": READS_ISSUERS,
+    "ledger": READS_TOKENS,
+    "book": READS_TOKENS,
+    "book_poll": READS_TOKENS,
+    "books": READS_TOKENS,
+    "log": ("accounts.view_rowchange",),
+    "roles": (),
+    "find": (),
 }
-"""The right that a page of the back office's own asks for; none: all staff see it."""
+"""The rights that pages of the back office's own ask for; none: all staff see it."""
 
 
 def write_roles(using: str) -> None:
@@ -166,44 +168,21 @@ class Row:
     may: list[bool]
 
 
-def row(what: str, asks: Callable[[Somebody], bool]) -> Row:
-    return Row(what, [asks(person) for person in PEOPLE.values()])
+def row(what: object, *names: str) -> Row:
+    """Who has all of these rights."""
+    return Row(str(what), [person.has_perms(names) for person in PEOPLE.values()])
 
 
 def table() -> Iterator[tuple[str, list[Row]]]:
     """Each part of the back office, with what can be done there."""
-    for model, page in sorted(
-        admin.site._registry.items(), key=lambda each: each[0]._meta.label
-    ):
-        yield str(model._meta.verbose_name_plural), [*of_model(page)]
-    yield (
-        "pages",
-        [
-            row(name, lambda person, right=right: not right or person.has_perm(right))
-            for name, right in PAGES.items()
-        ],
-    )
-    yield (
-        "imports",
-        [
-            row(
-                kind.title, lambda person, kind=kind: person.has_perms(kind.permissions)
-            )
-            for kind in IMPORTS.values()
-        ],
-    )
+    registered = admin.site._registry
+    for model in sorted(registered, key=lambda model: model._meta.label):
+        yield str(model._meta.verbose_name_plural), [*of_model(registered[model])]
+    yield "pages", [row(name, *names) for name, names in PAGES.items()]
+    yield "imports", [row(each.title, *each.permissions) for each in IMPORTS.values()]
     for action, verb in (("file", "ask for"), ("decide", "decide")):
-        yield (
-            f"requests: {verb}",
-            [
-                row(
-                    ApprovalKind(kind).label,
-                    lambda person, right=right: person.has_perm(right),
-                )
-                for kind in ApprovalKind
-                for right in kinds(action, kind)
-            ],
-        )
+        rows = [row(kind.label, *kinds(action, kind)) for kind in ApprovalKind]
+        yield f"requests: {verb}", rows
 
 
 def of_model(page: Any) -> Iterator[Row]:
