@@ -83,6 +83,9 @@ PAGES = [
     "log/",
     "roles/",
     "books/",
+    "delivery/",
+    "delivery/?issuer=lumarelle-optics&status=ANY",
+    "deliveries/",
 ]
 """One for each of Django's templates, and those of the back office's own."""
 AXE_RUN = "axe.run(document, { resultTypes: ['violations'] })"
