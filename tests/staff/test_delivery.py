@@ -165,8 +165,8 @@ def test_what_is_confirmed_is_what_happens(staff: Client):
 
     again, after = confirmed(staff, line=ids, source=MINT)
     assert again.context["found"].skipped == 2
-    results = [row.result for row in after.context["rows"]]
-    assert results == ["skipped", "skipped", "delivered"]
+    now = [row.result for row in after.context["rows"]]
+    assert now == ["skipped", "skipped", "delivered"]
     assert after.context["progress"].state == "DONE"
     with CaptureQueriesContext(connection) as captured:
         staff.get(reverse("admin:delivery_job", args=[job.pk]))

@@ -58,7 +58,8 @@ OWN_PAGES = {
     "ledger": EVERYBODY, "book": EVERYBODY, "book_poll": EVERYBODY,
     "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
     "delivery": EVERYBODY, "delivery_confirm": "o", "deliveries": EVERYBODY,
-    "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY, "delivery_csv": EVERYBODY,
+    "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY,
+    "delivery_csv": EVERYBODY,
 }  # fmt: skip
 ASKED_ELSEWHERE = {"import", "import_preview", "ask"}
 """Pages whose parts each ask for a right of their own."""
