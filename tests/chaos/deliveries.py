@@ -26,6 +26,7 @@ LINES = 10_000
 HOLDERS = 100
 KILLS = 3
 MOST_SECONDS = 1_800
+RELOAD_SECONDS = 0.5
 STAFF = ("ana@example.com", "ben@example.com")
 NO_SECOND_PERSON = "UPDATE accounts_approvalpolicy SET is_required = FALSE"
 TWICE = """
@@ -171,6 +172,19 @@ def reload(pages: list[tuple[Any, str]], report: Report) -> list[Any]:
     return found
 
 
+def reaches(position: int) -> bool:
+    """Whether the deliveries come so far before the next reload."""
+    from issuers.legacy.models import DeliveryJob
+
+    deadline = time.monotonic() + RELOAD_SECONDS
+    while time.monotonic() < deadline:
+        positions = DeliveryJob.objects.values_list("position", flat=True)
+        if sum(positions) >= position:
+            return True
+        time.sleep(0.01)
+    return False
+
+
 def deliver(count: int, kills: int, processes: Processes, directory: Path) -> Report:
     from django.test.utils import setup_test_environment
 
@@ -200,8 +214,7 @@ def deliver(count: int, kills: int, processes: Processes, directory: Path) -> Re
         if all(progress.job.finished_at for progress in found):
             break
         if time.monotonic() > deadline:
-            raise RunError(f"the deliveries have not ended: {done} lines are done")
-        time.sleep(0.05)
+            raise RunError(f"the deliveries have not ended: {report}")
     report.states = [progress.state.value for progress in found]
     for name in ("delivered", "skipped", "refused"):
         setattr(report, name, sum(getattr(each.job, name) for each in found))
