@@ -2,26 +2,18 @@
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.db import models, transaction
+from django.template.response import TemplateResponse
 
 from accounts.admin.users import user_columns
-from accounts.four_eyes import NotApproved, file_request, is_needed
-from accounts.models import ApprovalKind
-from issuers.legacy import delivery
-from issuers.legacy.approvals import delivery_content, delivery_title
-from issuers.legacy.models import DeliveryJob, LegacyShareholder
+from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.backoffice import (
     PrefixSearchAdmin,
     ProtectedAdmin,
-    confirm,
     money,
 )
-from partnerapi.core.lock_waits import LockTimeout
 
-NO_REASON = "Chosen in the list of legacy shareholders"
 MOST_LINES = 500
 """Django reads no more fields of a form, and a request should do no more work."""
 
@@ -82,86 +74,19 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
 
     @admin.action(description="Mark DELIVERED", permissions=["change"])
     def mark_delivered(self, request, queryset):
-        """Ask first; when staff confirm, deliver the selected lines."""
+        """Ask where the tokens come from; the next page tells what would happen."""
         if (count := queryset.count()) > MOST_LINES:
             reason = (
                 f"{count:,} lines are selected; at most {MOST_LINES} are delivered "
-                "here. manage.py deliver_legacy_shares delivers all of an issuer's."
+                "from this list. The page Deliver delivers all of an issuer's."
             )
             self.message_user(request, reason, messages.ERROR)
             return None
-        source = request.POST.get("source")
-        if source not in DeliveryJob.Source.values:
-            return self.confirm_delivery(request, queryset)
-        ids = list(queryset.order_by("pk").values_list("pk", flat=True))
-        pending = list(self.pending(queryset).values_list("pk", flat=True))
-        warnings = delivery.unpriced(pending)
-        with transaction.atomic():
-            job = delivery.begin_job(source, ids, request.user.email)
-            _, shares = delivery.frozen_totals(job)
-            if is_needed(ApprovalKind.DELIVERY, shares):
-                reason = request.POST.get("reason", "").strip()
-                return self.ask_for(request, job, reason or NO_REASON)
-            delivery.release(job)
-        held = ""
-        try:
-            while job.is_open:
-                delivery.deliver_next(job)
-        except LockTimeout as error:
-            held = str(error)
-        delivered = LegacyShareholder.objects.filter(
-            pk__in=pending, delivered_by=job.created_by
-        )
-        self.log_changes(request, delivered.select_related("user", "issuer"))
-        if held:
-            reason = (
-                f"{held} Of {len(ids)} lines {job.summary()}, until then. Mark the "
-                "rest again."
-            )
-            self.message_user(request, reason, messages.ERROR)
-        else:
-            level = messages.WARNING if job.refused else messages.SUCCESS
-            self.message_user(request, f"{job.summary()}.", level)
-        for warning in warnings:
-            self.message_user(request, warning, messages.WARNING)
-        for reason in sorted({reason for _, reason in job.refusals()}):
-            self.message_user(request, reason, messages.WARNING)
-        return None
-
-    def ask_for(self, request, job, reason):
-        """Let a second person decide whether the lines of a job are delivered."""
-        content = delivery_content(job)
-        kind, title = ApprovalKind.DELIVERY, delivery_title(content)
-        try:
-            asked = file_request(kind, content, title, reason, request.user)
-        except NotApproved as error:
-            transaction.set_rollback(True)
-            self.message_user(request, str(error), messages.ERROR)
-        else:
-            said = f"{asked}: a second person decides it."
-            self.message_user(request, said, messages.WARNING)
-
-    def pending(self, queryset):
-        return queryset.filter(status=LegacyShareholder.Status.PENDING)
-
-    def log_changes(self, request, shareholders):
-        LogEntry.objects.log_actions(
-            request.user.pk, shareholders, CHANGE, "Marked DELIVERED."
-        )
-
-    def confirm_delivery(self, request, queryset):
-        pending = self.pending(queryset)
-        totals = pending.values("token__symbol").annotate(
-            lines=models.Count("pk"), shares=models.Sum("number_of_shares")
-        )
-        context = {
+        context = self.admin_site.each_context(request) | {
             "title": "Deliver legacy shares",
-            "totals": totals.order_by("token__symbol"),
-            "others": queryset.exclude(pk__in=pending).count(),
-            "sources": DeliveryJob.Source.choices,
+            "ids": queryset.order_by("pk").values_list("pk", flat=True),
         }
-        template = "admin/deliver_legacy_shares.html"
-        return confirm(self, request, queryset, "mark_delivered", template, context)
+        return TemplateResponse(request, "admin/deliver_legacy_shares.html", context)
 
     def get_search_results(self, request, queryset, search_term):
         words = search_term.lower().split()

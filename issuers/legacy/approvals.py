@@ -6,6 +6,7 @@ from typing import Any
 from accounts.four_eyes import Overtaken, Preview
 from accounts.models import ApprovalRequest
 from issuers.legacy import delivery
+from issuers.legacy.background import hand_over
 from issuers.legacy.models import DeliveryJob
 
 
@@ -39,6 +40,7 @@ class ReleaseDelivery:
     def execute(self, request: ApprovalRequest) -> DeliveryJob:
         job = self.job(request)
         delivery.release(job)
+        hand_over(job)
         return job
 
     def job(self, request: ApprovalRequest) -> DeliveryJob:

@@ -14,18 +14,31 @@ from django.utils import timezone
 from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder
 from issuers.models import Issuer
 from issuers.register import ledger
-from issuers.register.errors import LedgerError
+from issuers.register.errors import (
+    InsufficientBalance,
+    LedgerError,
+    SupplyOverflow,
+    ValueOverflow,
+)
 from issuers.register.ledger import Entry, Kind, Recorded
 from partnerapi.core import lock_waits
 
 LINES_OF_A_STEP = 200
-CHANGED = "The line was changed after this delivery was frozen."
+HELD_LENGTH = 500
+CHANGED = "The line was changed after this delivery was frozen; deliver it anew."
+GONE = "There is no such line any more; leave it out."
 NO_TOKEN = "The line names no token of its issuer; choose one first."
+REMEDIES = {
+    InsufficientBalance: "have the treasury get them first, or the tokens made for it",
+    SupplyOverflow: "leave lines out",
+    ValueOverflow: "have the token's price corrected first",
+}
+"""Where the ledger's refusal says none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a line: delivered, skipped, or refused for a reason."""
+    """The result of a line: delivered, skipped, or refused: the reason; the remedy."""
 
     shareholder_id: UUID
     is_delivered: bool = False
@@ -169,9 +182,9 @@ def steps_of(ids: Sequence[UUID]) -> Iterator[tuple[int, Sequence[UUID]]]:
 def deliver_next(job: DeliveryJob, actor: str = "") -> int:
     """Deliver the lines of the next step and count them; how many lines it had.
 
-    `actor` is who resumes a job that somebody else began. A job that is closed, or not
-    released, has no next step. One transaction: a run that ends early leaves the job
-    between two steps.
+    `actor` is who resumes a job that somebody else began; else it is who resumed it
+    last. A job that is closed, or not released, has no next step. One transaction: a
+    run that ends early leaves the job between two steps.
 
     Raises:
         LockTimeout: lines or ledgers did not come free; nothing was delivered.
@@ -182,14 +195,28 @@ def deliver_next(job: DeliveryJob, actor: str = "") -> int:
         if locked_job.is_open:
             step = locked_job.steps.filter(position=locked_job.position).first()
         if step is not None:
-            outcomes = deliver(step, locked_job.source, actor or locked_job.created_by)
+            actor = actor or locked_job.resumed_by or locked_job.created_by
+            outcomes = deliver(step, locked_job.source, actor)
             step.refusals = count_outcomes(locked_job, outcomes)
-            step.save(update_fields=["refusals"])
+            step.skipped_ids = [o.shareholder_id for o in outcomes if o.is_skipped]
+            step.save(update_fields=["refusals", "skipped_ids"])
+            locked_job.tried_at, locked_job.held = timezone.now(), ""
             if not locked_job.remaining:
                 locked_job.finished_at = timezone.now()
             locked_job.save()
     job.refresh_from_db()
     return len(step.shareholder_ids) if step else 0
+
+
+def note_held(job: DeliveryJob, what: str) -> None:
+    """Leave a note that a step met a lock, unless somebody works at the job now."""
+    with transaction.atomic():
+        free = DeliveryJob.objects.select_for_update(skip_locked=True)
+        if locked_job := free.filter(pk=job.pk).first():
+            locked_job.tried_at = timezone.now()
+            locked_job.held = what[:HELD_LENGTH]
+            locked_job.save(update_fields=["tried_at", "held"])
+    job.refresh_from_db()
 
 
 def close_job(job: DeliveryJob) -> None:
@@ -251,11 +278,11 @@ def outcomes_of(
     outcomes = []
     for pk in ids:
         if isinstance(result := results_of.get(pk), LedgerError):
-            outcomes.append(Outcome(pk, refusal=str(result)))
+            outcomes.append(Outcome(pk, refusal=refusal_of(result)))
         elif result:
             outcomes.append(Outcome(pk, is_delivered=True))
         elif pk not in rows:
-            outcomes.append(Outcome(pk, refusal="There is no such line any more."))
+            outcomes.append(Outcome(pk, refusal=GONE))
         elif rows[pk].status == LegacyShareholder.Status.DELIVERED:
             outcomes.append(Outcome(pk, is_skipped=True))
         elif names_token(rows[pk]):
@@ -263,6 +290,11 @@ def outcomes_of(
         else:
             outcomes.append(Outcome(pk, refusal=NO_TOKEN))
     return outcomes
+
+
+def refusal_of(error: LedgerError) -> str:
+    remedy = REMEDIES.get(type(error))
+    return f"{str(error).removesuffix('.')}; {remedy}." if remedy else str(error)
 
 
 def lines(ids: Sequence[UUID]) -> QuerySet[LegacyShareholder]:

@@ -204,6 +204,23 @@ class DeliveryJob(models.Model):
         "approval that it needs.",
     )
     finished_at = models.DateTimeField(null=True)
+    handed_over_at = models.DateTimeField(
+        null=True, help_text="Since when a worker is to deliver its lines."
+    )
+    resumed_by = models.CharField(
+        max_length=254,
+        null=True,
+        help_text="Who resumed it last; what follows is delivered in this name.",
+    )
+    tried_at = models.DateTimeField(
+        null=True, help_text="When a step of it was last delivered, or tried."
+    )
+    held = models.CharField(
+        max_length=500,
+        default="",
+        db_default="",
+        help_text="What somebody else held when a step was last tried.",
+    )
 
     class Meta:
         constraints = [
@@ -265,6 +282,11 @@ class DeliveryStep(models.Model):
     token_ids = ArrayField(models.UUIDField(null=True), db_default=[])
     user_ids = ArrayField(models.UUIDField(null=True), db_default=[])
     refusals = models.JSONField(default=dict, help_text="Reasons, by a line's id.")
+    skipped_ids = ArrayField(
+        models.UUIDField(),
+        db_default=[],
+        help_text="Lines that had been delivered before.",
+    )
 
     class Meta:
         constraints = [

@@ -5,12 +5,9 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.paginator import Paginator
 from django.db import models
-from django.db.models import PROTECT, Exists, OuterRef, Q, QuerySet
-from django.http import HttpRequest
-from django.template.response import TemplateResponse
+from django.db.models import PROTECT, Exists, OuterRef, Q
 
 # What staff type without a scheme is taken for HTTPS.
 SECURE_ADDRESSES = {models.URLField: {"assume_scheme": "https"}}
@@ -136,24 +133,3 @@ class PrefixSearchAdmin(admin.ModelAdmin):
             for name in self.phrase_fields:
                 found |= queryset.filter(**{f"{name}__istartswith": term})
         return found, has_duplicates
-
-
-def confirm(
-    page: admin.ModelAdmin,
-    request: HttpRequest,
-    selected: QuerySet[Any],
-    action: str,
-    template: str,
-    context: dict[str, Any],
-) -> TemplateResponse:
-    """Ask before an action; the form posts the same action and selection again.
-
-    The template extends `admin/confirm.html`. `context` needs a `title`.
-    """
-    shared = page.admin_site.each_context(request) | {
-        "opts": page.model._meta,
-        "action": action,
-        "checkbox": ACTION_CHECKBOX_NAME,
-        "ids": selected.values_list("pk", flat=True),
-    }
-    return TemplateResponse(request, template, shared | context)

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.utils import timezone
 
+from issuers.legacy.background import deliver_due
 from issuers.models import Event
 from issuers.models import announce_articles as announce
 from marketdata.books.pruning import KEEP, prunable_logs, prune
@@ -19,7 +20,7 @@ from partnerapi.models import Export, FailedSignIn, IdempotencyRecord, JobRun
 from partnerapi.operations.jobs import run_job
 from partnerapi.schema import schema
 
-EXPORT_SECONDS = 10
+EXPORT_SECONDS = DELIVERY_SECONDS = 10
 """Then other tasks have their turn."""
 
 
@@ -43,6 +44,12 @@ def answer_ping(key: str) -> None:
 def write_exports() -> None:
     if write(schema, EXPORT_SECONDS):
         write_exports.apply_async(expires=60)
+
+
+@app.task
+def deliver_legacy_shares() -> None:
+    if deliver_due(DELIVERY_SECONDS):
+        deliver_legacy_shares.apply_async(expires=60)
 
 
 @scheduled

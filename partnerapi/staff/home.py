@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db import DatabaseError
-from django.db.models import F, Model
+from django.db.models import F, Model, Q
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -30,6 +30,8 @@ LINES = 5
 NIGHTLY = ("verify_register", "verify_books", "register_statement")
 NIGHT = timedelta(hours=26)
 """Within it each nightly job has run again."""
+STOPPED_AFTER = timedelta(minutes=1)
+"""A delivery of which no step was tried for so long."""
 KEYS_EXPIRE_WITHIN = timedelta(days=14)
 
 
@@ -90,7 +92,7 @@ def pending_deliveries(at: datetime) -> Found:
     rows = fetch(PENDING_LINES, [MOST + 1, LINES], tuple)
     pending = {"status__exact": "PENDING"}
     lines = [
-        Line(name, counted(count), listed(LegacyShareholder, q=slug, **pending))
+        Line(name, counted(count), f"{reverse('admin:delivery')}?issuer={slug}")
         for name, slug, count, _ in rows
     ]
     total = int(rows[0][3]) if rows else 0
@@ -121,11 +123,12 @@ def pending_accounts(at: datetime) -> Found:
 
 def stopped_deliveries(at: datetime) -> Found:
     stopped = DeliveryJob.objects.filter(
+        Q(tried_at=None) | Q(tried_at__lt=at - STOPPED_AFTER),
         finished_at=None,
+        released_at__lt=at - STOPPED_AFTER,
         position__lt=F("line_count"),
-        created_at__lt=at - timedelta(minutes=10),
     )
-    return Found(count(stopped), listed(LegacyShareholder, status__exact="PENDING"))
+    return Found(count(stopped), f"{reverse('admin:deliveries')}?open")
 
 
 def failed_exports(at: datetime) -> Found:

@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from accounts.models import ApprovalKind
+from partnerapi.staff.delivery.choosing import MAY_DELIVER, MAY_VIEW
 from partnerapi.staff.imports import KINDS as IMPORTS
 
 READ = tuple(
@@ -79,6 +80,7 @@ SUPERUSER = "Superuser"
 
 READS_ISSUERS = ("issuers.view_issuer",)
 READS_TOKENS = ("issuers.view_token",)
+READS_LINES = (MAY_VIEW,)
 PAGES: Mapping[str, tuple[str, ...]] = {
     "issuer": READS_ISSUERS,
     "captable": READS_ISSUERS,
@@ -87,6 +89,12 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "book": READS_TOKENS,
     "book_poll": READS_TOKENS,
     "books": READS_TOKENS,
+    "delivery": READS_LINES,
+    "delivery_confirm": (MAY_DELIVER,),
+    "deliveries": READS_LINES,
+    "delivery_job": READS_LINES,
+    "delivery_progress": READS_LINES,
+    "delivery_csv": READS_LINES,
     "log": ("accounts.view_rowchange",),
     "roles": (),
     "find": (),

@@ -24,6 +24,7 @@ from accounts.models import User
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.staff import books, captable, find, imports, issuer, ledger, roles
 from partnerapi.staff.approvals import filing
+from partnerapi.staff.delivery import choosing, confirming, jobs
 from partnerapi.staff.home import look
 from partnerapi.staff.log import pages as log
 from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
@@ -58,6 +59,12 @@ class BackOffice(admin.AdminSite):
             ("books/", books.overview, "books"),
             ("import/", imports.page, "import"),
             ("import/preview/", imports.preview, "import_preview"),
+            ("delivery/", choosing.page, "delivery"),
+            ("delivery/confirm/", confirming.page, "delivery_confirm"),
+            ("deliveries/", jobs.overview, "deliveries"),
+            ("deliveries/<uuid:pk>/", jobs.page, "delivery_job"),
+            ("deliveries/<uuid:pk>/progress/", jobs.poll, "delivery_progress"),
+            ("deliveries/<uuid:pk>/lines.csv", jobs.as_csv, "delivery_csv"),
             ("ask/<slug:kind>/", filing.page, "ask"),
             ("log/", log.show, "log"),
             ("roles/", roles.show, "roles"),

@@ -205,27 +205,3 @@ def test_what_staff_did_outlives_any_deletion(db: None):
         ):
             rows.delete()
     assert LogEntry.objects.get().user == user
-
-
-def test_deliveries_are_logged_with_as_many_queries_for_more_lines(
-    world: World, staff: Client
-):
-    noted = LogEntry.objects.filter(change_message="Marked DELIVERED.")
-    pending = LegacyShareholder.objects.filter(token=world.public_token).exclude(
-        status="DELIVERED"
-    )
-    page = reverse("admin:issuers_legacyshareholder_changelist")
-
-    def queries(lines: int) -> int:
-        for _ in range(lines):
-            legacy_line(world.listed, world.public_token)
-        chosen = list(pending.values_list("pk", flat=True))
-        before = noted.count()
-        data = {"action": "mark_delivered", "source": "MINT"}
-        with CaptureQueriesContext(connection) as captured:
-            staff.post(page, {**data, "_selected_action": chosen})
-        assert noted.count() == before + lines
-        return len([q for q in captured if 'FROM "accounts_user"' in q["sql"]])
-
-    # The first opens the holder's account.
-    assert queries(1) >= queries(2) == queries(6)

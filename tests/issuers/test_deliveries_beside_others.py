@@ -5,10 +5,8 @@ import threading
 import uuid
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection, transaction
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
@@ -201,27 +199,3 @@ def test_the_command_says_what_is_held_and_how_far_it_came(issuer):
     )
     assert LegacyShareholder.objects.filter(status=DELIVERED).count() == 200
     assert deliver(issuer, *run)[0].startswith(f"3 lines of {issuer.slug}: 3 delivered")
-
-
-def test_the_admin_says_what_is_held_and_logs_what_was_delivered(issuer, staff):
-    first, second = new_token(issuer, "ONE"), new_token(issuer, "TWO")
-    done = new_lines(first, 200)
-    ids = done + new_lines(second, 3)
-    client = Client()
-    client.force_login(staff)
-    asked = {"action": "mark_delivered", "_selected_action": ids, "source": MINT}
-
-    def mark():
-        path = "/admin/issuers/legacyshareholder/"
-        return client.post(path, asked, follow=True).content.decode()
-
-    with transaction.atomic():
-        hold(second)
-        page = impatient(mark)
-    assert "Somebody else holds a token&#x27;s ledger, and it did not come free" in page
-    assert "Of 203 lines 200 delivered, 0 skipped (delivered before), 0 refused" in page
-    logged = LogEntry.objects.values_list("object_id", flat=True)
-    assert set(logged) == {str(pk) for pk in done}
-    page = mark()
-    assert "3 delivered, 200 skipped (delivered before), 0 refused." in page
-    assert LogEntry.objects.count() == 203

@@ -83,6 +83,9 @@ PAGES = [
     "log/",
     "roles/",
     "books/",
+    "delivery/",
+    "delivery/?issuer=lumarelle-optics&status=ANY",
+    "deliveries/",
 ]
 """One for each of Django's templates, and those of the back office's own."""
 AXE_RUN = "axe.run(document, { resultTypes: ['violations'] })"
@@ -104,35 +107,68 @@ def own_pages(page, address):
     yield page.url.split("?")[0].replace("/ledger/", "/book/")
 
 
-def test_everybody_can_read_it_on_every_window(back_office, running_server, axe):
-    """No page is wider than its window or cuts a column off, nor complains axe."""
-    address = running_server["admin"]
-    # axe tries styles that the policy refuses, and the page would be blamed for it.
+@pytest.fixture
+def readable(back_office, axe):
+    """A page whose policy lets axe try styles; and what is wrong with what it shows."""
+    # Else the page would be blamed for what the policy refuses to axe.
     page = back_office.context.browser.new_page(
         bypass_csp=True, storage_state=back_office.context.storage_state()
     )
     page.set_default_timeout(PATIENCE_MS)
-    faults = []
-    try:
-        for path in [*(address + path for path in PAGES), *own_pages(page, address)]:
-            assert page.goto(path).ok, path
-            page.evaluate(axe)
-            for scheme, width in (("light", 1280), ("dark", 390)):
-                page.emulate_media(color_scheme=scheme)
-                page.set_viewport_size({"width": width, "height": 900})
-                if page.evaluate("document.documentElement.scrollWidth") > width:
-                    faults.append((path, width, "is wider than its window"))
-                if width == 1280 and page.evaluate(CUT_OFF):
-                    faults.append((path, width, "cuts a column off"))
-                faults += [
-                    (path, width, found["id"], node["target"], node["failureSummary"])
-                    for found in page.evaluate(AXE_RUN)["violations"]
-                    if found["impact"] in ("serious", "critical")
-                    for node in found["nodes"]
-                ]
-    finally:
-        page.close()
-    assert faults == []
+
+    def faults():
+        """Wider than its window, cuts a column off, or axe complains of it."""
+        page.evaluate(axe)
+        for scheme, width in (("light", 1280), ("dark", 390)):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": 900})
+            if page.evaluate("document.documentElement.scrollWidth") > width:
+                yield page.url, width, "is wider than its window"
+            if width == 1280 and page.evaluate(CUT_OFF):
+                yield page.url, width, "cuts a column off"
+            for found in page.evaluate(AXE_RUN)["violations"]:
+                if found["impact"] in ("serious", "critical"):
+                    for node in found["nodes"]:
+                        told = found["id"], node["target"], node["failureSummary"]
+                        yield page.url, width, *told
+
+    yield page, faults
+    page.close()
+
+
+def test_everybody_can_read_it_on_every_window(readable, running_server):
+    address = running_server["admin"]
+    page, faults = readable
+    found = []
+    for path in [*(address + path for path in PAGES), *own_pages(page, address)]:
+        assert page.goto(path).ok, path
+        found += faults()
+    assert found == []
+
+
+def test_staff_see_what_a_delivery_would_do_and_ask_for_it(readable, running_server):
+    """It needs a second person, so that nothing is delivered in the sandbox."""
+    page, faults = readable
+    page.goto(running_server["admin"])
+    page.get_by_role("link", name="Deliver", exact=True).click()
+    page.locator("#content .columns a").first.click()
+    page.get_by_role("button", name="Preview: from the treasury").click()
+    page.get_by_role("heading", name="Confirm the delivery").wait_for()
+    found = [*faults()]
+    page.get_by_role("link", name="Do not deliver").or_(
+        page.get_by_role("link", name="Choose others")
+    ).first.click()
+    page.get_by_role("button", name="Preview: made for it").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("Reason, which the second person reads").fill("The list of March")
+    page.get_by_role("button", name="Ask a second person").click()
+    page.get_by_text("nothing is delivered before it is approved").wait_for()
+    found += faults()
+    page.get_by_role("link", name="Refused lines only").click()
+    page.get_by_text("No line was refused so far").wait_for()
+    page.get_by_role("button", name="Let the lines left be, for ever").click()
+    page.get_by_text("as they were").wait_for()
+    assert found == []
 
 
 def test_staff_find_a_table_with_the_keyboard(back_office):

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import ApprovalKind, User
+from issuers.legacy.delivery import begin_job
 from partnerapi.staff import roles
 from partnerapi.staff.approvals.filing import FORMS
 from tests.characters import World
@@ -56,6 +57,9 @@ OWN_PAGES = {
     "issuer": EVERYBODY, "captable": EVERYBODY, "captable_csv": EVERYBODY,
     "ledger": EVERYBODY, "book": EVERYBODY, "book_poll": EVERYBODY,
     "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
+    "delivery": EVERYBODY, "delivery_confirm": "o", "deliveries": EVERYBODY,
+    "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY,
+    "delivery_csv": EVERYBODY,
 }  # fmt: skip
 ASKED_ELSEWHERE = {"import", "import_preview", "ask"}
 """Pages whose parts each ask for a right of their own."""
@@ -132,6 +136,10 @@ def test_every_page_answers_each_role_as_expected(
         ("ledger", "book", "book_poll"), world.public_token.pk
     )
     places |= dict.fromkeys(("captable", "captable_csv"), world.listed.pk)
+    job = begin_job("MINT", [world.shareholders[0].pk], "ana@example.com")
+    places |= dict.fromkeys(
+        ("delivery_job", "delivery_progress", "delivery_csv"), job.pk
+    )
     told = {
         row.what: row.may
         for part, rows in roles.table()

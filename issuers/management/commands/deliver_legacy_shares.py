@@ -26,7 +26,7 @@ in a transaction. One that was ended early is listed by --list; --resume deliver
 lines that are left, and --close lets them be.
 
 A delivery of many shares needs a second person: --request freezes its lines and asks;
-when it was approved in the admin, --resume delivers them.
+when it was approved in the admin, a worker delivers them.
 
 A dry run judges each line by what those before it would leave, and nobody waits for it.
 It reads a token's ledger at its first line, and does not see what others write later,
