@@ -1,6 +1,7 @@
 from importlib import import_module
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
+from django.db.models.signals import post_migrate
 
 
 class PartnerAPIConfig(AppConfig):
@@ -9,7 +10,13 @@ class PartnerAPIConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self):
+        # Of our apps all rights are written when this one's turn comes.
+        post_migrate.connect(give_roles, sender=apps.get_app_config("auth"))
         # What it registers, `manage.py check` runs.
         import_module("partnerapi.operations.checks")
         # What it adds, a process that serves looks at when it starts.
         import_module("partnerapi.operations.starting")
+
+
+def give_roles(*, using, **kwargs):
+    import_module("partnerapi.staff.roles").write_roles(using)

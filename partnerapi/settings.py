@@ -5,31 +5,19 @@ with its name, what was expected and an example. Any variable may be given as
 NAME_FILE instead, naming a file that holds the value (for secrets).
 """
 
-import base64
 import os
-import re
 import secrets
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
-from zoneinfo import available_timezones
+from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 from environ.fileaware_mapping import FileAwareMapping
 
+from partnerapi.variables import Variable, parse
+
 BASE_DIR = Path(__file__).resolve().parent.parent
-
-
-class Variable(NamedTuple):
-    """One row of the table: how to read it, its default, an example, its meaning."""
-
-    kind: str
-    default: Any
-    example: str
-    meaning: str
 
 
 VARIABLES = {
@@ -119,128 +107,6 @@ def read_variables() -> dict[str, Any]:
         values[name] = variable.default if not text else parse(name, variable, text)
     return values
 
-
-def parse(name: str, variable: Variable, text: str) -> Any:
-    def refuse(expected: str) -> ImproperlyConfigured:
-        shown = "(hidden)" if name in SECRETS else repr(text)
-        return ImproperlyConfigured(
-            f"{name}={shown}: expected {expected}; example: {name}={variable.example}"
-        )
-
-    match variable.kind:
-        case "bool":
-            if text.lower() not in ("true", "false"):
-                raise refuse("true or false")
-            return text.lower() == "true"
-        case "int":
-            if not text.isdecimal():
-                raise refuse("a whole number, 0 or more")
-            return int(text)
-        case "positive":
-            if not text.isdecimal() or int(text) == 0:
-                raise refuse("a whole number, 1 or more")
-            return int(text)
-        case "event_days":
-            # The database refuses to remove what is younger.
-            if not text.isdecimal() or not 30 <= int(text) <= 36_500:
-                raise refuse("a number of days, 30 to 36500")
-            return int(text)
-        case "port":
-            if not text.isdecimal() or not 0 < int(text) < 65536:
-                raise refuse("a port number, 1 to 65535")
-            return int(text)
-        case "heartbeat":
-            if not text.isdecimal() or not 0 < int(text) <= 60:
-                raise refuse("a number of seconds, 1 to 60")
-            return int(text)
-        case "mic":
-            if not re.fullmatch("[A-Z0-9]{4}", text):
-                raise refuse("four capital letters or digits")
-            return text
-        case "zone":
-            if text not in available_timezones():
-                raise refuse("a time zone of the IANA database")
-            return text
-        case "key":
-            try:
-                seed = base64.b64decode(text, validate=True)
-            except ValueError:
-                seed = b""
-            if len(seed) != 32:
-                raise refuse("32 bytes in base64")
-            return text
-        case "Y/N":
-            if text not in ("Y", "N"):
-                raise refuse("Y or N")
-            return text
-        case "serves":
-            if text not in ("api", "admin", "both"):
-                raise refuse("api, admin or both")
-            return text
-        case "pooler":
-            if text not in ("none", "transaction"):
-                raise refuse("none or transaction")
-            return text
-        case "comp_id":
-            if not re.fullmatch("[A-Za-z0-9._-]{1,20}", text):
-                raise refuse("1 to 20 letters, digits, dots, dashes or underscores")
-            return text
-        case "list":
-            return [item.strip() for item in text.split(",") if item.strip()]
-        case "level":
-            levels = ("DEBUG", "INFO", "WARNING", "ERROR")
-            if text not in levels:
-                raise refuse("one of " + ", ".join(levels))
-            return text
-        case "writable":
-            directory = Path(text)
-            with suppress(OSError):
-                directory.mkdir(parents=True, exist_ok=True)
-            if not (directory.is_dir() and os.access(directory, os.W_OK | os.X_OK)):
-                raise refuse("a directory that this process may make or write to")
-            return text
-        case "format":
-            if text not in ("text", "json"):
-                raise refuse("text or json")
-            return text
-        case "url":
-            if text.partition("://")[0] not in URL_SCHEMES[name]:
-                raise refuse(
-                    "an address starting with "
-                    + " or ".join(f"{s}://" for s in URL_SCHEMES[name])
-                )
-            try:
-                urlsplit(text).port  # noqa: B018
-            except ValueError:
-                raise refuse("a port number after the host") from None
-            return text.rstrip("/")
-        case _:
-            return text
-
-
-SECRETS = (
-    "DATABASE_URL",
-    "DATABASE_OWNER_URL",
-    "DATABASE_DIRECT_URL",
-    "REPLICA_URL",
-    "REDIS_URL",
-    "SECRET_KEY",
-    "SECRET_KEY_FALLBACKS",
-    "PARTNER_API_KEY_PEPPER",
-    "PARTNER_API_STATEMENT_KEY",
-    "PARTNER_API_SANDBOX_KEY",
-)
-WEB = ("https", "http")
-URL_SCHEMES = {
-    "DATABASE_URL": ("postgres", "postgresql"),
-    "DATABASE_OWNER_URL": ("postgres", "postgresql"),
-    "DATABASE_DIRECT_URL": ("postgres", "postgresql"),
-    "REPLICA_URL": ("postgres", "postgresql"),
-    "REDIS_URL": ("redis", "rediss", "unix"),
-    "PARTNER_API_BASE_URL": WEB,
-    "PARTNER_API_SANDBOX_URL": WEB,
-    "PARTNER_API_LOCAL_URL": WEB,
-}
 
 values = read_variables()
 DATABASE_URL = values["DATABASE_URL"]

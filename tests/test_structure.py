@@ -19,6 +19,7 @@ from django.conf import settings
 # A room may import what stands before it, and itself. What a room holds besides the
 # rooms inside it stands after those: `issuers` is its schema, its admin, its commands.
 ORDER = [
+    "partnerapi.variables",
     "partnerapi.settings",
     "partnerapi.core",
     "partnerapi.graphql",

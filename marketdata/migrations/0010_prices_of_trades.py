@@ -36,7 +36,7 @@ CREATE TRIGGER approvals_of_trade_price AFTER INSERT ON issuers_tokenprice
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0024_approvals"),
+        ("issuers", "0025_approvals"),
         ("marketdata", "0009_history"),
     ]
 

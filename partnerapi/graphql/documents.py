@@ -65,6 +65,8 @@ FIELD_SIZE = 4
 ERROR_SIZE = 20
 """Characters that an error counts as, besides its message."""
 LEAST_COST = 10
+REQUEST_COST = 5
+"""Points of a request, besides what its document says."""
 STATEMENT_COST = 10
 """Points of a field at the root, and of each list or table below but one."""
 NARROWING_COST = 30
@@ -75,6 +77,8 @@ VALUES_PER_POINT = 20
 """Items and members of all variables."""
 REFUSED_TIMES = 4
 """What is refused was looked at with more care than what is answered."""
+POINTS_PER_ERROR = 2
+"""Of a document: to find what a wrong name was meant to be takes long."""
 
 
 class RepeatedDirectivesRule(UniqueDirectivesPerLocationRule):
@@ -239,7 +243,8 @@ class PreparedRequest:
     @property
     def price(self) -> int:
         """What the request costs, points, besides its bytes."""
-        return max(LEAST_COST, self.cost, self.reading + self.plan.least)
+        counted = REQUEST_COST + self.reading + self.plan.least
+        return max(LEAST_COST, self.cost, counted)
 
 
 class Document:
@@ -320,6 +325,7 @@ def prepare(
     reading = document.reading
     wasted = reading * REFUSED_TIMES
     if document.errors:
+        wasted += POINTS_PER_ERROR * len(document.errors)
         raise Refused(document.errors, wasted)
     try:
         reading += count_values(inputs) // VALUES_PER_POINT

@@ -61,7 +61,7 @@ FROM issuers_deliveryjob j
 class Migration(migrations.Migration):
     dependencies = [
         ("partnerapi", "0008_job_run_begins"),
-        ("issuers", "0026_recorded_at"),
+        ("issuers", "0027_recorded_at"),
         ("marketdata", "0009_history"),
         ("admin", "0003_logentry_add_action_flag_choices"),
         ("contenttypes", "0002_remove_content_type_name"),

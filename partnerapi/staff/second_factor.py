@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django_otp import login
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.models import User
+from accounts.models import ApprovalKind, User
 from partnerapi.staff.sign_in import record_failure
 
 CHANGES_THE_REGISTER = (
@@ -26,6 +26,11 @@ CHANGES_THE_REGISTER = (
     "accounts.change_userholder",
     "accounts.change_account",
     "accounts.change_apikey",
+    *(
+        f"accounts.{may}_{kind.lower()}"
+        for kind in ApprovalKind
+        for may in ("file", "decide")
+    ),
 )
 """Who has one of these may deliver shares, name holders, or let others do so."""
 

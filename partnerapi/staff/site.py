@@ -22,7 +22,7 @@ from django.views.decorators.csrf import csrf_protect
 
 from accounts.models import User
 from partnerapi.core.backoffice import BoundedPaginator
-from partnerapi.staff import books, captable, find, imports, issuer, ledger
+from partnerapi.staff import books, captable, find, imports, issuer, ledger, roles
 from partnerapi.staff.approvals import filing
 from partnerapi.staff.home import look
 from partnerapi.staff.log import pages as log
@@ -60,6 +60,7 @@ class BackOffice(admin.AdminSite):
             ("import/preview/", imports.preview, "import_preview"),
             ("ask/<slug:kind>/", filing.page, "ask"),
             ("log/", log.show, "log"),
+            ("roles/", roles.show, "roles"),
         ]
         pages = [
             path("second-factor/", self.second_factor, name="second_factor"),

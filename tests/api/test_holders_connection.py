@@ -285,3 +285,25 @@ def test_holders_of_several_tokens_are_charged_by_their_number(
     before = cost()
     monkeypatch.setattr(holders, "COUNTED_PER_POINT", 1)
     assert cost() - before == held - 1
+
+
+def test_who_sells_out_and_gets_again_in_one_batch_holds(world: World, partner: Ask):
+    [first, second] = people(2)
+    accounts = ledger.holder_accounts([first.pk, second.pk])
+    one, other, token = accounts[first.pk], accounts[second.pk], world.public_token.pk
+    ledger.record([Entry(token, "MINT", 5, None, one)], "me")
+    ledger.record(
+        [
+            Entry(token, "TRANSFER", 5, one, other),
+            Entry(token, "TRANSFER", 2, other, one),
+            Entry(token, "TRANSFER", 2, one, other),
+            Entry(token, "TRANSFER", 1, other, one),
+        ],
+        "me",
+    )
+    found = page(partner)["holdersConnection"]["nodes"]
+    units = {
+        node["user"]["displayName"]: node["tokenBalances"][0]["balanceSpecificToken"]
+        for node in found
+    }
+    assert [units[str(user)] for user in (first, second)] == [1, 4]

@@ -22,8 +22,9 @@ from urllib.parse import urlencode
 
 from rich.console import Console
 
+from tests.chaos.asking import READ
 from tests.chaos.installation import breakable_installation, close_connection
-from tests.chaos.outages import READ, WORKERS, serving
+from tests.chaos.outages import WORKERS, serving
 
 LOOPS = 8
 MOST_RATIO = 2.0

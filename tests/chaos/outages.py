@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -32,6 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from partnerapi.sandbox.run.processes import Processes
+from tests.chaos.asking import READ, Answer, Asking, post
 from tests.chaos.clients import CHANGE
 from tests.chaos.installation import ROOT, Database, breakable_installation
 from tests.system import free_port
@@ -40,15 +42,6 @@ CLIENTS = 16
 WORKERS = 2
 MOST_SCHEMA_SECONDS = 0.1
 NORMAL_SECONDS = 1.0
-READ = "{ accounts(first: 5) { nodes { id status } } }"
-
-
-@dataclass
-class Answer:
-    at: float
-    seconds: float
-    code: str
-    """The status of the answer and the code of its error, such as `503 UNAVAILABLE`."""
 
 
 @dataclass
@@ -70,7 +63,7 @@ class Outcome:
     """A second."""
 
 
-class Clients:
+class Clients(Asking):
     """Ask for as long as they run; every answer is kept."""
 
     def __init__(self, port: int, token: str, accounts: list[UUID]) -> None:
@@ -79,27 +72,17 @@ class Clients:
         self.schema: list[Answer] = []
         self.health: list[Answer] = []
         self.readiness: list[Answer] = []
-        self.ended = threading.Event()
-        self.threads = [
-            threading.Thread(target=self.ask_for_accounts, args=[number])
-            for number in range(CLIENTS)
-        ]
-        for ask in (
-            self.ask_for_schema,
-            self.ask_for_documents,
-            self.ask_for_readiness,
-        ):
-            self.threads.append(threading.Thread(target=ask))
+        super().__init__(
+            [
+                *(partial(self.ask_for_accounts, n) for n in range(CLIENTS)),
+                self.ask_for_schema,
+                self.ask_for_documents,
+                self.ask_for_readiness,
+            ]
+        )
 
-    def __enter__(self) -> "Clients":
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.ended.set()
-        for thread in self.threads:
-            thread.join()
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def ask_for_accounts(self, number: int) -> None:
         turn = 0
@@ -112,25 +95,7 @@ class Clients:
             self.answers.append(self.post({"query": CHANGE, "variables": variables}))
 
     def post(self, body: dict[str, Any]) -> Answer:
-        headers = {
-            "Content-Type": "application/json",
-            "X-Token-Auth": self.token,
-            "Idempotency-Key": str(uuid4()),
-        }
-        begun = time.monotonic()
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            client.request("POST", "/graphql", json.dumps(body), headers)
-            response = client.getresponse()
-            answer = json.loads(response.read())
-            errors = answer.get("errors", [])
-            codes = {error["extensions"]["code"] for error in errors}
-            code = " ".join([str(response.status), *sorted(codes)])
-        except OSError as error:
-            code = type(error).__name__
-        finally:
-            client.close()
-        return Answer(begun, time.monotonic() - begun, code)
+        return post(self.connect(), self.token, body)
 
     def ask_for_schema(self) -> None:
         while not self.ended.wait(0.05):
@@ -140,7 +105,7 @@ class Clients:
     def ask_for_readiness(self) -> None:
         while not self.ended.wait(0.05):
             begun = time.monotonic()
-            client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            client = self.connect()
             try:
                 client.request("GET", "/readyz")
                 checks = json.loads(client.getresponse().read())["checks"]
@@ -160,7 +125,7 @@ class Clients:
 
     def get(self, path: str) -> Answer:
         begun = time.monotonic()
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        client = self.connect()
         try:
             client.request("GET", path)
             code = f"{client.getresponse().status} page"

@@ -26,6 +26,7 @@ from uuid import UUID, uuid4
 import psycopg
 
 from partnerapi.sandbox.run.processes import RunError
+from tests.chaos.asking import READ
 from tests.chaos.clients import CHANGE, STATUSES, Answer, Connection
 from tests.chaos.installation import (
     ROOT,
@@ -47,7 +48,6 @@ HOLD_KEY = """
         (partner_id, key, fingerprint, scopes, created_at)
     SELECT id, %s, '', '{}', now() FROM accounts_partner
 """
-READ = "{ accounts(first: 5) { nodes { id status } } }"
 CHANGED = "SELECT count(*) FROM accounts_accountstatuschange WHERE reason = %s"
 CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s"
 

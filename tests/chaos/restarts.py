@@ -18,23 +18,23 @@ import os
 import signal
 import socket
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from rich.console import Console
 from rich.table import Table
 
 from partnerapi.sandbox.run.processes import RunError
+from tests.chaos.asking import READ, Answer, Asking, post
 from tests.chaos.clients import CHANGE
 from tests.chaos.installation import breakable_installation
-from tests.chaos.outages import READ
 from tests.chaos.units import Service, held_socket
 
 CLIENTS = 4
@@ -58,34 +58,13 @@ class LocalConnection(http.client.HTTPConnection):
         self.sock.connect(str(self.path))
 
 
-@dataclass
-class Answer:
-    at: float
-    seconds: float
-    code: str
-    """The status and the code of an error, or how the connection broke."""
-
-
-class Clients:
+class Clients(Asking):
     """Ask for as long as they run, with one key after the other; answers are kept."""
 
     def __init__(self, path: Path, tokens: list[str], accounts: list[UUID]) -> None:
         self.path, self.tokens = path, tokens
         self.answers: list[Answer] = []
-        self.ended = threading.Event()
-        self.threads = [
-            threading.Thread(target=self.ask, args=[account]) for account in accounts
-        ]
-
-    def __enter__(self) -> "Clients":
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.ended.set()
-        for thread in self.threads:
-            thread.join()
+        super().__init__(partial(self.ask, account) for account in accounts)
 
     def ask(self, account: UUID) -> None:
         turn = 0
@@ -100,23 +79,8 @@ class Clients:
             self.answers.append(self.post(turn, body))
 
     def post(self, turn: int, body: dict[str, Any]) -> Answer:
-        headers = {
-            "Content-Type": "application/json",
-            "Connection": "close",
-            "X-Token-Auth": self.tokens[turn % len(self.tokens)],
-            "Idempotency-Key": str(uuid4()),
-        }
-        begun = time.monotonic()
-        with contextlib.closing(LocalConnection(self.path)) as client:
-            try:
-                client.request("POST", "/graphql", json.dumps(body), headers)
-                response = client.getresponse()
-                errors = json.loads(response.read()).get("errors", [])
-                codes = {error["extensions"]["code"] for error in errors}
-                code = " ".join([str(response.status), *sorted(codes)])
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                code = type(error).__name__
-        return Answer(begun, time.monotonic() - begun, code)
+        token = self.tokens[turn % len(self.tokens)]
+        return post(LocalConnection(self.path), token, body, Connection="close")
 
 
 @dataclass

@@ -81,6 +81,7 @@ PAGES = [
     "ask/forced_transfer/",
     "ask/key/",
     "log/",
+    "roles/",
     "books/",
 ]
 """One for each of Django's templates, and those of the back office's own."""

@@ -15,7 +15,7 @@ ALWAYS = (
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0024_approvals"),
+        ("issuers", "0025_approvals"),
         ("accounts", "0015_history"),
     ]
 

@@ -30,6 +30,6 @@ def freeze(apps, editor):
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("issuers", "0022_frozen_deliveries")]
+    dependencies = [("issuers", "0023_frozen_deliveries")]
 
     operations = [migrations.RunPython(freeze, migrations.RunPython.noop)]

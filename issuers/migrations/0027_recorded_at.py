@@ -5,7 +5,7 @@ from django.db import migrations
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("issuers", "0025_history")]
+    dependencies = [("issuers", "0026_history")]
 
     operations = [
         AddIndexConcurrently(

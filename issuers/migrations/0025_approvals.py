@@ -147,7 +147,7 @@ CREATE TRIGGER approvals_of_delivered_line
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0023_begun_deliveries"),
+        ("issuers", "0024_begun_deliveries"),
         ("accounts", "0013_approval_guards"),
     ]
 

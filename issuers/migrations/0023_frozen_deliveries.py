@@ -9,7 +9,7 @@ def array(of):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("issuers", "0021_industry_of_issuers")]
+    dependencies = [("issuers", "0022_periods_end_first")]
 
     operations = [
         migrations.AddField(

@@ -1,0 +1,211 @@
+"""The roles of staff, and the page that tells what each may do.
+
+A role is a group of this name. Each migration gives it the rights that are here; who
+needs others gets another group. What the page tells it asks of the pages themselves.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from accounts.models import ApprovalKind
+from partnerapi.staff.imports import KINDS as IMPORTS
+
+READ = tuple(
+    f"{app}.view_{model}"
+    for app, models in {
+        "accounts": "account accountstatuschange apikey approvalpolicy approvalrequest"
+        " country partner user userholder",
+        "issuers": "article document industryclassificationbenchmark issuer"
+        " issuerfinancialdata issuergrant legacyshareholder token",
+        "marketdata": "fixsession",
+        "partnerapi": "export idempotencyrecord jobrun",
+    }.items()
+    for model in models.split()
+)
+"""What everybody reads who works here."""
+WATCH = ("accounts.view_rowchange", "partnerapi.view_failedsignin")
+
+
+def rights(app: str, models: str, *actions: str) -> tuple[str, ...]:
+    return tuple(f"{app}.{do}_{model}" for model in models.split() for do in actions)
+
+
+def kinds(action: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"accounts.{action}_{name.lower()}" for name in names)
+
+
+Of = ApprovalKind
+REGISTER = (Of.MINT, Of.BURN, Of.FORCED_TRANSFER, Of.REVERSAL, Of.PRICE, Of.DELIVERY)
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "Support": (
+        *READ,
+        "accounts.change_account",
+        *kinds("file", Of.CLOSING),
+    ),
+    "Operations": (
+        *READ,
+        *rights("issuers", "issuer token legacyshareholder", "add", "change"),
+        "issuers.add_document",
+        *rights("issuers", "article issuerfinancialdata", "add", "change", "delete"),
+        *rights("accounts", "user userholder", "add", "change"),
+        *kinds("file", *REGISTER),
+        *kinds("decide", Of.PRICE, Of.DELIVERY),
+    ),
+    "Compliance": (
+        *READ,
+        *WATCH,
+        "accounts.change_account",
+        *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER),
+        *kinds("decide", *REGISTER, Of.CLOSING),
+    ),
+    "Key manager": (
+        *READ,
+        *WATCH,
+        *rights("accounts", "partner", "add", "change"),
+        "accounts.change_apikey",
+        *rights("issuers", "issuergrant", "add", "change", "delete"),
+        "marketdata.change_fixsession",
+        *kinds("file", Of.KEY),
+        *kinds("decide", Of.KEY),
+    ),
+}
+SUPERUSER = "Superuser"
+
+READS_ISSUERS = ("issuers.view_issuer",)
+READS_TOKENS = ("issuers.view_token",)
+PAGES: Mapping[str, tuple[str, ...]] = {
+    "issuer": READS_ISSUERS,
+    "captable": READS_ISSUERS,
+    "captable_csv": READS_ISSUERS,
+    "ledger": READS_TOKENS,
+    "book": READS_TOKENS,
+    "book_poll": READS_TOKENS,
+    "books": READS_TOKENS,
+    "log": ("accounts.view_rowchange",),
+    "roles": (),
+    "find": (),
+}
+"""The rights that pages of the back office's own ask for; none: all staff see it."""
+
+
+def write_roles(using: str) -> None:
+    """Give each role its rights, and no other."""
+    names = {name for codes in ROLES.values() for name in codes}
+    found = Permission.objects.using(using).filter(
+        codename__in=[name.partition(".")[2] for name in names]
+    )
+    ids = {
+        f"{app}.{code}": pk
+        for pk, app, code in found.values_list(
+            "pk", "content_type__app_label", "codename"
+        )
+    }
+    Group.objects.using(using).bulk_create(
+        [Group(name=role) for role in ROLES], ignore_conflicts=True
+    )
+    groups = Group.objects.using(using).in_bulk(ROLES, field_name="name")
+    given_to = Group.permissions.through.objects.using(using)
+    wanted = {
+        (groups[role].pk, ids[name])
+        for role, codes in ROLES.items()
+        for name in codes
+        if name in ids
+    }
+    kept = set()
+    for pk, *pair in given_to.filter(group__in=groups.values()).values_list(
+        "pk", "group_id", "permission_id"
+    ):
+        if tuple(pair) in wanted:
+            kept.add(tuple(pair))
+        else:
+            given_to.filter(pk=pk).delete()
+    given_to.bulk_create(
+        [
+            Group.permissions.through(group_id=group, permission_id=permission)
+            for group, permission in wanted - kept
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Somebody:
+    """A member of staff of one role, whom pages ask for rights."""
+
+    names: frozenset[str]
+    is_superuser: bool = False
+    is_active: bool = True
+    is_staff: bool = True
+    pk: None = None
+
+    def has_perm(self, name: str, obj: Any = None) -> bool:
+        return self.is_superuser or name in self.names
+
+    def has_perms(self, names: Any, obj: Any = None) -> bool:
+        return all(map(self.has_perm, names))
+
+    def has_module_perms(self, app: str) -> bool:
+        return self.is_superuser or any(
+            name.startswith(f"{app}.") for name in self.names
+        )
+
+
+PEOPLE: Mapping[str, Somebody] = {
+    role: Somebody(frozenset(names)) for role, names in ROLES.items()
+} | {SUPERUSER: Somebody(frozenset(), is_superuser=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A thing to do, and for each role whether it may."""
+
+    what: str
+    may: list[bool]
+
+
+def row(what: object, *names: str) -> Row:
+    """Who has all of these rights."""
+    return Row(str(what), [person.has_perms(names) for person in PEOPLE.values()])
+
+
+def table() -> Iterator[tuple[str, list[Row]]]:
+    """Each part of the back office, with what can be done there."""
+    registered = admin.site._registry
+    for model in sorted(registered, key=lambda model: model._meta.label):
+        yield str(model._meta.verbose_name_plural), [*of_model(registered[model])]
+    yield "pages", [row(name, *names) for name, names in PAGES.items()]
+    yield "imports", [row(each.title, *each.permissions) for each in IMPORTS.values()]
+    for action, verb in (("file", "ask for"), ("decide", "decide")):
+        rows = [row(kind.label, *kinds(action, kind)) for kind in ApprovalKind]
+        yield f"requests: {verb}", rows
+
+
+def of_model(page: Any) -> Iterator[Row]:
+    may: dict[str, list[dict[str, Any]]] = {"rights": [], "actions": []}
+    for person in PEOPLE.values():
+        request: Any = HttpRequest()
+        request.user = person
+        may["rights"].append(page.get_model_perms(request))
+        may["actions"].append(page.get_actions(request))
+    for name in ("view", "add", "change", "delete"):
+        yield Row(name, [rights[name] for rights in may["rights"]])
+    for name in dict.fromkeys(name for one in may["actions"] for name in one):
+        yield Row(
+            name.replace("_", " "),
+            [name in one for one in may["actions"]],
+        )
+
+
+def show(request: HttpRequest) -> HttpResponse:
+    """All staff see it."""
+    context = admin.site.each_context(request) | {
+        "title": "Who may do what",
+        "roles": [*PEOPLE],
+        "parts": [*table()],
+    }
+    return TemplateResponse(request, "admin/roles.html", context)

@@ -1,0 +1,183 @@
+"""What each role may do: the table of the page, these lines, and what pages answer."""
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import ApprovalKind, User
+from partnerapi.staff import roles
+from partnerapi.staff.approvals.filing import FORMS
+from tests.characters import World
+from tests.owner import superuser
+
+ROLES = {"Support": "s", "Operations": "o", "Compliance": "c", "Key manager": "k"}
+EVERYBODY = "sock"
+EXPECTED = {
+    # Model: who views, adds, changes, deletes.
+    "accounts.Account": (EVERYBODY, "", "sc", ""),
+    "accounts.AccountStatusChange": (EVERYBODY, "", "", ""),
+    "accounts.ApiKey": (EVERYBODY, "", "k", ""),
+    "accounts.ApprovalPolicy": (EVERYBODY, "", "", ""),
+    "accounts.ApprovalRequest": (EVERYBODY, "", "", ""),
+    "accounts.Country": (EVERYBODY, "", "", ""),
+    "accounts.Partner": (EVERYBODY, "k", "k", ""),
+    "accounts.User": (EVERYBODY, "o", "o", ""),
+    "accounts.UserHolder": (EVERYBODY, "o", "o", ""),
+    "auth.Group": ("", "", "", ""),
+    "issuers.Article": (EVERYBODY, "o", "o", "o"),
+    "issuers.Document": (EVERYBODY, "o", "", ""),
+    "issuers.IndustryClassificationBenchmark": (EVERYBODY, "", "", ""),
+    "issuers.Issuer": (EVERYBODY, "o", "o", ""),
+    "issuers.IssuerFinancialData": (EVERYBODY, "o", "o", "o"),
+    "issuers.IssuerGrant": (EVERYBODY, "k", "k", "k"),
+    "issuers.LegacyShareholder": (EVERYBODY, "o", "o", ""),
+    "issuers.Token": (EVERYBODY, "o", "o", ""),
+    "marketdata.FixSession": (EVERYBODY, "", "k", ""),
+    "otp_totp.TOTPDevice": ("", "", "", ""),
+    "partnerapi.Export": (EVERYBODY, "", "", ""),
+    "partnerapi.FailedSignIn": ("ck", "", "", ""),
+    "partnerapi.IdempotencyRecord": (EVERYBODY, "", "", ""),
+    "partnerapi.JobRun": (EVERYBODY, "", "", ""),
+}
+FILED = {
+    "MINT": "o", "BURN": "o", "FORCED_TRANSFER": "oc", "REVERSAL": "oc", "PRICE": "o",
+    "DELIVERY": "o", "KEY": "k", "CLOSING": "sc",
+}  # fmt: skip
+DECIDED = {
+    "MINT": "c", "BURN": "c", "FORCED_TRANSFER": "c", "REVERSAL": "c", "PRICE": "oc",
+    "DELIVERY": "oc", "KEY": "k", "CLOSING": "c",
+}  # fmt: skip
+IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o"}
+OWN_PAGES = {
+    "issuer": EVERYBODY, "captable": EVERYBODY, "captable_csv": EVERYBODY,
+    "ledger": EVERYBODY, "book": EVERYBODY, "book_poll": EVERYBODY,
+    "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
+}  # fmt: skip
+ASKED_ELSEWHERE = {"import", "import_preview", "ask"}
+"""Pages whose parts each ask for a right of their own."""
+
+
+def may(letters: str) -> list[bool]:
+    """For each role, and for a superuser."""
+    return [letter in letters for letter in ROLES.values()] + [True]
+
+
+@pytest.fixture
+def clients(db: None) -> dict[str, Client]:
+    """A member of staff of each role who has signed in."""
+    assert [*roles.ROLES] == [*ROLES]
+    found = {}
+    for role in ROLES:
+        user = User.objects.create_user(
+            f"{role.split()[0].lower()}@staff.example",
+            type=User.Type.INDIVIDUAL,
+            first_name=role,
+            last_name="Staff",
+            is_staff=True,
+        )
+        user.groups.add(Group.objects.get(name=role))
+        found[role] = user
+    found[roles.SUPERUSER] = superuser(
+        "root@staff.example", type="INDIVIDUAL", first_name="R", last_name="S"
+    )
+    signed_in = {}
+    for role, user in found.items():
+        signed_in[role] = Client()
+        signed_in[role].force_login(user)
+    return signed_in
+
+
+def test_every_list_lets_each_role_do_what_is_expected(clients: dict[str, Client]):
+    registered = {model._meta.label: model for model in admin.site._registry}
+    assert set(registered) == set(EXPECTED)
+    told = dict(roles.table())
+    seen: dict[str, list[dict[str, bool]]] = {label: [] for label in EXPECTED}
+    for client in clients.values():
+        listed = {
+            model["model"]._meta.label: model["perms"]
+            for app in client.get("/admin/").context["available_apps"]
+            for model in app["models"]
+        }
+        for label in EXPECTED:
+            seen[label].append(listed.get(label, {}))
+    for label, expected in EXPECTED.items():
+        rows = {row.what: row.may for row in told[plural(registered[label])]}
+        for name, letters in zip(
+            ("view", "add", "change", "delete"), expected, strict=True
+        ):
+            answered = [perms.get(name, False) for perms in seen[label]]
+            assert rows[name] == answered, (label, name)
+            assert answered[:-1] == may(letters)[:-1], (label, name)
+
+
+def plural(model: Any) -> str:
+    return str(model._meta.verbose_name_plural)
+
+
+def test_every_page_answers_each_role_as_expected(
+    world: World, clients: dict[str, Client]
+):
+    named = {url.name for url in admin.site.get_urls() if getattr(url, "name", None)}
+    lists = {
+        f"{model._meta.app_label}_{model._meta.model_name}"
+        for model in admin.site._registry
+    }
+    own = {name for name in named if name.rpartition("_")[0] not in lists}
+    assert own - DJANGOS - ASKED_ELSEWHERE == set(OWN_PAGES) == set(roles.PAGES)
+    places = {"issuer": world.listed.pk} | dict.fromkeys(
+        ("ledger", "book", "book_poll"), world.public_token.pk
+    )
+    places |= dict.fromkeys(("captable", "captable_csv"), world.listed.pk)
+    told = {
+        row.what: row.may
+        for part, rows in roles.table()
+        if part == "pages"
+        for row in rows
+    }
+    for name, letters in OWN_PAGES.items():
+        arguments = [places[name]] if name in places else []
+        page = reverse(f"admin:{name}", args=arguments)
+        answered = [answers(client, page) for client in clients.values()]
+        assert answered == told[name] == may(letters), name
+    for kind in FORMS:
+        page = reverse("admin:ask", args=[kind.lower()])
+        answered = [answers(client, page) for client in clients.values()]
+        assert answered == may(FILED[kind]), kind
+
+
+def answers(client: Client, page: str) -> bool:
+    answer = client.get(page)
+    # A file that is sent as it is made is read to its end.
+    answer.getvalue()
+    assert answer.status_code < 400 or answer.status_code == 403, page
+    return answer.status_code != 403
+
+
+DJANGOS = {
+    "index", "login", "logout", "password_change", "password_change_done",
+    "autocomplete", "jsi18n", "view_on_site", "app_list", "second_factor",
+    "auth_user_password_change",
+}  # fmt: skip
+
+
+def test_the_page_tells_who_asks_and_who_decides(clients: dict[str, Client]):
+    parts = dict(clients["Support"].get("/admin/roles/").context["parts"])
+    for part, expected in (("ask for", FILED), ("decide", DECIDED)):
+        rows = {row.what: row.may for row in parts[f"requests: {part}"]}
+        assert rows == {
+            ApprovalKind(kind).label: may(letters) for kind, letters in expected.items()
+        }
+    imports = [row.may for row in parts["imports"]]
+    assert imports == [may(letters) for letters in IMPORTED.values()]
+
+
+def test_a_migration_gives_back_what_was_changed(db: None):
+    group = Group.objects.get(name="Support")
+    before = set(group.permissions.values_list("codename", flat=True))
+    group.permissions.set(Group.objects.get(name="Key manager").permissions.all())
+    roles.write_roles("default")
+    assert set(group.permissions.values_list("codename", flat=True)) == before
