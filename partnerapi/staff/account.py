@@ -67,7 +67,7 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
         if not may_move:
             raise PermissionDenied
         if not form.is_valid():
-            problems = [said for errors in form.errors.values() for said in errors]
+            problems = [str(said) for errors in form.errors.values() for said in errors]
         elif problem := move(request, account, **form.cleaned_data):
             problems = [problem]
         else:

@@ -7,7 +7,7 @@ that a page costs the same however far back it lies.
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -105,7 +105,7 @@ def read(request: HttpRequest, user: User, accounts: Collection[UUID]) -> Page:
     before = place_of(typed(request, "before"))
     sources = [s for s, right in SEEN_BY.items() if request.user.has_perm(right)]
     holder = getattr(user, "holder", None)
-    asked = {
+    asked: dict[str, Any] = {
         "user": user.pk,
         "accounts": [*accounts],
         "profile": [str(row.pk) for row in (user, holder) if row],
