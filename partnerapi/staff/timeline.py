@@ -4,6 +4,7 @@ One statement reads a page of it. The address of the next page names the last ro
 that a page costs the same however far back it lies.
 """
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -74,6 +75,18 @@ class Happening:
     @property
     def what(self) -> str:
         return KINDS[self.kind]
+
+    @property
+    def change(self) -> str:
+        """What was before, and what came of it; of a profile, by its columns."""
+        if self.source != "change":
+            return " → ".join(filter(None, [self.before, self.after]))
+        was, became = (json.loads(text or "{}") for text in (self.before, self.after))
+        columns = dict.fromkeys([*was, *became])
+        return "; ".join(
+            f"{name}: {was.get(name) or '—'} → {became.get(name) or '—'}"
+            for name in columns
+        )
 
     def link(self, user: User) -> str:
         if self.source == "entry":
