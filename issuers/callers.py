@@ -15,13 +15,13 @@ from issuers.models import IssuerGrant
 
 def caller_of(key: ApiKey) -> Caller:
     """The caller behind a key whose partner is loaded; one statement."""
-    grants = IssuerGrant.objects.filter(partner=key.partner)
+    grants = IssuerGrant.objects.live().filter(partner=key.partner)
     return make_caller(key, grants.values_list("issuer_id", flat=True))
 
 
 def callers_of(keys: QuerySet[Any]) -> Iterator[tuple[Any, Caller]]:
     """Each key with the caller behind it; one statement for all."""
-    grants = IssuerGrant.objects.filter(partner=OuterRef("partner"))
+    grants = IssuerGrant.objects.live().filter(partner=OuterRef("partner"))
     found = keys.select_related("partner").annotate(
         granted=ArraySubquery(grants.values("issuer_id"))
     )

@@ -1,12 +1,7 @@
-from datetime import timedelta
-
 from django.contrib import admin
 from django.utils import timezone
 
 from marketdata.models import FixSession
-
-SILENT = timedelta(seconds=150)
-"""After so long a session is not heard of: two heartbeats of a minute, and half."""
 
 
 @admin.register(FixSession)
@@ -35,15 +30,7 @@ class FixSessionAdmin(admin.ModelAdmin):
 
     @admin.display(description="health")
     def health(self, session):
-        if not session.enabled:
-            return "switched off"
-        if session.connected_since is None:
-            return "not connected"
-        heard = max(
-            session.last_heartbeat_at or session.connected_since,
-            session.connected_since,
-        )
-        return "silent" if heard < timezone.now() - SILENT else "connected"
+        return session.health(timezone.now())
 
     def has_add_permission(self, request):
         return False

@@ -19,6 +19,7 @@ try:
     from accounts.key_uses import uses
     from partnerapi.core.postgresql.lending import lend, until
     from partnerapi.core.starting import StartRefused, check_start
+    from partnerapi.gateway.recent import recent
 except ImproperlyConfigured as refused:
     sys.stderr.write(f"The web server does not start: {refused}.\n")
     sys.exit(NOT_TO_BE_STARTED)
@@ -33,6 +34,7 @@ except StartRefused as refused:
     sys.stderr.write(f"The web server does not start: {refused}.\n")
     sys.exit(NOT_TO_BE_STARTED)
 uses.keep_written()
+recent.keep_written()
 
 # What is loaded by now stays for the life of the process: the collector need not look
 # at it again, nor often at the objects of answers: a large one has a million of them,

@@ -130,7 +130,15 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
     def move(self, request, queryset, source, target):
         """Move the accounts of the status `source`, each in its own transaction."""
         actor = Actor(request.user.email, is_staff=True)
-        reason = request.POST.get("reason", "").strip() or None
+        reason = request.POST.get("reason", "").strip()
+        if not reason:
+            self.message_user(
+                request,
+                "Reason: it is empty. Write why the accounts are moved; the partner "
+                "reads it. Nothing was changed.",
+                messages.ERROR,
+            )
+            return
         at = timezone.now()
         selected, moved = queryset.count(), 0
         for account in queryset.filter(status=source).order_by("pk"):

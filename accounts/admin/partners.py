@@ -1,19 +1,18 @@
 from urllib.parse import urlencode
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
+from django.http import HttpResponseRedirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 
 from accounts.access import Scope
 from accounts.models import ApiKey, Partner
-from partnerapi.core.backoffice import ProtectedAdmin
+from partnerapi.core.backoffice import MOST_AT_ONCE, ProtectedAdmin
 
 
 @admin.register(Partner)
 class PartnerAdmin(ProtectedAdmin):
-    also_protected_by = ("grants",)
     protection = (
         "A partner that has accounts, API keys, grants or FIX sessions can not be "
         "deleted. Clear Is active, and every key is refused."
@@ -30,10 +29,8 @@ class PartnerAdmin(ProtectedAdmin):
 
     @admin.display(description="ask for")
     def asks(self, partner):
-        address = reverse("admin:ask", args=["key"])
-        return format_html(
-            '<a href="{}?partner={}">an API key</a>', address, partner.login
-        )
+        address = reverse("admin:partner_key", args=[partner.pk])
+        return format_html('<a href="{}">an API key</a>', address)
 
 
 class ApiKeyForm(forms.ModelForm):
@@ -79,25 +76,21 @@ class ApiKeyAdmin(admin.ModelAdmin):
     def has_add_permission(self, request):
         return False
 
+    def has_delete_permission(self, request, obj=None):
+        return False
+
     @admin.display(description="ask for")
     def asks(self, key):
         if key.revoked_at:
             return "nothing: it was revoked"
-        given = [("partner", key.partner.login), ("rotates", key.pk)]
-        given += [("scopes", scope) for scope in key.scopes]
-        address = reverse("admin:ask", args=["key"])
+        address = reverse("admin:partner_key", args=[key.partner_id])
         return format_html(
-            '<a href="{}?{}">a key in its place</a>', address, urlencode(given)
+            '<a href="{}?rotates={}">a key in its place</a>', address, key.pk
         )
 
     @admin.action(description="Revoke selected keys", permissions=["change"])
     def revoke(self, request, queryset):
-        at = timezone.now()
-        revoked = [key for key in queryset if key.revoke(at)]
-        for key in revoked:
-            self.log_change(request, key, "Revoked.")
-        self.message_user(
-            request,
-            f"{len(revoked)} keys revoked; they are refused within one second.",
-            messages.SUCCESS,
-        )
+        """Go to the page that tells what it means, and asks why."""
+        keys = queryset.values_list("pk", flat=True)
+        chosen = urlencode([("key", pk) for pk in keys[:MOST_AT_ONCE]])
+        return HttpResponseRedirect(f"{reverse('admin:revoke')}?{chosen}")

@@ -1,7 +1,10 @@
 """Issuers, and which partners have a grant for them."""
 
+from django import forms
 from django.contrib import admin
 from django.db.models.functions import Collate, Lower
+from django.urls import reverse
+from django.utils.html import format_html
 
 from issuers.models import Issuer, IssuerGrant
 from partnerapi.core.backoffice import SECURE_ADDRESSES, ProtectedAdmin
@@ -9,7 +12,6 @@ from partnerapi.core.backoffice import SECURE_ADDRESSES, ProtectedAdmin
 
 @admin.register(Issuer)
 class IssuerAdmin(ProtectedAdmin):
-    also_protected_by = ("grants",)
     protection = (
         "An issuer that has tokens, legacy shareholders or imports of them, or grants "
         "can not be deleted."
@@ -53,16 +55,49 @@ class IssuerAdmin(ProtectedAdmin):
     ]  # fmt: skip
 
 
+class IssuerGrantForm(forms.ModelForm):
+    def clean(self):
+        given = super().clean()
+        pair = {"partner": given.get("partner"), "issuer": given.get("issuer")}
+        grants = IssuerGrant.objects.filter(**pair, ended_at__isnull=False)
+        if ended := grants.first():
+            place = reverse("admin:grant", args=[ended.pk])
+            raise forms.ValidationError(
+                format_html(
+                    'This grant was given before and has ended. <a href="{}">Give it '
+                    "again</a>.",
+                    place,
+                )
+            )
+        return given
+
+
 @admin.register(IssuerGrant)
 class IssuerGrantAdmin(admin.ModelAdmin):
-    list_display = ["partner", "issuer_or_every", "created_at"]
+    """Grants are given here; a page of its own ends one, and gives it again."""
+
+    form = IssuerGrantForm
+    list_display = ["partner", "issuer_or_every", "created_at", "ended_at", "page"]
     list_select_related = ["partner", "issuer"]
-    list_filter = ["partner"]
+    list_filter = [("ended_at", admin.EmptyFieldListFilter), "partner"]
     search_fields = ["^partner__login", "issuer__trading_name", "^issuer__slug"]
     ordering = ["partner__login", "-id"]
     autocomplete_fields = ["partner", "issuer"]
-    readonly_fields = ["id", "created_at"]
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+    def get_readonly_fields(self, request, obj=None):
+        made = ["id", "created_at", "ended_at"]
+        return made if obj is None else [*made, "partner", "issuer", "page"]
 
     @admin.display(description="issuer")
     def issuer_or_every(self, grant):
         return grant.issuer or "every issuer"
+
+    @admin.display(description="do")
+    def page(self, grant):
+        said = "give it again" if grant.ended_at else "end it"
+        return format_html(
+            '<a href="{}">{}</a>', reverse("admin:grant", args=[grant.pk]), said
+        )

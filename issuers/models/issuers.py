@@ -1,5 +1,7 @@
 """Issuers, and the grants of partners to see their private data."""
 
+from datetime import datetime
+
 import uuid_utils.compat as uuid
 from django.core.validators import RegexValidator
 from django.db import models
@@ -138,23 +140,34 @@ class Issuer(models.Model):
         return self.trading_name
 
 
+class IssuerGrantQuerySet(models.QuerySet["IssuerGrant"]):
+    def live(self) -> "IssuerGrantQuerySet":
+        return self.filter(ended_at=None)
+
+
 class IssuerGrant(models.Model):
     """A partner may see an issuer's personal data and private tokens.
 
-    Without an issuer it grants every issuer.
+    Without an issuer it grants every issuer. A grant ends and may be given again; it is
+    never deleted.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
-    partner = models.ForeignKey(Partner, models.CASCADE, related_name="grants")
+    partner = models.ForeignKey(Partner, models.PROTECT, related_name="grants")
     issuer = models.ForeignKey(
         Issuer,
-        models.CASCADE,
+        models.PROTECT,
         null=True,
         blank=True,
         related_name="grants",
         help_text="Empty: every issuer.",
     )
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    created_at = models.DateTimeField(
+        db_default=Now(), editable=False, help_text="When it was given, or given again."
+    )
+    ended_at = models.DateTimeField(null=True, editable=False)
+
+    objects = IssuerGrantQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -167,3 +180,13 @@ class IssuerGrant(models.Model):
 
     def __str__(self):
         return f"{self.partner.login} → {self.issuer or 'every issuer'}"
+
+    def end(self, at: datetime) -> bool:
+        """Let the partner see the issuer no longer; False if it had ended before."""
+        live = IssuerGrant.objects.live().filter(pk=self.pk)
+        return bool(live.update(ended_at=at))
+
+    def give_again(self, at: datetime) -> bool:
+        """Let a grant that ended live once more; False if it lives."""
+        ended = IssuerGrant.objects.filter(pk=self.pk, ended_at__isnull=False)
+        return bool(ended.update(ended_at=None, created_at=at))

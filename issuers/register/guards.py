@@ -28,6 +28,7 @@ GUARDED = Guarded(
         "issuers_holderbalance",
         "issuers_holdingperiod",
         "issuers_issuer",
+        "issuers_issuergrant",
         "issuers_ledgeraccount",
         "issuers_ledgerposting",
         "issuers_ledgertransaction",

@@ -44,7 +44,7 @@ class GrantConnection(Connection):
 
 
 def resolve_grants(callers, info, **page):
-    grants = models.IssuerGrant.objects.filter(issuer__isnull=False)
+    grants = models.IssuerGrant.objects.live().filter(issuer__isnull=False)
     partners = [caller.partner_id for caller in callers]
     return read_pages(GRANTS, info, grants, partners, **page)
 

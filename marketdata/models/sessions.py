@@ -1,5 +1,6 @@
 """FIX sessions: the partner of each CompID, and the state of its connection."""
 
+from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Any
 
@@ -13,6 +14,8 @@ from accounts.models import Partner
 
 USUAL_SESSIONS, MOST_SESSIONS = 2, 5
 """CompIDs that a partner is given unless asked otherwise, and at most."""
+SILENT = timedelta(seconds=150)
+"""After so long a session is not heard of: two heartbeats of a minute, and half."""
 
 
 def pool() -> list[str]:
@@ -133,6 +136,17 @@ class FixSession(models.Model):
         """Whether its Logon is taken from this address."""
         networks = [ip_network(source) for source in self.sources]
         return not networks or any(address in network for network in networks)
+
+    def health(self, at: datetime) -> str:
+        """How the session stands, in words for people."""
+        if not self.enabled:
+            return "switched off"
+        if self.connected_since is None:
+            return "not connected"
+        heard = max(
+            self.last_heartbeat_at or self.connected_since, self.connected_since
+        )
+        return "silent" if heard < at - SILENT else "connected"
 
     def switch(self, enabled: bool) -> bool:
         """Allow or refuse its Logons; False if that was so before.

@@ -17,6 +17,10 @@ MOST_COUNTED = 10_000
 """Rows of a list that are counted, and that its pages lead to."""
 
 
+MOST_AT_ONCE = 100
+"""Rows that a page asks about before it changes them all."""
+
+
 def euros(cents: int) -> str:
     """An amount as people read it: `1,234.56 €`, with spaces that do not break."""
     sign, digits = "−" * (cents < 0), abs(cents)

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts.access import Caller
+from accounts.models import Partner
 from partnerapi.gateway import throttling
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.gateway.requests import address_of
@@ -30,6 +31,13 @@ def address_account(address: str) -> tuple[str, int, int]:
     """The bucket of an address: its name, its points, its refill a second."""
     limit = settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS
     return f"address:{address}", limit, settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL
+
+
+def budget_of(partner: Partner) -> Budget:
+    """The budget of a partner as it stands; nothing is taken of it."""
+    points = partner.budget_points or settings.PARTNER_API_BUDGET_POINTS
+    refill = partner.budget_refill or settings.PARTNER_API_BUDGET_REFILL
+    return throttling.take(f"partner:{partner.pk}", points, refill, 0)
 
 
 class Bill:

@@ -1,12 +1,13 @@
 """What is counted and logged of each request of `/graphql`."""
 
 from dataclasses import dataclass, field
-from time import monotonic
+from time import monotonic, time
 
 from django.conf import settings
 
 from partnerapi.core import json_lines, metrics
 from partnerapi.core.postgresql.lending import backend
+from partnerapi.gateway.recent import Recent, recent
 
 NAME_LENGTH = 100
 """Characters of an operation's name that are logged."""
@@ -23,6 +24,7 @@ class Record:
     request_id: str
     begun: float = field(default_factory=monotonic)
     login: str = ""
+    partner_id: str = ""
     operation: str = "none"
     name: str = ""
     code: str = OK
@@ -35,6 +37,18 @@ class Record:
         counters.requests.inc()
         counters.seconds.observe(seconds)
         counters.points.inc(self.points)
+        if self.partner_id:
+            kept = Recent(
+                at=time(),
+                operation=self.operation,
+                name=self.name[:NAME_LENGTH],
+                points=self.points,
+                ms=round(seconds * 1000, 1),
+                status=status,
+                code=self.code,
+                request_id=self.request_id,
+            )
+            recent.note(self.partner_id, kept)
         if settings.LOG_FORMAT == "json":
             json_lines.write(
                 event="request",

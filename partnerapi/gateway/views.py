@@ -137,6 +137,7 @@ def answer(
             if caller:
                 bill = Bill(request, caller)
                 record.login = caller.login
+                record.partner_id = caller.partner_id
             bill.look(1, is_unread(request))
             return pay_and_run(
                 schema, request, caller, bill, record, media_type or JSON, deadline

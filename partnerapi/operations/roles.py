@@ -74,7 +74,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_industryclassificationbenchmark": ALL,
     "issuers_issuer": ALL,
     "issuers_issuerfinancialdata": ALL,
-    "issuers_issuergrant": ALL,
+    "issuers_issuergrant": KEEP,
     "issuers_issuerterm": READ,
     "issuers_ledgeraccount": APPEND,
     "issuers_ledgerposting": READ,

@@ -62,7 +62,8 @@ def people(text: str, key: UUID | None) -> Iterator[Hit]:
         is_exact = key is not None or text.lower() == user.email
         is_exact = is_exact or text.upper() == user.lei
         detail = " · ".join(filter(None, [user.email, user.lei]))
-        yield Hit(str(user), detail, link(user), is_exact)
+        place = reverse("admin:holder", args=[user.pk])
+        yield Hit(str(user), detail, place, is_exact)
 
 
 def people_called(text: str, *conditions: Exists) -> QuerySet[User]:
@@ -122,7 +123,8 @@ def accounts(text: str, key: UUID | None) -> Iterator[Hit]:
     if key:
         rows = Account.objects.select_related("user", "partner").filter(pk=key)
         for account in rows:
-            yield Hit(str(account), account.status, link(account), True)
+            place = reverse("admin:account", args=[account.pk])
+            yield Hit(str(account), account.status, place, True)
 
 
 def legacy_lines(text: str, key: UUID | None) -> Iterator[Hit]:
@@ -143,7 +145,8 @@ def partners(text: str, key: UUID | None) -> Iterator[Hit]:
     rows = Partner.objects.filter(Q(pk=key) if key else named)
     for partner in rows.order_by("login")[:MOST]:
         is_exact = key is not None or partner.login == text
-        yield Hit(partner.name, partner.login, link(partner), is_exact)
+        place = reverse("admin:partner", args=[partner.pk])
+        yield Hit(partner.name, partner.login, place, is_exact)
 
 
 def keys(text: str, key: UUID | None) -> Iterator[Hit]:

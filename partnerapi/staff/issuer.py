@@ -81,9 +81,9 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
     }
     if not login:
         context |= {
-            "grants": issuer.grants.select_related("partner").order_by(
-                "partner__login"
-            )[:GRANTS],
+            "grants": issuer.grants.live()
+            .select_related("partner")
+            .order_by("partner__login")[:GRANTS],
             "legacy": [
                 (status.label, *counted(issuer, status))
                 for status in LegacyShareholder.Status

@@ -70,7 +70,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *WATCH,
         *rights("accounts", "partner", "add", "change"),
         "accounts.change_apikey",
-        *rights("issuers", "issuergrant", "add", "change", "delete"),
+        *rights("issuers", "issuergrant", "add", "change"),
         "marketdata.change_fixsession",
         *kinds("file", Of.KEY),
         *kinds("decide", Of.KEY),
@@ -81,6 +81,7 @@ SUPERUSER = "Superuser"
 READS_ISSUERS = ("issuers.view_issuer",)
 READS_TOKENS = ("issuers.view_token",)
 READS_LINES = (MAY_VIEW,)
+READS_PARTNERS = ("accounts.view_partner",)
 PAGES: Mapping[str, tuple[str, ...]] = {
     "issuer": READS_ISSUERS,
     "captable": READS_ISSUERS,
@@ -95,6 +96,13 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "delivery_job": READS_LINES,
     "delivery_progress": READS_LINES,
     "delivery_csv": READS_LINES,
+    "account": ("accounts.view_account",),
+    "holder": ("accounts.view_user",),
+    "partner": READS_PARTNERS,
+    "partner_requests": READS_PARTNERS,
+    "partner_key": ("accounts.file_key",),
+    "revoke": ("accounts.change_apikey",),
+    "grant": ("issuers.change_issuergrant",),
     "log": ("accounts.view_rowchange",),
     "roles": (),
     "find": (),

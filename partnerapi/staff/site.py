@@ -22,7 +22,20 @@ from django.views.decorators.csrf import csrf_protect
 
 from accounts.models import User
 from partnerapi.core.backoffice import BoundedPaginator
-from partnerapi.staff import books, captable, find, imports, issuer, ledger, roles
+from partnerapi.staff import (
+    account,
+    books,
+    captable,
+    find,
+    grants,
+    holder,
+    imports,
+    issuer,
+    keys,
+    ledger,
+    partner,
+    roles,
+)
 from partnerapi.staff.approvals import filing
 from partnerapi.staff.delivery import choosing, confirming, jobs
 from partnerapi.staff.home import look
@@ -56,6 +69,13 @@ class BackOffice(admin.AdminSite):
             ("token/<uuid:pk>/ledger/", ledger.page, "ledger"),
             ("token/<uuid:pk>/book/", books.page, "book"),
             ("token/<uuid:pk>/book/ladder/", books.poll, "book_poll"),
+            ("account/<uuid:pk>/", account.page, "account"),
+            ("holder/<uuid:pk>/", holder.page, "holder"),
+            ("partner/<uuid:pk>/", partner.page, "partner"),
+            ("partner/<uuid:pk>/requests/", partner.requests, "partner_requests"),
+            ("partner/<uuid:pk>/key/", keys.issue, "partner_key"),
+            ("keys/revoke/", keys.revoke, "revoke"),
+            ("grant/<uuid:pk>/", grants.page, "grant"),
             ("books/", books.overview, "books"),
             ("import/", imports.page, "import"),
             ("import/preview/", imports.preview, "import_preview"),

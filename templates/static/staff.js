@@ -29,3 +29,19 @@ document.addEventListener("click", (event) => {
     if (!menu.contains(event.target)) menu.open = false;
   }
 });
+
+// Copies a text of the page; where the browser refuses, it is chosen instead.
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  const text = document.getElementById(button.dataset.copy);
+  const told = button.parentElement.querySelector("[role=status]");
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      told.textContent = "Copied.";
+    } catch {
+      getSelection().selectAllChildren(text);
+      told.textContent = "It is chosen: press Ctrl-C or ⌘-C.";
+    }
+  });
+}

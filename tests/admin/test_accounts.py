@@ -111,11 +111,10 @@ def test_staff_move_accounts_of_one_status_and_leave_the_others(
     assert entry.change_message == f"{source} → {target}."
 
 
-def test_a_reason_may_be_left_out(staff: Client, accounts: dict[str, Account]):
-    assert told(act(staff, "suspend", {"ACTIVE": accounts["ACTIVE"]})) == [
-        "1 accounts are now SUSPENDED."
-    ]
-    assert accounts["ACTIVE"].history.latest("number").reason is None
+def test_without_a_reason_nothing_is_moved(staff: Client, accounts: dict[str, Account]):
+    [said] = told(act(staff, "suspend", {"ACTIVE": accounts["ACTIVE"]}, " "))
+    assert said.startswith("Reason: it is empty.")
+    assert statuses(accounts) == {status: status for status in PATHS}
 
 
 def test_a_reason_that_is_too_long_changes_nothing(

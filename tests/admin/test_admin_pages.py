@@ -361,7 +361,8 @@ def test_a_document_is_refused(staff, name, content, reason):
 def test_keys_are_revoked_from_the_list(staff):
     key = ApiKey.objects.get(partner__login="observer")
     data = {"action": "revoke", "_selected_action": [key.pk]}
-    response = staff.post(page(ApiKey, "changelist"), data, follow=True)
+    asked = staff.post(page(ApiKey, "changelist"), data)["Location"]
+    response = staff.post(asked, {"reason": "it leaked"}, follow=True)
     assert "1 keys revoked" in response.content.decode()
     key.refresh_from_db()
     assert key.revoked_at is not None

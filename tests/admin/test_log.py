@@ -58,8 +58,9 @@ def test_a_page_says_who_changed_a_column(staff: Client):
 def test_an_action_a_command_an_update_and_sql_say_it_too(staff: Client, world: World):
     keys = [approved_key(world.partner, [])[0] for _ in range(2)]
     chosen = {"action": "revoke", "_selected_action": [keys[0].pk]}
-    staff.post(reverse("admin:accounts_apikey_changelist"), chosen)
-    assert told(keys[0])[-1][3:] == (ANA, "page /admin/accounts/apikey/")
+    asked = staff.post(reverse("admin:accounts_apikey_changelist"), chosen)
+    staff.post(asked["Location"], {"reason": "it leaked"})
+    assert told(keys[0])[-1][3:] == (ANA, "page /admin/keys/revoke/")
     call_command("revoke_api_key", str(keys[1].pk), stdout=io.StringIO())
     who, source = told(keys[1])[-1][3:]
     assert (who.split()[0], source) == ("operator", "command revoke_api_key")

@@ -68,6 +68,7 @@ def transfers_per_second(
 def switches() -> dict[str, Callable[[], None]]:
     """What makes each of the three states."""
     from django.db import connections
+    from django.db.models.functions import Now
 
     from accounts.models import Partner
     from issuers.models import IssuerGrant
@@ -87,11 +88,12 @@ def switches() -> dict[str, Callable[[], None]]:
 
     def granted() -> None:
         tell("ENABLE")
-        IssuerGrant.objects.filter(partner=everything).delete()
+        IssuerGrant.objects.filter(partner=everything).update(ended_at=Now())
 
     def every() -> None:
         tell("ENABLE")
-        IssuerGrant.objects.get_or_create(partner=everything, issuer=None)
+        of_all = {"partner": everything, "issuer": None}
+        IssuerGrant.objects.update_or_create({"ended_at": None}, **of_all)
 
     return {BEFORE: without, GRANTED: granted, EVERY: every}
 

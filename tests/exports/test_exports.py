@@ -193,7 +193,7 @@ def test_without_the_grant_it_fails_and_is_not_told(
     world: World, client_of: Partner, register: Any
 ):
     id = client_of.create("HOLDERS", issuerID=issuer_id(world))
-    IssuerGrant.objects.filter(partner=world.partner).delete()
+    IssuerGrant.objects.get(partner=world.partner).end(timezone.now())
     write()
     assert Export.objects.get(pk=uuid_of(id)).status == "FAILED"
     authentication.cache.clear()

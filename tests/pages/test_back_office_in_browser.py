@@ -105,6 +105,21 @@ def own_pages(page, address):
     page.get_by_role("link", name="LUMARELLE", exact=True).first.click()
     yield page.url
     yield page.url.split("?")[0].replace("/ledger/", "/book/")
+    page.goto(address + "find/?q=lumarelle-optics")
+    page.get_by_role("link", name="Capitalization table").click()
+    page.locator("table").last.locator("tbody th a").first.click()
+    page.get_by_role("heading", name="Holdings").wait_for()
+    yield page.url
+    page.goto(address + "accounts/account/?status__exact=ACTIVE")
+    page.locator("#result_list th a").first.click()
+    page.get_by_role("link", name="Account on one page").click()
+    yield page.url
+    page.goto(address + "find/?q=observer")
+    yield (partner := page.url)
+    for name in ("Requests", "A further key", "Revoke", "End"):
+        page.goto(partner)
+        page.locator("main").get_by_role("link", name=name).first.click()
+        yield page.url
 
 
 @pytest.fixture
@@ -184,6 +199,40 @@ def test_staff_find_a_table_with_the_keyboard(back_office):
     back_office.keyboard.press("Enter")
     back_office.wait_for_url("**/captable/?at=*")
     back_office.get_by_role("heading", name="The ten largest").wait_for()
+
+
+def test_staff_suspend_an_account_and_activate_it_with_the_keyboard(
+    back_office, running_server
+):
+    back_office.goto(running_server["admin"] + "find/?q=observer")
+    back_office.get_by_role("link", name="Accounts", exact=True).click()
+    back_office.get_by_role("link", name="By status").or_(
+        back_office.locator("#changelist-filter summary").first
+    ).first.wait_for()
+    back_office.goto(back_office.url + "&status__exact=ACTIVE")
+    back_office.locator("#result_list th a").first.click()
+    back_office.get_by_role("link", name="Account on one page").click()
+    for verb, status in (("Suspend", "Suspended"), ("Activate", "Active")):
+        back_office.get_by_label("Reason, which the partner reads").focus()
+        back_office.keyboard.type(f"{verb} by keyboard")
+        back_office.keyboard.press("Tab")
+        back_office.get_by_role("button", name=verb).press("Enter")
+        back_office.locator(".places strong", has_text=status).wait_for()
+    assert back_office.get_by_text("Suspend by keyboard").count() == 1
+
+
+def test_a_key_is_asked_for_and_what_a_revocation_ends_is_told_first(
+    back_office, running_server
+):
+    back_office.goto(running_server["admin"] + "find/?q=observer")
+    back_office.get_by_role("heading", name="API keys").wait_for()
+    back_office.get_by_role("link", name="Revoke").first.click()
+    back_office.get_by_role("columnheader", name="Last use, UTC").wait_for()
+    back_office.get_by_role("link", name="Go back").click()
+    back_office.get_by_role("link", name="Rotate").first.click()
+    back_office.get_by_label("Reason").fill("A year is over")
+    back_office.get_by_role("button", name="Ask for it").click()
+    back_office.get_by_text("Nothing is issued yet").wait_for()
 
 
 def test_a_ladder_follows_its_book_and_says_when_it_can_not(

@@ -7,13 +7,21 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, ApiKey, User
+from accounts.models import Account, Actor, ApiKey, Partner, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer
 from marketdata.models import FixSession
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff import find
 from tests.characters import World
+
+OF_THEIR_OWN = {
+    Issuer: "issuer",
+    User: "holder",
+    Account: "account",
+    Partner: "partner",
+}
+"""Pages of the back office's own."""
 
 
 @pytest.fixture
@@ -46,8 +54,9 @@ def test_an_exact_identifier_goes_straight_to_its_row(rows, staff):
         answer = staff.get("/admin/find/", {"q": text})
         assert answer.status_code == 302, text
         place = find.link(row)
-        if isinstance(row, Issuer):
-            place = f"/admin/issuer/{row.pk}/"
+        for model, name in OF_THEIR_OWN.items():
+            if isinstance(row, model):
+                place = f"/admin/{name}/{row.pk}/"
         assert answer["Location"] == place, text
 
 

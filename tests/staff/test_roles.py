@@ -7,8 +7,9 @@ from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from accounts.models import ApprovalKind, User
+from accounts.models import Account, Actor, ApprovalKind, User
 from issuers.legacy.delivery import begin_job
 from partnerapi.staff import roles
 from partnerapi.staff.approvals.filing import FORMS
@@ -34,7 +35,7 @@ EXPECTED = {
     "issuers.IndustryClassificationBenchmark": (EVERYBODY, "", "", ""),
     "issuers.Issuer": (EVERYBODY, "o", "o", ""),
     "issuers.IssuerFinancialData": (EVERYBODY, "o", "o", "o"),
-    "issuers.IssuerGrant": (EVERYBODY, "k", "k", "k"),
+    "issuers.IssuerGrant": (EVERYBODY, "k", "k", ""),
     "issuers.LegacyShareholder": (EVERYBODY, "o", "o", ""),
     "issuers.Token": (EVERYBODY, "o", "o", ""),
     "marketdata.FixSession": (EVERYBODY, "", "k", ""),
@@ -56,6 +57,8 @@ IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o"}
 OWN_PAGES = {
     "issuer": EVERYBODY, "captable": EVERYBODY, "captable_csv": EVERYBODY,
     "ledger": EVERYBODY, "book": EVERYBODY, "book_poll": EVERYBODY,
+    "account": EVERYBODY, "holder": EVERYBODY, "partner": EVERYBODY,
+    "partner_requests": EVERYBODY, "partner_key": "k", "revoke": "k", "grant": "k",
     "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
     "delivery": EVERYBODY, "delivery_confirm": "o", "deliveries": EVERYBODY,
     "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY,
@@ -135,6 +138,12 @@ def test_every_page_answers_each_role_as_expected(
     places = {"issuer": world.listed.pk} | dict.fromkeys(
         ("ledger", "book", "book_poll"), world.public_token.pk
     )
+    actor = Actor("ana@staff.example", is_staff=True)
+    account = Account.objects.open(world.partner, world.owner, actor, timezone.now())
+    places |= {"account": account.pk, "holder": world.owner.pk} | dict.fromkeys(
+        ("partner", "partner_requests", "partner_key"), world.partner.pk
+    )
+    places["grant"] = world.partner.grants.get().pk
     places |= dict.fromkeys(("captable", "captable_csv"), world.listed.pk)
     job = begin_job("MINT", [world.shareholders[0].pk], "ana@example.com")
     places |= dict.fromkeys(

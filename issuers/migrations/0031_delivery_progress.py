@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("issuers", "0027_recorded_at")]
+    dependencies = [("issuers", "0030_tables_for_the_release_before")]
 
     operations = [
         migrations.AddField(

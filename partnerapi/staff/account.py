@@ -1,0 +1,113 @@
+"""A client's account with a partner: the moves that are allowed, and what happened."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from accounts.models import (
+    Account,
+    AccountStatusChange,
+    Actor,
+    ApprovalKind,
+    ApprovalRequest,
+    InvalidStatusTransition,
+    Right,
+    User,
+    allowed_statuses,
+)
+from partnerapi.core import lock_waits
+from partnerapi.staff import timeline
+from partnerapi.staff.approvals.filing import address, may_file
+
+VERBS = {
+    Account.Status.ACTIVE: "Activate",
+    Account.Status.REJECTED: "Reject",
+    Account.Status.SUSPENDED: "Suspend",
+    Account.Status.CLOSED: "Close",
+}
+REASON_LENGTH = AccountStatusChange._meta.get_field("reason").max_length
+
+
+class MoveForm(forms.Form):
+    """Which status the account gets, and why; the partner reads the reason."""
+
+    status = forms.ChoiceField(
+        choices=Account.Status.choices,
+        error_messages={"required": "Status: choose one of the moves below."},
+    )
+    reason = forms.CharField(
+        max_length=REASON_LENGTH,
+        error_messages={
+            "required": "Reason: it is empty. Write why the account is moved; the "
+            "partner reads it.",
+            "max_length": f"Reason: it is longer than {REASON_LENGTH} characters. "
+            "Write less.",
+        },
+    )
+
+
+def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """The account; who may change it moves it here."""
+    if not request.user.has_perm("accounts.view_account"):
+        raise PermissionDenied
+    rows = Account.objects.select_related("partner", "user__holder")
+    account = get_object_or_404(rows, pk=pk)
+    may_move = request.user.has_perm("accounts.change_account")
+    form = MoveForm(request.POST or None)
+    problems: list[str] = []
+    if request.method == "POST":
+        if not may_move:
+            raise PermissionDenied
+        if not form.is_valid():
+            problems = [str(said) for errors in form.errors.values() for said in errors]
+        elif problem := move(request, account, **form.cleaned_data):
+            problems = [problem]
+        else:
+            return HttpResponseRedirect(request.path)
+    moves = allowed_statuses(account.status, {Right.STAFF})
+    with_approval = allowed_statuses(account.status, {Right.STAFF_APPROVED})
+    asked = ApprovalRequest.objects.open(timezone.now()).filter(
+        kind=ApprovalKind.CLOSING, content__account=str(account.pk)
+    )
+    context: dict[str, Any] = admin.site.each_context(request) | {
+        "title": str(account),
+        "account": account,
+        "problems": problems,
+        "reason": form["reason"].value() or "",
+        "reason_length": REASON_LENGTH,
+        "moves": [(status, VERBS[status]) for status in moves] if may_move else [],
+        "closes": Account.Status.CLOSED in with_approval,
+        "ask_closing": may_file(request.user, ApprovalKind.CLOSING)
+        and address(ApprovalKind.CLOSING, account=account.pk),
+        "asked": [*asked[:1]],
+        "timeline": timeline.read(request, account.user, [account.pk]),
+    }
+    return TemplateResponse(
+        request, "admin/account.html", context, status=400 if problems else 200
+    )
+
+
+def move(request: HttpRequest, account: Account, status: str, reason: str) -> str:
+    """Why the account was not moved; empty: it was."""
+    assert isinstance(request.user, User)
+    actor = Actor(request.user.email or "", is_staff=True)
+    try:
+        with lock_waits.named():
+            previous = account.change_status(status, actor, reason, timezone.now())
+    except (InvalidStatusTransition, lock_waits.LockTimeout) as error:
+        account.refresh_from_db()
+        return f"Status: {error}"
+    if previous == status:
+        return f"Status: the account is {status} already; nothing was changed."
+    said = f"{previous} → {status}."
+    LogEntry.objects.log_actions(request.user.pk, [account], CHANGE, said)
+    messages.success(request, f"The account was {previous} and is now {status}.")
+    return ""

@@ -1,0 +1,105 @@
+"""A user who holds units: holdings at an instant, accounts, lines, what happened."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import User, UserHolderName
+from issuers.models import Token
+from issuers.register.captable import CapitalizationTableTooLarge
+from issuers.register.holdings import HeldBalance, balances_of
+from partnerapi.core.backoffice import euros
+from partnerapi.core.errors import RequestTimeout
+from partnerapi.core.times import to_rfc3339
+from partnerapi.staff import timeline
+from partnerapi.staff.captable import instant_of
+
+ACCOUNTS, LINES, NAMES = 50, 20, 20
+"""The most of each that the page shows; the timeline has all lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    token: Token
+    held: HeldBalance
+
+    @property
+    def price(self) -> str:
+        return euros(self.held.price) if self.held.price else "none: counts 0"
+
+    @property
+    def value(self) -> str:
+        return euros(self.held.value)
+
+
+def address(user_id: Any, **query: Any) -> str:
+    page = reverse("admin:holder", args=[user_id])
+    return f"{page}?{urlencode(query)}" if query else page
+
+
+def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """The user, with what the address's instant shows; without one, now."""
+    if not request.user.has_perm("accounts.view_user"):
+        raise PermissionDenied
+    users = User.objects.select_related("holder", "country")
+    user = get_object_or_404(users, pk=pk)
+    accounts = user.accounts.select_related("partner").order_by("-created_at")
+    shown = [*accounts[:ACCOUNTS]]
+    names = UserHolderName.objects.filter(holder__user=user).order_by("-replaced_at")
+    context: dict[str, Any] = admin.site.each_context(request) | {
+        "title": str(user),
+        "holder": user,
+        "accounts": shown if request.user.has_perm("accounts.view_account") else None,
+        "names": names[:NAMES],
+        "timeline": timeline.read(request, user, [account.pk for account in shown]),
+    }
+    if request.user.has_perm("issuers.view_legacyshareholder"):
+        lines = user.legacy_shareholdings.select_related("issuer", "token")
+        context["lines"] = lines.order_by("-created_at", "-id")[:LINES]
+    status = 200
+    if request.user.has_perm("issuers.view_token"):
+        try:
+            context |= holdings(request, user)
+        except ValueError as error:
+            context["problem"] = f"This is not an instant: {error}"
+            status = 400
+        except RequestTimeout as error:
+            context["problem"] = str(error)
+            status = 503
+    return TemplateResponse(request, "admin/holder.html", context, status=status)
+
+
+def holdings(request: HttpRequest, user: User) -> dict[str, Any]:
+    """What the user held; five statements.
+
+    Raises:
+        ValueError: the address names no instant.
+        RequestTimeout: a writer holds one of the ledgers for too long.
+    """
+    asked, now = instant_of(request.GET), timezone.now()
+    at = min(asked or now, now)
+    [found] = balances_of([str(user.pk)], at, None)
+    told: dict[str, Any] = {
+        "asked": asked,
+        "is_future": asked is not None and asked > now,
+        "at": at,
+        "link": address(user.pk, at=to_rfc3339(at)),
+    }
+    if isinstance(found, CapitalizationTableTooLarge):
+        return told | {"problem": str(found)}
+    ids = [held.token_id for held in found]
+    tokens = Token.objects.select_related("issuer").in_bulk(ids)
+    by_id = {str(token.pk): token for token in tokens.values()}
+    return told | {
+        "holdings": [Holding(by_id[held.token_id], held) for held in found],
+        "total": euros(sum(held.value for held in found)),
+    }
