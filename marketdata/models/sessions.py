@@ -79,6 +79,10 @@ class NetworkField(models.Field):
     def db_type(self, connection: Any) -> str:
         return "cidr"
 
+    def formfield(self, **options: Any) -> Any:
+        # A form would say that an item is wrong, and not why.
+        return super().formfield(**options | {"validators": [validate_network]})
+
 
 class FixSession(models.Model):
     """A CompID of the acceptor's pool, bound to an integration account.
