@@ -12,8 +12,15 @@ from django.core.management import call_command
 from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from accounts.models import User
+from accounts.models import (
+    ApprovalDecision,
+    ApprovalOutcome,
+    ApprovalRequest,
+    RowChange,
+    User,
+)
 from partnerapi.core.owner import NAMED, OWNER
+from partnerapi.sandbox.data.approvals import STAFF
 
 
 def become_owner() -> None:
@@ -64,6 +71,16 @@ def as_owner() -> Iterator[None]:
     finally:
         own.close()
         connections["default"] = usual
+
+
+def remove_approvals() -> None:
+    """Remove what `approved_key` has committed, and what its history says of it.
+
+    Only for a test that keeps rows, inside `as_owner`.
+    """
+    for model in (ApprovalOutcome, ApprovalDecision, ApprovalRequest, RowChange):
+        model.objects.all().delete()
+    User.objects.filter(email__in=STAFF).delete()
 
 
 def tamper(*statements: str, guarded: bool = False) -> int:

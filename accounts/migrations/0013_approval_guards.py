@@ -170,13 +170,16 @@ KEEP_KEYS = trigger_function(
     "accounts_apikey",
     f"""
     RAISE EXCEPTION 'Key % of partner % stays: it gets no further scope, no later '
-        'end and no other partner, is not revived, and is not deleted. Issue another.',
+        'end, no other partner and, but for another pepper, no other secret, is not '
+        'revived, and is not deleted. Issue another.',
         OLD.last_four, OLD.partner_id {RESTRICTED};
     """,
 ) + """
 CREATE TRIGGER accounts_keep_keys BEFORE UPDATE ON accounts_apikey
     FOR EACH ROW WHEN (NEW.partner_id <> OLD.partner_id
         OR NOT NEW.scopes <@ OLD.scopes
+        OR NEW.secret_digest <> OLD.secret_digest
+            AND NEW.pepper_id IS NOT DISTINCT FROM OLD.pepper_id
         OR OLD.revoked_at IS NOT NULL AND NEW.revoked_at IS DISTINCT FROM OLD.revoked_at
         OR OLD.expires_at IS NOT NULL
             AND coalesce(NEW.expires_at, 'infinity') > OLD.expires_at)

@@ -272,6 +272,8 @@ def test_a_price_follows_the_one_that_was_seen(token, ana, ben):
         carry_out(requests[1], SetPrice())
     with pytest.raises(DatabaseError, match="needs an approval"):
         ledger.set_price(token.pk, 700, "MANUAL", "ana")
+    with pytest.raises(DatabaseError, match="is of no trade of this transaction"):
+        ledger.set_price(token.pk, 700, "TRADE", "ana")
     assert [p.price_cents for p in TokenPrice.objects.all()] == [500]
 
 
@@ -291,6 +293,7 @@ def test_a_key_stays_as_it_was_approved(token, ana, ben):
         {"scopes": ["captable:read"]},
         {"expires_at": None},
         {"expires_at": end + timedelta(days=1)},
+        {"secret_digest": bytes(32)},
     ):
         with pytest.raises(DatabaseError, match="Issue another"), transaction.atomic():
             keys.update(**change)

@@ -91,7 +91,7 @@ def test_a_digest_that_changed_meanwhile_is_left_alone(acme, settings):
     spread()
     key = ApiKey.objects.authenticate(token, timezone.now())
     other = secrets.token_bytes(32)
-    ApiKey.objects.filter(pk=key.pk).update(secret_digest=other)
+    tamper(f"UPDATE accounts_apikey SET secret_digest = '\\x{other.hex()}'")
     uses.write()
     key.refresh_from_db()
     assert bytes(key.secret_digest) == other

@@ -141,13 +141,16 @@ def test_closing_and_deleting_are_not_offered(staff: Client):
 def test_an_account_shows_its_history_and_how_it_is_closed(
     staff: Client, accounts: dict[str, Account]
 ):
-    account = accounts["CLOSED"]
+    account, active = accounts["CLOSED"], accounts["ACTIVE"]
     page = reverse("admin:accounts_account_change", args=[account.pk])
     response = staff.get(page)
     shown = response.content.decode()
     for text in ("became CLOSED", "old@staff.example", "two@staff.example"):
         assert text in shown
-    assert "manage.py change_account_status" in shown
+    assert "it can not be closed" in shown
+    page = reverse("admin:accounts_account_change", args=[active.pk])
+    asks = f"{reverse('admin:ask', args=['closing'])}?account={active.pk}"
+    assert f'href="{asks}"' in staff.get(page).content.decode()
     assert '<input type="submit"' not in shown
     assert staff.post(page, {"status": "ACTIVE"}).status_code == 403
     assert statuses(accounts)["CLOSED"] == "CLOSED"

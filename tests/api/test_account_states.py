@@ -35,7 +35,7 @@ from accounts.models import (
 from partnerapi.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World
-from tests.owner import as_owner
+from tests.owner import as_owner, remove_approvals
 from tests.waiting import until_waiting_for_a_lock
 
 STATUSES = ["PENDING", "ACTIVE", "SUSPENDED", "CLOSED", "REJECTED"]
@@ -246,6 +246,7 @@ def committed(
         ApiKey.objects.filter(partner=partner).delete()
         partner.delete()
         User.objects.filter(pk__in=users).delete()
+        remove_approvals()
 
 
 def in_thread(work: Any) -> threading.Thread:

@@ -18,7 +18,7 @@ from partnerapi.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START
 from tests.gateway.conftest import WebServer
-from tests.owner import as_owner, tamper
+from tests.owner import as_owner, remove_approvals, tamper
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -93,6 +93,7 @@ def client(
         ApiKey.objects.filter(partner=partner).delete()
         partner.delete()
         user.delete()
+        remove_approvals()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from partnerapi.gateway import authentication
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Answer, Ask, World
 from tests.gateway.conftest import WebServer
-from tests.owner import as_owner
+from tests.owner import as_owner, remove_approvals
 
 REFUSED = (
     "The API key is malformed, unknown, revoked or expired. Send a live key as "
@@ -245,6 +245,7 @@ def live_key(web_server: WebServer, django_db_blocker: DjangoDbBlocker) -> Any:
             with as_owner():
                 ApiKey.objects.filter(partner=partner).delete()
                 partner.delete()
+                remove_approvals()
 
 
 def test_every_process_refuses_a_revoked_key_within_a_second(

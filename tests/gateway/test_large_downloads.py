@@ -17,7 +17,7 @@ from partnerapi.exports.download import address
 from partnerapi.models import MEMBER_BYTES, Export, ExportMember
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.gateway.conftest import WebServer
-from tests.owner import as_owner
+from tests.owner import as_owner, remove_approvals
 from tests.waiting import PATIENCE_SECONDS
 
 MEMBERS, CLIENTS = 20, 12
@@ -47,6 +47,7 @@ def file(keeps_rows: None, transactional_db: None) -> Any:
         Export.objects.all().delete()
         ApiKey.objects.filter(partner=partner).delete()
         partner.delete()
+        remove_approvals()
 
 
 def memory(server: WebServer) -> int:

@@ -40,7 +40,7 @@ class Register:
         self.a, self.b = (accounts[user.pk] for user in self.users)
         self.own = ledger.treasury(world.listed)
         self.token = world.public_token.pk
-        ledger.record(
+        approved_record(
             [
                 Entry(self.token, Kind.MINT, 1500, None, self.own),
                 Entry(self.token, Kind.ALLOCATE, 300, self.own, self.a),
@@ -48,7 +48,7 @@ class Register:
             ],
             "me",
         )
-        ledger.set_price(self.token, 12, "MANUAL", "me")
+        approved_price(self.token, 12, "MANUAL", "me")
 
     def entry(self, **changes: Any) -> tuple[str, list[Any]]:
         """The insertion of a transfer of 10 units, as the ledger would make it."""

@@ -8,21 +8,14 @@ from typing import Any
 import pytest
 
 from accounts.access import Scope
-from accounts.models import (
-    ApiKey,
-    ApprovalDecision,
-    ApprovalOutcome,
-    ApprovalRequest,
-    Partner,
-    User,
-)
+from accounts.models import ApiKey, Partner
 from issuers.models import Token
 from marketdata.models import FixSession
-from partnerapi.sandbox.data.approvals import STAFF, approved_key
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.marketdata.fix.acceptor_process import Acceptor, running_acceptor
 from tests.marketdata.fix.certificates import new_certificate
 from tests.marketdata.fix.market import Member, new_member, new_token
-from tests.owner import as_owner
+from tests.owner import as_owner, remove_approvals
 
 
 @dataclass
@@ -73,9 +66,7 @@ def committed_key(keeps_rows: None, transactional_db: None) -> Iterator[str]:
     with as_owner():
         FixSession.objects.all().delete()
         ApiKey.objects.all().delete()
-        for model in (ApprovalOutcome, ApprovalDecision, ApprovalRequest):
-            model.objects.all().delete()
-        User.objects.filter(email__in=STAFF).delete()
+        remove_approvals()
         Partner.objects.all().delete()
 
 
