@@ -13,6 +13,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.models import User
 from issuers.models import IssuerGrant
 
 
@@ -38,7 +39,7 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
 
 def change(request: HttpRequest, grant: IssuerGrant, reason: str) -> None:
     """Do what the page's button says, unless somebody else has done it meanwhile."""
-    assert request.user.pk
+    assert isinstance(request.user, User)
     asked, at = request.POST.get("do"), timezone.now()
     with transaction.atomic():
         if asked == "give":
