@@ -91,6 +91,8 @@ FOUND = Cost(statements=True)
 """An object that a resolver finds."""
 FIGURE = Cost(points=0, statements=True)
 """A scalar that is no column of its object."""
+MUTATION = Cost(points=60)
+"""A mutation: its record and its locks, which a refused or tried one has, too."""
 
 
 def set_costs(schema: GraphQLSchema) -> None:
@@ -135,7 +137,7 @@ def error_of(cost: Cost | None, field: GraphQLField, is_mutation: bool) -> str |
             "cost=Cost(items=100)), or which argument is as long, cost=Cost(length=…)"
         )
     if cost is None:
-        mutation = "is a mutation: it needs Field(…, cost=Cost(points=10))"
+        mutation = "is a mutation: it needs Field(…, cost=MUTATION)"
         return mutation if is_mutation else None
     if cost.times and cost.most < 1:
         return f"costs `{cost.times}` times as much: say up to how many, most=…"
