@@ -209,7 +209,9 @@ def test_a_search_reads_about_as_many_terms_as_its_page_holds(name: str, strange
             assert 0 < read <= MOST_TERMS_READ, (case, arguments)
 
 
-def all_planned(ask: Ask, text: str, table: str) -> list[list[dict[str, Any]]]:
+def all_planned(
+    ask: Ask, text: str, table: str, variables: dict[str, Any] | None = None
+) -> list[list[dict[str, Any]]]:
     """The plans, as they were run, of the statements that read a table."""
     asked: list[tuple[str, Any]] = []
 
@@ -219,7 +221,7 @@ def all_planned(ask: Ask, text: str, table: str) -> list[list[dict[str, Any]]]:
         return execute(sql, values, many, context)
 
     with connection.execute_wrapper(note):
-        assert ask(text).data
+        assert ask(text, variables).data
     plans = []
     for statement, values in asked:
         with connection.cursor() as cursor:
