@@ -36,10 +36,10 @@ INTROSPECTED_FIELDS_PER_POINT = 5
 ROOT_COUNT_COST = 20
 """Points of a `totalCount` at the root: it counts a whole table."""
 PAGE_ARGUMENTS = {"first", "last", "before", "after"}
-FREE_LEAVES = 50
+FREE_LEAVES = 25
 """Scalars that an object answers without a point of their own."""
-LEAVES_PER_POINT = 25
-ITEMS_PER_POINT = 10
+LEAVES_PER_POINT = 15
+ITEMS_PER_POINT = 6
 """Items beyond Cost.beyond that count as one more."""
 
 
@@ -60,7 +60,7 @@ class Cost:
     most: what counts where `times` is above it.
     statements: whether it takes statements of its own, however little they read. An
         object that a resolver finds does, where no cost is declared.
-    beyond: of items above this number every ten count as one more, as soon as somebody
+    beyond: of items above this number every six count as one more, as soon as somebody
         knows how many they are.
     """
 
@@ -292,8 +292,8 @@ def rest_of(
 
     def rest(values: list[Any], variables: Variables) -> int:
         lengths = [len(value) for value in values if isinstance(value, Sized)]
-        tens = sum(max(0, -((free - n) // ITEMS_PER_POINT)) for n in lengths)
-        return tens * (item if isinstance(item, int) else item(variables))
+        more = sum(max(0, -((free - n) // ITEMS_PER_POINT)) for n in lengths)
+        return more * (item if isinstance(item, int) else item(variables))
 
     return rest
 
