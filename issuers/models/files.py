@@ -109,7 +109,7 @@ def in_srgb(picture: Image.Image) -> Image.Image:
             picture.mode,
             mode,
         )
-        return ImageCms.applyTransform(picture, transform)
+        return ImageCms.applyTransform(picture, transform) or picture
     except (ImageCms.PyCMSError, OSError):
         return picture
 
