@@ -91,7 +91,7 @@ FOUND = Cost(statements=True)
 """An object that a resolver finds."""
 FIGURE = Cost(points=0, statements=True)
 """A scalar that is no column of its object."""
-MUTATION = Cost(points=60)
+MUTATION = Cost(points=75)
 """A mutation: its record and its locks, which a refused or tried one has, too."""
 
 
