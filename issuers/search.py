@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from accounts.access import Caller
-from partnerapi.core.database import fetch
+from partnerapi.core.database import PlannedAnew, fetch
 from partnerapi.core.errors import BadUserInput
 
 MOST_WORDS = 8
@@ -20,6 +20,8 @@ NAME_LETTERS = 100
 SHORTEST_BEGINNING = 3
 RARE = 1000
 """Up to here the issuers of a term are counted, to find the rarest of several."""
+FEW = 50
+"""Up to here the issuers of a filter are found first, and then their terms."""
 LAST_LETTER = "\U0010ffff"
 
 
@@ -61,13 +63,15 @@ def check_search(text: str) -> None:
 class Search:
     """The answers to a text for a caller.
 
-    `condition` is SQL over the table of issuers that narrows them, with its `values`.
+    `condition` is SQL over the table of issuers that narrows them, with its `values`;
+    `few` are the issuers that fulfil it, where they are no more than FEW.
     """
 
     ranges: list[Range]
     caller: Caller | None
     condition: str
     values: tuple[Any, ...]
+    few: list[str] | None
 
     def places(
         self,
@@ -110,7 +114,15 @@ class Search:
 
     def where(self, part: Range) -> tuple[str, list[Any]]:
         """FROM and WHERE of a range; every other table is asked row by row, by key."""
-        joins, joined = "", []
+        joins, joined = "issuers_issuerterm t", []
+        if self.few is not None:
+            # OFFSET keeps it row by row: the planner can not know that none may match.
+            joins = (
+                "unnest(%s::uuid[]) AS few (id) CROSS JOIN LATERAL (SELECT * FROM"
+                " issuers_issuerterm WHERE issuer_id = few.id AND term = %s OFFSET 0)"
+                " AS t"
+            )
+            joined = [self.few, part.term]
         for number, other in enumerate(part.others):
             joins += (
                 " CROSS JOIN LATERAL (SELECT FROM issuers_issuerterm o WHERE o.term ="
@@ -118,7 +130,7 @@ class Search:
                 f" {self.visible('o')} LIMIT 1) AS other_{number}"
             )
             joined += [other, *self.granted()]
-        if self.condition != "TRUE":
+        if self.few is None and self.condition != "TRUE":
             joins += (
                 " CROSS JOIN LATERAL (SELECT FROM issuers_issuer WHERE"
                 f" issuers_issuer.id = t.issuer_id AND ({self.condition}) LIMIT 1)"
@@ -137,7 +149,7 @@ class Search:
                 f" {self.visible('w')})"
             )
             values += [part.without, *self.granted()]
-        where = f"FROM issuers_issuerterm t{joins} WHERE {' AND '.join(conditions)}"
+        where = f"FROM {joins} WHERE {' AND '.join(conditions)}"
         return where, [*joined, *values]
 
     def visible(self, table: str) -> str:
@@ -172,7 +184,16 @@ def search(
         )
     if not folded:
         return None
-    return Search([*ranges(folded, words)], caller, condition, values)
+    few = None if condition == "TRUE" else few_of(condition, values)
+    found = [] if few == [] else [*ranges(folded, words)]
+    return Search(found, caller, condition, values, few)
+
+
+def few_of(condition: str, values: tuple[Any, ...]) -> list[str] | None:
+    """The issuers that fulfil a condition; None where they are more than FEW."""
+    statement = f"SELECT id::text FROM issuers_issuer WHERE {condition} LIMIT %s"
+    found = fetch(statement, [*values, FEW + 1], tuple, PlannedAnew)
+    return [issuer_id for (issuer_id,) in found] if len(found) <= FEW else None
 
 
 def ranges(folded: str, words: list[str]) -> Iterator[Range]:

@@ -10,7 +10,7 @@ from accounts.schema.users import User
 from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
 from partnerapi.core.filters import narrow
 from partnerapi.core.lock_waits import LockTimeout, named
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.cost import MUTATION, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
     Connection,
@@ -250,7 +250,7 @@ def check_update(context, input):
 class Mutation(graphene.ObjectType):
     update_account_status = Field(
         UpdateAccountStatusPayload,
-        cost=Cost(points=10),
+        cost=MUTATION,
         input=UpdateAccountStatusInput(
             required=True, description="Which account, which status, and why."
         ),

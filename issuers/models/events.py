@@ -43,10 +43,14 @@ NEEDED_SCOPES: dict[EventType, Scope | None] = {
 OF_GRANTED_ISSUERS = [EventType.LEGACY_SHARES_DELIVERED, EventType.REGISTER_CHANGED]
 
 
+def types_shown_to(caller: Caller) -> list[EventType]:
+    return [t for t, s in NEEDED_SCOPES.items() if s is None or s in caller.scopes]
+
+
 class EventQuerySet(models.QuerySet["Event"]):
     def visible_to(self, caller: Caller) -> "EventQuerySet":
         """The partner's events, as far as scopes and grants go now."""
-        shown = [t for t, s in NEEDED_SCOPES.items() if s is None or s in caller.scopes]
+        shown = types_shown_to(caller)
         events = self.filter(partner_id=caller.partner_id, type__in=shown)
         if caller.granted_issuers is None:
             return events
@@ -110,6 +114,9 @@ class Event(models.Model):
             models.UniqueConstraint(
                 fields=["partner", "sequence"], name="events_are_numbered_per_partner"
             )
+        ]
+        indexes = [
+            models.Index(fields=["partner", "type", "sequence"], name="event_by_type")
         ]
 
     def __str__(self):

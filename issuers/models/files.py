@@ -4,7 +4,7 @@ import io
 import struct
 
 from django.core.exceptions import ValidationError
-from PIL import Image, ImageOps
+from PIL import Image, ImageCms, ImageOps
 from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
@@ -59,7 +59,7 @@ def encoded_anew(name: str, format_: str, content: bytes) -> bytes:
         if format_ != "JPEG" and getattr(picture, "is_animated", False):
             raise ValidationError(f"{name} is animated; send a still picture.")
         picture.load()
-        upright = ImageOps.exif_transpose(picture)
+        upright = in_srgb(ImageOps.exif_transpose(picture))
     except (
         OSError,
         SyntaxError,
@@ -87,6 +87,31 @@ def encoded_anew(name: str, format_: str, content: bytes) -> bytes:
     buffer = io.BytesIO()
     upright.save(buffer, format_, quality=JPEG_QUALITY)
     return buffer.getvalue()
+
+
+def in_srgb(picture: Image.Image) -> Image.Image:
+    """The picture in the colours that are shown where no profile tells others.
+
+    A profile that can not be read, or is of pixels of another kind, does not count.
+    """
+    profile = picture.info.get("icc_profile")
+    if not profile:
+        return picture
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+    elif picture.mode == "P":
+        picture = picture.convert("RGB")
+    mode = "RGBA" if picture.mode == "RGBA" else "RGB"
+    try:
+        transform = ImageCms.buildTransform(
+            ImageCms.ImageCmsProfile(io.BytesIO(profile)),
+            ImageCms.createProfile("sRGB"),
+            picture.mode,
+            mode,
+        )
+        return ImageCms.applyTransform(picture, transform) or picture
+    except (ImageCms.PyCMSError, OSError):
+        return picture
 
 
 def check_pdf(name: str, content: bytes) -> None:

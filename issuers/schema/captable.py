@@ -23,8 +23,13 @@ from partnerapi.graphql.relay import Connection, connection_field
 from partnerapi.graphql.resolvers import column
 from partnerapi.graphql.scalars import Time, Uint64
 
+PAST_COST = 15
+"""Points of tables at a date, besides theirs."""
+
 
 def read_capitalization_tables(issuer_ids, date, info):
+    if date is not None:
+        info.context.spend(PAST_COST)
     return capitalization_tables(issuer_ids, date, info.selection.selects("holders"))
 
 

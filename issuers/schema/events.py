@@ -8,13 +8,22 @@ from accounts.access import Unauthenticated
 from accounts.models import Account as AccountModel
 from accounts.schema.accounts import Account
 from issuers import models
+from issuers.feed import EventPlace, TypedEvents
 from issuers.models.events import EventType as Type
+from issuers.models.events import types_shown_to
 from issuers.schema.issuers import Issuer
 from issuers.schema.rows import read_issuers
 from issuers.schema.tokens import Token
 from partnerapi.core.errors import BadUserInput, InvalidCursor
 from partnerapi.graphql.cursors import decode_cursor, encode_cursor
-from partnerapi.graphql.pages import read_pages, read_rows
+from partnerapi.graphql.pages import (
+    Page,
+    compile_condition,
+    found_page,
+    make_window,
+    read_pages,
+    read_rows,
+)
 from partnerapi.graphql.relay import (
     Connection,
     ModelType,
@@ -32,7 +41,7 @@ EVENTS = OrderedList(
     (OrderKey("issuers_event.sequence", "bigint"),),
     unique=True,
 )
-READING_COST = 20
+READING_COST = 25
 """Points of a page of events, besides theirs."""
 NO_EVENT = "00000000-0000-0000-0000-000000000000"
 """Of an event the cursor needs the number only."""
@@ -128,18 +137,18 @@ class Query(graphene.ObjectType):
         EventConnection,
         "What has changed, oldest first, as far as the scopes of your key and your "
         "grants go at this moment. To follow it, keep the last `endCursor` and pass it "
-        'as `after`, which also takes a `sequence`, such as "0". Events are numbered '
-        "as they are committed: none ever appears behind one that you have read. An "
-        "`after` from before what is kept is INVALID_CURSOR with `oldest`, the "
-        "sequence of the oldest event that is kept: read your lists again. A page "
-        f"costs {READING_COST} points besides its events. Needs a key.",
+        'as `after`, which like `before` also takes a `sequence`, such as "0". Events '
+        "are numbered as they are committed: none ever appears behind one that you "
+        "have read. An `after` from before what is kept is INVALID_CURSOR with "
+        "`oldest`, the sequence of the oldest event that is kept: read your lists "
+        f"again. A page costs {READING_COST} points besides its events. Needs a key.",
         types=graphene.List(
             graphene.NonNull(EventType),
             description="Only events of these types; an empty list finds none.",
         ),
     )
 
-    def resolve_events(roots, info, types=None, after=None, **page):
+    def resolve_events(roots, info, types=None, after=None, before=None, **page):
         caller = info.context.caller
         if caller is None:
             raise Unauthenticated(
@@ -151,15 +160,36 @@ class Query(graphene.ObjectType):
                 argument="types",
                 maximum=len(Type),
             )
+        after, before = as_cursor(after), as_cursor(before)
         if after is not None:
-            if re.fullmatch("[0-9]{1,18}", after):
-                after = encode_cursor(EVENTS.name, f"{NO_EVENT}|{int(after)}")
             check_kept(caller, after)
-        events = models.Event.objects.visible_to(caller)
-        if types is not None:
-            events = events.filter(type__in=types)
+        page |= {"after": after, "before": before}
+        shown = types_shown_to(caller)
+        wanted = shown if types is None else [t for t in shown if t in types]
         info.context.spend(READING_COST)
-        return read_pages(EVENTS, info, events, after=after, **page)
+        if len(wanted) < len(Type):
+            return [page_of_types(wanted, caller, info, **page)]
+        return read_pages(EVENTS, info, models.Event.objects.visible_to(caller), **page)
+
+
+def as_cursor(place):
+    """The cursor of a place, which may be a sequence."""
+    if place is None or not re.fullmatch("[0-9]{1,18}", place):
+        return place
+    return encode_cursor(EVENTS.name, f"{NO_EVENT}|{int(place)}")
+
+
+def page_of_types(types, caller, info, **arguments):
+    window = make_window(EVENTS, info, **arguments)
+    if not types:
+        return Page([], False, False, 0)
+    events = models.Event.objects.visible_to(caller).filter(type__in=types)
+    found = TypedEvents(types, *compile_condition(events))
+    after, before = (
+        place and EventPlace(int(place[0]), NO_EVENT)
+        for place in (window.after, window.before)
+    )
+    return found_page(EVENTS, info, found, window, after, before)
 
 
 def check_kept(caller, after):

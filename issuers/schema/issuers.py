@@ -12,7 +12,11 @@ from issuers.filters import (
     LegacyShareholderFilter,
 )
 from issuers.legacy.models import LegacyShareholder
-from issuers.schema.captable import CapitalizationTable, read_capitalization_tables
+from issuers.schema.captable import (
+    PAST_COST,
+    CapitalizationTable,
+    read_capitalization_tables,
+)
 from issuers.schema.classification import IndustryClassificationBenchmark
 from issuers.schema.legacy import (
     LEGACY_SHAREHOLDERS,
@@ -129,7 +133,8 @@ class Issuer(ModelType):
             description="Instant of the snapshot; absent, or in the future: now."
         ),
         description="Who holds what at an instant: the same instant gives the same "
-        "table for ever. Needs the scope `captable:read` and a grant for the issuer; "
+        f"table for ever. With `date` it costs {PAST_COST} points besides what it has. "
+        "Needs the scope `captable:read` and a grant for the issuer; "
         f"{NULLS_ISSUER}.",
     )
     initial_number_of_shares = graphene.Int(

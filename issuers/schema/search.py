@@ -8,9 +8,8 @@ from partnerapi.core.errors import InvalidCursor
 from partnerapi.graphql.pages import (
     Page,
     compile_condition,
-    cut,
+    found_page,
     make_window,
-    read_placed,
 )
 from partnerapi.graphql.statements import OrderedList, OrderKey
 
@@ -36,18 +35,7 @@ def search_page(found: Search, info, **arguments) -> Page:
     window = make_window(FOUND, info, **arguments)
     after = as_place(window.after, "after")
     before = as_place(window.before, "before")
-    places = found.places(
-        after, before, backward=window.backward, limit=window.size + 1
-    )
-    beyond_after = after and found.places(
-        before=after, backward=True, inclusive=True, limit=1
-    )
-    beyond_before = before and found.places(before, inclusive=True, limit=1)
-    rows = read_placed(FOUND, info, places)
-    page = cut(rows, window, bool(beyond_before), bool(beyond_after))
-    if info.selection.selects("totalCount"):
-        page.total_count = found.count()
-    return page
+    return found_page(FOUND, info, found, window, after, before)
 
 
 def as_place(keys: list[str] | None, argument: str) -> Place | None:

@@ -12,7 +12,7 @@ from partnerapi.core.lock_waits import LockTimeout, named
 from partnerapi.exports.access import check_access
 from partnerapi.exports.creation import Wanted, check_members, create_export
 from partnerapi.exports.download import address
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.cost import MUTATION, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import ModelType, Node, enumeration, key_of
 from partnerapi.graphql.resolvers import checked, needs
@@ -168,7 +168,7 @@ INPUT_NAMES = {"issuer_id": "issuerID", "token_id": "tokenID"}
 class Mutation(graphene.ObjectType):
     create_export = Field(
         CreateExportPayload,
-        cost=Cost(points=10),
+        cost=MUTATION,
         input=CreateExportInput(required=True, description="What to export."),
         description="Have a connection written into a file, however long it is. Needs "
         "what the connection needs. HOLDERS and TRANSACTIONS: Needs the scope "

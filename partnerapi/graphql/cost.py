@@ -36,10 +36,10 @@ INTROSPECTED_FIELDS_PER_POINT = 5
 ROOT_COUNT_COST = 20
 """Points of a `totalCount` at the root: it counts a whole table."""
 PAGE_ARGUMENTS = {"first", "last", "before", "after"}
-FREE_LEAVES = 50
+FREE_LEAVES = 25
 """Scalars that an object answers without a point of their own."""
-LEAVES_PER_POINT = 25
-ITEMS_PER_POINT = 10
+LEAVES_PER_POINT = 15
+ITEMS_PER_POINT = 6
 """Items beyond Cost.beyond that count as one more."""
 
 
@@ -60,7 +60,7 @@ class Cost:
     most: what counts where `times` is above it.
     statements: whether it takes statements of its own, however little they read. An
         object that a resolver finds does, where no cost is declared.
-    beyond: of items above this number every ten count as one more, as soon as somebody
+    beyond: of items above this number every six count as one more, as soon as somebody
         knows how many they are.
     """
 
@@ -91,6 +91,8 @@ FOUND = Cost(statements=True)
 """An object that a resolver finds."""
 FIGURE = Cost(points=0, statements=True)
 """A scalar that is no column of its object."""
+MUTATION = Cost(points=75)
+"""A mutation: its record and its locks, which a refused or tried one has, too."""
 
 
 def set_costs(schema: GraphQLSchema) -> None:
@@ -135,7 +137,7 @@ def error_of(cost: Cost | None, field: GraphQLField, is_mutation: bool) -> str |
             "cost=Cost(items=100)), or which argument is as long, cost=Cost(length=…)"
         )
     if cost is None:
-        mutation = "is a mutation: it needs Field(…, cost=Cost(points=10))"
+        mutation = "is a mutation: it needs Field(…, cost=MUTATION)"
         return mutation if is_mutation else None
     if cost.times and cost.most < 1:
         return f"costs `{cost.times}` times as much: say up to how many, most=…"
@@ -290,8 +292,8 @@ def rest_of(
 
     def rest(values: list[Any], variables: Variables) -> int:
         lengths = [len(value) for value in values if isinstance(value, Sized)]
-        tens = sum(max(0, -((free - n) // ITEMS_PER_POINT)) for n in lengths)
-        return tens * (item if isinstance(item, int) else item(variables))
+        more = sum(max(0, -((free - n) // ITEMS_PER_POINT)) for n in lengths)
+        return more * (item if isinstance(item, int) else item(variables))
 
     return rest
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db import connection, models
@@ -24,6 +24,7 @@ from partnerapi.graphql.statements import (
     rows_statement,
 )
 
+Place = TypeVar("Place", bound=Sequence[Any])
 ROOT_PAGE_SIZE = 100
 NESTED_PAGE_SIZE = 20
 
@@ -137,6 +138,46 @@ def read_placed(
         [array_text([place[-1] for place in places]), keys],
         row_class(of.graphql_type, of.name, PAGE_COLUMNS, columns),
     )
+
+
+class Finder(Protocol[Place]):
+    """Finds the places of a list that no condition on its rows tells."""
+
+    def places(
+        self,
+        after: Place | None = None,
+        before: Place | None = None,
+        *,
+        backward: bool = False,
+        inclusive: bool = False,
+        limit: int,
+    ) -> list[Place]:
+        """At most `limit` places between two others, from the end that is asked."""
+
+    def count(self) -> int: ...
+
+
+def found_page(
+    of: OrderedList,
+    info: Any,
+    found: Finder[Place],
+    window: Window,
+    after: Place | None,
+    before: Place | None,
+) -> Page:
+    """The page of a window between two places; both flags are exact."""
+    places = found.places(
+        after, before, backward=window.backward, limit=window.size + 1
+    )
+    beyond_after = after and found.places(
+        before=after, backward=True, inclusive=True, limit=1
+    )
+    beyond_before = before and found.places(before, inclusive=True, limit=1)
+    rows = read_placed(of, info, places)
+    page = cut(rows, window, bool(beyond_before), bool(beyond_after))
+    if info.selection.selects("totalCount"):
+        page.total_count = found.count()
+    return page
 
 
 def read_rows(

@@ -333,6 +333,10 @@ def test_holders_cost_a_hundred(world: World, partner: Ask):
     assert cost("date") == 15 + 7
     assert cost("tokens { tokenID }") == 15 + 8
     assert cost("holders { userID }") == 2 + 100
+    dated = '{ issuer(slug: "lumen") { capitalizationTable%s { date } } }'
+    past = partner(dated % '(date: "2024-01-01T00:00:00Z")').headers["X-Query-Cost"]
+    # A table at a date, and its tokens.
+    assert int(past) - int(partner(dated % "").headers["X-Query-Cost"]) == 15 + 2
     assert cost("holders { user { id } tokenBalances { tokenID } }") == 2 + 300
 
 

@@ -17,6 +17,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from partnerapi.operations.tasks import announce_articles, prune_events
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.api.test_plans import all_planned
 from tests.characters import Ask, World
 from tests.issuers.register import people
 from tests.owner import as_committed, superuser, tamper
@@ -243,6 +244,95 @@ def test_pages_go_on_from_a_cursor_or_a_number(world: World, told: Ask):
     many = ["KEY_CHANGED"] * 9
     assert told(DOCUMENT, {"types": many}).code == "BAD_USER_INPUT"
     assert read(told, types=[]) == []
+
+
+WALKED = """
+query ($first: Int, $last: Int, $after: String, $before: String, $types: [EventType!]) {
+  events(first: $first, last: $last, after: $after, before: $before, types: $types) {
+    totalCount nodes { sequence type }
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+  }
+}
+"""
+
+
+def fill(world: World, events: int) -> None:
+    """Every hundredth is of a grant, the one before it of a key."""
+    tamper(
+        "INSERT INTO issuers_event (id, partner_id, sequence, type, at)"
+        f" SELECT gen_random_uuid(), '{world.partner.pk}', n, CASE mod(n, 100)"
+        " WHEN 0 THEN 'GRANT_CHANGED' WHEN 99 THEN 'KEY_CHANGED'"
+        f" ELSE 'ARTICLE_PUBLISHED' END, now() FROM generate_series(1, {events}) AS n",
+        f"UPDATE issuers_eventhead SET last_sequence = {events}",
+    )
+
+
+@pytest.mark.parametrize(
+    "types",
+    [["KEY_CHANGED", "GRANT_CHANGED"], ["ARTICLE_PUBLISHED"], ["REGISTER_CHANGED"]],
+)
+def test_pages_of_types_are_the_whole_list_in_both_directions(
+    types: list[str], world: World, told: Ask
+):
+    fill(world, 450)
+    expected = {
+        "KEY_CHANGED": [99, 100, 199, 200, 299, 300, 399, 400],
+        "ARTICLE_PUBLISHED": [n for n in range(1, 451) if n % 100 not in (0, 99)],
+        "REGISTER_CHANGED": [],
+    }[types[0]]
+    size = 3 if len(types) == 2 else 100
+    for way, cursor, ends in (
+        ("first", "after", ("hasNextPage", "hasPreviousPage", "endCursor")),
+        ("last", "before", ("hasPreviousPage", "hasNextPage", "startCursor")),
+    ):
+        walked: list[int] = []
+        place = None
+        while True:
+            given = {way: size, cursor: place, "types": types}
+            page = told(WALKED, given).data["events"]
+            assert page["totalCount"] == len(expected)
+            found = [event["sequence"] for event in page["nodes"]]
+            walked = found + walked if way == "last" else walked + found
+            assert page["pageInfo"][ends[1]] is (place is not None)
+            if not page["pageInfo"][ends[0]]:
+                break
+            place = page["pageInfo"][ends[2]]
+        assert walked == expected
+    between = {"after": "99", "before": "300", "types": types}
+    page = told(WALKED, between).data["events"]
+    inside = [n for n in expected if 99 < n < 300]
+    assert [event["sequence"] for event in page["nodes"]] == inside[:100]
+    for wrong in ("-1", "x", "9" * 19, ""):
+        refused = told(WALKED, {"before": wrong})
+        assert refused.errors[0]["extensions"]["argument"] == "before"
+
+
+def test_a_page_of_a_rare_type_reads_the_events_of_that_type(world: World, told: Ask):
+    fill(world, 5_000)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT partnerapi_analyze(%s)", [["issuers_event"]])
+    for given in (
+        {"types": ["KEY_CHANGED", "GRANT_CHANGED"], "first": 5},
+        {"types": ["KEY_CHANGED", "GRANT_CHANGED"], "last": 5},
+        {"types": ["KEY_CHANGED"], "first": 5, "after": "2000"},
+        {"types": ["REGISTER_CHANGED"], "first": 5},
+    ):
+        plans = all_planned(
+            told, WALKED.replace("totalCount", ""), "issuers_event ", given
+        )
+        scans = [
+            node
+            for nodes in plans
+            for node in nodes
+            if node.get("Relation Name") == "issuers_event"
+        ]
+        assert scans
+        read = sum(
+            (scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0))
+            * scan["Actual Loops"]
+            for scan in scans
+        )
+        assert read <= 30, given
 
 
 @pytest.mark.parametrize("events", [1, 10, 30])

@@ -209,7 +209,46 @@ def test_a_search_reads_about_as_many_terms_as_its_page_holds(name: str, strange
             assert 0 < read <= MOST_TERMS_READ, (case, arguments)
 
 
-def all_planned(ask: Ask, text: str, table: str) -> list[list[dict[str, Any]]]:
+@pytest.mark.parametrize("name", ["issuers"], indirect=True)
+def test_a_search_whose_filter_finds_little_reads_the_terms_of_that(
+    name: str, stranger: Ask
+):
+    found = {
+        'updatedSince: "2099-01-01T00:00:00Z"': 0,
+        'isin: ["FR0000000000"]': 0,
+        'country: "ZZ"': 0,
+        'industryCode: "99"': 0,
+        'symbol: ["LUM"]': 0,
+        'country: "FR"': 20,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE issuers_issuer SET country_id = 'FR' WHERE id IN (SELECT id FROM"
+            " issuers_issuer WHERE trading_name LIKE 'Company%' LIMIT 20)"
+        )
+    as_committed()
+    with connection.cursor() as cursor:
+        tables = ["issuers_issuer", "issuers_issuerterm"]
+        cursor.execute("SELECT partnerapi_analyze(%s)", [tables])
+    for narrowing, count in found.items():
+        document = f'{{ issuers(search: "company", first: 50, {narrowing}) {{'
+        document += " nodes { tradingName } } }"
+        answered = stranger(document).data["issuers"]["nodes"]
+        assert len(answered) == count, narrowing
+        assert answered == sorted(answered, key=lambda node: node["tradingName"])
+        read = sum(
+            (node["Actual Rows"] + node.get("Rows Removed by Filter", 0))
+            * node["Actual Loops"]
+            for nodes in all_planned(stranger, document, "issuers_issuerterm")
+            for node in nodes
+            if node.get("Relation Name") == "issuers_issuerterm"
+        )
+        assert read <= max(200, 150 * count), narrowing
+
+
+def all_planned(
+    ask: Ask, text: str, table: str, variables: dict[str, Any] | None = None
+) -> list[list[dict[str, Any]]]:
     """The plans, as they were run, of the statements that read a table."""
     asked: list[tuple[str, Any]] = []
 
@@ -219,7 +258,7 @@ def all_planned(ask: Ask, text: str, table: str) -> list[list[dict[str, Any]]]:
         return execute(sql, values, many, context)
 
     with connection.execute_wrapper(note):
-        assert ask(text).data
+        assert ask(text, variables).data
     plans = []
     for statement, values in asked:
         with connection.cursor() as cursor:

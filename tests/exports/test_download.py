@@ -78,7 +78,8 @@ def test_who_has_the_file_is_not_sent_it_again(client_of: Partner, ready: str):
     head = client_of.http.head(url)
     size = Export.objects.get(pk=uuid_of(ready)).size_bytes
     assert (head.status_code, head["Content-Length"]) == (200, str(size))
-    assert client_of.http.post(url).status_code == 405
+    checking = Client(enforce_csrf_checks=True)
+    assert checking.post(url).status_code == 405
 
 
 def test_the_signature_is_of_one_export_and_ends(

@@ -64,7 +64,7 @@ def test_answers_what_would_be_answered_and_does_nothing(
     done = change(partner, account, "SUSPENDED", **key)
     assert done.data == tried.data
     assert "X-Validate-Only" not in done.headers
-    assert done.headers["X-Query-Cost"] == tried.headers["X-Query-Cost"]
+    assert done.headers["X-Query-Cost"] == tried.headers["X-Query-Cost"] == "77"
     assert kept(account)[:3] == ("SUSPENDED", 3, 1)
 
 
@@ -78,6 +78,13 @@ def test_keeps_nothing_for_the_key_that_came_along(account: Account, partner: As
     done = change(partner, account, "CLOSED", **{"Idempotency-Key": key})
     assert "Idempotent-Replayed" not in done.headers
     assert done.data["updateAccountStatus"]["account"]["status"] == "CLOSED"
+
+
+def test_a_refused_mutation_costs_what_it_does(account: Account, partner: Ask):
+    for headers in (TRIAL, {"Idempotency-Key": str(uuid.uuid4())}):
+        refused = change(partner, account, "PENDING", **headers)
+        assert refused.code == "INVALID_STATUS_TRANSITION"
+        assert refused.headers["X-Query-Cost"] == "77"
 
 
 @pytest.mark.parametrize(

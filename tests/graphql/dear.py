@@ -36,6 +36,17 @@ def chain(length: int, opening: str, closing: str) -> str:
     return on_issuers("...F0", *links, f"fragment F{length - 1} on Issuer {{ id }}")
 
 
+def doubling(fans: list[int], leaf: str) -> str:
+    """Fragments that bring lists to as many places as the product of the fans."""
+    links = []
+    for level, fan in enumerate(fans):
+        lists = times(fan, f"a#: tokens(first: 1) {{ ...G{level} }}")
+        below = f"issuer {{ ...F{level + 1} }}" if level + 1 < len(fans) else leaf
+        links.append(f"fragment F{level} on Issuer {{ {lists} }}")
+        links.append(f"fragment G{level} on TokenConnection {{ nodes {{ {below} }} }}")
+    return '{ a§: issuer(slug: "large") { ...F0 } } ' + " ".join(links)
+
+
 NEW = {
     # As small as can be
     "tiny": "{ a§: __typename }",
@@ -66,6 +77,9 @@ NEW = {
     + times(50, "fragment F# on Issuer { id }"),
     "300 fragments that nobody spreads": "{ a§: __typename } "
     + times(300, "fragment F# on Issuer { id }"),
+    "lists 8 × 8 by fragments": doubling([8, 8], "id"),
+    "prices 8 × 8 by fragments": doubling([8, 8], times(8, "p#: currentPrice")),
+    "lists 10 × 10 × 10 by fragments": doubling([10, 10, 10], "id"),
     "20 types of a node": '{ node(id: "x") {'
     + times(20, "... on Issuer { a§: id } ... on Token { a§: id }")
     + "} }",
@@ -77,8 +91,20 @@ NEW = {
     + times(95, 'a#: issuers(search: "zz§#", first: 1) { nodes { id } }')
     + "}",
     "8 words in each of 95 searches": "{"
-    + times(95, 'a#: issuers(search: "iss mak dij köl müns §# iss 0", first: 1) { id }')
+    + times(
+        95,
+        'a#: issuers(search: "iss mak dij köl müns §# iss 0", first: 1) '
+        "{ nodes { id } }",
+    )
     + "}",
+    "a search narrowed by a country": '{ a§: issuers(search: "issuer", country: "ZZ", '
+    "first: 1) { nodes { id } } }",
+    "a search narrowed by an industry": '{ a§: issuers(search: "issuer", '
+    'industryCode: "99", first: 1) { nodes { id } } }',
+    "a search narrowed by a time": '{ a§: issuers(search: "issuer", updatedSince: '
+    '"2099-01-01T00:00:00Z", first: 1) { nodes { id } } }',
+    "a search narrowed by an ISIN": '{ a§: issuers(search: "issuer", '
+    'isin: ["FR0000000000"], first: 1) { nodes { id } } }',
     "95 totals": "{" + times(95, "a§#: issuers { totalCount }") + "}",
     "95 totals of a search": "{"
     + times(95, 'a#: issuers(search: "issuer §#") { totalCount }')
@@ -120,6 +146,12 @@ NEW = {
     "100 scalars of 100 issuers": "{ issuers(first: 100) { nodes {"
     + times(95, "a§#: description")
     + "} } }",
+    "50 addresses of 100 issuers": "{ issuers(first: 100) { nodes {"
+    + times(50, "a§#: headquartersAddress")
+    + "} } }",
+    "50 cursors of 100 issuers": "{ issuers(first: 100) { edges {"
+    + times(50, "a§#: cursor")
+    + "} } }",
     "all scalars of 100 issuers": "{ issuers(first: 100) { nodes { a§: id "
     + FIELDS
     + "headquartersAddress companyName } } }",
@@ -127,21 +159,28 @@ NEW = {
     "47,000 holders": "{ a§: " + TABLE % "holders { totalValue }" + "}",
     "47,000 holders of all fields": "{ a§: "
     + TABLE
-    % "holders { id percentage totalValue holderName user { id displayName } "
-    "tokens { balance value token { id } } }" + "}",
+    % "holders { userID percentage totalValue holderName user { id displayName } "
+    "tokenBalances { tokenID balanceSpecificToken currentPrice totalTokenValue } }"
+    + "}",
+    "47,000 holders of eight scalars": "{ a§: "
+    + TABLE
+    % "holders { holderName userID percentage totalValue a: percentage b: percentage "
+    "c: userID d: totalValue }" + "}",
     "50 tables": "{" + times(50, "a§#: " + TABLE % "totalValue") + "}",
     "50 tables of other dates": "{"
     + times(
         50,
         'a§#: issuer(slug: "large") { capitalizationTable('
-        'date: "2020-01-0#T00:00:00Z") { totalValue } }',
+        'date: "2020-01-02T00:00:00.#1Z") { totalValue } }',
     )
-    .replace("01-01", "01-1")
-    .replace("01-02", "01-2")
-    .replace("01-03", "01-3")
     + "}",
-    "95 counts of holders": "{"
-    + times(95, "a§#: " + TABLE % "holdersConnection(first: 1) { totalCount }")
+    "a table at a date": '{ a§: issuer(slug: "large") { capitalizationTable('
+    'date: "2020-01-02T00:00:00.§Z") { date } } }',
+    "a holder at a date": '{ a§: issuer(slug: "large") { capitalizationTable('
+    'date: "2020-01-02T00:00:00.§Z") { holdersConnection(first: 1) { nodes { userID } '
+    "pageInfo { hasNextPage } } } } }",
+    "80 counts of holders": "{"
+    + times(80, "a§#: " + TABLE % "holdersConnection(first: 1) { totalCount }")
     + "}",
     "50 pages of holders": "{"
     + times(50, "a§#: " + TABLE % "holdersConnection(last: 100) { nodes { userID } }")
@@ -173,6 +212,10 @@ NEW = {
     + "} }",
     "95 pages of accounts": "{"
     + times(95, 'a§#: accounts(first: 1, createdAfter: "2020-01-01") { totalCount }')
+    + "}",
+    "an event": "{ a§: events(first: 1) { nodes { sequence } } }",
+    "95 pages of a type of events": "{"
+    + times(95, "a§#: events(first: 1, types: [KEY_CHANGED]) { nodes { type } }")
     + "}",
     "95 updates": "{"
     + times(95, 'a§#: issuers(first: 1, updatedSince: "2099-01-01") { totalCount }')
@@ -206,16 +249,16 @@ NEW = {
     "90,000 characters of a comment": "#§" + "x" * 90_000 + "\n" + TYPENAME,
     "1,900 short comments": "#§\n" * 1_900 + TYPENAME,
     "90,000 blanks": " " * 90_000 + "{ a§: __typename }",
-    "an argument for each of 95 enums": "{"
+    "an argument for each of 80 enums": "{"
     + times(
-        95,
+        80,
         "a§#: issuers(first: 1) { nodes { financialData(periodType: YEAR) "
         "{ totalCount } } }",
-    )[:30_000]
+    )
     + "}",
     # Directives
-    "950 directives": "{ a§: __typename "
-    + times(95, "b#: __typename" + " @include(if: true)" * 3)
+    "190 directives": "{ a§: __typename "
+    + times(95, "b#: __typename @include(if: true) @skip(if: false)")
     + "}",
     "95 variables of directives": "query ("
     + times(95, "$v§#: Boolean = true")
@@ -226,7 +269,7 @@ NEW = {
     "one kind of one type": '{ a§: __type(name: "Query") { name } }',
     "all types of all fields": "{ a§: __schema { types { name fields { name type "
     "{ name ofType { name } } } } } }",
-    "10 types, all arguments": "query ($n: String!) {"
+    "10 types, all arguments": 'query ($n: String = "Issuer") {'
     + times(10, "a§#: __type(name: $n) { fields { args { name description } } }")
     + "}",
     "a schema without fields": "{ a§: __schema { __typename } }",
@@ -243,6 +286,27 @@ NEW = {
     "a mutation without a key for it": "mutation { a§: updateAccountStatus(input: "
     '{accountID: "x", status: CLOSED}) { changedAt } }',
 }
+
+REFUSED = {
+    "tiny, an unknown field",
+    "tiny, an open brace",
+    "tiny, no document",
+    "tiny, a missing variable",
+    "tiny, a subscription",
+    "50 fragments that nobody spreads",
+    "300 fragments that nobody spreads",
+    "lists 10 × 10 × 10 by fragments",
+    "numbers",
+    "a list 100 deep",
+    "200 unknown fields",
+    "200 unknown fields below",
+    "100 unknown types",
+    "100 wrong arguments",
+    "100 wrong leaves",
+    "100 leaves with selections",
+    "300 anonymous operations",
+}
+"""Of the new documents those that are refused before they are run."""
 
 KNOWN = {
     "known: tiny": "{ __typename id: __typename }",

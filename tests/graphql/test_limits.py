@@ -96,10 +96,10 @@ COSTS = {
     # Directives decide first.
     "{ issuers(first: 50) @skip(if: true) { nodes { slug } } __typename }": 0,
     "{ issuers(first: 50) { nodes @include(if: false) { slug } totalCount } }": 20,
-    # An object answers 50 scalars; each 25 more, begun, are a point.
-    f"{{ issuers(first: 9) {{ nodes {{ {leaves(50)} }} }} }}": 9,
-    f"{{ issuers(first: 9) {{ nodes {{ {leaves(51)} }} }} }}": 9 * 2,
-    f"{{ issuers(first: 9) {{ nodes {{ {leaves(76)} }} }} }}": 9 * 3,
+    # An object answers 25 scalars; each 15 more, begun, are a point.
+    f"{{ issuers(first: 9) {{ nodes {{ {leaves(25)} }} }} }}": 9,
+    f"{{ issuers(first: 9) {{ nodes {{ {leaves(26)} }} }} }}": 9 * 2,
+    f"{{ issuers(first: 9) {{ nodes {{ {leaves(41)} }} }} }}": 9 * 3,
     # Introspection costs 100, or a fifth of the fields that it answers.
     "{ __schema { types { name } } }": 100,
     '{ __type(name: "Issuer") { fields { name } } }': 100,

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 from django.core.exceptions import ValidationError
-from PIL import Image
+from PIL import Image, ImageCms
 from pypdf import PdfWriter
 
 from issuers.models import Document
@@ -55,6 +55,41 @@ def test_of_a_picture_only_the_pixels_are_kept(format_: str):
     assert SECRET.encode() not in found.tobytes()
     # It was turned as the camera had said.
     assert found.size == (20, 30)
+
+
+def profile_with_red_as_green() -> bytes:
+    """sRGB with the primaries of red and green in each other's place."""
+    srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    return (
+        srgb.replace(b"rXYZ", b"????", 1)
+        .replace(b"gXYZ", b"rXYZ", 1)
+        .replace(b"????", b"gXYZ", 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("format_", "mode", "is_profile", "expected"),
+    [
+        ("PNG", "RGB", True, (0, 255, 0)),
+        ("PNG", "RGBA", True, (0, 255, 0)),
+        ("PNG", "P", True, (0, 255, 0)),
+        ("JPEG", "RGB", True, (0, 255, 0)),
+        ("WEBP", "RGB", True, (0, 255, 0)),
+        ("PNG", "RGB", False, (255, 0, 0)),
+        # A profile of other pixels does not count.
+        ("JPEG", "CMYK", True, (255, 0, 0)),
+    ],
+)
+def test_the_colours_of_a_profile_are_kept_without_it(
+    format_: str, mode: str, is_profile: bool, expected: tuple[int, int, int]
+):
+    red = Image.new("RGB", (8, 8), (255, 0, 0)).convert(mode)
+    profile = profile_with_red_as_green() if is_profile else b"no profile"
+    buffer = io.BytesIO()
+    red.save(buffer, format_, icc_profile=profile, quality=100)
+    found = kept(buffer.getvalue())
+    assert "icc_profile" not in found.info
+    assert found.convert("RGB").getpixel((4, 4)) == pytest.approx(expected, abs=8)
 
 
 def test_what_follows_the_pixels_is_lost():
