@@ -21,7 +21,8 @@ PAGES = [page for page in admin.site._registry.values() if written(page)]
 ACTIONS = [(page, name) for page in PAGES for name in page.actions]
 NAMED = {
     name
-    for path in Path(__file__).parent.glob("test_*.py")
+    for room in ("admin", "issuers")
+    for path in (Path(__file__).parent.parent / room).glob("test_*.py")
     for name in re.findall(r'"(\w+)"', path.read_text())
 }
 """What the tests of the back office have in quotes, such as actions."""

@@ -36,7 +36,7 @@ def test_every_list_and_every_form_opens(back_office, running_server):
     opened = 0
     for path in paths:
         back_office.goto(running_server["admin"].replace("/admin/", path))
-        links = back_office.locator("#result_list th a, .object-tools a.addlink")
+        links = back_office.locator("#result_list tbody th a, .object-tools a.addlink")
         forms = links.evaluate_all(
             "links => links.map(link => link.getAttribute('href'))"
         )
@@ -111,7 +111,7 @@ def own_pages(page, address):
     page.get_by_role("heading", name="Holdings").wait_for()
     yield page.url
     page.goto(address + "accounts/account/?status__exact=ACTIVE")
-    page.locator("#result_list th a").first.click()
+    page.locator("#result_list tbody th a").first.click()
     page.get_by_role("link", name="Account on one page").click()
     yield page.url
     page.goto(address + "find/?q=observer")
@@ -208,7 +208,7 @@ def test_staff_suspend_an_account_and_activate_it_with_the_keyboard(
     back_office.get_by_role("link", name="Accounts", exact=True).click()
     back_office.wait_for_url("**/account/?partner*")
     back_office.goto(back_office.url + "&status__exact=ACTIVE")
-    back_office.locator("#result_list th a").first.click()
+    back_office.locator("#result_list tbody th a").first.click()
     back_office.get_by_role("link", name="Account on one page").click()
     for verb, status in (("Suspend", "Suspended"), ("Activate", "Active")):
         back_office.get_by_label("Reason, which the partner reads").focus()

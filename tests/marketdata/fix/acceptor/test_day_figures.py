@@ -5,10 +5,10 @@ import random
 from django.test import Client
 
 from accounts.access import Scope
-from accounts.models import ApiKey
 from marketdata.books.days import compare_days, vwap
 from marketdata.books.log import Deal, Message, record
 from marketdata.fix.client.replica import Replica
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.marketdata.books.tapes import over_the_tape
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.engines import market_data_request, running_engine
@@ -24,7 +24,7 @@ def test_fix_graphql_and_the_tape_agree(market: Market, client: Client, settings
     settings.PARTNER_API_BUDGET_POINTS = 1_000_000
     token, chance = market.listed, random.Random(11)
     scopes = [Scope.MARKETDATA_READ, Scope.ISSUERS_READ]
-    _, key = ApiKey.objects.issue(market.members[0].partner, scopes)
+    _, key = approved_key(market.members[0].partner, scopes)
     replica = Replica(token.symbol)
     wrong = []
     with running_engine() as bench, bench.initiator() as session:
