@@ -332,7 +332,8 @@ def test_a_page_of_a_rare_type_reads_the_events_of_that_type(world: World, told:
             * scan["Actual Loops"]
             for scan in scans
         )
-        assert read <= 30, given
+        # Of 5,000 events, 100 are of these types.
+        assert read <= 100, given
 
 
 @pytest.mark.parametrize("events", [1, 10, 30])
