@@ -1,3 +1,4 @@
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -5,9 +6,17 @@ import pytest
 from django.conf import settings
 
 
+def history_is_here() -> bool:
+    """Whether this is a clone, and no shallow one."""
+    asked = ["git", "rev-parse", "--is-shallow-repository"]
+    told = subprocess.run(
+        asked, cwd=settings.BASE_DIR, capture_output=True, check=False
+    )
+    return told.stdout.strip() == b"false"
+
+
 @pytest.mark.skipif(
-    not (settings.BASE_DIR / ".git").exists(),
-    reason="The code of the release before is in the history, which is not here.",
+    not history_is_here(), reason="The code of the release before is in git's history"
 )
 def test_the_release_before_serves_while_the_next_one_is_migrated(
     run: Callable[..., dict[str, Any]],
