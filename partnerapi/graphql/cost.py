@@ -39,7 +39,7 @@ PAGE_ARGUMENTS = {"first", "last", "before", "after"}
 FREE_LEAVES = 25
 """Scalars that an object answers without a point of their own."""
 LEAVES_PER_POINT = 15
-ITEMS_PER_POINT = 6
+ITEMS_PER_POINT = 4
 """Items beyond Cost.beyond that count as one more."""
 
 
@@ -60,7 +60,7 @@ class Cost:
     most: what counts where `times` is above it.
     statements: whether it takes statements of its own, however little they read. An
         object that a resolver finds does, where no cost is declared.
-    beyond: of items above this number every six count as one more, as soon as somebody
+    beyond: of items above this number every four count as one more, as soon as somebody
         knows how many they are.
     """
 

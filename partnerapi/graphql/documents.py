@@ -78,7 +78,7 @@ VALUES_PER_POINT = 20
 """Items and members of all variables."""
 REFUSED_TIMES = 4
 """What is refused was looked at with more care than what is answered."""
-POINTS_PER_ERROR = 2
+POINTS_PER_ERROR = 5
 """Of a document: to find what a wrong name was meant to be takes long."""
 
 

@@ -187,5 +187,5 @@ def test_costs_ten_and_more_when_there_are_more(world: World, users, partner: As
     for number in range(20):
         token = empty_token(world.listed, f"T{number}", START)
         ledger.record([Entry(token.pk, "MINT", 5, None, account)], "me")
-    # Twelve beyond ten are two sixes.
-    assert cost("token { symbol }") == 4 * (1 + 20) + 2 * 2
+    # Twelve beyond ten are three fours.
+    assert cost("token { symbol }") == 4 * (1 + 20) + 2 * 3

@@ -365,7 +365,7 @@ def test_the_longest_body_of_the_dearest_document_can_be_paid(
             b'{"query": "mutation { updateAccountStatus { changedAt } }"}',
             "application/json",
             200,
-            14,
+            17,
         ),
     ],
 )

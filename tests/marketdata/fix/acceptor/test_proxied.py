@@ -50,6 +50,7 @@ def pour(source: socket.socket, sink: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
             sink.sendall(data)
+    with contextlib.suppress(OSError):
         sink.shutdown(socket.SHUT_WR)
 
 
