@@ -1,5 +1,6 @@
 """Pages on which staff ask for what a second person decides: one for each kind."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -59,6 +60,7 @@ class AskForm(forms.Form):
         help_text="Who decides reads it.",
     )
 
+    @abstractmethod
     def said(self) -> tuple[Mapping[str, Any], str]:
         """The content of the request, and its title.
 
@@ -66,7 +68,6 @@ class AskForm(forms.Form):
             ValidationError: it names what is not there.
             LedgerError
         """
-        raise NotImplementedError
 
 
 class OfToken(AskForm):
