@@ -35,7 +35,6 @@ INTROSPECTION_COST = 100
 INTROSPECTED_FIELDS_PER_POINT = 5
 ROOT_COUNT_COST = 20
 """Points of a `totalCount` at the root: it counts a whole table."""
-PAGE_ARGUMENTS = {"first", "last", "before", "after"}
 FREE_LEAVES = 25
 """Scalars that an object answers without a point of their own."""
 LEAVES_PER_POINT = 15
@@ -243,40 +242,6 @@ def count_cost(field: SelectedField) -> int:
     assert field.selection is not None
     at_root = field.parent is field.selection.source.schema.query_type
     return ROOT_COUNT_COST * (at_root and field.selection.selects("totalCount"))
-
-
-def takes_statements(field: SelectedField) -> bool:
-    cost: Cost | None = field.definition.extensions.get("cost")
-    return cost is not None and (cost.page or cost.statements)
-
-
-def count_statements(selection: Selection, known: dict[int, int]) -> int:
-    """How many statements fields of a selection take, and those below them.
-
-    What a fragment brings to several places is resolved in each of them. `known` keeps
-    the numbers by the selections' identities.
-    """
-    count = known.get(id(selection))
-    if count is None:
-        fields = [f for t in selection.types for f in selection.fields(t.name)]
-        inner = [
-            f.selection for f in fields if f.selection and f.name not in INTROSPECTION
-        ]
-        count = sum(map(takes_statements, fields))
-        count += sum(count_statements(each, known) for each in inner)
-        known[id(selection)] = count
-    return count
-
-
-def is_connection_field(field: SelectedField) -> bool:
-    cost: Cost | None = field.definition.extensions.get("cost")
-    return cost is not None and cost.page
-
-
-def count_narrowing(field: SelectedField) -> int:
-    """How many arguments of a connection say which of its rows are wanted."""
-    names = {argument.name.value for argument in field.nodes[0].arguments}
-    return len(names - PAGE_ARGUMENTS)
 
 
 def rest_of(

@@ -37,14 +37,10 @@ from partnerapi.core.errors import (
 from partnerapi.graphql.cost import (
     OperationCost,
     Points,
-    count_cost,
-    count_narrowing,
-    count_statements,
-    is_connection_field,
     too_costly,
 )
 from partnerapi.graphql.culprits import name_of_argument, names_of_variable
-from partnerapi.graphql.introspection import INTROSPECTION
+from partnerapi.graphql.least import least_points
 from partnerapi.graphql.limits import check_counts, check_mutations, count_values
 from partnerapi.graphql.overlap import OverlappingFieldsRule
 from partnerapi.graphql.selections import Reach, Selection, Source
@@ -68,10 +64,6 @@ ERROR_SIZE = 20
 LEAST_COST = 10
 REQUEST_COST = 5
 """Points of a request, besides what its document says."""
-STATEMENT_COST = 10
-"""Points of a field at the root, and of each below it but one that has a statement."""
-NARROWING_COST = 30
-"""Points of an argument that narrows a list at the root, such as `search`."""
 TOKENS_PER_POINT = 2
 CHARACTERS_PER_POINT = 200
 VALUES_PER_POINT = 20
@@ -153,28 +145,6 @@ class OperationPlan:
         self.cost: Points = OperationCost().points(selection)
         self.least = least_points(selection)
         self.size = FIELD_SIZE * selection.source.count_fields()
-
-
-def least_points(selection: Selection) -> int:
-    """What the statements of a root selection cost, however little they read.
-
-    Raises:
-        MaxCostExceeded: those below the root cost more than one request may.
-    """
-    points = 0
-    known: dict[int, int] = {}
-    below = 0
-    for field in selection.fields(selection.type.name):
-        if field.definition.extensions:
-            points += STATEMENT_COST
-        if is_connection_field(field):
-            points += NARROWING_COST * count_narrowing(field) + count_cost(field)
-        if field.selection and field.name not in INTROSPECTION:
-            below += count_statements(field.selection, known)
-    lists = STATEMENT_COST * max(0, below - 1)
-    if lists > settings.PARTNER_API_MAX_COST:
-        raise too_costly(lists)
-    return points + lists
 
 
 class Operation:

@@ -1,0 +1,69 @@
+"""What the statements of an operation cost at least, however little they read."""
+
+from django.conf import settings
+
+from partnerapi.graphql.cost import Cost, count_cost, too_costly
+from partnerapi.graphql.introspection import INTROSPECTION
+from partnerapi.graphql.selections import SelectedField, Selection
+
+STATEMENT_COST = 10
+"""Points of a field at the root, and of each below it but one that has a statement."""
+NARROWING_COST = 30
+"""Points of an argument that narrows a list at the root, such as `search`."""
+PAGE_ARGUMENTS = {"first", "last", "before", "after"}
+
+
+def least_points(selection: Selection) -> int:
+    """What the statements of a root selection cost, however little they read.
+
+    Raises:
+        MaxCostExceeded: those below the root cost more than one request may.
+    """
+    points = 0
+    known: dict[int, int] = {}
+    below = 0
+    for field in selection.fields(selection.type.name):
+        if field.definition.extensions:
+            points += STATEMENT_COST
+        if is_connection_field(field):
+            points += NARROWING_COST * count_narrowing(field) + count_cost(field)
+        if field.selection and field.name not in INTROSPECTION:
+            below += count_statements(field.selection, known)
+    lists = STATEMENT_COST * max(0, below - 1)
+    if lists > settings.PARTNER_API_MAX_COST:
+        raise too_costly(lists)
+    return points + lists
+
+
+def takes_statements(field: SelectedField) -> bool:
+    cost: Cost | None = field.definition.extensions.get("cost")
+    return cost is not None and (cost.page or cost.statements)
+
+
+def count_statements(selection: Selection, known: dict[int, int]) -> int:
+    """How many statements fields of a selection take, and those below them.
+
+    What a fragment brings to several places is resolved in each of them. `known` keeps
+    the numbers by the selections' identities.
+    """
+    count = known.get(id(selection))
+    if count is None:
+        fields = [f for t in selection.types for f in selection.fields(t.name)]
+        inner = [
+            f.selection for f in fields if f.selection and f.name not in INTROSPECTION
+        ]
+        count = sum(map(takes_statements, fields))
+        count += sum(count_statements(each, known) for each in inner)
+        known[id(selection)] = count
+    return count
+
+
+def is_connection_field(field: SelectedField) -> bool:
+    cost: Cost | None = field.definition.extensions.get("cost")
+    return cost is not None and cost.page
+
+
+def count_narrowing(field: SelectedField) -> int:
+    """How many arguments of a connection say which of its rows are wanted."""
+    names = {argument.name.value for argument in field.nodes[0].arguments}
+    return len(names - PAGE_ARGUMENTS)
