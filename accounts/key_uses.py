@@ -5,13 +5,14 @@ A request with a key only reads, so that it is answered where nothing can be wri
 """
 
 import threading
+from contextlib import suppress
 from datetime import datetime
-from time import sleep
 from uuid import UUID
 
 from django.db import Error, connection
 
 from accounts import peppers
+from partnerapi.core.asides import Aside
 
 WRITE_SECONDS = 10.0
 WRITE = """
@@ -39,15 +40,12 @@ class KeyUses:
         # The digest of a key as it was found, and its digests by all peppers.
         self.digests: dict[UUID, tuple[bytes, list[bytes]]] = {}
         self.lock = threading.Lock()
-        self.is_kept = False
-        self.writer: threading.Thread | None = None
+        self.aside = Aside(self.write_or_wait, WRITE_SECONDS)
 
     def note(self, key_id: UUID, at: datetime) -> None:
         with self.lock:
             self.noted[key_id] = at
-            if self.is_kept and self.writer is None:
-                self.writer = threading.Thread(target=self.run, daemon=True)
-                self.writer.start()
+        self.aside.noted()
 
     def note_digests(self, key_id: UUID, found: bytes, digests: list[bytes]) -> None:
         with self.lock:
@@ -86,23 +84,13 @@ class KeyUses:
         with connection.cursor() as cursor:
             cursor.execute(MOVE, [pepper, list(noted), found, moved, pepper])
 
-    def keep_written(self) -> None:
-        """Have what is noted written, for as long as the process lives.
-
-        The thread starts with the first key: a process that is yet to fork has none.
-        """
-        self.is_kept = True
-
-    def run(self) -> None:
-        while True:
-            sleep(WRITE_SECONDS)
-            try:
+    def write_or_wait(self) -> None:
+        # Whoever asks for the database meanwhile says what is wrong with it.
+        try:
+            with suppress(Error):
                 self.write()
-            except Error:
-                # Whoever asks for the database meanwhile says what is wrong with it.
-                continue
-            finally:
-                connection.close()
+        finally:
+            connection.close()
 
 
 uses = KeyUses()

@@ -33,8 +33,8 @@ try:
 except StartRefused as refused:
     sys.stderr.write(f"The web server does not start: {refused}.\n")
     sys.exit(NOT_TO_BE_STARTED)
-uses.keep_written()
-recent.keep_written()
+uses.aside.keep_written()
+recent.aside.keep_written()
 
 # What is loaded by now stays for the life of the process: the collector need not look
 # at it again, nor often at the objects of answers: a large one has a million of them,

@@ -4,14 +4,15 @@ No body, no variable and no answer is kept. It is no record: a process that is k
 loses its last second, and nothing is written while Redis is away.
 """
 
-import threading
 from collections import deque
-from time import sleep
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import orjson
 from django.core.cache import caches
 from redis.exceptions import RedisError
+
+from partnerapi.core.asides import Aside
 
 MOST_KEPT = 1_000
 """Requests of a partner."""
@@ -40,17 +41,11 @@ class RecentRequests:
 
     def __init__(self) -> None:
         self.noted: deque[tuple[str, Recent]] = deque(maxlen=MOST_NOTED)
-        self.lock = threading.Lock()
-        self.is_kept = False
-        self.writer: threading.Thread | None = None
+        self.aside = Aside(self.write_or_lose, WRITE_SECONDS)
 
     def note(self, partner_id: str, request: Recent) -> None:
         self.noted.append((partner_id, request))
-        if self.is_kept and self.writer is None:
-            with self.lock:
-                if self.writer is None:
-                    self.writer = threading.Thread(target=self.run, daemon=True)
-                    self.writer.start()
+        self.aside.noted()
 
     def write(self) -> None:
         """Write what was noted; one round trip.
@@ -71,22 +66,10 @@ class RecentRequests:
             written.expire(key_of(partner_id), KEPT_SECONDS)
         written.execute()
 
-    def keep_written(self) -> None:
-        """Have what is noted written, for as long as the process lives.
-
-        The thread starts with the first request: a process that is yet to fork has
-        none.
-        """
-        self.is_kept = True
-
-    def run(self) -> None:
-        while True:
-            sleep(WRITE_SECONDS)
-            try:
-                self.write()
-            except RedisError:
-                # Budgets say that Redis is away.
-                continue
+    def write_or_lose(self) -> None:
+        # Budgets say that Redis is away.
+        with suppress(RedisError):
+            self.write()
 
 
 recent = RecentRequests()

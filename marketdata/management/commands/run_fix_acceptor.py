@@ -109,7 +109,7 @@ examples:
                     "listens there, or choose another with FIX_HOST and FIX_PORT."
                 ) from None
             collect_seldom()
-            uses.keep_written()
+            uses.aside.keep_written()
             encryption = "TLS" if context else "no TLS"
             logger.info(
                 "The FIX acceptor listens on %s (%s), for %d CompIDs and %d books",

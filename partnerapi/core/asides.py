@@ -1,0 +1,39 @@
+"""What is noted while requests are answered, and written beside them."""
+
+import threading
+from collections.abc import Callable
+from time import sleep
+
+
+class Aside:
+    """Calls `write` every `seconds`, from a thread of its own.
+
+    `write` says itself what becomes of what it can not write.
+    """
+
+    def __init__(self, write: Callable[[], None], seconds: float) -> None:
+        self.write = write
+        self.seconds = seconds
+        self.lock = threading.Lock()
+        self.is_kept = False
+        self.writer: threading.Thread | None = None
+
+    def keep_written(self) -> None:
+        """Have what is noted written, for as long as the process lives.
+
+        The thread starts with the first note: a process that is yet to fork has none.
+        """
+        self.is_kept = True
+
+    def noted(self) -> None:
+        """Something is to be written."""
+        if self.is_kept and self.writer is None:
+            with self.lock:
+                if self.writer is None:
+                    self.writer = threading.Thread(target=self.run, daemon=True)
+                    self.writer.start()
+
+    def run(self) -> None:
+        while True:
+            sleep(self.seconds)
+            self.write()
