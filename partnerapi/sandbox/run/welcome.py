@@ -94,6 +94,7 @@ class Running:
             "    554        the key\n"
             f"  Back office  {address}/admin/\n"
             f"    login      {staff['login']}\n"
+            f"    colleague  {staff['colleague']}, to decide what the login asks\n"
             f"    password   {staff['password']}\n"
             f"  Key          {self.access['key']}\n\n"
             "Paste this into another terminal; manage.py works on this there.\n\n"
