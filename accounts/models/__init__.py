@@ -6,6 +6,12 @@ from accounts.models.accounts import (
     Right,
     allowed_statuses,
 )
+from accounts.models.applicants import (
+    Applicant,
+    Description,
+    DuplicateReference,
+    NotJoined,
+)
 from accounts.models.approvals import (
     ApprovalDecision,
     ApprovalKind,
@@ -30,15 +36,19 @@ __all__ = [
     "AccountStatusChange",
     "Actor",
     "ApiKey",
+    "Applicant",
     "ApprovalDecision",
     "ApprovalKind",
     "ApprovalOutcome",
     "ApprovalPolicy",
     "ApprovalRequest",
     "Country",
+    "Description",
+    "DuplicateReference",
     "HolderImport",
     "InvalidStatusTransition",
     "LEIIsValid",
+    "NotJoined",
     "Partner",
     "Pepper",
     "Right",

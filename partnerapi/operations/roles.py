@@ -33,6 +33,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_account": APPEND,
     "accounts_accountstatuschange": APPEND,
     "accounts_apikey": KEEP,
+    "accounts_applicant": APPEND,
     "accounts_approvaldecision": APPEND,
     "accounts_approvaloutcome": READ,
     "accounts_approvalpolicy": READ,
@@ -109,6 +110,7 @@ APPLICATION: Mapping[str, str] = {
 """The application's rights on every table and view."""
 
 CALLED_BY_APPLICATION = (
+    "accounts_join(uuid, uuid)",
     "accounts_lock(uuid)",
     "accounts_own_writers()",
     "approvals_overtake(uuid, text)",
