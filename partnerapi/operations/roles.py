@@ -106,6 +106,11 @@ APPLICATION: Mapping[str, str] = {
     "register_entry_lines": READ,
     "register_price_lines": READ,
     "staff_log": READ,
+    "trading_bust": APPEND,
+    "trading_execution": APPEND,
+    "trading_market": READ,
+    "trading_order": KEEP,
+    "trading_orderevent": APPEND,
 }
 """The application's rights on every table and view."""
 
