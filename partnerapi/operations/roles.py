@@ -108,9 +108,11 @@ APPLICATION: Mapping[str, str] = {
     "staff_log": READ,
     "trading_bust": APPEND,
     "trading_execution": APPEND,
+    "trading_fill": READ,
     "trading_market": READ,
     "trading_order": KEEP,
     "trading_orderevent": APPEND,
+    "trading_registertold": READ,
 }
 """The application's rights on every table and view."""
 
@@ -133,6 +135,7 @@ CALLED_BY_APPLICATION = (
     "register_hold(uuid[])",
     "register_note(uuid[], timestamptz, timestamptz)",
     "register_open(uuid[])",
+    "trading_tell_registers()",
 )
 """Functions that do as their owner what the application may not do itself."""
 
