@@ -13,6 +13,15 @@ from accounts.models.approvals import (
     ApprovalPolicy,
     ApprovalRequest,
 )
+from accounts.models.cash import (
+    BankLine,
+    BankStatement,
+    CashAccount,
+    CashHead,
+    CashPosting,
+    CashTransaction,
+    Withdrawal,
+)
 from accounts.models.changes import RowChange
 from accounts.models.partners import ApiKey, Partner, Pepper
 from accounts.models.users import (
@@ -35,6 +44,12 @@ __all__ = [
     "ApprovalOutcome",
     "ApprovalPolicy",
     "ApprovalRequest",
+    "BankLine",
+    "BankStatement",
+    "CashAccount",
+    "CashHead",
+    "CashPosting",
+    "CashTransaction",
     "Country",
     "HolderImport",
     "InvalidStatusTransition",
@@ -46,6 +61,7 @@ __all__ = [
     "User",
     "UserHolder",
     "UserHolderName",
+    "Withdrawal",
     "allowed_statuses",
     "validate_lei",
 ]
