@@ -6,6 +6,12 @@ from accounts.models.accounts import (
     Right,
     allowed_statuses,
 )
+from accounts.models.applicants import (
+    Applicant,
+    Description,
+    DuplicateReference,
+    NotJoined,
+)
 from accounts.models.approvals import (
     ApprovalDecision,
     ApprovalKind,
@@ -39,6 +45,7 @@ __all__ = [
     "AccountStatusChange",
     "Actor",
     "ApiKey",
+    "Applicant",
     "ApprovalDecision",
     "ApprovalKind",
     "ApprovalOutcome",
@@ -51,9 +58,12 @@ __all__ = [
     "CashPosting",
     "CashTransaction",
     "Country",
+    "Description",
+    "DuplicateReference",
     "HolderImport",
     "InvalidStatusTransition",
     "LEIIsValid",
+    "NotJoined",
     "Partner",
     "Pepper",
     "Right",

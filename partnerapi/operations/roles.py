@@ -33,6 +33,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_account": APPEND,
     "accounts_accountstatuschange": APPEND,
     "accounts_apikey": KEEP,
+    "accounts_applicant": APPEND,
     "accounts_approvaldecision": APPEND,
     "accounts_approvaloutcome": READ,
     "accounts_approvalpolicy": READ,
@@ -117,6 +118,7 @@ APPLICATION: Mapping[str, str] = {
 
 CALLED_BY_APPLICATION = (
     "accounts_hold_cash(bigint[])",
+    "accounts_join(uuid, uuid)",
     "accounts_lock(uuid)",
     "accounts_own_writers()",
     "accounts_share(uuid[])",
