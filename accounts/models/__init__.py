@@ -6,12 +6,27 @@ from accounts.models.accounts import (
     Right,
     allowed_statuses,
 )
+from accounts.models.applicants import (
+    Applicant,
+    Description,
+    DuplicateReference,
+    NotJoined,
+)
 from accounts.models.approvals import (
     ApprovalDecision,
     ApprovalKind,
     ApprovalOutcome,
     ApprovalPolicy,
     ApprovalRequest,
+)
+from accounts.models.cash import (
+    BankLine,
+    BankStatement,
+    CashAccount,
+    CashHead,
+    CashPosting,
+    CashTransaction,
+    Withdrawal,
 )
 from accounts.models.changes import RowChange
 from accounts.models.partners import ApiKey, Partner, Pepper
@@ -30,15 +45,25 @@ __all__ = [
     "AccountStatusChange",
     "Actor",
     "ApiKey",
+    "Applicant",
     "ApprovalDecision",
     "ApprovalKind",
     "ApprovalOutcome",
     "ApprovalPolicy",
     "ApprovalRequest",
+    "BankLine",
+    "BankStatement",
+    "CashAccount",
+    "CashHead",
+    "CashPosting",
+    "CashTransaction",
     "Country",
+    "Description",
+    "DuplicateReference",
     "HolderImport",
     "InvalidStatusTransition",
     "LEIIsValid",
+    "NotJoined",
     "Partner",
     "Pepper",
     "Right",
@@ -46,6 +71,7 @@ __all__ = [
     "User",
     "UserHolder",
     "UserHolderName",
+    "Withdrawal",
     "allowed_statuses",
     "validate_lei",
 ]
