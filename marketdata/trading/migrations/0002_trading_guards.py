@@ -72,9 +72,9 @@ OPEN = function(
     UPDATE marketdata_orderbookhead SET source = 'OWN' WHERE token_id = token;
     INSERT INTO trading_market (token_id, phase, phase_since, session_opens,
         session_closes, weekdays_only, tick_cents, lot_units, collar_bps,
-        reference_price, last_event, last_at, halt_reason)
+        reference_price, last_event, last_phase_event, last_at, halt_reason)
     VALUES (token, 'CLOSED', opened_at, opens, closes, weekdays, tick, lot, collar,
-        reference, 1, opened_at, '');
+        reference, 1, 1, opened_at, '');
     INSERT INTO trading_orderevent (token_id, number, kind, price, phase, reason, actor,
         at)
     VALUES (token, 1, 'PHASE_CHANGED', reference, 'CLOSED', '', opened_by, opened_at);
