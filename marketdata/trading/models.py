@@ -348,7 +348,7 @@ class OrderEvent(models.Model):
     | TRADE_BUSTED, one for each side | the trade's | null |
     | PHASE_CHANGED | the reference price, null | null |
 
-    `filled` and `remaining` are the order's units, `value` the euro cents that its fills
+    `filled` and `remaining` are the order's units, `value` the euro cents that they
     cost; `priority` is the place that an order gets or keeps.
     """
 
