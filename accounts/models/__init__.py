@@ -14,6 +14,13 @@ from accounts.models.approvals import (
     ApprovalRequest,
 )
 from accounts.models.changes import RowChange
+from accounts.models.investors import (
+    InvestorAttestation,
+    InvestorChange,
+    InvestorClass,
+    InvestorProfile,
+    Verification,
+)
 from accounts.models.partners import ApiKey, Partner, Pepper
 from accounts.models.users import (
     Country,
@@ -38,6 +45,10 @@ __all__ = [
     "Country",
     "HolderImport",
     "InvalidStatusTransition",
+    "InvestorAttestation",
+    "InvestorChange",
+    "InvestorClass",
+    "InvestorProfile",
     "LEIIsValid",
     "Partner",
     "Pepper",
@@ -46,6 +57,7 @@ __all__ = [
     "User",
     "UserHolder",
     "UserHolderName",
+    "Verification",
     "allowed_statuses",
     "validate_lei",
 ]
