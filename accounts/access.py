@@ -17,8 +17,6 @@ class Scope(TextChoices):
     ACCOUNTS_READ = "accounts:read", "Accounts"
     ACCOUNTS_WRITE = "accounts:write", "Accounts: change status"
     MARKETDATA_READ = "marketdata:read", "Order books"
-    COMPLIANCE_READ = "compliance:read", "Investors: profiles, checks of transfers"
-    COMPLIANCE_WRITE = "compliance:write", "Investors: attest"
 
 
 class Unauthenticated(PartnerAPIError):

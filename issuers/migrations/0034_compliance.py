@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('issuers', '0033_events_by_type'),
-        ('accounts', '0021_scopes_of_compliance'),
+        ('accounts', '0020_investors'),
     ]
 
     operations = [
