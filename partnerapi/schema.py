@@ -6,6 +6,7 @@ import graphene
 from django.conf import settings
 
 import accounts.schema.accounts
+import accounts.schema.opening
 import accounts.schema.viewer
 import issuers.schema.events
 import issuers.schema.grants
@@ -104,6 +105,7 @@ class Query(
 
 class Mutation(
     partnerapi.exports.schema.Mutation,
+    accounts.schema.opening.Mutation,
     accounts.schema.accounts.Mutation,
     graphene.ObjectType,
 ):
@@ -111,7 +113,11 @@ class Mutation(
 
 
 extend(UserHolder, balances=issuers.schema.holdings.HOLDER_BALANCES)
-extend(Account, holdings=issuers.schema.holdings.ACCOUNT_HOLDINGS)
+extend(
+    Account,
+    reference=accounts.schema.opening.REFERENCE_FIELD,
+    holdings=issuers.schema.holdings.ACCOUNT_HOLDINGS,
+)
 extend(
     Event,
     subject=graphene.Field(

@@ -32,6 +32,7 @@ ORDER = [
     "issuers",
     "marketdata.models",
     "marketdata.books",
+    "marketdata.trading",
     "marketdata.replay",
     "marketdata.fix.protocol",
     "marketdata.fix.client",

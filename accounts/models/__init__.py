@@ -6,6 +6,12 @@ from accounts.models.accounts import (
     Right,
     allowed_statuses,
 )
+from accounts.models.applicants import (
+    Applicant,
+    Description,
+    DuplicateReference,
+    NotJoined,
+)
 from accounts.models.approvals import (
     ApprovalDecision,
     ApprovalKind,
@@ -37,12 +43,15 @@ __all__ = [
     "AccountStatusChange",
     "Actor",
     "ApiKey",
+    "Applicant",
     "ApprovalDecision",
     "ApprovalKind",
     "ApprovalOutcome",
     "ApprovalPolicy",
     "ApprovalRequest",
     "Country",
+    "Description",
+    "DuplicateReference",
     "HolderImport",
     "InvalidStatusTransition",
     "InvestorAttestation",
@@ -50,6 +59,7 @@ __all__ = [
     "InvestorClass",
     "InvestorProfile",
     "LEIIsValid",
+    "NotJoined",
     "Partner",
     "Pepper",
     "Right",

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import uuid_utils.compat as uuid
-from django.db import models, transaction
+from django.db import IntegrityError, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts.access import Caller, Scope
+from accounts.followers import followed
 from accounts.models.partners import Partner
 from accounts.models.users import User
+from partnerapi.core.database import constraint_of
 from partnerapi.core.errors import PartnerAPIError
 
 
@@ -175,10 +177,15 @@ class Account(models.Model):
         sees what the earlier one did. The same status again succeeds and writes
         nothing.
 
+        An account that leaves ACTIVE takes its open orders out of the books.
+
         Raises:
-            InvalidStatusTransition: no such move, or not for this actor.
+            InvalidStatusTransition: no such move, or not for this actor; or the
+                client's email or LEI is another user's.
+            LockTimeout: the books did not come free.
         """
-        with transaction.atomic():
+
+        def move() -> AccountStatus:
             [locked] = Account.objects.raw(LOCKED, [self.pk])
             previous = AccountStatus(locked.status)
             if status != previous:
@@ -186,6 +193,18 @@ class Account(models.Model):
                 if status not in allowed:
                     raise refused_move(previous, status, allowed)
                 locked.record(previous, AccountStatus(status), actor, reason, at)
+            return previous
+
+        try:
+            if status in (AccountStatus.SUSPENDED, AccountStatus.CLOSED):
+                previous = followed([self.user_id], None, "ACCOUNT_NOT_ACTIVE", move)
+            else:
+                with transaction.atomic():
+                    previous = move()
+        except IntegrityError as error:
+            if constraint_of(error) not in KNOWN_BY:
+                raise
+            raise InvalidStatusTransition(IS_KNOWN, allowedStatuses=[]) from None
         self.refresh_from_db()
         return previous
 
@@ -213,6 +232,11 @@ class Account(models.Model):
 
 
 LOCKED = "SELECT * FROM accounts_lock(%s)"
+KNOWN_BY = ("accounts_user_email_key", "accounts_user_lei_key")
+IS_KNOWN = (
+    "The client's email or LEI is another user's: join the account to that user, or "
+    "reject it."
+)
 
 
 def refused_move(

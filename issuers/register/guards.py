@@ -10,6 +10,7 @@ GUARDED = Guarded(
         "accounts_account",
         "accounts_accountstatuschange",
         "accounts_apikey",
+        "accounts_applicant",
         "accounts_approvaldecision",
         "accounts_approvaloutcome",
         "accounts_approvalpolicy",

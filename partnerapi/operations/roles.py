@@ -33,6 +33,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_account": APPEND,
     "accounts_accountstatuschange": APPEND,
     "accounts_apikey": KEEP,
+    "accounts_applicant": APPEND,
     "accounts_approvaldecision": APPEND,
     "accounts_approvaloutcome": READ,
     "accounts_approvalpolicy": READ,
@@ -111,10 +112,16 @@ APPLICATION: Mapping[str, str] = {
     "register_entry_lines": READ,
     "register_price_lines": READ,
     "staff_log": READ,
+    "trading_bust": APPEND,
+    "trading_execution": APPEND,
+    "trading_market": READ,
+    "trading_order": KEEP,
+    "trading_orderevent": APPEND,
 }
 """The application's rights on every table and view."""
 
 CALLED_BY_APPLICATION = (
+    "accounts_join(uuid, uuid)",
     "accounts_lock(uuid)",
     "accounts_own_writers()",
     "approvals_overtake(uuid, text)",

@@ -21,6 +21,7 @@ DELIVERIES = "a delivery writes it; the page Deliveries shows it"
 FILES = "a worker writes it; the export's page says how many there are"
 EVENTS = "triggers write it; partners read their events, and staff what they tell of"
 MODELS_LEFT_OUT = {
+    "accounts.Applicant": "the account's page shows it",
     "accounts.ApprovalDecision": "the page of its request shows it",
     "accounts.ApprovalOutcome": "the page of its request shows it",
     "issuers.LedgerAccount": REGISTER,
