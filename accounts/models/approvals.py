@@ -27,6 +27,8 @@ class ApprovalKind(models.TextChoices):
     CLOSING = "CLOSING", "Closing of an account"
     WITHDRAWAL = "WITHDRAWAL", "Withdrawal of cash"
     ASSIGNMENT = "ASSIGNMENT", "Assignment of unknown money"
+    RULE = "RULE", "Rule of a token"
+    LIFTING = "LIFTING", "Lifting of a restriction"
 
 
 class ApprovalPolicy(models.Model):

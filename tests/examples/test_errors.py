@@ -8,7 +8,8 @@ import orjson
 import pytest
 from django.test import Client, RequestFactory
 
-from accounts.models import Account, Actor, User
+from accounts.access import Caller
+from accounts.models import Account, Actor, Applicant, Country, Description, User
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from partnerapi.exports import creation
@@ -69,11 +70,27 @@ def states(
     def lose_articles() -> None:
         tamper("ALTER TABLE issuers_article RENAME TO lost")
 
+    def open_one() -> None:
+        caller = Caller(
+            str(world.partner.pk), world.partner.login, "", frozenset(), None, 1, 1
+        )
+        client = Description(
+            "INDIVIDUAL",
+            "Anna",
+            "Lund",
+            None,
+            "a@b.example",
+            None,
+            Country.objects.get(pk="FR"),
+        )
+        Applicant.objects.open(caller, "client-4711", client, START)
+
     def set_to(name: str, value: Any) -> Callable[[], None]:
         return lambda: setattr(settings, name, value)
 
     return {
         "CAPITALIZATION_TABLE_TOO_LARGE": two_holders,
+        "DUPLICATE_REFERENCE": open_one,
         "IDEMPOTENCY_CONCURRENT_REQUEST": lambda: claims_raise("lock_not_available"),
         "INSECURE_TRANSPORT": set_to("PARTNER_API_HTTPS", True),
         "INTERNAL_SERVER_ERROR": lose_articles,
