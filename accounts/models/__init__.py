@@ -19,7 +19,23 @@ from accounts.models.approvals import (
     ApprovalPolicy,
     ApprovalRequest,
 )
+from accounts.models.cash import (
+    BankLine,
+    BankStatement,
+    CashAccount,
+    CashHead,
+    CashPosting,
+    CashTransaction,
+    Withdrawal,
+)
 from accounts.models.changes import RowChange
+from accounts.models.investors import (
+    InvestorAttestation,
+    InvestorChange,
+    InvestorClass,
+    InvestorProfile,
+    Verification,
+)
 from accounts.models.partners import ApiKey, Partner, Pepper
 from accounts.models.users import (
     Country,
@@ -42,11 +58,21 @@ __all__ = [
     "ApprovalOutcome",
     "ApprovalPolicy",
     "ApprovalRequest",
+    "BankLine",
+    "BankStatement",
+    "CashAccount",
+    "CashHead",
+    "CashPosting",
+    "CashTransaction",
     "Country",
     "Description",
     "DuplicateReference",
     "HolderImport",
     "InvalidStatusTransition",
+    "InvestorAttestation",
+    "InvestorChange",
+    "InvestorClass",
+    "InvestorProfile",
     "LEIIsValid",
     "NotJoined",
     "Partner",
@@ -56,6 +82,8 @@ __all__ = [
     "User",
     "UserHolder",
     "UserHolderName",
+    "Verification",
+    "Withdrawal",
     "allowed_statuses",
     "validate_lei",
 ]

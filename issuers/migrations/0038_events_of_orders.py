@@ -81,7 +81,7 @@ def told(model: str) -> list[migrations.AddField]:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("issuers", "0033_events_by_type")]
+    dependencies = [("issuers", "0036_reserved_is_validated")]
 
     operations = [
         *told("event"),

@@ -46,6 +46,7 @@ ALLOWED: dict[str, tuple[set[str | None], set[str | None]]] = {
     Kind.FORCED_TRANSFER: ({HOLDER}, {HOLDER}),
     Kind.LEGACY_DELIVERY: ({TREASURY, None}, {HOLDER}),
     Kind.REVERSAL: ({TREASURY, HOLDER, None}, {TREASURY, HOLDER, None}),
+    Kind.TRADE: ({HOLDER}, {HOLDER}),
 }
 """From which kinds of accounts to which a kind of entry may move units."""
 

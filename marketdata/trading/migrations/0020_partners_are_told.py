@@ -88,7 +88,7 @@ CREATE VIEW trading_fill AS {side("buy_order_id", 0)} UNION ALL {side("sell_orde
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0001_trading"),
+        ("trading", "0002_trading_guards"),
         ("issuers", "0038_events_of_orders"),
     ]
 
