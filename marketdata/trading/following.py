@@ -3,6 +3,8 @@
 from collections.abc import Collection
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from accounts.followers import Ids
 from marketdata.trading import market
 from marketdata.trading.models import Order, OrderStatus, OrderStatusReason
@@ -11,7 +13,7 @@ STAFF = "staff"
 """Who ended such orders, in the market's log."""
 
 
-def open_orders(users: Ids, tokens: Ids) -> "QuerySet[Order]":
+def open_orders(users: Ids, tokens: Ids) -> QuerySet[Order]:
     orders = Order.objects.filter(status=OrderStatus.OPEN)
     if users is not None:
         orders = orders.filter(user__in=users)

@@ -646,7 +646,7 @@ class Migration(migrations.Migration):
         ("trading", "0001_trading"),
         ("marketdata", "0013_own_books"),
         ("accounts", "0018_cash_guards"),
-        ("issuers", "0034_approvedholder_restriction_tokenrule_and_more"),
+        ("issuers", "0036_reserved_is_validated"),
     ]
 
     operations = [
