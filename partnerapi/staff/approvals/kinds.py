@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from accounts.approvals import CloseAccount, IssueKey
 from accounts.four_eyes import Kind
 from accounts.models import ApprovalKind
+from issuers.compliance.restrictions import LiftRestriction
+from issuers.compliance.rules import SetRule
 from issuers.legacy.approvals import ReleaseDelivery
 from issuers.register.approvals import EnterUnits, SetPrice
 
@@ -17,4 +19,6 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.DELIVERY: ReleaseDelivery(),
     ApprovalKind.KEY: IssueKey(),
     ApprovalKind.CLOSING: CloseAccount(),
+    ApprovalKind.RULE: SetRule(),
+    ApprovalKind.LIFTING: LiftRestriction(),
 }
