@@ -54,21 +54,25 @@ FIELDS = {
         resolver=read_executions,
         description="Of ORDER_TRADED and TRADE_BUSTED: your side of the trade.",
     ),
-    "price": Uint64(
+    "price": graphene.Field(
+        Uint64,
         resolver=column("price"),
         description="Of ORDER_ACCEPTED and ORDER_AMENDED: the limit, as it was then. "
         "Of ORDER_TRADED and TRADE_BUSTED: the trade's price. Euro cents.",
     ),
-    "quantity": Uint64(
+    "quantity": graphene.Field(
+        Uint64,
         resolver=column("quantity"),
         description="Of ORDER_ACCEPTED and ORDER_AMENDED: the order's units, as they "
         "were then. Of ORDER_TRADED and TRADE_BUSTED: the trade's.",
     ),
-    "remaining_quantity": Uint64(
+    "remaining_quantity": graphene.Field(
+        Uint64,
         resolver=column("remaining"),
         description="Units of the order that had not traded after the event.",
     ),
-    "reason": OrderStatusReason(
+    "reason": graphene.Field(
+        OrderStatusReason,
         resolver=column("reason"),
         description="Of ORDER_CANCELLED and ORDER_EXPIRED: why.",
     ),

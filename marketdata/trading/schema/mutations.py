@@ -343,8 +343,8 @@ class Mutation(graphene.ObjectType):
             required=True, description="Which orders; none named: all of yours."
         ),
         description="Cancel all open orders of an account, of a token, or all of "
-        f"yours, in one transaction. Each 4 cost 1 point besides. {LOCKS} Needs the scope "
-        "`trading:write`.",
+        f"yours, in one transaction. Each 4 cost 1 point besides. {LOCKS} Needs the "
+        "scope `trading:write`.",
     )
 
     @checked(check_place)
