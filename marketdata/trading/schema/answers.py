@@ -4,12 +4,15 @@ They are answered from memory: nothing is read while the book is held but what t
 document selects below them.
 """
 
+from collections.abc import Sequence
+from datetime import datetime
 from hashlib import md5
 from typing import NamedTuple
 from uuid import UUID
 
 from issuers.compliance.judge import Refusal
-from marketdata.trading.models import Order
+from marketdata.trading.models import Execution, Order
+from partnerapi.core.errors import PartnerAPIError
 
 COLUMNS = (
     "side", "limit_price", "quantity", "filled", "filled_value", "time_in_force",
@@ -44,27 +47,29 @@ class ExecutionRow(NamedTuple):
     value: int
     liquidity: str
     ledger_seq: int
-    at: object
+    at: datetime
     busted_at: None = None
 
 
-def execution_rows(order: Order, fills) -> list[ExecutionRow]:
-    """The executions of an order that has just traded."""
+def execution_rows(
+    order: Order, executions: Sequence[Execution]
+) -> list[ExecutionRow]:
+    """The executions of an order that has just traded, as its side has them."""
     return [
         ExecutionRow(
-            fill_id(order.token_id, fill.trade, order.side),
+            fill_id(order.token_id, execution.sequence, order.side),
             str(order.pk),
             str(order.token_id),
-            fill.trade,
+            execution.sequence,
             order.side,
-            fill.price,
-            fill.quantity,
-            fill.price * fill.quantity,
-            fill.liquidity,
-            fill.ledger_seq,
-            fill.at,
+            execution.price,
+            execution.quantity,
+            execution.price * execution.quantity,
+            "TAKER" if execution.aggressor == order.side else "MAKER",
+            execution.ledger_seq,
+            execution.at,
         )
-        for fill in fills
+        for execution in executions
     ]
 
 
@@ -74,7 +79,7 @@ def fill_id(token_id: UUID, trade: int, side: int) -> str:
     return str(UUID(md5(text.encode(), usedforsecurity=False).hexdigest()))
 
 
-def refusals_of(error) -> list[Refusal]:
+def refusals_of(error: PartnerAPIError) -> list[Refusal]:
     """The rules that an order was refused by; of other refusals none."""
     told = [dict(said) for said in error.details.get("refusals", ())]
     return [Refusal(said.pop("code"), said) for said in told]

@@ -3,10 +3,12 @@
 from contextlib import contextmanager
 
 import graphene
+from django.utils import timezone
 
 from accounts.access import Scope, check_scope, requires
 from issuers.schema.compliance import TransferRefusal
 from marketdata.trading import market
+from marketdata.trading.errors import MarketClosed, NotTradable
 from marketdata.trading.models import Order as OrderModel
 from marketdata.trading.models import OrderStatus, OrderStatusReason
 from marketdata.trading.schema import inputs
@@ -280,7 +282,10 @@ class Query(graphene.ObjectType):
     def resolve_check_order(roots, info, input):
         inputs.check_order(input)
         token, account = named_in(info.context.caller, input)
-        return [market.check(token, inputs.request_of(input, account))]
+        try:
+            return [market.check(token, inputs.request_of(input, account))]
+        except (NotTradable, MarketClosed) as refusal:
+            return [market.Check(refusal, 0, 0, 0, timezone.now())]
 
 
 LOCKS = (
@@ -384,16 +389,9 @@ class Mutation(graphene.ObjectType):
     def resolve_amend_order(roots, info, input):
         caller = info.context.caller
         order = own_order(caller, input["order_id"])
+        wanted = {name: input.get(name) for name in ("quantity", "limit_price")}
         with within_time():
-            return [
-                market.amend(
-                    order.pk,
-                    input["version"],
-                    input.get("quantity"),
-                    input.get("limit_price"),
-                    actor=caller.login,
-                )
-            ]
+            return [market.amend(order.pk, input["version"], caller.login, **wanted)]
 
     @checked(check_cancel)
     def resolve_cancel_order(roots, info, input):
