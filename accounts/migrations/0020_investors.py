@@ -202,7 +202,7 @@ KINDS = {
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0016_accounts_by_recorded_at")]
+    dependencies = [("accounts", "0019_cash_accounts")]
 
     operations = [
         migrations.AddField(
