@@ -85,12 +85,13 @@ def write_each(payments: Sequence[Payment], at: datetime | None = None) -> list[
     heads = lock_heads(
         account for payment in payments for account in (payment.source, payment.target)
     )
+    clock = at or max(head.clock for head in heads.values())
     last = {account: head.last_at for account, head in heads.items()}
     times = []
     for payment in payments:
         pair = (payment.source, payment.target)
         before = [time for account in pair if (time := last.get(account))]
-        taken = max([at or heads[payment.source].clock, *before])
+        taken = max([clock, *before])
         last |= dict.fromkeys(pair, taken)
         times.append(taken)
     columns = zip(

@@ -1,5 +1,7 @@
 from accounts.models.accounts import (
     Account,
+    AccountNotActive,
+    AccountNotEmpty,
     AccountStatusChange,
     Actor,
     InvalidStatusTransition,
@@ -49,6 +51,8 @@ from accounts.models.users import (
 
 __all__ = [
     "Account",
+    "AccountNotActive",
+    "AccountNotEmpty",
     "AccountStatusChange",
     "Actor",
     "ApiKey",

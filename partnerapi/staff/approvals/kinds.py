@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from accounts.approvals import CloseAccount, IssueKey
 from accounts.four_eyes import Kind
 from accounts.models import ApprovalKind
+from accounts.suspense import AssignMoney
+from accounts.withdrawals import MoveWithdrawal
 from issuers.legacy.approvals import ReleaseDelivery
 from issuers.register.approvals import EnterUnits, SetPrice
 
@@ -17,4 +19,6 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.DELIVERY: ReleaseDelivery(),
     ApprovalKind.KEY: IssueKey(),
     ApprovalKind.CLOSING: CloseAccount(),
+    ApprovalKind.WITHDRAWAL: MoveWithdrawal(),
+    ApprovalKind.ASSIGNMENT: AssignMoney(),
 }
