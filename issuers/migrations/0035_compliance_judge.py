@@ -9,19 +9,21 @@ from partnerapi.core.guards import (
     closed_to_public,
     drop,
     function,
+    granted_as,
     history_of,
     trigger_function,
 )
 
 chains = import_module("issuers.migrations.0012_ledger_chains")
+stays = import_module("issuers.migrations.0013_identities_stay")
 
 BY_INDEX = chains.BY_INDEX
 RESTRICTED = "USING ERRCODE = 'restrict_violation'"
 MOST = "18446744073709551615"
 
 # Units go from holder to holder on the market, too.
-TRADES = chains.FOLLOW_ENTRIES.replace(
-    "'FORCED_TRANSFER')", "'FORCED_TRANSFER', 'TRADE')"
+TRADES = stays.replaced(
+    stays.FOLLOW_ENTRIES, ("'FORCED_TRANSFER')", "'FORCED_TRANSFER', 'TRADE')")
 )
 
 # What has ended since the instant still binds there. Of the past (`past`), only what
@@ -309,7 +311,7 @@ JUDGE_POSTINGS = trigger_function(
         AND i.recorded_in IS DISTINCT FROM (SELECT register_transaction(0))
     CROSS JOIN LATERAL (
         SELECT string_agg(j.code || CASE WHEN j.details = '{{}}' THEN ''
-            ELSE ' ' || j.details END, ', ') AS said
+            ELSE ' ' || j.details::text END, ', ') AS said
         FROM register_judge(e.token_id, e.kind, e.source_id, e.target_id, e.amount,
             e.effective_at, FALSE, e.source_after + e.amount, 0,
             e.target_after - e.amount, e.supply_after, e.holders_before,
@@ -549,9 +551,15 @@ class Migration(migrations.Migration):
     dependencies = [("issuers", "0034_compliance")]
 
     operations = [
-        migrations.RunSQL(TRADES, chains.FOLLOW_ENTRIES),
+        migrations.RunSQL(TRADES, stays.FOLLOW_ENTRIES),
         migrations.RunSQL(
-            STANDING + JUDGE + LIMITS + REFUSALS + RESERVE + STATES,
+            STANDING
+            + JUDGE
+            + LIMITS
+            + REFUSALS
+            + RESERVE
+            + STATES
+            + granted_as(STATES_OF, "register_hold(uuid[])"),
             drop(
                 STATES_OF, RESERVE_OF, REFUSALS_OF, LIMITS_OF, JUDGE_OF, STANDING_OF
             ),

@@ -7,6 +7,8 @@ from accounts.four_eyes import Kind
 from accounts.models import ApprovalKind
 from accounts.suspense import AssignMoney
 from accounts.withdrawals import MoveWithdrawal
+from issuers.compliance.restrictions import LiftRestriction
+from issuers.compliance.rules import SetRule
 from issuers.legacy.approvals import ReleaseDelivery
 from issuers.register.approvals import EnterUnits, SetPrice
 
@@ -21,4 +23,6 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.CLOSING: CloseAccount(),
     ApprovalKind.WITHDRAWAL: MoveWithdrawal(),
     ApprovalKind.ASSIGNMENT: AssignMoney(),
+    ApprovalKind.RULE: SetRule(),
+    ApprovalKind.LIFTING: LiftRestriction(),
 }
