@@ -311,7 +311,7 @@ JUDGE_POSTINGS = trigger_function(
         AND i.recorded_in IS DISTINCT FROM (SELECT register_transaction(0))
     CROSS JOIN LATERAL (
         SELECT string_agg(j.code || CASE WHEN j.details = '{{}}' THEN ''
-            ELSE ' ' || j.details END, ', ') AS said
+            ELSE ' ' || j.details::text END, ', ') AS said
         FROM register_judge(e.token_id, e.kind, e.source_id, e.target_id, e.amount,
             e.effective_at, FALSE, e.source_after + e.amount, 0,
             e.target_after - e.amount, e.supply_after, e.holders_before,

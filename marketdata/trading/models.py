@@ -4,6 +4,8 @@ Only `market` writes orders, executions and events, a whole request in one trans
 and `bust` undoes a trade. Triggers, made in the migrations, judge what is written.
 """
 
+from datetime import datetime
+
 import uuid_utils.compat as uuid
 from django.db import models
 from django.db.models import F, Q
@@ -253,6 +255,10 @@ class Order(models.Model):
     @property
     def remaining(self) -> int:
         return self.quantity - self.filled
+
+    def is_over(self, at: datetime) -> bool:
+        """Whether its time is over, whether or not it has been ended yet."""
+        return self.expires_at is not None and self.expires_at <= at
 
 
 class Execution(models.Model):

@@ -151,6 +151,10 @@ CALLED_BY_APPLICATION = (
     "register_note(uuid[], timestamptz, timestamptz)",
     "register_open(uuid[])",
     "register_states(uuid[], bigint[], boolean)",
+    "trading_change_phase(uuid, text, text, timestamptz, bigint, text, text)",
+    "trading_lock(uuid[])",
+    "trading_open(uuid, time, time, boolean, timestamptz, bigint, bigint, integer,"
+    " bigint, text)",
     "trading_tell_registers()",
 )
 """Functions that do as their owner what the application may not do itself."""

@@ -5,9 +5,13 @@ come, executions, the book's log, the market's log. Each trigger judges by what 
 before it; what comes behind is judged at the commit.
 """
 
+from importlib import import_module
+
 from django.db import migrations
 
 from partnerapi.core.guards import drop, function, trigger_function
+
+approvals = import_module("issuers.migrations.0025_approvals")
 
 # A plan is kept for the session, and may be made while the tables are still empty.
 BY_INDEX = "SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off"
@@ -50,8 +54,9 @@ LOCK = function(
 
 # A book that was fed is emptied in one message, and fed no more.
 OPEN = function(
-    "trading_open(token uuid, opens time, closes time, weekdays boolean, tick bigint,"
-    " lot bigint, collar integer, reference bigint, opened_by text)",
+    "trading_open(token uuid, opens time, closes time, weekdays boolean,"
+    " begins timestamptz, tick bigint, lot bigint, collar integer, reference bigint,"
+    " opened_by text)",
     "void",
     f"""
     SELECT * INTO head FROM marketdata_orderbookhead
@@ -70,11 +75,11 @@ OPEN = function(
     END IF;
     opened_at := clock_timestamp();
     UPDATE marketdata_orderbookhead SET source = 'OWN' WHERE token_id = token;
-    INSERT INTO trading_market (token_id, phase, phase_since, session_opens,
-        session_closes, weekdays_only, tick_cents, lot_units, collar_bps,
+    INSERT INTO trading_market (token_id, phase, phase_since, next_phase, next_phase_at,
+        session_opens, session_closes, weekdays_only, tick_cents, lot_units, collar_bps,
         reference_price, last_event, last_phase_event, last_at, halt_reason)
-    VALUES (token, 'CLOSED', opened_at, opens, closes, weekdays, tick, lot, collar,
-        reference, 1, 1, opened_at, '');
+    VALUES (token, 'CLOSED', opened_at, 'CONTINUOUS', begins, opens, closes, weekdays,
+        tick, lot, collar, reference, 1, 1, opened_at, '');
     INSERT INTO trading_orderevent (token_id, number, kind, price, phase, reason, actor,
         at)
     VALUES (token, 1, 'PHASE_CHANGED', reference, 'CLOSED', '', opened_by, opened_at);
@@ -140,7 +145,7 @@ def reserve(held):
         HAVING sum(CASE side WHEN 1 THEN units ELSE cents END) <> 0
     ), units AS (
         SELECT issuers_reserve_units(token_id, array_agg(account ORDER BY account),
-            array_agg(delta ORDER BY account))
+            array_agg(delta::bigint ORDER BY account))
         FROM per_account WHERE side = 1 GROUP BY token_id
     ), cash AS (
         SELECT accounts_reserve_cash(array_agg(account ORDER BY account),
@@ -600,6 +605,35 @@ CREATE CONSTRAINT TRIGGER trading_told_bust AFTER INSERT ON trading_bust
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION trading_told_bust();
 """
 
+# Of a trade's entry, and of the price that is recorded anew, its bust has been approved.
+ENTRIES = approvals.ENTRIES.partition("\nCREATE CONSTRAINT TRIGGER")[0].replace(
+    "    PERFORM approvals_use(",
+    """    IF EXISTS (SELECT FROM issuers_ledgertransaction t WHERE t.token_id = NEW.token_id
+            AND t.seq = NEW.reverses AND t.kind = 'TRADE') THEN
+        RETURN NULL;
+    END IF;
+    PERFORM approvals_use(""",
+)
+PRICES = approvals.PRICES.partition("\nCREATE CONSTRAINT TRIGGER")[0].replace(
+    "    SELECT coalesce(max(p.number), 0)",
+    """    IF EXISTS (
+        SELECT FROM trading_bust b
+        JOIN trading_execution x ON x.token_id = b.token_id AND x.sequence = b.sequence
+        JOIN issuers_ledgertransaction l ON l.token_id = x.token_id
+            AND l.seq = x.ledger_seq
+        JOIN issuers_ledgertransaction r ON r.token_id = b.token_id
+            AND r.seq = b.ledger_seq AND r.effective_at = NEW.effective_at
+        JOIN issuers_tokenprice p ON p.token_id = x.token_id
+            AND p.number = NEW.number - 1 AND p.source = 'TRADE'
+            AND p.effective_at = l.effective_at AND p.price_cents = x.price
+        JOIN issuers_tokenprice o ON o.token_id = x.token_id
+            AND o.number = NEW.number - 2 AND o.price_cents = NEW.price_cents
+        WHERE b.token_id = NEW.token_id AND NEW.source = 'MANUAL') THEN
+        RETURN NULL;
+    END IF;
+    SELECT coalesce(max(p.number), 0)""",
+)
+
 APPENDED = ("execution", "bust", "orderevent")
 REFUSE = "".join(
     f"CREATE TRIGGER trading_refuse_change BEFORE UPDATE OR DELETE OR TRUNCATE ON"
@@ -645,7 +679,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("trading", "0001_trading"),
         ("marketdata", "0013_own_books"),
-        ("accounts", "0018_cash_guards"),
+        ("accounts", "0025_approvals_of_markets"),
         ("issuers", "0036_reserved_is_validated"),
     ]
 
@@ -657,8 +691,8 @@ class Migration(migrations.Migration):
             LOCK + OPEN + CHANGE_PHASE,
             drop(
                 "trading_lock(uuid[])",
-                "trading_open(uuid, time, time, boolean, bigint, bigint, integer,"
-                " bigint, text)",
+                "trading_open(uuid, time, time, boolean, timestamptz, bigint, bigint,"
+                " integer, bigint, text)",
                 "trading_change_phase(uuid, text, text, timestamptz, bigint, text,"
                 " text)",
             ),
@@ -674,6 +708,11 @@ class Migration(migrations.Migration):
         guard(UNITS, "trading_settles_units", "issuers_ledgertransaction"),
         guard(CASH, "trading_settles_cash", "accounts_cashtransaction"),
         guard(BUSTS, "trading_told_bust", "trading_bust"),
+        migrations.RunSQL(
+            ENTRIES + PRICES,
+            approvals.ENTRIES.partition("\nCREATE CONSTRAINT TRIGGER")[0]
+            + approvals.PRICES.partition("\nCREATE CONSTRAINT TRIGGER")[0],
+        ),
         migrations.RunSQL(REFUSE, ALLOW),
         migrations.RunSQL(STORAGE, USUAL_STORAGE),
     ]

@@ -21,8 +21,8 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.DELIVERY: ReleaseDelivery(),
     ApprovalKind.KEY: IssueKey(),
     ApprovalKind.CLOSING: CloseAccount(),
-    ApprovalKind.RULE: SetRule(),
-    ApprovalKind.LIFTING: LiftRestriction(),
     ApprovalKind.WITHDRAWAL: MoveWithdrawal(),
     ApprovalKind.ASSIGNMENT: AssignMoney(),
+    ApprovalKind.RULE: SetRule(),
+    ApprovalKind.LIFTING: LiftRestriction(),
 }

@@ -79,6 +79,11 @@ class Company:
     def bind(self) -> None:
         """Rules, profiles, restrictions and reservations by chance."""
         dice, now = self.dice, timezone.now()
+        # Nothing binds what a transaction has made with its issuer.
+        tamper(
+            "UPDATE issuers_issuer SET recorded_in = NULL"
+            f" WHERE id = '{self.token.issuer_id}'"
+        )
         for kind, parameters in self.some_rules().items():
             rules.set_rule(self.token, kind, parameters, "why", ASKER, ASKER)
             self.rules[kind] = parameters

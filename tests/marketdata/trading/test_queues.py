@@ -165,8 +165,12 @@ def test_an_order_that_is_killed_closes_nobody():
 
 def test_where_worse_orders_stand_elsewhere_the_end_is_told():
     queues = three_sells()
-    queues.is_whole[SELL] = False
+    queues.ends_at[SELL] = 10
     with pytest.raises(RanOut):
         queues.place(Resting("x", 9, BUY, 10, 16), "GTC")
     assert len(standing(queues, SELL)) == 3
-    assert queues.place(Resting("x", 9, BUY, 10, 15), "GTC").left == 0
+    # What comes to rest behind the end is not here, what comes before it is.
+    queues.place(Resting("d", 4, SELL, 10, 5), "GTC")
+    queues.place(Resting("e", 5, SELL, 9, 1), "GTC")
+    assert [order for order, _, _ in standing(queues, SELL)] == ["e", "a", "b", "c"]
+    assert queues.place(Resting("x", 9, BUY, 10, 16), "GTC").left == 0
