@@ -4,7 +4,7 @@ import graphene
 
 from accounts.access import Scope, requires
 from marketdata.models import Trade as TradeModel
-from marketdata.trading.market import collar
+from marketdata.trading.round import collar
 from marketdata.trading.models import Bust
 from marketdata.trading.models import Market as MarketModel
 from marketdata.trading.schema.enums import MarketPhase
