@@ -208,9 +208,7 @@ class Limits:
 NO_LIMIT = MAX_UINT64
 
 
-def limits(
-    token_id: UUID, accounts: Iterable[int], at: datetime
-) -> dict[int, Limits]:
+def limits(token_id: UUID, accounts: Iterable[int], at: datetime) -> dict[int, Limits]:
     """Of holders' ledger accounts, by account; others are left out."""
     rows = fetch(LIMITS, [token_id, list(accounts), at], tuple)
     return {

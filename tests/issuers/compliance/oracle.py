@@ -197,7 +197,9 @@ class Company:
             found.add("TRANSFERS_PAUSED")
         if takes:
             about_receiver = {
-                code for code, is_broken in self.asked(takes, entry).items() if is_broken
+                code
+                for code, is_broken in self.asked(takes, entry).items()
+                if is_broken
             }
             if entry.kind == "FORCED_TRANSFER":
                 about_receiver &= {"RECEIVER_FROZEN", "RECEIVER_NOT_VERIFIED"}
