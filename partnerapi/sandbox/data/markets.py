@@ -98,7 +98,7 @@ def write_clients() -> list[Account]:
         users.append(user)
         accounts.append(account)
         changes += history
-    User.objects.bulk_create(users)
+    User.objects.bulk_create(users, ignore_conflicts=True)
     Account.objects.bulk_create(accounts)
     AccountStatusChange.objects.bulk_create(changes)
     return accounts
