@@ -13,6 +13,11 @@ import issuers.schema.grants
 import issuers.schema.holdings
 import issuers.schema.queries
 import marketdata.schema
+import marketdata.trading.schema.events
+import marketdata.trading.schema.markets
+import marketdata.trading.schema.mutations
+import marketdata.trading.schema.orders
+import marketdata.trading.schema.positions
 import partnerapi.exports.schema
 import partnerapi.gateway.schema
 from accounts.schema.accounts import Account
@@ -29,6 +34,7 @@ from partnerapi.graphql.resolvers import bind, needs
 NODES = (
     accounts.schema.accounts.NODES
     | issuers.schema.queries.NODES
+    | marketdata.trading.schema.orders.NODES
     | partnerapi.exports.schema.NODES
 )
 
@@ -92,6 +98,8 @@ def resolve_subject(events, info):
 
 class Query(
     issuers.schema.events.Query,
+    marketdata.trading.schema.mutations.Query,
+    marketdata.trading.schema.orders.Query,
     partnerapi.exports.schema.Query,
     partnerapi.gateway.schema.Query,
     NodeQuery,
@@ -105,6 +113,7 @@ class Query(
 
 class Mutation(
     partnerapi.exports.schema.Mutation,
+    marketdata.trading.schema.mutations.Mutation,
     accounts.schema.opening.Mutation,
     accounts.schema.accounts.Mutation,
     graphene.ObjectType,
@@ -117,6 +126,9 @@ extend(
     Account,
     reference=accounts.schema.opening.REFERENCE_FIELD,
     holdings=issuers.schema.holdings.ACCOUNT_HOLDINGS,
+    positions=marketdata.trading.schema.positions.POSITIONS,
+    orders=marketdata.trading.schema.orders.ACCOUNT_ORDERS,
+    executions=marketdata.trading.schema.orders.ACCOUNT_EXECUTIONS,
 )
 extend(
     Event,
@@ -125,12 +137,15 @@ extend(
         resolver=resolve_subject,
         description="What it is about; null when you may no longer see it.",
     ),
+    **marketdata.trading.schema.events.FIELDS,
 )
 extend(
     Token,
     order_book=marketdata.schema.ORDER_BOOK,
     day=marketdata.schema.DAY,
     days=marketdata.schema.TRADING_DAYS,
+    market=marketdata.trading.schema.markets.MARKET,
+    trades=marketdata.trading.schema.markets.TRADES_FIELD,
 )
 extend(
     Viewer,

@@ -202,7 +202,7 @@ KINDS = {
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0024_scopes_are_known")]
+    dependencies = [("accounts", "0019_cash_accounts")]
 
     operations = [
         migrations.AddField(
