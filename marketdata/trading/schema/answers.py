@@ -51,9 +51,7 @@ class ExecutionRow(NamedTuple):
     busted_at: None = None
 
 
-def execution_rows(
-    order: Order, executions: Sequence[Execution]
-) -> list[ExecutionRow]:
+def execution_rows(order: Order, executions: Sequence[Execution]) -> list[ExecutionRow]:
     """The executions of an order that has just traded, as its side has them."""
     return [
         ExecutionRow(
