@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0020_investors'),
+        ('accounts', '0024_scopes_are_known'),
     ]
 
     operations = [

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from accounts.followers import Ids
 from marketdata.trading import market
 from marketdata.trading.models import Order, OrderStatus, OrderStatusReason
+from marketdata.trading.refusing import end_refused
 
 STAFF = "staff"
 """Who ended such orders, in the market's log."""
@@ -34,9 +35,4 @@ class OpenOrders:
 
     def follow(self, users: Ids, tokens: Collection[UUID], reason: str) -> None:
         for token in sorted(tokens):
-            orders = open_orders(users, [token])
-            if reason == OrderStatusReason.ACCOUNT_NOT_ACTIVE:
-                orders = orders.exclude(account__status="ACTIVE")
-            ids = [*orders.order_by("priority").values_list("pk", flat=True)]
-            if ids:
-                market.cancel_each(token, ids, OrderStatusReason(reason), STAFF)
+            end_refused(token, users, OrderStatusReason(reason), STAFF)

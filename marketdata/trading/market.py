@@ -27,11 +27,11 @@ from marketdata.trading.models import (
     TimeInForce,
 )
 from marketdata.trading.queues import BUY, SELL, RanOut
-from marketdata.trading.round import MOST_OPEN, Placed, Request, Round
+from marketdata.trading.round import MOST_OPEN, Placed, Request, Round, collar
 from marketdata.trading.writing import write
 from partnerapi.core.errors import BadUserInput, PartnerAPIError
 
-__all__ = ["Placed", "Request", "amend", "cancel_each", "check", "place_each"]
+__all__ = ["Placed", "Request", "collar"]
 
 FIRST_MAKERS = 16
 MOST_TRIES = 16

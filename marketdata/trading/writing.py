@@ -5,6 +5,7 @@ holds more than there is at any statement, and the market's log last.
 """
 
 import logging
+from collections.abc import Iterable
 from functools import partial
 
 from django.db import connection, transaction
@@ -24,7 +25,8 @@ logger = logging.getLogger(__name__)
 
 
 def write(of: Round) -> None:
-    update(of.changed.values())
+    # An amended order is alone in its round, so that it only pays, or only sells.
+    update([*of.changed.values(), *of.amended])
     of.writer.open()
     of.writer.flush()
     for execution, payment in zip(
@@ -34,7 +36,6 @@ def write(of: Round) -> None:
     if of.new:
         rows = (values(order, ORDER_COLUMNS) for order in of.new.values())
         copy("trading_order", ORDER_COLUMNS, rows)
-    update(of.amended)
     if of.executions:
         rows = (values(execution, EXECUTION_COLUMNS) for execution in of.executions)
         copy("trading_execution", EXECUTION_COLUMNS, rows)
@@ -47,7 +48,7 @@ def write(of: Round) -> None:
     transaction.on_commit(partial(notify, of.book.token_id))
 
 
-def update(orders) -> None:
+def update(orders: Iterable[Order]) -> None:
     """Let orders that were there be what they are now."""
     rows = [values(order, CHANGEABLE) for order in orders]
     if rows:

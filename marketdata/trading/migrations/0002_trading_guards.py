@@ -196,9 +196,9 @@ CHANGE = trigger_function(
         AND o.status = 'OPEN' AND n.last_event > o.last_event
         AND n.updated_at >= o.updated_at AND n.filled >= o.filled
         AND n.filled_value >= o.filled_value
-        AND n.version = o.version
-            + (ROW (n.limit_price, n.quantity, n.priority)
-                <> ROW (o.limit_price, o.quantity, o.priority))::int) IS NOT TRUE
+        AND (n.version = o.version + 1 OR n.version = o.version
+            AND ROW (n.limit_price, n.quantity, n.priority)
+                = ROW (o.limit_price, o.quantity, o.priority))) IS NOT TRUE
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'An order changes while it is OPEN, with an event; who, what '

@@ -17,6 +17,7 @@ from accounts.models import (
     CashAccount,
     CashHead,
     Partner,
+    User,
 )
 from issuers.models import Token
 from issuers.register import ledger
@@ -53,12 +54,14 @@ def new_partner() -> Partner:
     return Partner.objects.create(login=name, name=name)
 
 
-def new_clients(count: int, partner: Partner | None = None) -> list[Account]:
-    """ACTIVE accounts of users of their own."""
+def new_clients(
+    count: int, partner: Partner | None = None, users: list[User] | None = None
+) -> list[Account]:
+    """ACTIVE accounts, of users of their own."""
     partner = partner or new_partner()
     staff = Actor("staff", is_staff=True)
     accounts = []
-    for user in people(count):
+    for user in users or people(count):
         account = Account.objects.open(partner, user, staff, timezone.now())
         account.change_status("ACTIVE", staff, None, timezone.now())
         accounts.append(account)
