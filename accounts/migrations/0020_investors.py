@@ -196,13 +196,15 @@ KINDS = {
     "DELIVERY": "Delivery of legacy shares",
     "KEY": "API key",
     "CLOSING": "Closing of an account",
+    "WITHDRAWAL": "Withdrawal of cash",
+    "ASSIGNMENT": "Assignment of unknown money",
     "RULE": "Rule of a token",
     "LIFTING": "Lifting of a restriction",
 }
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0024_scopes_are_known")]
+    dependencies = [("accounts", "0019_cash_accounts")]
 
     operations = [
         migrations.AddField(

@@ -1,5 +1,7 @@
 from accounts.models.accounts import (
     Account,
+    AccountNotActive,
+    AccountNotEmpty,
     AccountStatusChange,
     Actor,
     InvalidStatusTransition,
@@ -18,6 +20,15 @@ from accounts.models.approvals import (
     ApprovalOutcome,
     ApprovalPolicy,
     ApprovalRequest,
+)
+from accounts.models.cash import (
+    BankLine,
+    BankStatement,
+    CashAccount,
+    CashHead,
+    CashPosting,
+    CashTransaction,
+    Withdrawal,
 )
 from accounts.models.changes import RowChange
 from accounts.models.investors import (
@@ -40,6 +51,8 @@ from accounts.models.users import (
 
 __all__ = [
     "Account",
+    "AccountNotActive",
+    "AccountNotEmpty",
     "AccountStatusChange",
     "Actor",
     "ApiKey",
@@ -49,6 +62,12 @@ __all__ = [
     "ApprovalOutcome",
     "ApprovalPolicy",
     "ApprovalRequest",
+    "BankLine",
+    "BankStatement",
+    "CashAccount",
+    "CashHead",
+    "CashPosting",
+    "CashTransaction",
     "Country",
     "Description",
     "DuplicateReference",
@@ -68,6 +87,7 @@ __all__ = [
     "UserHolder",
     "UserHolderName",
     "Verification",
+    "Withdrawal",
     "allowed_statuses",
     "validate_lei",
 ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import uuid_utils.compat as uuid
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -25,6 +25,22 @@ class InvalidStatusTransition(PartnerAPIError):
     code = "INVALID_STATUS_TRANSITION"
     example = "`status: PENDING` for an account that is ACTIVE"
     remedy = "Choose one of `allowedStatuses`, if there is any."
+
+
+class AccountNotActive(PartnerAPIError):
+    """The account is not ACTIVE, but has the `status` that is told."""
+
+    code = "ACCOUNT_NOT_ACTIVE"
+    example = "a withdrawal from an account that is SUSPENDED"
+    remedy = "Wait for staff, or make the account ACTIVE where you suspended it."
+
+
+class AccountNotEmpty(PartnerAPIError):
+    """The account has cash, and so can not be CLOSED."""
+
+    code = "ACCOUNT_NOT_EMPTY"
+    example = "`status: CLOSED` for an account with cash"
+    remedy = "Have the cash withdrawn first, and wait until it is PAID."
 
 
 class AccountStatus(models.TextChoices):
@@ -182,6 +198,7 @@ class Account(models.Model):
         Raises:
             InvalidStatusTransition: no such move, or not for this actor; or the
                 client's email or LEI is another user's.
+            AccountNotEmpty: it has cash, and so is not closed.
             LockTimeout: the books did not come free.
         """
 
@@ -192,6 +209,8 @@ class Account(models.Model):
                 allowed = allowed_statuses(previous, actor.rights)
                 if status not in allowed:
                     raise refused_move(previous, status, allowed)
+                if status == AccountStatus.CLOSED:
+                    locked.check_empty()
                 locked.record(previous, AccountStatus(status), actor, reason, at)
             return previous
 
@@ -207,6 +226,16 @@ class Account(models.Model):
             raise InvalidStatusTransition(IS_KNOWN, allowedStatuses=[]) from None
         self.refresh_from_db()
         return previous
+
+    def check_empty(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(HELD_CASH, [self.pk])
+            [(cents,)] = cursor.fetchall()
+        if cents:
+            raise AccountNotEmpty(
+                "The account has cash, and so can not be CLOSED; have it withdrawn "
+                "first."
+            )
 
     def record(
         self,
@@ -232,6 +261,10 @@ class Account(models.Model):
 
 
 LOCKED = "SELECT * FROM accounts_lock(%s)"
+HELD_CASH = """
+    SELECT h.balance FROM accounts_cashaccount c, accounts_hold_cash(ARRAY[c.id]) h
+    WHERE c.account_id = %s
+"""
 KNOWN_BY = ("accounts_user_email_key", "accounts_user_lei_key")
 IS_KNOWN = (
     "The client's email or LEI is another user's: join the account to that user, or "

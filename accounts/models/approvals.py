@@ -25,6 +25,8 @@ class ApprovalKind(models.TextChoices):
     DELIVERY = "DELIVERY", "Delivery of legacy shares"
     KEY = "KEY", "API key"
     CLOSING = "CLOSING", "Closing of an account"
+    WITHDRAWAL = "WITHDRAWAL", "Withdrawal of cash"
+    ASSIGNMENT = "ASSIGNMENT", "Assignment of unknown money"
     RULE = "RULE", "Rule of a token"
     LIFTING = "LIFTING", "Lifting of a restriction"
 

@@ -236,13 +236,14 @@ def ask(
     source: int | None,
     target: int | None,
     amount: int,
-    at: datetime | None = None,
+    newcomer: UUID | None = None,
 ) -> list[Refusal]:
     """Why an entry would be refused by the balances and the rules of now.
 
-    A side of a TRADE or TRANSFER that is None is any holder who may.
+    A side of a TRADE or TRANSFER that is None is any holder who may. The receiver may
+    be a user who has no ledger account yet, a `newcomer`.
     """
-    rows = fetch(ASK, [token_id, kind, source, target, amount, at], tuple)
+    rows = fetch(ASK, [token_id, kind, source, target, amount, newcomer], tuple)
     return [Refusal(code, json.loads(details)) for code, details in rows]
 
 
@@ -253,5 +254,5 @@ LIMITS = """
 """
 ASK = (
     "SELECT * FROM register_refusals(%s, %s, %s::bigint, %s::bigint, %s::numeric,"
-    " coalesce(%s::timestamptz, clock_timestamp()))"
+    " clock_timestamp(), %s::uuid)"
 )

@@ -32,10 +32,11 @@ IN_FORCE = """({0}.ended_at IS NULL OR {0}.ended_at > at)
         AND (NOT past OR {0}.created_at <= at)"""
 
 # Of each account, why it may not send, why it may not receive, the units that stay,
-# and the bounds of the token. Of a treasury nothing binds.
+# and the bounds of the token. A treasury nothing binds. A user who has no account yet
+# (`newcomer`) has a row without one.
 STANDING = f"""
-CREATE FUNCTION register_standing(
-    of_token uuid, accounts bigint[], at timestamptz, past boolean DEFAULT FALSE)
+CREATE FUNCTION register_standing(of_token uuid, accounts bigint[], at timestamptz,
+    past boolean DEFAULT FALSE, newcomer uuid DEFAULT NULL)
 RETURNS TABLE (account bigint, is_paused boolean, sending jsonb, receiving jsonb,
     locked numeric, locked_until timestamptz, most_units numeric, most_bps integer,
     most_holders bigint)
@@ -88,20 +89,24 @@ BEGIN
                 jsonb_build_object('code', 'HOLDER_NOT_APPROVED'))
          ) AS f (place, is_broken, said) WHERE f.is_broken),
         x.locked, x.locked_until, b.units, b.bps, b.holders
-    FROM unnest(accounts) AS w (account)
+    FROM (
+        SELECT w.account, a.user_id
+        FROM unnest(accounts) AS w (account)
+        CROSS JOIN LATERAL (
+            SELECT a.user_id FROM issuers_ledgeraccount a
+            WHERE a.id = w.account AND a.kind = 'HOLDER' LIMIT 1
+        ) a
+        UNION ALL SELECT NULL, newcomer WHERE newcomer IS NOT NULL
+    ) AS w
     CROSS JOIN bounds b
-    JOIN LATERAL (
-        SELECT a.user_id FROM issuers_ledgeraccount a
-        WHERE a.id = w.account AND a.kind = 'HOLDER' LIMIT 1
-    ) l ON TRUE
     LEFT JOIN LATERAL (
         (SELECT i.verification, i.verified_until, i.tax_country_id::text AS country,
             i.investor_class AS class
-        FROM accounts_investorprofile i WHERE NOT past AND i.user_id = l.user_id)
+        FROM accounts_investorprofile i WHERE NOT past AND i.user_id = w.user_id)
         UNION ALL
         (SELECT i.verification, i.verified_until, i.tax_country_id, i.investor_class
         FROM accounts_investorchange i
-        WHERE past AND i.user_id = l.user_id AND i.created_at <= at
+        WHERE past AND i.user_id = w.user_id AND i.created_at <= at
         ORDER BY i.number DESC LIMIT 1)
     ) p ON TRUE
     CROSS JOIN LATERAL (
@@ -122,7 +127,7 @@ BEGIN
     ) x;
 END $$;
 """
-STANDING_OF = "register_standing(uuid, bigint[], timestamptz, boolean)"
+STANDING_OF = "register_standing(uuid, bigint[], timestamptz, boolean, uuid)"
 
 # The arithmetic on what stands, for one entry. An account that is null is nobody, or
 # of a transfer that is only asked about, any holder who may.
@@ -130,7 +135,7 @@ JUDGE = f"""
 CREATE FUNCTION register_judge(of_token uuid, kind text, source bigint, target bigint,
     amount numeric, at timestamptz, past boolean, source_balance numeric,
     source_reserved numeric, target_balance numeric, supply_after numeric,
-    holders_before bigint, holders_after bigint)
+    holders_before bigint, holders_after bigint, newcomer uuid DEFAULT NULL)
 RETURNS TABLE (code text, details jsonb)
 LANGUAGE plpgsql STABLE {SEARCH_PATH} {BY_INDEX} AS $$
 #variable_conflict use_column
@@ -145,7 +150,8 @@ DECLARE
     most numeric;
 BEGIN
     SELECT * INTO sender FROM register_standing(of_token, ARRAY[source], at, past);
-    SELECT * INTO receiver FROM register_standing(of_token, ARRAY[target], at, past);
+    SELECT * INTO receiver FROM register_standing(
+        of_token, ARRAY[target], at, past, newcomer);
     stays := CASE WHEN is_taken THEN coalesce(sender.locked, 0) ELSE 0 END;
     most := least(receiver.most_units, floor(supply_after * receiver.most_bps / 10000));
     RETURN QUERY
@@ -187,7 +193,7 @@ END $$;
 """
 JUDGE_OF = (
     "register_judge(uuid, text, bigint, bigint, numeric, timestamptz, boolean, numeric,"
-    " numeric, numeric, numeric, bigint, bigint)"
+    " numeric, numeric, numeric, bigint, bigint, uuid)"
 )
 
 # What an account may send and receive of a token now, as the market asks it: what its
@@ -240,10 +246,12 @@ END $$;
 """
 LIMITS_OF = "register_limits(uuid, bigint[], timestamptz)"
 
-# Why an entry would be refused now; no row: no rule forbids it.
+# Why an entry would be refused now; no row: no rule forbids it. The receiver is an
+# account, or a user who has none yet.
 REFUSALS = f"""
 CREATE FUNCTION register_refusals(of_token uuid, kind text, source bigint,
-    target bigint, amount numeric, at timestamptz DEFAULT clock_timestamp())
+    target bigint, amount numeric, at timestamptz DEFAULT clock_timestamp(),
+    newcomer uuid DEFAULT NULL)
 RETURNS TABLE (code text, details jsonb)
 LANGUAGE plpgsql STABLE {SEARCH_PATH} {BY_INDEX} AS $$
 #variable_conflict use_column
@@ -260,16 +268,19 @@ BEGIN
     SELECT * INTO takes FROM issuers_holderbalance b
         WHERE b.token_id = of_token AND b.account_id = target;
     after := head.holder_count
-        + (target IS NOT NULL AND coalesce(takes.balance, 0) = 0)::integer
+        + (coalesce(target::text, newcomer::text) IS NOT NULL
+            AND coalesce(takes.balance, 0) = 0)::integer
         - coalesce(gives.user_id IS NOT NULL AND gives.balance = amount, FALSE)::integer;
     RETURN QUERY SELECT j.code, j.details FROM register_judge(of_token, kind, source,
         target, amount, at, FALSE, coalesce(gives.balance, 0),
         coalesce(gives.reserved, 0), coalesce(takes.balance, 0),
         head.supply + CASE WHEN is_made THEN amount ELSE 0 END, head.holder_count,
-        after) j;
+        after, newcomer) j;
 END $$;
 """
-REFUSALS_OF = "register_refusals(uuid, text, bigint, bigint, numeric, timestamptz)"
+REFUSALS_OF = (
+    "register_refusals(uuid, text, bigint, bigint, numeric, timestamptz, uuid)"
+)
 
 # What has moved under an entry's own lock is judged by the balances that it led to.
 # Reserved units are judged by the balances at the end of the statement, and by the
@@ -502,7 +513,7 @@ HOLD_INVESTOR = trigger_function(
     """,
     settings=BY_INDEX,
 ) + """
-CREATE TRIGGER a_register_hold_investor BEFORE INSERT ON accounts_investorchange
+CREATE TRIGGER register_hold_investor BEFORE INSERT ON accounts_investorchange
     FOR EACH ROW EXECUTE FUNCTION register_hold_investor();
 """
 
@@ -586,7 +597,7 @@ class Migration(migrations.Migration):
             HOLD_INVESTOR,
             drop(
                 "register_hold_investor()",
-                triggers={"a_register_hold_investor": "accounts_investorchange"},
+                triggers={"register_hold_investor": "accounts_investorchange"},
             ),
         ),
         migrations.RunSQL(

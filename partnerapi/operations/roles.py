@@ -38,6 +38,12 @@ APPLICATION: Mapping[str, str] = {
     "accounts_approvaloutcome": READ,
     "accounts_approvalpolicy": READ,
     "accounts_approvalrequest": APPEND,
+    "accounts_bankline": APPEND,
+    "accounts_bankstatement": APPEND,
+    "accounts_cashaccount": READ,
+    "accounts_cashhead": READ,
+    "accounts_cashposting": READ,
+    "accounts_cashtransaction": APPEND,
     "accounts_country": ALL,
     "accounts_holderimport": APPEND,
     "accounts_investorattestation": APPEND,
@@ -51,6 +57,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_user_user_permissions": ALL,
     "accounts_userholder": ALL,
     "accounts_userholdername": READ,
+    "accounts_withdrawal": KEEP,
     "auth_group": ALL,
     "auth_group_permissions": ALL,
     "auth_permission": READ,
@@ -121,9 +128,11 @@ APPLICATION: Mapping[str, str] = {
 """The application's rights on every table and view."""
 
 CALLED_BY_APPLICATION = (
+    "accounts_hold_cash(bigint[])",
     "accounts_join(uuid, uuid)",
     "accounts_lock(uuid)",
     "accounts_own_writers()",
+    "accounts_share(uuid[])",
     "approvals_overtake(uuid, text)",
     "events_announce_articles()",
     "events_prune(integer, integer)",

@@ -106,6 +106,11 @@ def verify_books() -> str:
 
 
 @scheduled
+def verify_cash() -> str:
+    return said_by("verify_cash")
+
+
+@scheduled
 def register_statement() -> str:
     if not (settings.PARTNER_API_STATEMENTS and settings.PARTNER_API_STATEMENT_KEY):
         return (

@@ -15,6 +15,7 @@ from accounts.management.people import (
 )
 from accounts.models import (
     Account,
+    AccountNotEmpty,
     AccountStatusChange,
     Actor,
     ApprovalDecision,
@@ -77,7 +78,7 @@ examples:
                 transaction.set_rollback(dry_run)
         except InvalidStatusTransition:
             raise refusal(account, status, actor) from None
-        except NotApproved as error:
+        except (AccountNotEmpty, NotApproved) as error:
             raise CommandError(f"{error} Nothing was written.") from None
         named = f"Account|{account.pk} of {account}"
         if previous == status:

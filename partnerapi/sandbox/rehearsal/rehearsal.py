@@ -172,6 +172,7 @@ class Rehearsal:
         restored.manage("grant_application_role", APPLICATION, "--apply")
         restored.verify("verify_register")
         restored.verify("verify_books")
+        restored.verify("verify_cash")
 
     def recover(self, backup: Cluster) -> Cluster:
         restored = self.cluster("restored")

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from accounts.approvals import CloseAccount, IssueKey
 from accounts.four_eyes import Kind
 from accounts.models import ApprovalKind
+from accounts.suspense import AssignMoney
+from accounts.withdrawals import MoveWithdrawal
 from issuers.compliance.restrictions import LiftRestriction
 from issuers.compliance.rules import SetRule
 from issuers.legacy.approvals import ReleaseDelivery
@@ -21,4 +23,6 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.CLOSING: CloseAccount(),
     ApprovalKind.RULE: SetRule(),
     ApprovalKind.LIFTING: LiftRestriction(),
+    ApprovalKind.WITHDRAWAL: MoveWithdrawal(),
+    ApprovalKind.ASSIGNMENT: AssignMoney(),
 }
