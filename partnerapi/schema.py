@@ -8,9 +8,11 @@ from django.conf import settings
 import accounts.schema.accounts
 import accounts.schema.opening
 import accounts.schema.viewer
+import issuers.schema.compliance
 import issuers.schema.events
 import issuers.schema.grants
 import issuers.schema.holdings
+import issuers.schema.investors
 import issuers.schema.queries
 import marketdata.schema
 import partnerapi.exports.schema
@@ -92,6 +94,7 @@ def resolve_subject(events, info):
 
 class Query(
     issuers.schema.events.Query,
+    issuers.schema.compliance.Query,
     partnerapi.exports.schema.Query,
     partnerapi.gateway.schema.Query,
     NodeQuery,
@@ -105,6 +108,7 @@ class Query(
 
 class Mutation(
     partnerapi.exports.schema.Mutation,
+    issuers.schema.investors.Mutation,
     accounts.schema.opening.Mutation,
     accounts.schema.accounts.Mutation,
     graphene.ObjectType,
@@ -117,6 +121,7 @@ extend(
     Account,
     reference=accounts.schema.opening.REFERENCE_FIELD,
     holdings=issuers.schema.holdings.ACCOUNT_HOLDINGS,
+    investor=issuers.schema.investors.INVESTOR,
 )
 extend(
     Event,
@@ -128,6 +133,7 @@ extend(
 )
 extend(
     Token,
+    transfer_rules=issuers.schema.compliance.TRANSFER_RULES,
     order_book=marketdata.schema.ORDER_BOOK,
     day=marketdata.schema.DAY,
     days=marketdata.schema.TRADING_DAYS,

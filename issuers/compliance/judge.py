@@ -36,7 +36,13 @@ class Refusal(NamedTuple):
     @property
     def text(self) -> str:
         """A sentence that tells staff and partners what is in the way."""
-        return TEXTS[self.code].format_map(Told(self.details)).replace(" .", ".")
+        return TEXTS[self.code].format_map(Told(self.details))
+
+    @property
+    def until(self) -> datetime | None:
+        """When what is in the way ends, or ended."""
+        said = [self.details[name] for name in UNTIL if self.details.get(name)]
+        return from_rfc3339(said[0]) if said else None
 
 
 class Told(dict[str, Any]):
@@ -69,6 +75,7 @@ TEXTS: Mapping[str, str] = {
     "receiver's class.",
     "HOLDER_NOT_APPROVED": "The company has not approved the receiver as a holder.",
     "MAX_HOLDERS_EXCEEDED": "The token may have {maximum} holders, and has them.",
+    "INSUFFICIENT_UNITS": "The sender has {available} units; {required} are to leave.",
     "MAX_BALANCE_EXCEEDED": "A holder may have {maximum} units of the token; the receiver "
     "has {held}.",
 }

@@ -3,6 +3,8 @@
 Rows end, and never change otherwise; triggers see to it, and to the second person.
 """
 
+from datetime import datetime
+
 import uuid_utils.compat as uuid
 from django.db import models
 from django.db.models import Func, Q
@@ -104,6 +106,12 @@ class ApprovedHolder(models.Model):
         return f"{self.ledger_account} for {self.token}"
 
 
+class RestrictionQuerySet(models.QuerySet["Restriction"]):
+    def in_force(self, at: datetime) -> "RestrictionQuerySet":
+        """Those that nobody has lifted and that end later, if at all."""
+        return self.filter(Q(until=None) | Q(until__gt=at), ended_at=None)
+
+
 class Restriction(models.Model):
     """A freeze, a lock-up or a pledge of a holder's units.
 
@@ -134,6 +142,8 @@ class Restriction(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     ended_by = models.CharField(max_length=ACTOR_LENGTH, blank=True, db_default="")
     ended_at = models.DateTimeField(null=True, editable=False)
+
+    objects = RestrictionQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -134,7 +134,7 @@ class Company:
             "investor_class": dice.choice(CLASSES),
         }
         InvestorChange.objects.create(
-            user=holder.user, number=1, actor=ASKER, **holder.profile
+            user=holder.user, number=1, actor=ASKER, is_staff=True, **holder.profile
         )
 
     def approve(self, holder: Held, now: datetime) -> bool:
