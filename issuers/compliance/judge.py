@@ -53,22 +53,26 @@ class Told(dict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
-        if name in UNTIL and value:
-            return f" until {to_rfc3339(from_rfc3339(value))}"
+        if name in UNTIL:
+            at = to_rfc3339(from_rfc3339(value))
+            return (
+                f"; what was verified ended at {at}" if name in PAST else f" until {at}"
+            )
         return f"{value:,}" if isinstance(value, int) else value
 
 
 UNTIL = ("until", "lockedUntil", "verifiedUntil")
+PAST = ("verifiedUntil",)
 UNKNOWN = {"country": "none that is known"}
 TEXTS: Mapping[str, str] = {
     "SENDER_FROZEN": "The sender is frozen{until}.",
     "RECEIVER_FROZEN": "The receiver is frozen{until}.",
-    "UNITS_LOCKED": "Units of the sender are locked{lockedUntil}: {available} may leave.",
-    "UNITS_RESERVED": "Open orders of the sender sell {reserved} units: {available} may "
-    "leave. Cancel orders first.",
+    "UNITS_LOCKED": "Units of the sender are locked{lockedUntil}: {available} may "
+    "leave.",
+    "UNITS_RESERVED": "Open orders of the sender sell {reserved} units: {available} "
+    "may leave. Cancel orders first.",
     "TRANSFERS_PAUSED": "Transfers of the token are paused.",
-    "RECEIVER_NOT_VERIFIED": "The receiver is not a verified investor; what was verified "
-    "ended, if anything{verifiedUntil}.",
+    "RECEIVER_NOT_VERIFIED": "The receiver is not a verified investor{verifiedUntil}.",
     "COUNTRY_NOT_ALLOWED": "The token may not be acquired from the receiver's tax "
     "country: {country}.",
     "INVESTOR_CLASS_NOT_ALLOWED": "The token may not be acquired by investors of the "
@@ -76,8 +80,8 @@ TEXTS: Mapping[str, str] = {
     "HOLDER_NOT_APPROVED": "The company has not approved the receiver as a holder.",
     "MAX_HOLDERS_EXCEEDED": "The token may have {maximum} holders, and has them.",
     "INSUFFICIENT_UNITS": "The sender has {available} units; {required} are to leave.",
-    "MAX_BALANCE_EXCEEDED": "A holder may have {maximum} units of the token; the receiver "
-    "has {held}.",
+    "MAX_BALANCE_EXCEEDED": "A holder may have {maximum} units of the token; the "
+    "receiver has {held}.",
 }
 """Every code, in the order in which refusals are told."""
 
@@ -124,7 +128,7 @@ UNBOUND = Standing()
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A side of an entry before it: its units, those that open orders sell, what binds."""
+    """A side of an entry before it: its units, those on sale, and what binds it."""
 
     balance: int = 0
     reserved: int = 0
@@ -215,9 +219,7 @@ class Limits:
 NO_LIMIT = MAX_UINT64
 
 
-def limits(
-    token_id: UUID, accounts: Iterable[int], at: datetime
-) -> dict[int, Limits]:
+def limits(token_id: UUID, accounts: Iterable[int], at: datetime) -> dict[int, Limits]:
     """Of holders' ledger accounts, by account; others are left out."""
     rows = fetch(LIMITS, [token_id, list(accounts), at], tuple)
     return {

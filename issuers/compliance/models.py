@@ -1,4 +1,4 @@
-"""What binds the movements of a token's units: its rules, approved holders, restrictions.
+"""What binds a token's units: its rules, approved holders, holders' restrictions.
 
 Rows end, and never change otherwise; triggers see to it, and to the second person.
 """

@@ -248,7 +248,5 @@ def missing_units(token, account, quantity):
     if units >= quantity:
         return []
     return [
-        judge.Refusal(
-            "INSUFFICIENT_UNITS", {"available": units, "required": quantity}
-        )
+        judge.Refusal("INSUFFICIENT_UNITS", {"available": units, "required": quantity})
     ]

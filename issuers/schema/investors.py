@@ -138,9 +138,7 @@ class AttestInvestorInput(graphene.InputObjectType):
         required=True,
         description="Country of tax residence: ISO 3166-1 alpha-2, such as FR, or XK.",
     )
-    investor_class = InvestorClass(
-        required=True, description="The class of investor."
-    )
+    investor_class = InvestorClass(required=True, description="The class of investor.")
     evidence = graphene.String(
         description="Where you keep the evidence, such as a file number: at most "
         f"{EVIDENCE_LENGTH} characters. Never send the evidence itself."
