@@ -6,6 +6,7 @@ compares them again when the entries are written. All refusals are told, not the
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,7 +37,8 @@ class Refusal(NamedTuple):
     @property
     def text(self) -> str:
         """A sentence that tells staff and partners what is in the way."""
-        return TEXTS[self.code].format_map(Told(self.details))
+        told = {name: written(name, value) for name, value in self.details.items()}
+        return TEXTS[self.code].format_map(defaultdict(str, UNKNOWN | told))
 
     @property
     def until(self) -> datetime | None:
@@ -45,24 +47,18 @@ class Refusal(NamedTuple):
         return from_rfc3339(said[0]) if said else None
 
 
-class Told(dict[str, Any]):
-    """Details in a sentence; what is not known is left out of it."""
-
-    def __missing__(self, name: str) -> str:
-        return UNKNOWN.get(name, "")
-
-    def __getitem__(self, name: str) -> Any:
-        value = super().__getitem__(name)
-        if name in UNTIL:
-            at = to_rfc3339(from_rfc3339(value))
-            return (
-                f"; what was verified ended at {at}" if name in PAST else f" until {at}"
-            )
-        return f"{value:,}" if isinstance(value, int) else value
+def written(name: str, value: Any) -> str:
+    """A detail, as it stands in a sentence."""
+    if name in UNTIL:
+        return UNTIL[name] + to_rfc3339(from_rfc3339(value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-UNTIL = ("until", "lockedUntil", "verifiedUntil")
-PAST = ("verifiedUntil",)
+UNTIL = {
+    "until": " until ",
+    "lockedUntil": " until ",
+    "verifiedUntil": "; the verification ended at ",
+}
 UNKNOWN = {"country": "none that is known"}
 TEXTS: Mapping[str, str] = {
     "SENDER_FROZEN": "The sender is frozen{until}.",

@@ -161,11 +161,7 @@ class Restriction(models.Model):
             models.Index(
                 fields=["ledger_account", "ended_at"], name="restrictions_of_account"
             ),
-            models.Index(
-                fields=["ended_at"],
-                condition=Q(ended_at__isnull=True),
-                name="restrictions_in_force",
-            ),
+            models.Index(fields=["ended_at"], name="restrictions_in_force"),
         ]
 
     def __str__(self):

@@ -64,28 +64,17 @@ BEGIN
          FROM (VALUES
             (1, x.frozen,
                 jsonb_build_object('code', 'RECEIVER_FROZEN', 'until', x.frozen_until)),
-            (2, b.verified AND (p.verification = 'VERIFIED'
-                    AND (p.verified_until > at OR p.verified_until IS NULL))
-                    IS NOT TRUE,
+            (2, b.verified AND p.is_unverified,
                 jsonb_build_object('code', 'RECEIVER_NOT_VERIFIED',
                     'verifiedUntil', p.verified_until)),
-            (3, EXISTS (SELECT FROM rules r WHERE r.kind = 'COUNTRIES' AND CASE
-                    WHEN r.parameters ? 'allowed'
-                        THEN (r.parameters -> 'allowed' ? p.country) IS NOT TRUE
-                    ELSE (r.parameters -> 'refused' ? p.country) IS NOT FALSE END),
+            (3, p.is_elsewhere,
                 jsonb_build_object('code', 'COUNTRY_NOT_ALLOWED', 'country', p.country)),
-            (4, EXISTS (SELECT FROM rules r WHERE r.kind = 'INVESTOR_CLASSES'
-                    AND NOT r.parameters -> 'classes' ? coalesce(p.class, 'RETAIL')),
+            (4, p.is_of_another_class,
                 jsonb_build_object('code', 'INVESTOR_CLASS_NOT_ALLOWED')),
             (5, b.approved AND NOT EXISTS (SELECT FROM issuers_approvedholder h
                     WHERE h.token_id = of_token AND h.ledger_account_id = w.account
-                        AND h.ended_at IS NULL AND NOT past
-                        AND (h.until > at OR h.until IS NULL))
-                AND NOT EXISTS (SELECT FROM issuers_approvedholder h
-                    WHERE h.token_id = of_token AND h.ledger_account_id = w.account
-                        AND past AND h.created_at <= at
-                        AND (h.ended_at > at OR h.ended_at IS NULL)
-                        AND (h.until > at OR h.until IS NULL)),
+                        AND h.created_at <= at AND (h.until > at OR h.until IS NULL)
+                        AND (h.ended_at IS NULL OR past AND h.ended_at > at)),
                 jsonb_build_object('code', 'HOLDER_NOT_APPROVED'))
          ) AS f (place, is_broken, said) WHERE f.is_broken),
         x.locked, x.locked_until, b.units, b.bps, b.holders
@@ -99,16 +88,38 @@ BEGIN
         UNION ALL SELECT NULL, newcomer WHERE newcomer IS NOT NULL
     ) AS w
     CROSS JOIN bounds b
-    LEFT JOIN LATERAL (
-        (SELECT i.verification, i.verified_until, i.tax_country_id::text AS country,
-            i.investor_class AS class
-        FROM accounts_investorprofile i WHERE NOT past AND i.user_id = w.user_id)
-        UNION ALL
-        (SELECT i.verification, i.verified_until, i.tax_country_id, i.investor_class
-        FROM accounts_investorchange i
-        WHERE past AND i.user_id = w.user_id AND i.created_at <= at
-        ORDER BY i.number DESC LIMIT 1)
-    ) p ON TRUE
+    CROSS JOIN LATERAL (
+        -- As it is; and as it was, where it has changed since the instant.
+        SELECT bool_or((i.verification = 'VERIFIED'
+                AND (i.verified_until > at OR i.verified_until IS NULL)) IS NOT TRUE)
+                AS is_unverified,
+            bool_or(EXISTS (SELECT FROM rules r WHERE r.kind = 'COUNTRIES' AND CASE
+                WHEN r.parameters ? 'allowed'
+                    THEN (r.parameters -> 'allowed' ? i.country) IS NOT TRUE
+                ELSE (r.parameters -> 'refused' ? i.country) IS NOT FALSE END))
+                AS is_elsewhere,
+            bool_or(EXISTS (SELECT FROM rules r WHERE r.kind = 'INVESTOR_CLASSES'
+                AND NOT r.parameters -> 'classes' ? coalesce(i.class, 'RETAIL')))
+                AS is_of_another_class,
+            min(i.verified_until) AS verified_until, min(i.country) AS country
+        FROM (
+            SELECT i.verification, i.verified_until, i.tax_country_id::text AS country,
+                i.investor_class AS class
+            FROM (SELECT) AS one
+            LEFT JOIN accounts_investorprofile i ON i.user_id = w.user_id
+            WHERE NOT past
+            UNION ALL
+            SELECT i.verification, i.verified_until, i.tax_country_id, i.investor_class
+            FROM (SELECT) AS one
+            LEFT JOIN LATERAL (
+                SELECT * FROM accounts_investorchange c
+                WHERE c.user_id = w.user_id AND c.created_at <= at
+                ORDER BY c.number DESC LIMIT 1
+            ) i ON TRUE
+            WHERE past OR EXISTS (SELECT FROM accounts_investorprofile x
+                WHERE x.user_id = w.user_id AND x.updated_at > at)
+        ) i
+    ) p
     CROSS JOIN LATERAL (
         SELECT coalesce(bool_or(r.is_whole), FALSE) AS frozen,
             CASE WHEN bool_and(r.until IS NOT NULL) FILTER (WHERE r.is_whole)
@@ -289,10 +300,13 @@ JUDGE_POSTINGS = trigger_function(
     "register_judge_postings",
     "issuers_ledgerposting",
     f"""
+    -- A writer took its time in this transaction: what has ended since then binds it.
     IF NOT EXISTS (SELECT FROM issuers_tokenrule r
             WHERE r.ended_at IS NULL AND r.token_id IN (SELECT token_id FROM entered))
         AND NOT EXISTS (
-            SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL) THEN
+            SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL)
+        AND NOT EXISTS (SELECT FROM issuers_restriction r
+            WHERE r.ended_at >= transaction_timestamp()) THEN
         RETURN NULL;
     END IF;
     SELECT format('entry %s of token %s: %s', e.seq, t.symbol, f.said) INTO wrong
@@ -313,8 +327,9 @@ JUDGE_POSTINGS = trigger_function(
         ) x
         WHERE EXISTS (SELECT FROM issuers_tokenrule r
                 WHERE r.token_id = x.token_id AND r.ended_at IS NULL)
-            OR EXISTS (SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL
-                AND r.ledger_account_id IN (x.source_id, x.target_id))
+            OR EXISTS (SELECT FROM issuers_restriction r
+                WHERE r.ledger_account_id IN (x.source_id, x.target_id)
+                    AND (r.ended_at IS NULL OR r.ended_at >= x.effective_at))
         OFFSET 0
     ) e
     JOIN issuers_token t ON t.id = e.token_id
@@ -406,7 +421,9 @@ STATES = function(
     END IF;
     ruled := ARRAY(SELECT DISTINCT r.token_id FROM issuers_tokenrule r
         WHERE r.ended_at IS NULL AND r.token_id = ANY (tokens));
-    restricts := EXISTS (SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL);
+    restricts := EXISTS (SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL)
+        OR EXISTS (SELECT FROM issuers_restriction r
+            WHERE r.ended_at >= transaction_timestamp());
     RETURN QUERY
     SELECT w.token_id, w.account, a.kind::text, a.issuer_id,
         coalesce(holder.name, 'the treasury of ' || issuer.trading_name, '')::text,
@@ -433,11 +450,13 @@ STATES = function(
         SELECT s.* FROM (
             SELECT WHERE w.token_id = ANY (ruled) OR restricts AND EXISTS (
                 SELECT FROM issuers_restriction r
-                WHERE r.ended_at IS NULL AND r.ledger_account_id = w.account)
+                WHERE r.ledger_account_id = w.account
+                    AND (r.ended_at IS NULL OR r.ended_at >= transaction_timestamp()))
             OFFSET 0
         ) AS is_bound
-        CROSS JOIN LATERAL register_standing(
-            w.token_id, ARRAY[w.account], clock_timestamp(), FALSE) s
+        JOIN issuers_tokenledgerhead h ON h.token_id = w.token_id
+        CROSS JOIN LATERAL register_standing(w.token_id, ARRAY[w.account],
+            coalesce(h.hold_at, clock_timestamp()), FALSE) s
     ) s ON TRUE;
     """,
     declare="ruled uuid[];\n    restricts boolean;",

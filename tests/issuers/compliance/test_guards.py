@@ -31,7 +31,7 @@ from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import as_committed, tamper
 from tests.threads import in_threads
 
-FREEZES = 30
+FREEZES = 15
 
 
 class Listed:
