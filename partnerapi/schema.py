@@ -8,9 +8,11 @@ from django.conf import settings
 import accounts.schema.accounts
 import accounts.schema.opening
 import accounts.schema.viewer
+import issuers.schema.compliance
 import issuers.schema.events
 import issuers.schema.grants
 import issuers.schema.holdings
+import issuers.schema.investors
 import issuers.schema.queries
 import marketdata.schema
 import marketdata.trading.schema.events
@@ -100,6 +102,7 @@ class Query(
     issuers.schema.events.Query,
     marketdata.trading.schema.mutations.Query,
     marketdata.trading.schema.orders.Query,
+    issuers.schema.compliance.Query,
     partnerapi.exports.schema.Query,
     partnerapi.gateway.schema.Query,
     NodeQuery,
@@ -114,6 +117,7 @@ class Query(
 class Mutation(
     partnerapi.exports.schema.Mutation,
     marketdata.trading.schema.mutations.Mutation,
+    issuers.schema.investors.Mutation,
     accounts.schema.opening.Mutation,
     accounts.schema.accounts.Mutation,
     graphene.ObjectType,
@@ -129,6 +133,7 @@ extend(
     positions=marketdata.trading.schema.positions.POSITIONS,
     orders=marketdata.trading.schema.orders.ACCOUNT_ORDERS,
     executions=marketdata.trading.schema.orders.ACCOUNT_EXECUTIONS,
+    investor=issuers.schema.investors.INVESTOR,
 )
 extend(
     Event,
@@ -141,6 +146,7 @@ extend(
 )
 extend(
     Token,
+    transfer_rules=issuers.schema.compliance.TRANSFER_RULES,
     order_book=marketdata.schema.ORDER_BOOK,
     day=marketdata.schema.DAY,
     days=marketdata.schema.TRADING_DAYS,
