@@ -26,8 +26,8 @@ class Model:
         self.cash = [0] * ACCOUNTS
         self.status = ["ACTIVE"] * ACCOUNTS
         self.nobodys = 0
-        # By the partner's reference: the account, the amount and the status.
-        self.withdrawals: dict[str, list[Any]] = {}
+        # By the account and the partner's reference: the amount and the status.
+        self.withdrawals: dict[tuple[int, str], list[Any]] = {}
         # By the line's reference: the amount, and the account that it was assigned to.
         self.unknown: dict[str, list[Any]] = {}
 
@@ -35,7 +35,7 @@ class Model:
         open_ones = ("REQUESTED", "APPROVED")
         return sum(
             amount
-            for account, amount, status in self.withdrawals.values()
+            for (account, _), (amount, status) in self.withdrawals.items()
             if account == number and status in open_ones
         )
 
@@ -159,76 +159,71 @@ class Machine:
         from accounts.withdrawals import request_withdrawal
 
         number, amount = self.some(), self.random.randint(1, 400)
-        name = self.random.choice([self.name(), *self.model.withdrawals][:3])
-        known = [n for n, (a, *_) in self.model.withdrawals.items() if a == number]
+        used = [reference for _, reference in self.model.withdrawals]
+        name = self.random.choice([self.name(), *used][:3])
         account = self.accounts[number]
         done = self.outcome(lambda: request_withdrawal(account, amount, name, "me"))
         assert done == (
             self.model.status[number] == "ACTIVE"
-            and name not in known
+            and (number, name) not in self.model.withdrawals
             and amount <= self.model.free(number)
         )
         if done:
-            if name in self.model.withdrawals:
-                # Another account may use the reference; it needs another key here.
-                name = f"{number} {name}"
-            self.model.withdrawals[name] = [number, amount, "REQUESTED"]
+            self.model.withdrawals[number, name] = [amount, "REQUESTED"]
 
-    def withdrawal(self) -> tuple[list[Any], Any] | None:
+    def withdrawal(self) -> tuple[int, list[Any], Any] | None:
         from accounts.models import Withdrawal
 
         if not self.model.withdrawals:
             return None
-        name = self.random.choice([*self.model.withdrawals])
-        known = self.model.withdrawals[name]
+        number, name = self.random.choice([*self.model.withdrawals])
         row = Withdrawal.objects.get(
-            reference=name.rpartition(" ")[2],
-            cash_account__account=self.accounts[known[0]],
+            reference=name, cash_account__account=self.accounts[number]
         )
-        return known, row
+        return number, self.model.withdrawals[number, name], row
 
     def refuse(self) -> None:
         from accounts.withdrawals import refuse
 
         if found := self.withdrawal():
-            known, row = found
+            _, known, row = found
             done = self.outcome(lambda: refuse(row, "No"))
-            assert done == (known[2] == "REQUESTED")
-            known[2] = "REFUSED" if done else known[2]
+            assert done == (known[1] == "REQUESTED")
+            known[1] = "REFUSED" if done else known[1]
 
     def approve(self) -> None:
         from tests.accounts.money import approve
 
         if found := self.withdrawal():
-            known, row = found
+            number, known, row = found
             done = self.outcome(lambda: approve(row))
             assert done == (
-                known[2] == "REQUESTED" and self.model.status[known[0]] == "ACTIVE"
+                known[1] == "REQUESTED" and self.model.status[number] == "ACTIVE"
             )
-            known[2] = "APPROVED" if done else known[2]
+            known[1] = "APPROVED" if done else known[1]
 
     def cancel(self) -> None:
         from tests.accounts.money import cancel
 
         if found := self.withdrawal():
-            known, row = found
+            _, known, row = found
             done = self.outcome(lambda: cancel(row))
-            assert done == (known[2] == "APPROVED")
-            known[2] = "CANCELLED" if done else known[2]
+            assert done == (known[1] == "APPROVED")
+            known[1] = "CANCELLED" if done else known[1]
 
     def pay(self) -> None:
         from tests.accounts.money import bank
 
         if found := self.withdrawal():
-            known, row = found
-            if self.model.at_bank < known[1]:
+            number, known, row = found
+            if self.model.at_bank < known[0]:
                 return
-            bank((row.payment_reference, -known[1], self.name()))
-            if known[2] == "APPROVED":
-                self.model.cash[known[0]] -= known[1]
-                known[2] = "PAID"
+            bank((row.payment_reference, -known[0], self.name()))
+            if known[1] == "APPROVED":
+                self.model.cash[number] -= known[0]
+                known[1] = "PAID"
             else:
-                self.model.nobodys -= known[1]
+                self.model.nobodys -= known[0]
 
     def trade(self) -> None:
         from accounts.cash import Payment, account_of, write_each
@@ -271,7 +266,7 @@ class Machine:
         assert -heads[platform_account("BANK")] == model.at_bank
         assert heads[platform_account("SUSPENSE")] == model.nobodys
         statuses = Withdrawal.objects.values_list("status", flat=True)
-        known = [status for _, _, status in model.withdrawals.values()]
+        known = [status for _, status in model.withdrawals.values()]
         assert sorted(statuses) == sorted(known)
         assert [one.rule for one in counted(INVARIANTS) if one.breaches] == []
 
