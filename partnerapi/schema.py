@@ -6,6 +6,7 @@ import graphene
 from django.conf import settings
 
 import accounts.schema.accounts
+import accounts.schema.cash
 import accounts.schema.opening
 import accounts.schema.viewer
 import issuers.schema.events
@@ -107,6 +108,7 @@ class Mutation(
     partnerapi.exports.schema.Mutation,
     accounts.schema.opening.Mutation,
     accounts.schema.accounts.Mutation,
+    accounts.schema.cash.Mutation,
     graphene.ObjectType,
 ):
     """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
@@ -117,6 +119,9 @@ extend(
     Account,
     reference=accounts.schema.opening.REFERENCE_FIELD,
     holdings=issuers.schema.holdings.ACCOUNT_HOLDINGS,
+    cash=accounts.schema.cash.CASH,
+    cash_entries=accounts.schema.cash.CASH_ENTRIES,
+    withdrawals=accounts.schema.cash.ACCOUNT_WITHDRAWALS,
 )
 extend(
     Event,

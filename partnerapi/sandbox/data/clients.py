@@ -12,6 +12,7 @@ from issuers.legacy.models import LegacyShareholder
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved, carried
 from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
+from partnerapi.sandbox.data.money import pay_in
 
 ACCOUNTS = 200
 """How many accounts each partner has."""
@@ -50,7 +51,7 @@ LIVES = (
 
 
 def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
-    """Give each partner of the sandbox its accounts; False where all have some.
+    """Give each partner of the sandbox its accounts with cash; False: all have some.
 
     `issuer_ids` holds the companies' ids by slug. Nothing is written for a partner
     that has any account, or that is no longer there.
@@ -72,6 +73,14 @@ def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
         Account.objects.bulk_create(accounts)
         with carried(approved(ApprovalKind.CLOSING, *closings(changes))):
             AccountStatusChange.objects.bulk_create(changes)
+        pay_in(
+            {
+                account.pk: dice("cash", account.pk).randrange(100_000, 10_000_000)
+                for account in Account.objects.filter(
+                    partner=partner, status__in=[Status.ACTIVE, Status.SUSPENDED]
+                ).order_by("pk")
+            }
+        )
     return bool(without)
 
 
