@@ -8,11 +8,12 @@ from django.db import connection
 
 from accounts.models import Account, AccountStatusChange, ApprovalKind, Partner
 from accounts.models.accounts import AccountStatus as Status
+from accounts.withdrawals import request_withdrawal
 from issuers.legacy.models import LegacyShareholder
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved, carried
 from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
-from partnerapi.sandbox.data.money import pay_in
+from partnerapi.sandbox.data.money import pay_in, pay_in_unknown
 
 ACCOUNTS = 200
 """How many accounts each partner has."""
@@ -73,15 +74,19 @@ def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
         Account.objects.bulk_create(accounts)
         with carried(approved(ApprovalKind.CLOSING, *closings(changes))):
             AccountStatusChange.objects.bulk_create(changes)
-        pay_in(
-            {
-                account.pk: dice("cash", account.pk).randrange(100_000, 10_000_000)
-                for account in Account.objects.filter(
-                    partner=partner, status__in=[Status.ACTIVE, Status.SUSPENDED]
-                ).order_by("pk")
-            }
-        )
+        write_cash(partner)
     return bool(without)
+
+
+def write_cash(partner: Partner) -> None:
+    """Cash for a partner's accounts, a withdrawal, and money that is nobody's."""
+    accounts = Account.objects.filter(partner=partner).order_by("pk")
+    able = accounts.filter(status__in=[Status.ACTIVE, Status.SUSPENDED])
+    pay_in({a.pk: dice("cash", a.pk).randrange(100_000, 10_000_000) for a in able})
+    pay_in_unknown(partner.login, 120_000)
+    last = able.filter(status=Status.ACTIVE).last()
+    if last:
+        request_withdrawal(last, 50_000, "payout-2027-01", partner.login)
 
 
 def closings(changes: list[AccountStatusChange]) -> list[dict[str, Any]]:
