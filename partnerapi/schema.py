@@ -6,6 +6,7 @@ import graphene
 from django.conf import settings
 
 import accounts.schema.accounts
+import accounts.schema.cash
 import accounts.schema.opening
 import accounts.schema.viewer
 import issuers.schema.compliance
@@ -120,6 +121,7 @@ class Mutation(
     issuers.schema.investors.Mutation,
     accounts.schema.opening.Mutation,
     accounts.schema.accounts.Mutation,
+    accounts.schema.cash.Mutation,
     graphene.ObjectType,
 ):
     """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
@@ -134,6 +136,9 @@ extend(
     orders=marketdata.trading.schema.orders.ACCOUNT_ORDERS,
     executions=marketdata.trading.schema.orders.ACCOUNT_EXECUTIONS,
     investor=issuers.schema.investors.INVESTOR,
+    cash=accounts.schema.cash.CASH,
+    cash_entries=accounts.schema.cash.CASH_ENTRIES,
+    withdrawals=accounts.schema.cash.ACCOUNT_WITHDRAWALS,
 )
 extend(
     Event,
