@@ -187,7 +187,7 @@ def test_cost_of_10_000_and_one_more():
     dearest = lists(10_000)
     assert cost(dearest) == settings.PARTNER_API_MAX_COST == 10_000
     one_more = dearest.replace("{ a0", '{ issuer(slug: "a") { id } a0')
-    assert refusal(one_more) == ("MAX_COST_EXCEEDED", 20_000)
+    assert refusal(one_more) == ("MAX_COST_EXCEEDED", 10_000)
 
 
 BY_VARIABLES = """
