@@ -6,6 +6,7 @@ import graphene
 from django.conf import settings
 
 import accounts.schema.accounts
+import accounts.schema.cash
 import accounts.schema.opening
 import accounts.schema.viewer
 import issuers.schema.compliance
@@ -111,6 +112,7 @@ class Mutation(
     issuers.schema.investors.Mutation,
     accounts.schema.opening.Mutation,
     accounts.schema.accounts.Mutation,
+    accounts.schema.cash.Mutation,
     graphene.ObjectType,
 ):
     """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
@@ -122,6 +124,9 @@ extend(
     reference=accounts.schema.opening.REFERENCE_FIELD,
     holdings=issuers.schema.holdings.ACCOUNT_HOLDINGS,
     investor=issuers.schema.investors.INVESTOR,
+    cash=accounts.schema.cash.CASH,
+    cash_entries=accounts.schema.cash.CASH_ENTRIES,
+    withdrawals=accounts.schema.cash.ACCOUNT_WITHDRAWALS,
 )
 extend(
     Event,
