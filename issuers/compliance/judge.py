@@ -4,7 +4,7 @@ Nothing is written, and nothing is locked: who goes on to move units holds the a
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -91,3 +91,42 @@ ASK = (
     "SELECT * FROM register_refusals(%s, %s, %s::bigint, %s::bigint, %s::numeric,"
     " clock_timestamp(), %s::uuid)"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """A holder's units of a token now: those on sale, and those that stay."""
+
+    balance: int
+    reserved: int
+    locked: int
+    locked_until: datetime | None
+    is_frozen: bool
+
+    @property
+    def available(self) -> int:
+        """Units that may leave."""
+        if self.is_frozen:
+            return 0
+        return max(self.balance - self.locked - self.reserved, 0)
+
+
+def units_of(account: int, tokens: Sequence[UUID]) -> dict[UUID, Units]:
+    """A holder's units of each of the tokens; one statement, which locks nothing."""
+    rows = fetch(UNITS, [list(tokens), [account] * len(tokens)], tuple)
+    return {
+        token: Units(
+            int(balance),
+            int(reserved),
+            min(int(locked or 0), int(balance)),
+            locked_until,
+            bool(json.loads(sending or "[]")),
+        )
+        for token, balance, reserved, locked, locked_until, sending in rows
+    }
+
+
+UNITS = """
+    SELECT token_id, balance, reserved, locked, locked_until, sending
+    FROM register_states(%s::uuid[], %s::bigint[], FALSE)
+"""
