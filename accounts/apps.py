@@ -15,7 +15,10 @@ class AccountsConfig(AppConfig):
         post_migrate.connect(load_countries, sender=self)
         post_migrate.connect(write_policies, sender=self)
         post_migrate.connect(open_cash_accounts, sender=self)
-        lock_waits.NAMES["accounts_user"] = "a user"
+        lock_waits.NAMES |= {
+            "accounts_cashhead": "an account's cash",
+            "accounts_user": "a user",
+        }
         starting.checks.append(import_module("accounts.peppers").check_peppers)
 
 

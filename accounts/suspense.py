@@ -17,7 +17,7 @@ def unassigned() -> QuerySet[CashTransaction]:
     return CashTransaction.objects.filter(
         ~Exists(assigned),
         kind=Kind.DEPOSIT,
-        assigns=None,
+        assigns__isnull=True,
         target__kind=CashAccount.Kind.SUSPENSE,
     )
 

@@ -6,11 +6,14 @@ import graphene
 from django.conf import settings
 
 import accounts.schema.accounts
+import accounts.schema.cash
 import accounts.schema.opening
 import accounts.schema.viewer
+import issuers.schema.compliance
 import issuers.schema.events
 import issuers.schema.grants
 import issuers.schema.holdings
+import issuers.schema.investors
 import issuers.schema.queries
 import marketdata.schema
 import marketdata.trading.schema.events
@@ -100,6 +103,7 @@ class Query(
     issuers.schema.events.Query,
     marketdata.trading.schema.mutations.Query,
     marketdata.trading.schema.orders.Query,
+    issuers.schema.compliance.Query,
     partnerapi.exports.schema.Query,
     partnerapi.gateway.schema.Query,
     NodeQuery,
@@ -114,8 +118,10 @@ class Query(
 class Mutation(
     partnerapi.exports.schema.Mutation,
     marketdata.trading.schema.mutations.Mutation,
+    issuers.schema.investors.Mutation,
     accounts.schema.opening.Mutation,
     accounts.schema.accounts.Mutation,
+    accounts.schema.cash.Mutation,
     graphene.ObjectType,
 ):
     """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
@@ -129,6 +135,10 @@ extend(
     positions=marketdata.trading.schema.positions.POSITIONS,
     orders=marketdata.trading.schema.orders.ACCOUNT_ORDERS,
     executions=marketdata.trading.schema.orders.ACCOUNT_EXECUTIONS,
+    investor=issuers.schema.investors.INVESTOR,
+    cash=accounts.schema.cash.CASH,
+    cash_entries=accounts.schema.cash.CASH_ENTRIES,
+    withdrawals=accounts.schema.cash.ACCOUNT_WITHDRAWALS,
 )
 extend(
     Event,
@@ -141,6 +151,7 @@ extend(
 )
 extend(
     Token,
+    transfer_rules=issuers.schema.compliance.TRANSFER_RULES,
     order_book=marketdata.schema.ORDER_BOOK,
     day=marketdata.schema.DAY,
     days=marketdata.schema.TRADING_DAYS,

@@ -16,19 +16,19 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='BankStatement',
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('name', models.CharField(help_text="The file's name.", max_length=200)),
-                ('digest', models.CharField(help_text='SHA-256 of the file.', max_length=64)),
-                ('closing_balance', models.BigIntegerField(help_text='What lies at the bank, as the bank says; euro cents.', null=True)),
-                ('booked_balance', models.BigIntegerField(help_text='What must lie at the bank after its lines; euro cents.')),
-                ('booked_by', models.CharField(max_length=254)),
+                ('id', models.BigAutoField(editable=False, primary_key=True, serialize=False)),
+                ('name', models.CharField(editable=False, help_text="The file's name.", max_length=200)),
+                ('digest', models.CharField(editable=False, help_text='SHA-256 of the file.', max_length=64)),
+                ('closing_balance', models.BigIntegerField(editable=False, help_text='What lies at the bank, as the bank says; euro cents.', null=True)),
+                ('booked_balance', models.BigIntegerField(editable=False, help_text='What must lie at the bank after its lines; euro cents.')),
+                ('booked_by', models.CharField(editable=False, max_length=254)),
                 ('booked_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
             ],
         ),
         migrations.CreateModel(
             name='CashAccount',
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
+                ('id', models.BigAutoField(editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(choices=[('CLIENT', 'Client'), ('BANK', 'Bank'), ('FEES', 'Fees'), ('SUSPENSE', 'Suspense')], editable=False, max_length=8)),
                 ('deposit_reference', models.CharField(editable=False, max_length=25, null=True, unique=True)),
                 ('account', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='cash_account', to='accounts.account')),
@@ -51,11 +51,11 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='BankLine',
             fields=[
-                ('reference', models.CharField(help_text="The bank's own.", max_length=64, primary_key=True, serialize=False)),
-                ('text', models.CharField(blank=True, max_length=500)),
-                ('amount', models.BigIntegerField(help_text='Euro cents; negative: money went.')),
-                ('date', models.DateField(help_text="The bank's date.")),
-                ('statement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='lines', to='accounts.bankstatement')),
+                ('reference', models.CharField(editable=False, help_text="The bank's own.", max_length=64, primary_key=True, serialize=False)),
+                ('text', models.CharField(editable=False, blank=True, max_length=500)),
+                ('amount', models.BigIntegerField(editable=False, help_text='Euro cents; negative: money went.')),
+                ('date', models.DateField(editable=False, help_text="The bank's date.")),
+                ('statement', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.PROTECT, related_name='lines', to='accounts.bankstatement')),
             ],
         ),
         migrations.CreateModel(
@@ -169,6 +169,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='cashtransaction',
             index=models.Index(condition=models.Q(('assigns__isnull', False)), fields=['assigns'], name='cash_assigned'),
+        ),
+        migrations.AddIndex(
+            model_name='cashtransaction',
+            index=models.Index(condition=models.Q(('assigns__isnull', True), ('kind', 'DEPOSIT')), fields=['target'], name='cash_deposited'),
         ),
         migrations.AddConstraint(
             model_name='cashtransaction',

@@ -498,5 +498,6 @@ class Migration(migrations.Migration):
                 triggers={"cash_of_closed_account": "accounts_accountstatuschange"},
             ),
         ),
-        history_of("accounts_withdrawal", "UPDATE"),
+        history_of("accounts_withdrawal", "INSERT OR UPDATE"),
+        history_of("accounts_bankstatement", "INSERT"),
     ]

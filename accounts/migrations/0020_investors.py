@@ -69,9 +69,9 @@ FOLLOW = trigger_function(
         END IF;
     END IF;
     NEW.created_at := greatest(clock_timestamp(), before.updated_at);
-    IF NOT EXISTS (SELECT FROM accounts_user u
-            WHERE u.email = NEW.actor AND u.is_staff AND u.is_active)
-        AND NOT coalesce(NEW.actor = (
+    IF NOT coalesce(CASE WHEN NEW.is_staff THEN EXISTS (SELECT FROM accounts_user u
+                WHERE u.email = NEW.actor AND u.is_staff AND u.is_active)
+            ELSE NEW.actor = (
                 SELECT login FROM accounts_partner WHERE id = NEW.partner_id) AND
             (SELECT may_attest FROM accounts_partner WHERE id = NEW.partner_id)
             AND ROW (attested.verification, attested.verified_until,
@@ -81,8 +81,8 @@ FOLLOW = trigger_function(
             AND (before.partner_id IS NOT DISTINCT FROM NEW.partner_id
                 OR accounts_raises(before.verification, before.verified_until,
                     before.tax_country_id, before.investor_class, NEW.verification,
-                    NEW.verified_until, NEW.tax_country_id, NEW.investor_class)),
-            FALSE) THEN
+                    NEW.verified_until, NEW.tax_country_id, NEW.investor_class))
+            END, FALSE) THEN
         RAISE EXCEPTION 'Staff change a profile, or a partner that may attest raises or '
             'renews it: attestation %.', NEW.attestation_id {RESTRICTED};
     END IF;
@@ -196,6 +196,8 @@ KINDS = {
     "DELIVERY": "Delivery of legacy shares",
     "KEY": "API key",
     "CLOSING": "Closing of an account",
+    "WITHDRAWAL": "Withdrawal of cash",
+    "ASSIGNMENT": "Assignment of unknown money",
     "RULE": "Rule of a token",
     "LIFTING": "Lifting of a restriction",
 }
@@ -284,6 +286,7 @@ class Migration(migrations.Migration):
                         max_length=254,
                     ),
                 ),
+                ("is_staff", models.BooleanField()),
                 ("created_at", CREATED_AT),
             ],
             options={

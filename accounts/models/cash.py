@@ -17,6 +17,11 @@ ACTOR_LENGTH = 254
 REFERENCE_LENGTH = 64
 
 
+def squeezed(text: str) -> str:
+    """A reference of ours as it is stored, however somebody has parted its signs."""
+    return "".join(text.upper().split())
+
+
 class CashAccount(models.Model):
     """Where cash lies: with a client's account, or with the platform itself.
 
@@ -30,7 +35,7 @@ class CashAccount(models.Model):
         FEES = "FEES", "Fees"
         SUSPENSE = "SUSPENSE", "Suspense"
 
-    id = models.BigAutoField(primary_key=True)
+    id = models.BigAutoField(primary_key=True, editable=False)
     kind = models.CharField(max_length=8, choices=Kind, editable=False)
     account = models.OneToOneField(
         Account,
@@ -111,16 +116,23 @@ class CashHead(models.Model):
 class BankStatement(models.Model):
     """A bank's file of lines, as it was booked; it never changes."""
 
-    id = models.BigAutoField(primary_key=True)
-    name = models.CharField(max_length=200, help_text="The file's name.")
-    digest = models.CharField(max_length=64, help_text="SHA-256 of the file.")
+    id = models.BigAutoField(primary_key=True, editable=False)
+    name = models.CharField(
+        max_length=200, editable=False, help_text="The file's name."
+    )
+    digest = models.CharField(
+        max_length=64, editable=False, help_text="SHA-256 of the file."
+    )
     closing_balance = models.BigIntegerField(
-        null=True, help_text="What lies at the bank, as the bank says; euro cents."
+        null=True,
+        editable=False,
+        help_text="What lies at the bank, as the bank says; euro cents.",
     )
     booked_balance = models.BigIntegerField(
-        help_text="What must lie at the bank after its lines; euro cents."
+        editable=False,
+        help_text="What must lie at the bank after its lines; euro cents.",
     )
-    booked_by = models.CharField(max_length=ACTOR_LENGTH)
+    booked_by = models.CharField(max_length=ACTOR_LENGTH, editable=False)
     booked_at = models.DateTimeField(db_default=Now(), editable=False)
 
     def __str__(self):
@@ -131,12 +143,19 @@ class BankLine(models.Model):
     """A line of a bank statement: money that came, or that went; booked once."""
 
     reference = models.CharField(
-        max_length=REFERENCE_LENGTH, primary_key=True, help_text="The bank's own."
+        max_length=REFERENCE_LENGTH,
+        primary_key=True,
+        editable=False,
+        help_text="The bank's own.",
     )
-    statement = models.ForeignKey(BankStatement, models.PROTECT, related_name="lines")
-    text = models.CharField(max_length=500, blank=True)
-    amount = models.BigIntegerField(help_text="Euro cents; negative: money went.")
-    date = models.DateField(help_text="The bank's date.")
+    statement = models.ForeignKey(
+        BankStatement, models.PROTECT, related_name="lines", editable=False
+    )
+    text = models.CharField(max_length=500, blank=True, editable=False)
+    amount = models.BigIntegerField(
+        editable=False, help_text="Euro cents; negative: money went."
+    )
+    date = models.DateField(editable=False, help_text="The bank's date.")
 
     class Meta:
         constraints = [
@@ -259,6 +278,11 @@ class CashTransaction(models.Model):
                 fields=["assigns"],
                 condition=Q(assigns__isnull=False),
                 name="cash_assigned",
+            ),
+            models.Index(
+                fields=["target"],
+                condition=Q(kind="DEPOSIT", assigns__isnull=True),
+                name="cash_deposited",
             ),
         ]
 

@@ -6,7 +6,7 @@ trigger lets the profile stand where its history ends.
 
 import uuid_utils.compat as uuid
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from accounts.models.accounts import Account
@@ -81,6 +81,18 @@ class InvestorProfile(InvestorFacts):
         return f"{self.user}: {self.verification}, {self.investor_class}"
 
 
+class InvestorAttestationQuerySet(models.QuerySet["InvestorAttestation"]):
+    def waiting(self) -> "InvestorAttestationQuerySet":
+        """Those that count for nothing yet: neither staff nor its partner went on."""
+        followed = Q(attestation=OuterRef("pk"))
+        settled = Q(is_staff=True) | Q(partner=OuterRef("partner"))
+        later = InvestorChange.objects.filter(
+            followed | settled & Q(created_at__gt=OuterRef("created_at")),
+            user=OuterRef("user"),
+        )
+        return self.filter(~Exists(later))
+
+
 class InvestorAttestation(InvestorFacts):
     """What a partner says of the user of one of its accounts; it never changes."""
 
@@ -95,6 +107,8 @@ class InvestorAttestation(InvestorFacts):
         Partner, models.PROTECT, related_name="+", db_index=False
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = InvestorAttestationQuerySet.as_manager()
 
     class Meta(InvestorFacts.Meta):
         indexes = [models.Index(fields=["user", "created_at"], name="attested_of_user")]
@@ -123,6 +137,7 @@ class InvestorChange(InvestorFacts):
     actor = models.CharField(
         max_length=254, help_text="A partner's login, or a member of staff's e-mail."
     )
+    is_staff = models.BooleanField()
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta(InvestorFacts.Meta):

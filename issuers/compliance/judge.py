@@ -6,6 +6,7 @@ compares them again when the entries are written. All refusals are told, not the
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,41 +37,47 @@ class Refusal(NamedTuple):
     @property
     def text(self) -> str:
         """A sentence that tells staff and partners what is in the way."""
-        return TEXTS[self.code].format_map(Told(self.details)).replace(" .", ".")
+        told = {name: written(name, value) for name, value in self.details.items()}
+        return TEXTS[self.code].format_map(defaultdict(str, UNKNOWN | told))
+
+    @property
+    def until(self) -> datetime | None:
+        """When what is in the way ends, or ended."""
+        said = [self.details[name] for name in UNTIL if self.details.get(name)]
+        return from_rfc3339(said[0]) if said else None
 
 
-class Told(dict[str, Any]):
-    """Details in a sentence; what is not known is left out of it."""
-
-    def __missing__(self, name: str) -> str:
-        return UNKNOWN.get(name, "")
-
-    def __getitem__(self, name: str) -> Any:
-        value = super().__getitem__(name)
-        if name in UNTIL and value:
-            return f" until {to_rfc3339(from_rfc3339(value))}"
-        return f"{value:,}" if isinstance(value, int) else value
+def written(name: str, value: Any) -> str:
+    """A detail, as it stands in a sentence."""
+    if name in UNTIL:
+        return UNTIL[name] + to_rfc3339(from_rfc3339(value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-UNTIL = ("until", "lockedUntil", "verifiedUntil")
+UNTIL = {
+    "until": " until ",
+    "lockedUntil": " until ",
+    "verifiedUntil": "; the verification ended at ",
+}
 UNKNOWN = {"country": "none that is known"}
 TEXTS: Mapping[str, str] = {
     "SENDER_FROZEN": "The sender is frozen{until}.",
     "RECEIVER_FROZEN": "The receiver is frozen{until}.",
-    "UNITS_LOCKED": "Units of the sender are locked{lockedUntil}: {available} may leave.",
-    "UNITS_RESERVED": "Open orders of the sender sell {reserved} units: {available} may "
-    "leave. Cancel orders first.",
+    "UNITS_LOCKED": "Units of the sender are locked{lockedUntil}: {available} may "
+    "leave.",
+    "UNITS_RESERVED": "Open orders of the sender sell {reserved} units: {available} "
+    "may leave. Cancel orders first.",
     "TRANSFERS_PAUSED": "Transfers of the token are paused.",
-    "RECEIVER_NOT_VERIFIED": "The receiver is not a verified investor; what was verified "
-    "ended, if anything{verifiedUntil}.",
+    "RECEIVER_NOT_VERIFIED": "The receiver is not a verified investor{verifiedUntil}.",
     "COUNTRY_NOT_ALLOWED": "The token may not be acquired from the receiver's tax "
     "country: {country}.",
     "INVESTOR_CLASS_NOT_ALLOWED": "The token may not be acquired by investors of the "
     "receiver's class.",
     "HOLDER_NOT_APPROVED": "The company has not approved the receiver as a holder.",
     "MAX_HOLDERS_EXCEEDED": "The token may have {maximum} holders, and has them.",
-    "MAX_BALANCE_EXCEEDED": "A holder may have {maximum} units of the token; the receiver "
-    "has {held}.",
+    "INSUFFICIENT_UNITS": "The sender has {available} units; {required} are to leave.",
+    "MAX_BALANCE_EXCEEDED": "A holder may have {maximum} units of the token; the "
+    "receiver has {held}.",
 }
 """Every code, in the order in which refusals are told."""
 
@@ -117,7 +124,7 @@ UNBOUND = Standing()
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A side of an entry before it: its units, those that open orders sell, what binds."""
+    """A side of an entry before it: its units, those on sale, and what binds it."""
 
     balance: int = 0
     reserved: int = 0
@@ -208,9 +215,7 @@ class Limits:
 NO_LIMIT = MAX_UINT64
 
 
-def limits(
-    token_id: UUID, accounts: Iterable[int], at: datetime
-) -> dict[int, Limits]:
+def limits(token_id: UUID, accounts: Iterable[int], at: datetime) -> dict[int, Limits]:
     """Of holders' ledger accounts, by account; others are left out."""
     rows = fetch(LIMITS, [token_id, list(accounts), at], tuple)
     return {
@@ -236,13 +241,14 @@ def ask(
     source: int | None,
     target: int | None,
     amount: int,
-    at: datetime | None = None,
+    newcomer: UUID | None = None,
 ) -> list[Refusal]:
     """Why an entry would be refused by the balances and the rules of now.
 
-    A side of a TRADE or TRANSFER that is None is any holder who may.
+    A side of a TRADE or TRANSFER that is None is any holder who may. The receiver may
+    be a user who has no ledger account yet, a `newcomer`.
     """
-    rows = fetch(ASK, [token_id, kind, source, target, amount, at], tuple)
+    rows = fetch(ASK, [token_id, kind, source, target, amount, newcomer], tuple)
     return [Refusal(code, json.loads(details)) for code, details in rows]
 
 
@@ -253,5 +259,5 @@ LIMITS = """
 """
 ASK = (
     "SELECT * FROM register_refusals(%s, %s, %s::bigint, %s::bigint, %s::numeric,"
-    " coalesce(%s::timestamptz, clock_timestamp()))"
+    " clock_timestamp(), %s::uuid)"
 )

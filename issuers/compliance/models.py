@@ -1,7 +1,9 @@
-"""What binds the movements of a token's units: its rules, approved holders, restrictions.
+"""What binds a token's units: its rules, approved holders, holders' restrictions.
 
 Rows end, and never change otherwise; triggers see to it, and to the second person.
 """
+
+from datetime import datetime
 
 import uuid_utils.compat as uuid
 from django.db import models
@@ -104,6 +106,12 @@ class ApprovedHolder(models.Model):
         return f"{self.ledger_account} for {self.token}"
 
 
+class RestrictionQuerySet(models.QuerySet["Restriction"]):
+    def in_force(self, at: datetime) -> "RestrictionQuerySet":
+        """Those that nobody has lifted and that end later, if at all."""
+        return self.filter(Q(until=None) | Q(until__gt=at), ended_at=None)
+
+
 class Restriction(models.Model):
     """A freeze, a lock-up or a pledge of a holder's units.
 
@@ -135,6 +143,8 @@ class Restriction(models.Model):
     ended_by = models.CharField(max_length=ACTOR_LENGTH, blank=True, db_default="")
     ended_at = models.DateTimeField(null=True, editable=False)
 
+    objects = RestrictionQuerySet.as_manager()
+
     class Meta:
         constraints = [
             models.CheckConstraint(
@@ -151,11 +161,7 @@ class Restriction(models.Model):
             models.Index(
                 fields=["ledger_account", "ended_at"], name="restrictions_of_account"
             ),
-            models.Index(
-                fields=["ended_at"],
-                condition=Q(ended_at__isnull=True),
-                name="restrictions_in_force",
-            ),
+            models.Index(fields=["ended_at"], name="restrictions_in_force"),
         ]
 
     def __str__(self):

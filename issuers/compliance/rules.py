@@ -180,7 +180,7 @@ def refused_by(token: Token, kind: str, parameters: Parameters) -> Refused:
         most = parameters.get("units", supply * parameters.get("bps", 0) // 10_000)
         found = [balance for balance in held.values() if int(balance.balance) > most]
     found.sort(key=lambda balance: (-balance.balance, balance.account_id))
-    users = [balance.user for balance in found[:MOST_SHOWN]]
+    users = [b.user for b in found[:MOST_SHOWN] if b.user]
     return Refused(users, len(found), len(held), balances.count())
 
 

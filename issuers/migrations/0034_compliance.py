@@ -155,7 +155,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='restriction',
-            index=models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['ended_at'], name='restrictions_in_force'),
+            index=models.Index(fields=['ended_at'], name='restrictions_in_force'),
         ),
         migrations.AddConstraint(
             model_name='restriction',

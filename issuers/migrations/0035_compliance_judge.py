@@ -32,10 +32,11 @@ IN_FORCE = """({0}.ended_at IS NULL OR {0}.ended_at > at)
         AND (NOT past OR {0}.created_at <= at)"""
 
 # Of each account, why it may not send, why it may not receive, the units that stay,
-# and the bounds of the token. Of a treasury nothing binds.
+# and the bounds of the token. A treasury nothing binds. A user who has no account yet
+# (`newcomer`) has a row without one.
 STANDING = f"""
-CREATE FUNCTION register_standing(
-    of_token uuid, accounts bigint[], at timestamptz, past boolean DEFAULT FALSE)
+CREATE FUNCTION register_standing(of_token uuid, accounts bigint[], at timestamptz,
+    past boolean DEFAULT FALSE, newcomer uuid DEFAULT NULL)
 RETURNS TABLE (account bigint, is_paused boolean, sending jsonb, receiving jsonb,
     locked numeric, locked_until timestamptz, most_units numeric, most_bps integer,
     most_holders bigint)
@@ -63,47 +64,62 @@ BEGIN
          FROM (VALUES
             (1, x.frozen,
                 jsonb_build_object('code', 'RECEIVER_FROZEN', 'until', x.frozen_until)),
-            (2, b.verified AND (p.verification = 'VERIFIED'
-                    AND (p.verified_until > at OR p.verified_until IS NULL))
-                    IS NOT TRUE,
+            (2, b.verified AND p.is_unverified,
                 jsonb_build_object('code', 'RECEIVER_NOT_VERIFIED',
                     'verifiedUntil', p.verified_until)),
-            (3, EXISTS (SELECT FROM rules r WHERE r.kind = 'COUNTRIES' AND CASE
-                    WHEN r.parameters ? 'allowed'
-                        THEN (r.parameters -> 'allowed' ? p.country) IS NOT TRUE
-                    ELSE (r.parameters -> 'refused' ? p.country) IS NOT FALSE END),
+            (3, p.is_elsewhere,
                 jsonb_build_object('code', 'COUNTRY_NOT_ALLOWED', 'country', p.country)),
-            (4, EXISTS (SELECT FROM rules r WHERE r.kind = 'INVESTOR_CLASSES'
-                    AND NOT r.parameters -> 'classes' ? coalesce(p.class, 'RETAIL')),
+            (4, p.is_of_another_class,
                 jsonb_build_object('code', 'INVESTOR_CLASS_NOT_ALLOWED')),
             (5, b.approved AND NOT EXISTS (SELECT FROM issuers_approvedholder h
                     WHERE h.token_id = of_token AND h.ledger_account_id = w.account
-                        AND h.ended_at IS NULL AND NOT past
-                        AND (h.until > at OR h.until IS NULL))
-                AND NOT EXISTS (SELECT FROM issuers_approvedholder h
-                    WHERE h.token_id = of_token AND h.ledger_account_id = w.account
-                        AND past AND h.created_at <= at
-                        AND (h.ended_at > at OR h.ended_at IS NULL)
-                        AND (h.until > at OR h.until IS NULL)),
+                        AND h.created_at <= at AND (h.until > at OR h.until IS NULL)
+                        AND (h.ended_at IS NULL OR past AND h.ended_at > at)),
                 jsonb_build_object('code', 'HOLDER_NOT_APPROVED'))
          ) AS f (place, is_broken, said) WHERE f.is_broken),
         x.locked, x.locked_until, b.units, b.bps, b.holders
-    FROM unnest(accounts) AS w (account)
+    FROM (
+        SELECT w.account, a.user_id
+        FROM unnest(accounts) AS w (account)
+        CROSS JOIN LATERAL (
+            SELECT a.user_id FROM issuers_ledgeraccount a
+            WHERE a.id = w.account AND a.kind = 'HOLDER' LIMIT 1
+        ) a
+        UNION ALL SELECT NULL, newcomer WHERE newcomer IS NOT NULL
+    ) AS w
     CROSS JOIN bounds b
-    JOIN LATERAL (
-        SELECT a.user_id FROM issuers_ledgeraccount a
-        WHERE a.id = w.account AND a.kind = 'HOLDER' LIMIT 1
-    ) l ON TRUE
-    LEFT JOIN LATERAL (
-        (SELECT i.verification, i.verified_until, i.tax_country_id::text AS country,
-            i.investor_class AS class
-        FROM accounts_investorprofile i WHERE NOT past AND i.user_id = l.user_id)
-        UNION ALL
-        (SELECT i.verification, i.verified_until, i.tax_country_id, i.investor_class
-        FROM accounts_investorchange i
-        WHERE past AND i.user_id = l.user_id AND i.created_at <= at
-        ORDER BY i.number DESC LIMIT 1)
-    ) p ON TRUE
+    CROSS JOIN LATERAL (
+        -- As it is; and as it was, where it has changed since the instant.
+        SELECT bool_or((i.verification = 'VERIFIED'
+                AND (i.verified_until > at OR i.verified_until IS NULL)) IS NOT TRUE)
+                AS is_unverified,
+            bool_or(EXISTS (SELECT FROM rules r WHERE r.kind = 'COUNTRIES' AND CASE
+                WHEN r.parameters ? 'allowed'
+                    THEN (r.parameters -> 'allowed' ? i.country) IS NOT TRUE
+                ELSE (r.parameters -> 'refused' ? i.country) IS NOT FALSE END))
+                AS is_elsewhere,
+            bool_or(EXISTS (SELECT FROM rules r WHERE r.kind = 'INVESTOR_CLASSES'
+                AND NOT r.parameters -> 'classes' ? coalesce(i.class, 'RETAIL')))
+                AS is_of_another_class,
+            min(i.verified_until) AS verified_until, min(i.country) AS country
+        FROM (
+            SELECT i.verification, i.verified_until, i.tax_country_id::text AS country,
+                i.investor_class AS class
+            FROM (SELECT) AS one
+            LEFT JOIN accounts_investorprofile i ON i.user_id = w.user_id
+            WHERE NOT past
+            UNION ALL
+            SELECT i.verification, i.verified_until, i.tax_country_id, i.investor_class
+            FROM (SELECT) AS one
+            LEFT JOIN LATERAL (
+                SELECT * FROM accounts_investorchange c
+                WHERE c.user_id = w.user_id AND c.created_at <= at
+                ORDER BY c.number DESC LIMIT 1
+            ) i ON TRUE
+            WHERE past OR EXISTS (SELECT FROM accounts_investorprofile x
+                WHERE x.user_id = w.user_id AND x.updated_at > at)
+        ) i
+    ) p
     CROSS JOIN LATERAL (
         SELECT coalesce(bool_or(r.is_whole), FALSE) AS frozen,
             CASE WHEN bool_and(r.until IS NOT NULL) FILTER (WHERE r.is_whole)
@@ -122,7 +138,7 @@ BEGIN
     ) x;
 END $$;
 """
-STANDING_OF = "register_standing(uuid, bigint[], timestamptz, boolean)"
+STANDING_OF = "register_standing(uuid, bigint[], timestamptz, boolean, uuid)"
 
 # The arithmetic on what stands, for one entry. An account that is null is nobody, or
 # of a transfer that is only asked about, any holder who may.
@@ -130,7 +146,7 @@ JUDGE = f"""
 CREATE FUNCTION register_judge(of_token uuid, kind text, source bigint, target bigint,
     amount numeric, at timestamptz, past boolean, source_balance numeric,
     source_reserved numeric, target_balance numeric, supply_after numeric,
-    holders_before bigint, holders_after bigint)
+    holders_before bigint, holders_after bigint, newcomer uuid DEFAULT NULL)
 RETURNS TABLE (code text, details jsonb)
 LANGUAGE plpgsql STABLE {SEARCH_PATH} {BY_INDEX} AS $$
 #variable_conflict use_column
@@ -145,7 +161,8 @@ DECLARE
     most numeric;
 BEGIN
     SELECT * INTO sender FROM register_standing(of_token, ARRAY[source], at, past);
-    SELECT * INTO receiver FROM register_standing(of_token, ARRAY[target], at, past);
+    SELECT * INTO receiver FROM register_standing(
+        of_token, ARRAY[target], at, past, newcomer);
     stays := CASE WHEN is_taken THEN coalesce(sender.locked, 0) ELSE 0 END;
     most := least(receiver.most_units, floor(supply_after * receiver.most_bps / 10000));
     RETURN QUERY
@@ -187,7 +204,7 @@ END $$;
 """
 JUDGE_OF = (
     "register_judge(uuid, text, bigint, bigint, numeric, timestamptz, boolean, numeric,"
-    " numeric, numeric, numeric, bigint, bigint)"
+    " numeric, numeric, numeric, bigint, bigint, uuid)"
 )
 
 # What an account may send and receive of a token now, as the market asks it: what its
@@ -240,10 +257,12 @@ END $$;
 """
 LIMITS_OF = "register_limits(uuid, bigint[], timestamptz)"
 
-# Why an entry would be refused now; no row: no rule forbids it.
+# Why an entry would be refused now; no row: no rule forbids it. The receiver is an
+# account, or a user who has none yet.
 REFUSALS = f"""
 CREATE FUNCTION register_refusals(of_token uuid, kind text, source bigint,
-    target bigint, amount numeric, at timestamptz DEFAULT clock_timestamp())
+    target bigint, amount numeric, at timestamptz DEFAULT clock_timestamp(),
+    newcomer uuid DEFAULT NULL)
 RETURNS TABLE (code text, details jsonb)
 LANGUAGE plpgsql STABLE {SEARCH_PATH} {BY_INDEX} AS $$
 #variable_conflict use_column
@@ -260,16 +279,19 @@ BEGIN
     SELECT * INTO takes FROM issuers_holderbalance b
         WHERE b.token_id = of_token AND b.account_id = target;
     after := head.holder_count
-        + (target IS NOT NULL AND coalesce(takes.balance, 0) = 0)::integer
+        + (coalesce(target::text, newcomer::text) IS NOT NULL
+            AND coalesce(takes.balance, 0) = 0)::integer
         - coalesce(gives.user_id IS NOT NULL AND gives.balance = amount, FALSE)::integer;
     RETURN QUERY SELECT j.code, j.details FROM register_judge(of_token, kind, source,
         target, amount, at, FALSE, coalesce(gives.balance, 0),
         coalesce(gives.reserved, 0), coalesce(takes.balance, 0),
         head.supply + CASE WHEN is_made THEN amount ELSE 0 END, head.holder_count,
-        after) j;
+        after, newcomer) j;
 END $$;
 """
-REFUSALS_OF = "register_refusals(uuid, text, bigint, bigint, numeric, timestamptz)"
+REFUSALS_OF = (
+    "register_refusals(uuid, text, bigint, bigint, numeric, timestamptz, uuid)"
+)
 
 # What has moved under an entry's own lock is judged by the balances that it led to.
 # Reserved units are judged by the balances at the end of the statement, and by the
@@ -278,10 +300,13 @@ JUDGE_POSTINGS = trigger_function(
     "register_judge_postings",
     "issuers_ledgerposting",
     f"""
+    -- A writer took its time in this transaction: what has ended since then binds it.
     IF NOT EXISTS (SELECT FROM issuers_tokenrule r
             WHERE r.ended_at IS NULL AND r.token_id IN (SELECT token_id FROM entered))
         AND NOT EXISTS (
-            SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL) THEN
+            SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL)
+        AND NOT EXISTS (SELECT FROM issuers_restriction r
+            WHERE r.ended_at >= transaction_timestamp()) THEN
         RETURN NULL;
     END IF;
     SELECT format('entry %s of token %s: %s', e.seq, t.symbol, f.said) INTO wrong
@@ -302,8 +327,9 @@ JUDGE_POSTINGS = trigger_function(
         ) x
         WHERE EXISTS (SELECT FROM issuers_tokenrule r
                 WHERE r.token_id = x.token_id AND r.ended_at IS NULL)
-            OR EXISTS (SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL
-                AND r.ledger_account_id IN (x.source_id, x.target_id))
+            OR EXISTS (SELECT FROM issuers_restriction r
+                WHERE r.ledger_account_id IN (x.source_id, x.target_id)
+                    AND (r.ended_at IS NULL OR r.ended_at >= x.effective_at))
         OFFSET 0
     ) e
     JOIN issuers_token t ON t.id = e.token_id
@@ -395,7 +421,9 @@ STATES = function(
     END IF;
     ruled := ARRAY(SELECT DISTINCT r.token_id FROM issuers_tokenrule r
         WHERE r.ended_at IS NULL AND r.token_id = ANY (tokens));
-    restricts := EXISTS (SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL);
+    restricts := EXISTS (SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL)
+        OR EXISTS (SELECT FROM issuers_restriction r
+            WHERE r.ended_at >= transaction_timestamp());
     RETURN QUERY
     SELECT w.token_id, w.account, a.kind::text, a.issuer_id,
         coalesce(holder.name, 'the treasury of ' || issuer.trading_name, '')::text,
@@ -422,11 +450,13 @@ STATES = function(
         SELECT s.* FROM (
             SELECT WHERE w.token_id = ANY (ruled) OR restricts AND EXISTS (
                 SELECT FROM issuers_restriction r
-                WHERE r.ended_at IS NULL AND r.ledger_account_id = w.account)
+                WHERE r.ledger_account_id = w.account
+                    AND (r.ended_at IS NULL OR r.ended_at >= transaction_timestamp()))
             OFFSET 0
         ) AS is_bound
-        CROSS JOIN LATERAL register_standing(
-            w.token_id, ARRAY[w.account], clock_timestamp(), FALSE) s
+        JOIN issuers_tokenledgerhead h ON h.token_id = w.token_id
+        CROSS JOIN LATERAL register_standing(w.token_id, ARRAY[w.account],
+            coalesce(h.hold_at, clock_timestamp()), FALSE) s
     ) s ON TRUE;
     """,
     declare="ruled uuid[];\n    restricts boolean;",
@@ -502,7 +532,7 @@ HOLD_INVESTOR = trigger_function(
     """,
     settings=BY_INDEX,
 ) + """
-CREATE TRIGGER a_register_hold_investor BEFORE INSERT ON accounts_investorchange
+CREATE TRIGGER register_hold_investor BEFORE INSERT ON accounts_investorchange
     FOR EACH ROW EXECUTE FUNCTION register_hold_investor();
 """
 
@@ -586,7 +616,7 @@ class Migration(migrations.Migration):
             HOLD_INVESTOR,
             drop(
                 "register_hold_investor()",
-                triggers={"a_register_hold_investor": "accounts_investorchange"},
+                triggers={"register_hold_investor": "accounts_investorchange"},
             ),
         ),
         migrations.RunSQL(

@@ -13,6 +13,7 @@ from issuers.legacy.background import deliver_due
 from issuers.models import Event
 from issuers.models import announce_articles as announce
 from marketdata.books.pruning import KEEP, prunable_logs, prune
+from marketdata.trading import telling
 from partnerapi.celery import app
 from partnerapi.core.redis import call
 from partnerapi.exports.writing import write_exports as write
@@ -50,6 +51,11 @@ def write_exports() -> None:
 def deliver_legacy_shares() -> None:
     if deliver_due(DELIVERY_SECONDS):
         deliver_legacy_shares.apply_async(expires=60)
+
+
+@app.task
+def tell_registers() -> None:
+    telling.tell_registers()
 
 
 @scheduled

@@ -19,6 +19,7 @@ from accounts.models import (
     Applicant,
     ApprovalKind,
     ApprovalRequest,
+    CashAccount,
     InvalidStatusTransition,
     NotJoined,
     Right,
@@ -26,6 +27,7 @@ from accounts.models import (
     allowed_statuses,
 )
 from partnerapi.core import lock_waits
+from partnerapi.core.backoffice import euros
 from partnerapi.staff import timeline
 from partnerapi.staff.approvals.filing import address, may_file
 
@@ -99,6 +101,9 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
         "ask_closing": may_file(request.user, ApprovalKind.CLOSING)
         and address(ApprovalKind.CLOSING, account=account.pk),
         "asked": [*asked[:1]],
+        "cash": (cash := cash_of(request, account)),
+        "balance": cash and euros(cash.head.balance),
+        "reserved": cash and euros(cash.head.reserved),
         "timeline": timeline.read(request, account.user, [account.pk]),
     }
     return TemplateResponse(
@@ -132,6 +137,13 @@ def join(
     LogEntry.objects.log_actions(request.user.pk, [account], CHANGE, said)
     messages.success(request, f"The account is now {chosen[0]}'s.")
     return []
+
+
+def cash_of(request: HttpRequest, account: Account) -> CashAccount | None:
+    """Its cash, for who may see it."""
+    if not request.user.has_perm("accounts.view_cashaccount"):
+        return None
+    return CashAccount.objects.select_related("head").get(account=account)
 
 
 def move(request: HttpRequest, account: Account, status: str, reason: str) -> str:

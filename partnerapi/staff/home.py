@@ -15,7 +15,8 @@ from django.db.models import F, Model, Q
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts.models import Account, ApiKey, ApprovalRequest
+from accounts.models import Account, ApiKey, ApprovalRequest, BankLine, Withdrawal
+from accounts.suspense import unassigned
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Token
 from marketdata.models import FixSession
@@ -189,8 +190,28 @@ def waiting_requests(at: datetime) -> Found:
     return Found(count(ApprovalRequest.objects.open(at)), listed(ApprovalRequest))
 
 
+def requested_withdrawals(at: datetime) -> Found:
+    return withdrawals(Withdrawal.Status.REQUESTED)
+
+
+def approved_withdrawals(at: datetime) -> Found:
+    return withdrawals(Withdrawal.Status.APPROVED)
+
+
+def withdrawals(status: str) -> Found:
+    rows = Withdrawal.objects.filter(status=status)
+    return Found(count(rows), listed(Withdrawal, status__exact=status))
+
+
+def unknown_money(at: datetime) -> Found:
+    return Found(count(unassigned()), listed(BankLine, state="SUSPENSE"))
+
+
 TILES = [
     Tile("Requests for a second person", ApprovalRequest, waiting_requests),
+    Tile("Withdrawals to decide", Withdrawal, requested_withdrawals),
+    Tile("Withdrawals that the bank is to pay", Withdrawal, approved_withdrawals),
+    Tile("Money that is nobody's", BankLine, unknown_money),
     Tile("Pending deliveries", LegacyShareholder, pending_deliveries),
     Tile("Pending accounts", Account, pending_accounts),
     Tile("Deliveries that stopped", LegacyShareholder, stopped_deliveries),

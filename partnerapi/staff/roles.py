@@ -30,6 +30,10 @@ READ = tuple(
     for model in models.split()
 )
 """What everybody reads who works here."""
+CASH = tuple(
+    f"accounts.view_{model}"
+    for model in ("bankline", "bankstatement", "cashaccount", "withdrawal")
+)
 WATCH = ("accounts.view_rowchange", "partnerapi.view_failedsignin")
 
 
@@ -43,9 +47,11 @@ def kinds(action: str, *names: str) -> tuple[str, ...]:
 
 Of = ApprovalKind
 REGISTER = (Of.MINT, Of.BURN, Of.FORCED_TRANSFER, Of.REVERSAL, Of.PRICE, Of.DELIVERY)
+OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT)
 ROLES: Mapping[str, tuple[str, ...]] = {
     "Support": (
         *READ,
+        *CASH,
         "accounts.change_account",
         *kinds("file", Of.CLOSING),
     ),
@@ -60,10 +66,19 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     ),
     "Compliance": (
         *READ,
+        *CASH,
         *WATCH,
         "accounts.change_account",
         *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER),
-        *kinds("decide", *REGISTER, Of.CLOSING),
+        *kinds("decide", *REGISTER, Of.CLOSING, *OF_CASH),
+    ),
+    "Treasury": (
+        *READ,
+        *CASH,
+        "accounts.add_bankstatement",
+        "accounts.change_withdrawal",
+        *kinds("file", *OF_CASH),
+        *kinds("decide", *OF_CASH),
     ),
     "Key manager": (
         *READ,

@@ -28,9 +28,10 @@ MODELS = [
     if model._meta.app_label in ("accounts", "issuers", "partnerapi")
 ]
 READ_ONLY = (
-    "Account", "AccountStatusChange", "ApprovalPolicy", "ApprovalRequest", "Country",
+    "Account", "AccountStatusChange", "ApprovalPolicy", "ApprovalRequest", "BankLine",
+    "BankStatement", "CashAccount", "Country",
     "Export", "FailedSignIn", "IdempotencyRecord",
-    "IndustryClassificationBenchmark", "JobRun",
+    "IndustryClassificationBenchmark", "JobRun", "Withdrawal",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
 ANSWER = b'{"data": {"told": "to the partner"}}'
@@ -53,6 +54,10 @@ SEARCHES = {
     "ApprovalRequest": ("API", 2),
     "Account": ("holder-0000020@LUMARELLE", 1),
     "AccountStatusChange": ("holder-0000020@lumarelle", 6),
+    "BankLine": ("SANDBOX demo", 1),
+    "BankStatement": ("sandbox", 4),
+    "CashAccount": ("018631cf-ecdb-7596-bdf4-50ccb574cd30", 1),
+    "Withdrawal": ("payout-2027-01", 2),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
     "IdempotencyRecord": ("00000007-", 1),
     "FailedSignIn": ("stranger@example.com", 1),

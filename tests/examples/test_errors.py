@@ -9,13 +9,14 @@ import pytest
 from django.test import Client, RequestFactory
 
 from accounts.access import Caller
-from accounts.models import Account, Actor, Applicant, Country, Description, User
+from accounts.models import Account, Applicant, Country, Description, User
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from partnerapi.exports import creation
 from partnerapi.gateway.bills import Bill
 from partnerapi.site import reference
 from partnerapi.site.exchanges import of_errors
+from tests.accounts.money import STAFF, deposit
 from tests.characters import START, Ask, World
 from tests.examples.shapes import differences
 from tests.issuers.register import people
@@ -40,15 +41,14 @@ def account(world: World) -> Account:
     user = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
-    staff = Actor("ana@staff.example", is_staff=True)
-    account = Account.objects.open(world.partner, user, staff, START)
-    account.change_status("ACTIVE", staff, None, START)
+    account = Account.objects.open(world.partner, user, STAFF, START)
+    account.change_status("ACTIVE", STAFF, None, START)
     return account
 
 
 @pytest.fixture
 def states(
-    world: World, settings: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, account: Account, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, Callable[[], None]]:
     """What has to be so before the request of a code gets it."""
 
@@ -85,10 +85,15 @@ def states(
         )
         Applicant.objects.open(caller, "client-4711", client, START)
 
+    def suspend() -> None:
+        account.change_status("SUSPENDED", STAFF, None, START)
+
     def set_to(name: str, value: Any) -> Callable[[], None]:
         return lambda: setattr(settings, name, value)
 
     return {
+        "ACCOUNT_NOT_ACTIVE": suspend,
+        "ACCOUNT_NOT_EMPTY": lambda: deposit(account, 5_000),
         "CAPITALIZATION_TABLE_TOO_LARGE": two_holders,
         "DUPLICATE_REFERENCE": open_one,
         "IDEMPOTENCY_CONCURRENT_REQUEST": lambda: claims_raise("lock_not_available"),

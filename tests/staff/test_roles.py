@@ -16,8 +16,15 @@ from partnerapi.staff.approvals.filing import FORMS
 from tests.characters import World
 from tests.owner import superuser
 
-ROLES = {"Support": "s", "Operations": "o", "Compliance": "c", "Key manager": "k"}
-EVERYBODY = "sock"
+ROLES = {
+    "Support": "s",
+    "Operations": "o",
+    "Compliance": "c",
+    "Treasury": "t",
+    "Key manager": "k",
+}
+EVERYBODY = "sockt"
+CASH = "sct"
 EXPECTED = {
     # Model: who views, adds, changes, deletes.
     "accounts.Account": (EVERYBODY, "", "sc", ""),
@@ -25,6 +32,10 @@ EXPECTED = {
     "accounts.ApiKey": (EVERYBODY, "", "k", ""),
     "accounts.ApprovalPolicy": (EVERYBODY, "", "", ""),
     "accounts.ApprovalRequest": (EVERYBODY, "", "", ""),
+    "accounts.BankLine": (CASH, "", "", ""),
+    "accounts.BankStatement": (CASH, "", "", ""),
+    "accounts.CashAccount": (CASH, "", "", ""),
+    "accounts.Withdrawal": (CASH, "", "t", ""),
     "accounts.Country": (EVERYBODY, "", "", ""),
     "accounts.Partner": (EVERYBODY, "k", "k", ""),
     "accounts.User": (EVERYBODY, "o", "o", ""),
@@ -47,13 +58,14 @@ EXPECTED = {
 }
 FILED = {
     "MINT": "o", "BURN": "o", "FORCED_TRANSFER": "oc", "REVERSAL": "oc", "PRICE": "o",
-    "DELIVERY": "o", "KEY": "k", "CLOSING": "sc",
+    "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
 }  # fmt: skip
 DECIDED = {
     "MINT": "c", "BURN": "c", "FORCED_TRANSFER": "c", "REVERSAL": "c", "PRICE": "oc",
-    "DELIVERY": "oc", "KEY": "k", "CLOSING": "c",
+    "DELIVERY": "oc", "KEY": "k", "CLOSING": "c", "WITHDRAWAL": "ct",
+    "ASSIGNMENT": "ct",
 }  # fmt: skip
-IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o"}
+IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}
 OWN_PAGES = {
     "issuer": EVERYBODY, "captable": EVERYBODY, "captable_csv": EVERYBODY,
     "ledger": EVERYBODY, "book": EVERYBODY, "book_poll": EVERYBODY,

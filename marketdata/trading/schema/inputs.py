@@ -6,8 +6,8 @@ import graphene
 
 from accounts.models import Account
 from issuers.models import Token
-from marketdata.trading.market import Request
 from marketdata.trading.models import TimeInForce
+from marketdata.trading.round import Request
 from marketdata.trading.schema.enums import OrderSide, OrderType
 from marketdata.trading.schema.enums import TimeInForce as TimeInForceEnum
 from partnerapi.core.errors import BadUserInput, NotFound

@@ -109,7 +109,10 @@ class PlaceOrderResult(graphene.ObjectType):
     """What became of an order of a list: either it was accepted, or `code` says why
     not."""
 
-    order = graphene.Field(Order, description="The order; null: it was refused.")
+    order = graphene.Field(
+        Order,
+        description="The order, as the list has left it; null: it was refused.",
+    )
     code = graphene.String(
         description="Why it was refused: a code of an error; null: it was accepted."
     )
@@ -136,6 +139,17 @@ class PlaceOrderResult(graphene.ObjectType):
 
 def is_refused(result):
     return isinstance(result, PartnerAPIError)
+
+
+def named_for_partner(refusal):
+    """The refusal, with ids and arguments as partners know them."""
+    details = refusal.details
+    if "orderID" in details:
+        details["orderID"] = f"Order|{details['orderID']}"
+    if isinstance(refusal, BadUserInput):
+        named = "quantity" if "minimum" in details else "expiresAt"
+        details.setdefault("argument", f"input.{named}")
+    return refusal
 
 
 class PlaceOrdersPayload(graphene.ObjectType):
@@ -361,7 +375,7 @@ class Mutation(graphene.ObjectType):
                 token, [inputs.request_of(input, account)], caller.login
             )
         if is_refused(placed):
-            raise placed
+            raise named_for_partner(placed)
         return [placed]
 
     @checked(check_place_list)
@@ -390,8 +404,14 @@ class Mutation(graphene.ObjectType):
         caller = info.context.caller
         order = own_order(caller, input["order_id"])
         wanted = {name: input.get(name) for name in ("quantity", "limit_price")}
-        with within_time():
-            return [market.amend(order.pk, input["version"], caller.login, **wanted)]
+        try:
+            with within_time():
+                amended = market.amend(
+                    order.pk, input["version"], caller.login, **wanted
+                )
+        except PartnerAPIError as refusal:
+            raise named_for_partner(refusal) from None
+        return [amended]
 
     @checked(check_cancel)
     def resolve_cancel_order(roots, info, input):

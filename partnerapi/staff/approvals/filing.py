@@ -25,10 +25,21 @@ from accounts.models import (
     ApiKey,
     ApprovalKind,
     ApprovalRequest,
+    CashAccount,
+    CashTransaction,
     Partner,
     User,
+    Withdrawal,
 )
 from accounts.models.approvals import REASON_LENGTH
+from accounts.models.cash import squeezed
+from accounts.suspense import (
+    assignment_content,
+    assignment_title,
+    return_content,
+    return_title,
+)
+from accounts.withdrawals import content_of, title_of
 from issuers.management.register_command import account_named
 from issuers.models import Token
 from issuers.register import ledger
@@ -43,7 +54,7 @@ from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.core import lock_waits
 from partnerapi.staff.approvals.kinds import KINDS
-from partnerapi.staff.find import link
+from partnerapi.staff.find import as_uuid, link
 
 MOST_DAYS = 3650
 MOST_OVERLAP_HOURS = 30 * 24
@@ -236,6 +247,79 @@ class ClosingForm(AskForm):
         return closing_content(account, reason), closing_title(account)
 
 
+class WithdrawalForm(AskForm):
+    field_order = ["withdrawal", "to"]
+    withdrawal = forms.CharField(
+        label="Withdrawal", max_length=60, help_text="Its id or its payment reference"
+    )
+    to = forms.ChoiceField(
+        label="What becomes of it",
+        choices=[
+            (Withdrawal.Status.APPROVED.value, "Approved: the bank is to pay it"),
+            (Withdrawal.Status.CANCELLED.value, "Cancelled: the bank will not pay it"),
+        ],
+    )
+
+    def clean_withdrawal(self) -> Withdrawal:
+        text = self.cleaned_data["withdrawal"].strip()
+        key = as_uuid(text)
+        named = {"pk": key} if key else {"payment_reference": squeezed(text)}
+        if withdrawal := Withdrawal.objects.filter(**named).first():
+            return withdrawal
+        raise forms.ValidationError(f"There is no withdrawal {text}.")
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        withdrawal, status = asked["withdrawal"], asked["to"]
+        # The partner reads why an approved one was not paid.
+        cancels = status == Withdrawal.Status.CANCELLED
+        content = content_of(withdrawal, status, asked["reason"] if cancels else "")
+        return content, title_of(withdrawal, status)
+
+
+class AssignmentForm(AskForm):
+    field_order = ["line", "account"]
+    line = forms.CharField(
+        label="Bank line", max_length=64, help_text="The bank's reference"
+    )
+    account = forms.CharField(
+        label="Account",
+        max_length=60,
+        required=False,
+        help_text="Its id or its deposit reference; empty: the money goes back to "
+        "SUSPENSE.",
+    )
+
+    def clean_line(self) -> CashTransaction:
+        text = self.cleaned_data["line"].strip()
+        booked = CashTransaction.objects.filter(reference=text).first()
+        if booked is None:
+            raise forms.ValidationError(f"There is no bank line {text}.")
+        return booked
+
+    def clean_account(self) -> CashAccount | None:
+        text = self.cleaned_data["account"].strip()
+        if not text:
+            return None
+        key = as_uuid(text)
+        named = {"account": key} if key else {"deposit_reference": squeezed(text)}
+        if account := CashAccount.objects.filter(**named).first():
+            return account
+        raise forms.ValidationError(f"There is no account {text}.")
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        deposit, account, reason = asked["line"], asked["account"], asked["reason"]
+        if account:
+            content = assignment_content(deposit, account, reason)
+            return content, assignment_title(deposit, account)
+        assignment = deposit.assigned_by.filter(reversed_by=None).first()
+        if assignment is None:
+            said = "This money is assigned to nobody; name an account."
+            raise forms.ValidationError({"account": said})
+        return return_content(assignment, reason), return_title(assignment)
+
+
 FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.MINT: MintForm,
     ApprovalKind.BURN: BurnForm,
@@ -244,6 +328,8 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.PRICE: PriceForm,
     ApprovalKind.KEY: KeyForm,
     ApprovalKind.CLOSING: ClosingForm,
+    ApprovalKind.WITHDRAWAL: WithdrawalForm,
+    ApprovalKind.ASSIGNMENT: AssignmentForm,
 }
 """A delivery is asked for where its lines are chosen: in the list of legacy shares."""
 

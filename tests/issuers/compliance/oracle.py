@@ -1,4 +1,4 @@
-"""A token, holders and rules in plain Python: an opinion of its own on every movement."""
+"""A token, holders and rules in plain Python, with an opinion on every movement."""
 
 import random
 from dataclasses import dataclass, field
@@ -134,7 +134,7 @@ class Company:
             "investor_class": dice.choice(CLASSES),
         }
         InvestorChange.objects.create(
-            user=holder.user, number=1, actor=ASKER, **holder.profile
+            user=holder.user, number=1, actor=ASKER, is_staff=True, **holder.profile
         )
 
     def approve(self, holder: Held, now: datetime) -> bool:
@@ -197,7 +197,9 @@ class Company:
             found.add("TRANSFERS_PAUSED")
         if takes:
             about_receiver = {
-                code for code, is_broken in self.asked(takes, entry).items() if is_broken
+                code
+                for code, is_broken in self.asked(takes, entry).items()
+                if is_broken
             }
             if entry.kind == "FORCED_TRANSFER":
                 about_receiver &= {"RECEIVER_FROZEN", "RECEIVER_NOT_VERIFIED"}
