@@ -21,6 +21,7 @@ from marketdata.trading import locked
 from marketdata.trading.market import expire
 from marketdata.trading.models import Execution, Market, Phase
 from marketdata.trading.sessions import Session
+from partnerapi.core.lock_waits import LockTimeout, named
 
 logger = logging.getLogger(__name__)
 
@@ -122,8 +123,9 @@ def move_due(at: datetime) -> int:
     moved = 0
     for market in Market.objects.filter(next_phase_at__lte=at).order_by("token_id"):
         try:
-            change_phase(market.token_id, market.next_phase or "", CLOCK)
-        except PhaseRefused as refusal:
+            with named():
+                change_phase(market.token_id, market.next_phase or "", CLOCK)
+        except (PhaseRefused, LockTimeout) as refusal:
             logger.error("The market of %s was not moved: %s", market.token, refusal)
         else:
             moved += 1
