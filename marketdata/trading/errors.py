@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from accounts.cash import InsufficientFunds
+from accounts.models import AccountNotActive
 from partnerapi.core.errors import PartnerAPIError
 
-__all__ = ["InsufficientFunds"]
+__all__ = ["AccountNotActive", "InsufficientFunds"]
 
 
 class NotTradable(PartnerAPIError):
@@ -31,14 +32,6 @@ class MarketClosed(PartnerAPIError):
             phase=phase,
             nextPhaseAt=next_phase_at and next_phase_at.isoformat(),
         )
-
-
-class AccountNotActive(PartnerAPIError):
-    """The account is not ACTIVE; its `status` says what it is."""
-
-    code = "ACCOUNT_NOT_ACTIVE"
-    example = "an order of an account that is SUSPENDED"
-    remedy = "Only accounts that are ACTIVE place orders; all cancel theirs."
 
 
 class InsufficientUnits(PartnerAPIError):
