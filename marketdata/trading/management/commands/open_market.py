@@ -1,7 +1,12 @@
 from django.core.management.base import CommandError
 
-from issuers.management.register_command import RegisterCommand, actor, whole, writing
-from marketdata.management.tokens import traded_token
+from issuers.management.register_command import (
+    RegisterCommand,
+    actor,
+    token_named,
+    whole,
+    writing,
+)
 from marketdata.trading.models import Market
 from marketdata.trading.phases import (
     COLLAR_BPS,
@@ -62,7 +67,7 @@ examples:
         self, *, symbol, session, weekdays, reference_price, tick, lot, collar, staff,
         dry_run, **options,
     ):  # fmt: skip
-        who, token = actor(staff), traded_token(symbol)
+        who, token = actor(staff), token_named(symbol)
         try:
             times = parse(session, weekdays)
         except ValueError as error:
