@@ -7,9 +7,10 @@ withdrawal so. All else goes to SUSPENSE, until staff assign it.
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from uuid import UUID
 
 from django.db import transaction
 from stdnum import iso11649
@@ -22,13 +23,12 @@ from accounts.models import (
     CashAccount,
     Withdrawal,
 )
+from accounts.models.cash import REFERENCE_LENGTH, TEXT_LENGTH
 from partnerapi.core.csv_tables import CsvRow, read_table
 from partnerapi.core.problems import Problem, Problems, WrongFileError
 from partnerapi.core.progress import Begin
 
 COLUMNS = ("reference", "text", "amount", "date")
-REFERENCE_LENGTH = BankLine._meta.get_field("reference").max_length
-TEXT_LENGTH = BankLine._meta.get_field("text").max_length
 MOST = 2**53 - 1
 OURS = re.compile(r"RF[0-9]{15}")
 """How deposit references and payment references look, without separators."""
@@ -214,13 +214,14 @@ def references_in(text: str) -> str:
 
 
 def no_deposit(
-    found: str, client: CashAccount | None, standing: dict[object, str]
+    found: str, client: CashAccount | None, standing: Mapping[UUID, str]
 ) -> str:
     """Why money that came is nobody's; empty: it is the client's."""
     if not found:
         return "it names no deposit reference, or several"
     if client is None:
         return f"{found} is nobody's deposit reference"
+    assert client.account_id is not None
     status = standing[client.account_id]
     if status not in (Account.Status.ACTIVE, Account.Status.SUSPENDED):
         return f"the account of {found} is {status}"

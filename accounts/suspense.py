@@ -79,13 +79,13 @@ class AssignMoney:
             ]
         )
 
-    def execute(self, request: ApprovalRequest) -> int:
+    def execute(self, request: ApprovalRequest) -> CashTransaction:
         content = request.content
         of = CashTransaction.objects.get(pk=content["assigns"] or content["reverses"])
         # Who else would move this money waits from here on.
         lock_heads([of.source_id, of.target_id, content["to"]])
-        [transaction] = write_each([self.payment(request)])
-        return transaction
+        [entered] = write_each([self.payment(request)])
+        return CashTransaction.objects.get(pk=entered)
 
     def payment(self, request: ApprovalRequest) -> Payment:
         """The payment, judged as cash stands.

@@ -65,8 +65,15 @@ class CashAccountAdmin(ByIdentifierAdmin):
     keys = ("account",)
     search_help_text = "A deposit reference, or an account's id"
     ordering = ["id"]
-    fields = ["kind", "of", "deposit_reference", "balance", "reserved", "entries"]
-    readonly_fields = fields
+    readonly_fields = (
+        "kind",
+        "of",
+        "deposit_reference",
+        "balance",
+        "reserved",
+        "entries",
+    )
+    fields = readonly_fields
 
     @admin.display(description="account")
     def of(self, cash):
@@ -116,11 +123,11 @@ class CashAccountAdmin(ByIdentifierAdmin):
 @admin.register(BankStatement)
 class BankStatementAdmin(ReadOnlyAdmin):
     list_display = ["name", "booked_at", "booked_by", "said", "due", "difference"]
-    fields = [
+    readonly_fields = (
         "name", "digest", "booked_at", "booked_by", "said", "due", "difference",
         "lines",
-    ]  # fmt: skip
-    readonly_fields = fields
+    )  # fmt: skip
+    fields = readonly_fields
     ordering = ["-id"]
     search_fields = ["^name"]
     said = money("closing_balance", "the bank's closing balance")
@@ -165,11 +172,11 @@ class BankLineAdmin(ByIdentifierAdmin):
     references = ("reference",)
     search_help_text = "The bank's reference"
     ordering = ["-statement", "reference"]
-    fields = [
+    readonly_fields = (
         "reference", "statement", "date", "cents", "text", "booked_to", "assigned_to",
         "assignment",
-    ]  # fmt: skip
-    readonly_fields = fields
+    )  # fmt: skip
+    fields = readonly_fields
     cents = money("amount", "amount")
 
     def lookup_allowed(self, lookup, value, request=None):
@@ -211,12 +218,12 @@ class WithdrawalAdmin(ByIdentifierAdmin):
     keys = ("pk", "cash_account__account")
     search_help_text = "A payment reference, a partner's reference, or an id"
     ordering = ["-created_at"]
-    fields = [
+    readonly_fields = (
         "id", "of", "cents", "reference", "payment_reference", "status",
         "status_reason", "asking", "request", "requested_by", "created_at",
         "updated_at",
-    ]  # fmt: skip
-    readonly_fields = fields
+    )  # fmt: skip
+    fields = readonly_fields
     cents = money("amount", "amount")
     action_form = ActionWithReasonForm
     actions = ["refuse"]

@@ -15,6 +15,8 @@ from accounts.models.approvals import REASON_LENGTH, ApprovalRequest
 
 ACTOR_LENGTH = 254
 REFERENCE_LENGTH = 64
+TEXT_LENGTH = 500
+"""Of a bank line."""
 
 
 def squeezed(text: str) -> str:
@@ -151,7 +153,7 @@ class BankLine(models.Model):
     statement = models.ForeignKey(
         BankStatement, models.PROTECT, related_name="lines", editable=False
     )
-    text = models.CharField(max_length=500, blank=True, editable=False)
+    text = models.CharField(max_length=TEXT_LENGTH, blank=True, editable=False)
     amount = models.BigIntegerField(
         editable=False, help_text="Euro cents; negative: money went."
     )

@@ -216,7 +216,7 @@ def pages_of(of, accounts, info, page) -> list[Page]:
     cash = models.CashAccount.objects.filter(
         account__in=[account.id for account in accounts]
     ).values_list("account_id", "pk")
-    ids = {str(account): id for account, id in cash}
+    ids = {str(account): str(id) for account, id in cash}
     rows = of.model.objects.all()
     return read_pages(of, info, rows, [ids[account.id] for account in accounts], **page)
 

@@ -2,11 +2,13 @@
 
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
 from django.utils import timezone
 
 from accounts.bank_statements import Booked, book_statement
 from accounts.cash import account_of
+from accounts.four_eyes import carry_out
 from accounts.models import (
     Account,
     Actor,
@@ -77,10 +79,8 @@ def head_of(account: Account) -> tuple[int, int]:
     return head.balance, head.reserved
 
 
-def carry(kind: str, content: dict[str, object]) -> object:
+def carry(kind: str, content: dict[str, object]) -> Any:
     """File a request, approve it and carry it out, as two members of staff."""
-    from accounts.four_eyes import carry_out
-
     [request] = approved(kind, content)
     return carry_out(request, KINDS[kind])
 
@@ -93,6 +93,6 @@ def cancel(withdrawal: Withdrawal) -> None:
     carry(ApprovalKind.WITHDRAWAL, content_of(withdrawal, "CANCELLED", "Not paid"))
 
 
-def assign(deposit: CashTransaction, account: Account) -> object:
+def assign(deposit: CashTransaction, account: Account) -> Any:
     content = assignment_content(deposit, account_of(account), "A letter")
     return carry(ApprovalKind.ASSIGNMENT, content)

@@ -23,7 +23,6 @@ from accounts.models import (
     BankLine,
     BankStatement,
     CashPosting,
-    CashTransaction,
     DuplicateReference,
     Partner,
     Withdrawal,
@@ -121,14 +120,13 @@ def test_unknown_money_waits_with_suspense_until_two_people_assign_it(
     waiting = unassigned().order_by("amount")
     assert [deposit.amount for deposit in waiting] == [1, 2, 3, 4]
     first = waiting[2]
-    [assignment] = [assign(first, other)]
+    assignment = assign(first, other)
     as_committed()
     assert head_of(other) == (3, 0)
     with pytest.raises(Overtaken, match="assigned meanwhile"):
         assign(first, account)
     # It was wrong, goes back, and is assigned again.
-    entered = CashTransaction.objects.get(pk=assignment)
-    carry(ApprovalKind.ASSIGNMENT, return_content(entered, "The other one"))
+    carry(ApprovalKind.ASSIGNMENT, return_content(assignment, "The other one"))
     assert head_of(other) == (0, 0)
     assign(first, account)
     assert head_of(account) == (1_003, 0)

@@ -230,8 +230,8 @@ class Machine:
 
         source, target = self.random.sample(range(ACCOUNTS), 2)
         amount = self.random.randint(1, 300)
-        pair = (account_of(self.accounts[n]).pk for n in (source, target))
-        payment = Payment("TRADE", *pair, amount, "me")
+        payer, payee = (account_of(self.accounts[n]).pk for n in (source, target))
+        payment = Payment("TRADE", payer, payee, amount, "me")
         done = self.outcome(lambda: write_each([payment]))
         may = self.model.free(source) >= amount and self.model.takes(target)
         assert done == may
