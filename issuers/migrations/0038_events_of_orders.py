@@ -61,6 +61,8 @@ TYPES = [
     ("ORDER_CANCELLED", "Order cancelled"),
     ("ORDER_EXPIRED", "Order expired"),
     ("TRADE_BUSTED", "Trade busted"),
+    ("CASH_CHANGED", "Cash changed"),
+    ("INVESTOR_CHANGED", "Investor changed"),
 ]
 
 

@@ -33,6 +33,8 @@ class EventType(models.TextChoices):
     ORDER_CANCELLED = "ORDER_CANCELLED", "Order cancelled"
     ORDER_EXPIRED = "ORDER_EXPIRED", "Order expired"
     TRADE_BUSTED = "TRADE_BUSTED", "Trade busted"
+    CASH_CHANGED = "CASH_CHANGED", "Cash changed"
+    INVESTOR_CHANGED = "INVESTOR_CHANGED", "Investor changed"
 
 
 NEEDED_SCOPES: dict[EventType, Scope | None] = {
@@ -50,6 +52,8 @@ NEEDED_SCOPES: dict[EventType, Scope | None] = {
     EventType.ORDER_CANCELLED: Scope.TRADING_READ,
     EventType.ORDER_EXPIRED: Scope.TRADING_READ,
     EventType.TRADE_BUSTED: Scope.TRADING_READ,
+    EventType.CASH_CHANGED: Scope.CASH_READ,
+    EventType.INVESTOR_CHANGED: Scope.COMPLIANCE_READ,
 }
 """By type, the scope without which a key is not shown such events."""
 OF_GRANTED_ISSUERS = [EventType.LEGACY_SHARES_DELIVERED, EventType.REGISTER_CHANGED]

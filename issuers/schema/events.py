@@ -79,6 +79,11 @@ EventType = enumeration(
         "`reason` says why. Needs the scope `trading:read`.",
         Type.ORDER_EXPIRED: "What had not traded of an order has expired. Needs the "
         "scope `trading:read`.",
+        Type.CASH_CHANGED: "Cash of one of your accounts changed, but for a trade, "
+        "which ORDER_TRADED tells; or a withdrawal did. Subject: the account. Needs "
+        "the scope `cash:read`.",
+        Type.INVESTOR_CHANGED: "The investor profile of one of your clients changed. "
+        "Subject: the account. Needs the scope `compliance:read`.",
         Type.TRADE_BUSTED: "Staff undid a trade: units and cash went back. Needs the "
         "scope `trading:read`.",
     },
@@ -97,6 +102,8 @@ SUBJECTS = {
     Type.ORDER_CANCELLED: "Order",
     Type.ORDER_EXPIRED: "Order",
     Type.TRADE_BUSTED: "Order",
+    Type.CASH_CHANGED: "Account",
+    Type.INVESTOR_CHANGED: "Account",
 }
 """The GraphQL type of what events are about; the others are about nothing."""
 

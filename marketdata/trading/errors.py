@@ -5,6 +5,7 @@ from datetime import datetime
 from accounts.cash import InsufficientFunds
 from accounts.models import AccountNotActive
 from partnerapi.core.errors import PartnerAPIError
+from partnerapi.core.times import to_rfc3339
 
 __all__ = ["AccountNotActive", "InsufficientFunds"]
 
@@ -30,7 +31,7 @@ class MarketClosed(PartnerAPIError):
         return cls(
             f"The market is {phase} and takes no orders.",
             phase=phase,
-            nextPhaseAt=next_phase_at and next_phase_at.isoformat(),
+            nextPhaseAt=next_phase_at and to_rfc3339(next_phase_at),
         )
 
 

@@ -12,14 +12,8 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.models import Account, Actor, ApiKey, Partner, User
-from issuers.models import (
-    Article,
-    Event,
-    EventHead,
-    EventType,
-    IssuerFinancialData,
-    IssuerGrant,
-)
+from issuers.models import Article, Event, EventHead, IssuerFinancialData, IssuerGrant
+from issuers.models.events import EventType
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from partnerapi.operations.tasks import announce_articles, prune_events

@@ -30,8 +30,8 @@ SYMBOLS = ("DORVAUX", "VALDASTRI", "TIDEWICK", "ROSMARIN")
 CLIENTS = 40
 """Who trade by themselves, in the simulation."""
 DEMO_CLIENTS = 10
-"""Clients of the partner `demo` who get cash and units."""
-CLIENT_CENTS, DEMO_CENTS = 50_000_000, 5_000_000
+"""Clients of the partner `demo` who get units; they have cash."""
+CLIENT_CENTS = 50_000_000
 SHARE_OF_TREASURY = 80
 """Of a hundred units of a treasury, how many clients get."""
 ALL_DAY = Session(time(22), time(22), weekdays_only=False)
@@ -48,8 +48,7 @@ def open_markets() -> bool:
         # Holders were checked row by row; what comes here is checked at the end.
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
     clients = write_clients()
-    deposit(clients, CLIENT_CENTS, "simulation")
-    deposit(shown, DEMO_CENTS, "demo")
+    deposit(clients)
     for token in sorted(tokens, key=lambda token: SYMBOLS.index(token.symbol)):
         allocate(token, [*clients, *shown])
         price = token.ledger_head.price_cents
@@ -104,15 +103,16 @@ def write_clients() -> list[Account]:
     return accounts
 
 
-def deposit(accounts: Sequence[Account], cents: int, name: str) -> None:
-    """Book a bank statement by which each account gets this."""
+def deposit(accounts: Sequence[Account]) -> None:
+    """Book a bank statement by which each account gets CLIENT_CENTS."""
     found = CashAccount.objects.filter(account__in=accounts).order_by("id")
     lines = [
-        f"sandbox {name} {number},{cash.deposit_reference},{cents},{OPENING:%Y-%m-%d}"
+        f"sandbox {PARTNER} {number},{cash.deposit_reference},{CLIENT_CENTS},"
+        f"{OPENING:%Y-%m-%d}"
         for number, cash in enumerate(found, 1)
     ]
     content = "\n".join(["reference,text,amount,date", *lines]).encode()
-    book_statement(content, f"{name}.csv", ACTOR, ignored)
+    book_statement(content, f"{PARTNER}.csv", ACTOR, ignored)
 
 
 def ignored(work: str, total: int) -> Callable[[int], object]:
