@@ -106,7 +106,7 @@ app.conf.update(
             "schedule": timedelta(seconds=1),
             "options": {"expires": 1},
         }
-        for task in ("tell_registers",)
+        for task in ("tell_registers", "move_markets")
     },
 )
 

@@ -3,10 +3,11 @@
 from datetime import datetime
 
 from accounts.cash import InsufficientFunds
+from accounts.models import AccountNotActive
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.times import to_rfc3339
 
-__all__ = ["InsufficientFunds"]
+__all__ = ["AccountNotActive", "InsufficientFunds"]
 
 
 class NotTradable(PartnerAPIError):
@@ -32,14 +33,6 @@ class MarketClosed(PartnerAPIError):
             phase=phase,
             nextPhaseAt=next_phase_at and to_rfc3339(next_phase_at),
         )
-
-
-class AccountNotActive(PartnerAPIError):
-    """The account is not ACTIVE; its `status` says what it is."""
-
-    code = "ACCOUNT_NOT_ACTIVE"
-    example = "an order of an account that is SUSPENDED"
-    remedy = "Only accounts that are ACTIVE place orders; all cancel theirs."
 
 
 class InsufficientUnits(PartnerAPIError):

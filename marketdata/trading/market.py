@@ -5,6 +5,7 @@ everything is logged, or nothing happened. Locks are taken in the order of CONTR
 who calls from inside a transaction must not hold any of them but the first ones.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
@@ -30,6 +31,9 @@ from marketdata.trading.queues import BUY, SELL, RanOut
 from marketdata.trading.round import MOST_OPEN, Placed, Request, Round, collar
 from marketdata.trading.writing import write
 from partnerapi.core.errors import BadUserInput, PartnerAPIError
+from partnerapi.core.lock_waits import LockTimeout, named
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["Placed", "Request", "collar"]
 
@@ -172,7 +176,14 @@ def expire_due(at: datetime) -> int:
     """End orders whose time is over, each market for itself; how many there were."""
     due = Order.objects.filter(status=OrderStatus.OPEN, expires_at__lte=at)
     tokens = due.order_by().values_list("token_id", flat=True).distinct()
-    return sum(expire(token_id) for token_id in sorted(tokens))
+    ended = 0
+    for token_id in sorted(tokens):
+        try:
+            with named():
+                ended += expire(token_id)
+        except LockTimeout as error:
+            logger.warning("Orders are ended a little later: %s", error)
+    return ended
 
 
 def expire(token_id: UUID) -> int:

@@ -7,10 +7,13 @@ second person reopen it.
 import logging
 from datetime import datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
 
+from accounts.four_eyes import Overtaken, Preview
+from accounts.models import ApprovalRequest
 from issuers.register.models import TokenLedgerHead
 from marketdata.books.notify import notify
 from marketdata.models import OrderBookHead
@@ -18,6 +21,7 @@ from marketdata.trading import locked
 from marketdata.trading.market import expire
 from marketdata.trading.models import Execution, Market, Phase
 from marketdata.trading.sessions import Session
+from partnerapi.core.lock_waits import LockTimeout, named
 
 logger = logging.getLogger(__name__)
 
@@ -60,14 +64,12 @@ def open_market(
             )
         cursor.execute("SELECT clock_timestamp()")
         [(at,)] = cursor.fetchall()
-        cursor.execute(
-            OPEN,
-            [
-                token_id, session.opens, session.closes, session.weekdays_only,
-                begins(session, at), tick_cents, lot_units, collar_bps, reference_price,
-                actor,
-            ],
-        )  # fmt: skip
+        arguments: list[Any] = [
+            token_id, session.opens, session.closes, session.weekdays_only,
+            begins(session, at), tick_cents, lot_units, collar_bps, reference_price,
+            actor,
+        ]  # fmt: skip
+        cursor.execute(OPEN, arguments)
     transaction.on_commit(partial(notify, token_id))
 
 
@@ -121,8 +123,9 @@ def move_due(at: datetime) -> int:
     moved = 0
     for market in Market.objects.filter(next_phase_at__lte=at).order_by("token_id"):
         try:
-            change_phase(market.token_id, market.next_phase or "", CLOCK)
-        except PhaseRefused as refusal:
+            with named():
+                change_phase(market.token_id, market.next_phase or "", CLOCK)
+        except (PhaseRefused, LockTimeout) as refusal:
             logger.error("The market of %s was not moved: %s", market.token, refusal)
         else:
             moved += 1
@@ -154,3 +157,48 @@ STANDS = """NOT EXISTS (SELECT FROM trading_bust b
         AND b.sequence = trading_execution.sequence)"""
 OPEN = "SELECT trading_open(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 CHANGE = "SELECT trading_change_phase(%s, %s, %s, %s, %s, %s, %s)"
+
+
+def reopening_content(market: Market, phase: str) -> dict[str, Any]:
+    """What a request to reopen a halted market says; another halt needs another one."""
+    return {
+        "token": str(market.token_id),
+        "phase": phase,
+        "halted": market.last_phase_event,
+    }
+
+
+def reopening_title(market: Market, phase: str) -> str:
+    return f"Reopening of the market of {market.token}: {Phase(phase).label}"
+
+
+class ReopenMarket:
+    """A request to reopen a halted market; overtaken where it is that halt no more."""
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        market, phase = self.market(request), request.content["phase"]
+        rows = [
+            ("Market", "", market.token.symbol),
+            ("Phase", market.get_phase_display(), Phase(phase).label),
+            ("Why it was halted", market.halt_reason, ""),
+        ]
+        return Preview(rows)
+
+    def execute(self, request: ApprovalRequest) -> None:
+        market = self.market(request)
+        try:
+            change_phase(
+                market.token_id,
+                request.content["phase"],
+                request.filed_by.email or "",
+                request.reason,
+            )
+        except PhaseRefused as error:
+            raise Overtaken(str(error)) from None
+
+    def market(self, request: ApprovalRequest) -> Market:
+        content = request.content
+        market = Market.objects.select_related("token").get(token=content["token"])
+        if (market.phase, market.last_phase_event) != ("HALTED", content["halted"]):
+            raise Overtaken("The market is not halted any more, or was halted again.")
+        return market
