@@ -253,7 +253,7 @@ def test_an_older_sandbox_is_given_its_accounts(seeded):
     User.objects.filter(is_staff=True).delete()
     again = seed()
     # Clients are given units anew.
-    assert again.pop("ledgerEntries") == seeded["ledgerEntries"] + 200
+    assert again.pop("ledgerEntries") == seeded["ledgerEntries"] + 320
     assert again.items() <= (seeded | {"keys": {}}).items()
     assert fingerprint() == before
 

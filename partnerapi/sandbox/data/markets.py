@@ -3,18 +3,17 @@
 Clients get their units from the treasuries, and cash by a bank statement.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import time
 
 from django.db import connection
 
-from accounts.bank_statements import book_statement
-from accounts.models import Account, AccountStatusChange, CashAccount, Partner, User
+from accounts.models import Account, AccountStatusChange, Partner, User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from issuers.register.models import HolderBalance
-from marketdata.replay.own_book import PARTNER
+from marketdata.replay.own_book import PARTNER, UNPRICED_HOME
 from marketdata.replay.simulation import tick_of
 from marketdata.trading import phases
 from marketdata.trading.models import Phase
@@ -22,6 +21,7 @@ from marketdata.trading.sessions import Session
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
 from partnerapi.sandbox.data.clients import CHECKED, OPENED, entry
+from partnerapi.sandbox.data.money import pay_in
 from partnerapi.sandbox.data.names import FIRST_NAMES, LAST_NAMES
 from partnerapi.sandbox.data.registers import ACTOR
 from partnerapi.sandbox.data.sessions import DEMO
@@ -29,7 +29,7 @@ from partnerapi.sandbox.data.sessions import DEMO
 SYMBOLS = ("DORVAUX", "VALDASTRI", "TIDEWICK", "ROSMARIN")
 CLIENTS = 40
 """Who trade by themselves, in the simulation."""
-DEMO_CLIENTS = 10
+DEMO_CLIENTS = 40
 """Clients of the partner `demo` who get units; they have cash."""
 CLIENT_CENTS = 50_000_000
 SHARE_OF_TREASURY = 80
@@ -48,10 +48,10 @@ def open_markets() -> bool:
         # Holders were checked row by row; what comes here is checked at the end.
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
     clients = write_clients()
-    deposit(clients)
+    pay_in({client.pk: CLIENT_CENTS for client in clients})
     for token in sorted(tokens, key=lambda token: SYMBOLS.index(token.symbol)):
         allocate(token, [*clients, *shown])
-        price = token.ledger_head.price_cents
+        price = token.ledger_head.price_cents or UNPRICED_HOME
         phases.open_market(token.pk, ALL_DAY, ACTOR, tick_cents=tick_of(price))
         phases.change_phase(token.pk, Phase.CONTINUOUS, ACTOR)
     return True
@@ -101,23 +101,6 @@ def write_clients() -> list[Account]:
     Account.objects.bulk_create(accounts)
     AccountStatusChange.objects.bulk_create(changes)
     return accounts
-
-
-def deposit(accounts: Sequence[Account]) -> None:
-    """Book a bank statement by which each account gets CLIENT_CENTS."""
-    found = CashAccount.objects.filter(account__in=accounts).order_by("id")
-    lines = [
-        f"sandbox {PARTNER} {number},{cash.deposit_reference},{CLIENT_CENTS},"
-        f"{OPENING:%Y-%m-%d}"
-        for number, cash in enumerate(found, 1)
-    ]
-    content = "\n".join(["reference,text,amount,date", *lines]).encode()
-    book_statement(content, f"{PARTNER}.csv", ACTOR, ignored)
-
-
-def ignored(work: str, total: int) -> Callable[[int], object]:
-    """Who asks how far a statement is: nobody."""
-    return lambda done: None
 
 
 def allocate(token: Token, accounts: Sequence[Account]) -> None:
