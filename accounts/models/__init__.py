@@ -31,6 +31,13 @@ from accounts.models.cash import (
     Withdrawal,
 )
 from accounts.models.changes import RowChange
+from accounts.models.investors import (
+    InvestorAttestation,
+    InvestorChange,
+    InvestorClass,
+    InvestorProfile,
+    Verification,
+)
 from accounts.models.partners import ApiKey, Partner, Pepper
 from accounts.models.users import (
     Country,
@@ -66,6 +73,10 @@ __all__ = [
     "DuplicateReference",
     "HolderImport",
     "InvalidStatusTransition",
+    "InvestorAttestation",
+    "InvestorChange",
+    "InvestorClass",
+    "InvestorProfile",
     "LEIIsValid",
     "NotJoined",
     "Partner",
@@ -75,6 +86,7 @@ __all__ = [
     "User",
     "UserHolder",
     "UserHolderName",
+    "Verification",
     "Withdrawal",
     "allowed_statuses",
     "validate_lei",

@@ -289,7 +289,7 @@ INVARIANTS = (
                 ('RETURN', 'HOLDER', 'TREASURY'), ('BURN', 'TREASURY', NULL),
                 ('BURN', 'HOLDER', NULL), ('FORCED_TRANSFER', 'HOLDER', 'HOLDER'),
                 ('LEGACY_DELIVERY', 'TREASURY', 'HOLDER'),
-                ('LEGACY_DELIVERY', NULL, 'HOLDER')
+                ('LEGACY_DELIVERY', NULL, 'HOLDER'), ('TRADE', 'HOLDER', 'HOLDER')
             ) AS a (kind, source, target)
             WHERE a.kind = x.kind AND a.source IS NOT DISTINCT FROM x.source
                 AND a.target IS NOT DISTINCT FROM x.target))

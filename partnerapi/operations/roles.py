@@ -46,6 +46,9 @@ APPLICATION: Mapping[str, str] = {
     "accounts_cashtransaction": APPEND,
     "accounts_country": ALL,
     "accounts_holderimport": APPEND,
+    "accounts_investorattestation": APPEND,
+    "accounts_investorchange": APPEND,
+    "accounts_investorprofile": READ,
     "accounts_partner": ALL,
     "accounts_pepper": APPEND,
     "accounts_rowchange": READ,
@@ -69,6 +72,7 @@ APPLICATION: Mapping[str, str] = {
     "django_migrations": READ,
     # Signing out deletes a session.
     "django_session": ALL,
+    "issuers_approvedholder": KEEP,
     "issuers_article": ALL,
     "issuers_articletocome": READ,
     "issuers_deliveryjob": KEEP,
@@ -91,10 +95,12 @@ APPLICATION: Mapping[str, str] = {
     # Lines that are PENDING; a trigger keeps those that were delivered.
     "issuers_legacyshareholder": ALL,
     "issuers_legacyshareholderchange": "SELECT, INSERT, DELETE",
+    "issuers_restriction": KEEP,
     # Tables of the past list a token from its creation on.
     "issuers_token": KEEP,
     "issuers_tokenledgerhead": READ,
     "issuers_tokenprice": APPEND,
+    "issuers_tokenrule": KEEP,
     "issuers_unnumberedevent": READ,
     "marketdata_bookchange": READ,
     "marketdata_booklevel": READ,
@@ -113,6 +119,13 @@ APPLICATION: Mapping[str, str] = {
     "register_entry_lines": READ,
     "register_price_lines": READ,
     "staff_log": READ,
+    "trading_bust": APPEND,
+    "trading_execution": APPEND,
+    "trading_fill": READ,
+    "trading_market": READ,
+    "trading_order": KEEP,
+    "trading_orderevent": APPEND,
+    "trading_registertold": READ,
 }
 """The application's rights on every table and view."""
 
@@ -137,6 +150,12 @@ CALLED_BY_APPLICATION = (
     "register_hold(uuid[])",
     "register_note(uuid[], timestamptz, timestamptz)",
     "register_open(uuid[])",
+    "register_states(uuid[], bigint[], boolean)",
+    "trading_change_phase(uuid, text, text, timestamptz, bigint, text, text)",
+    "trading_lock(uuid[])",
+    "trading_open(uuid, time, time, boolean, timestamptz, bigint, bigint, integer,"
+    " bigint, text)",
+    "trading_tell_registers()",
 )
 """Functions that do as their owner what the application may not do itself."""
 

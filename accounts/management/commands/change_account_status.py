@@ -11,6 +11,7 @@ from accounts.management.people import (
     active_staff,
     add_second_person,
     add_staff,
+    approver,
     filed,
 )
 from accounts.models import (
@@ -18,7 +19,6 @@ from accounts.models import (
     AccountNotEmpty,
     AccountStatusChange,
     Actor,
-    ApprovalDecision,
     ApprovalKind,
     InvalidStatusTransition,
     Right,
@@ -102,19 +102,6 @@ def asked(account, status, reason, person, dry_run):
         return f"A request to close {account} could be filed{DRY_RUN}"
     content = closing_content(account, reason)
     return filed(ApprovalKind.CLOSING, content, closing_title(account), reason, person)
-
-
-def approver(approval):
-    """Who approved a request; the database judges whether that is enough."""
-    decision = ApprovalDecision.objects.select_related("decided_by").filter(
-        request=approval, is_approved=True
-    )
-    try:
-        return decision.get().decided_by.email
-    except ApprovalDecision.DoesNotExist:
-        raise CommandError(
-            f"--approval {approval}: nobody has approved such a request."
-        ) from None
 
 
 def account_named(text):
