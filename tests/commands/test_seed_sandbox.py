@@ -49,6 +49,17 @@ def seed(*arguments):
     return json.loads(line)
 
 
+CASH = (
+    "accounts_cashposting, accounts_cashhead, accounts_cashtransaction,"
+    " accounts_bankline, accounts_bankstatement, accounts_withdrawal,"
+    " accounts_cashaccount"
+)
+OPEN_CASH = (
+    "INSERT INTO accounts_cashaccount (kind) VALUES ('BANK'), ('FEES'), ('SUSPENSE')"
+)
+"""The platform's own cash accounts, which a migration opens."""
+
+
 @pytest.fixture(scope="module")
 def first_answer(django_db_setup, django_db_blocker):
     """A seeded database for the whole module, in a transaction that is undone."""
@@ -238,18 +249,14 @@ def test_an_older_sandbox_is_given_its_accounts(seeded):
     before = fingerprint()
     tamper(
         *WITHOUT_MARKETS,
-        "DELETE FROM accounts_cashposting",
-        "DELETE FROM accounts_cashtransaction",
-        "DELETE FROM accounts_bankline",
-        "DELETE FROM accounts_cashhead WHERE kind = 'CLIENT'",
-        "DELETE FROM accounts_cashaccount WHERE kind = 'CLIENT'",
-        "UPDATE accounts_cashhead SET balance = 0, last_number = 0, fingerprint = 0",
+        f"TRUNCATE {CASH}",
         "DELETE FROM accounts_accountstatuschange",
         "DELETE FROM accounts_account",
         "DELETE FROM accounts_approvaloutcome",
         "DELETE FROM accounts_approvaldecision",
         "DELETE FROM accounts_approvalrequest",
     )
+    tamper(OPEN_CASH, guarded=True)
     User.objects.filter(is_staff=True).delete()
     again = seed()
     # Clients are given units anew.
@@ -326,12 +333,9 @@ def test_is_the_same_in_every_sandbox(seeded):
     tamper(
         "TRUNCATE accounts_user, accounts_partner, issuers_document,"
         " issuers_ledgerposting, issuers_holderbalance, issuers_holdingperiod CASCADE",
-        "INSERT INTO accounts_cashaccount (kind) VALUES ('BANK'), ('FEES'),"
-        " ('SUSPENSE')",
-        "INSERT INTO accounts_cashhead (cash_account_id, kind, balance, reserved,"
-        " last_number, fingerprint) SELECT id, kind, 0, 0, 0, 0"
-        " FROM accounts_cashaccount ON CONFLICT DO NOTHING",
+        f"TRUNCATE {CASH} CASCADE",
     )
+    tamper(OPEN_CASH, guarded=True)
     again = seed()
     assert fingerprint() == before
     assert again["keys"] != seeded["keys"]
