@@ -89,7 +89,8 @@ class RestrictionAdmin(OfHolderAdmin):
     list_filter = [InForceFilter, "kind"]
     readonly_fields = (
         "id", "kind", "ledger_account", "holder", "token", "units", "until",
-        "beneficiary", "reason", "created_at", "created_by", "ended_at", "ended_by", "asks",
+        "beneficiary", "reason", "created_at", "created_by", "ended_at", "ended_by",
+        "asks",
     )  # fmt: skip
     fields = readonly_fields
 
