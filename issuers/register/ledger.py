@@ -254,8 +254,8 @@ def check_reversals(writer: Writer, entries: Iterable[Entry]) -> None:
             )
         if undone.kind == Kind.TRADE:
             raise NotReversible(
-                f"Entry {entry.reverses} of {symbol} is a trade's: only bust_trade undoes "
-                "it, with its payment."
+                f"Entry {entry.reverses} of {symbol} is a trade's: only bust_trade "
+                "undoes it, with its payment."
             )
         if LedgerTransaction.objects.filter(
             token=entry.token_id, reverses=entry.reverses

@@ -32,7 +32,7 @@ def test_the_dry_run_says_what_the_order_does(world: World, partner: Ask):
     clients = new_clients(6, world.partner)
     for number, client in enumerate(clients):
         deposit(client, 1_000 * (number + 1))
-    give(token, {client: 40 for client in clients[:4]})
+    give(token, dict.fromkeys(clients[:4], 40))
     clients[5].change_status("SUSPENDED", STAFF, None, timezone.now())
     seen = set()
     for number in range(CASES):
