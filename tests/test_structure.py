@@ -26,6 +26,7 @@ ORDER = [
     "accounts",
     "issuers.models",
     "issuers.register",
+    "issuers.compliance",
     "issuers.legacy",
     "issuers.imports",
     "issuers.exports",

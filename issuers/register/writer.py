@@ -13,14 +13,6 @@ from uuid import UUID
 
 from django.db import connection
 
-from issuers.compliance.judge import (
-    UNBOUND,
-    Side,
-    Standing,
-    TransferRefused,
-    refusals,
-    standing_of,
-)
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE
 from issuers.register.errors import (
     AccountNotAllowed,
@@ -36,6 +28,14 @@ from issuers.register.errors import (
 from issuers.register.models import (
     LedgerAccount,
     LedgerTransaction,
+)
+from issuers.register.standing import (
+    UNBOUND,
+    Side,
+    Standing,
+    TransferRefused,
+    refusals,
+    standing_of,
 )
 from partnerapi.core.database import copy
 

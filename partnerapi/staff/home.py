@@ -15,7 +15,14 @@ from django.db.models import F, Model, Q
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts.models import Account, ApiKey, ApprovalRequest, BankLine, Withdrawal
+from accounts.models import (
+    Account,
+    ApiKey,
+    ApprovalRequest,
+    BankLine,
+    InvestorAttestation,
+    Withdrawal,
+)
 from accounts.suspense import unassigned
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Token
@@ -192,6 +199,11 @@ def failed_sign_ins(at: datetime) -> Found:
     return Found(count(failed), listed(FailedSignIn, at__gte=day.isoformat()))
 
 
+def waiting_attestations(at: datetime) -> Found:
+    waiting = InvestorAttestation.objects.waiting()
+    return Found(count(waiting), listed(InvestorAttestation))
+
+
 def waiting_requests(at: datetime) -> Found:
     return Found(count(ApprovalRequest.objects.open(at)), listed(ApprovalRequest))
 
@@ -218,6 +230,7 @@ TILES = [
     Tile("Withdrawals to decide", Withdrawal, requested_withdrawals),
     Tile("Withdrawals that the bank is to pay", Withdrawal, approved_withdrawals),
     Tile("Money that is nobody's", BankLine, unknown_money),
+    Tile("Attestations to decide", InvestorAttestation, waiting_attestations),
     Tile("Pending deliveries", LegacyShareholder, pending_deliveries),
     Tile("Pending accounts", Account, pending_accounts),
     Tile("Deliveries that stopped", LegacyShareholder, stopped_deliveries),

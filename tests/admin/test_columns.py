@@ -28,6 +28,7 @@ MODELS_LEFT_OUT = {
     "accounts.CashHead": CASH,
     "accounts.CashPosting": CASH,
     "accounts.CashTransaction": CASH,
+    "accounts.InvestorChange": "the holder's page of compliance shows it",
     "issuers.LedgerAccount": REGISTER,
     "issuers.LedgerTransaction": REGISTER,
     "issuers.LedgerPosting": REGISTER,

@@ -1,6 +1,5 @@
 """Pages on which staff ask for what a second person decides: one for each kind."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -10,7 +9,6 @@ from uuid import UUID
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.core.management.base import CommandError
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -31,7 +29,6 @@ from accounts.models import (
     User,
     Withdrawal,
 )
-from accounts.models.approvals import REASON_LENGTH
 from accounts.models.cash import squeezed
 from accounts.suspense import (
     assignment_content,
@@ -40,12 +37,9 @@ from accounts.suspense import (
     return_title,
 )
 from accounts.withdrawals import content_of, title_of
-from issuers.management.register_command import account_named
-from issuers.models import Token
+from issuers.compliance.rules import RuleRefused
 from issuers.register import ledger
 from issuers.register.approvals import (
-    entry_content,
-    entry_title,
     price_content,
     price_title,
 )
@@ -53,58 +47,14 @@ from issuers.register.errors import LedgerError
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.core import lock_waits
+from partnerapi.staff.approvals.asking import AskForm, OfToken
 from partnerapi.staff.approvals.kinds import KINDS
+from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
 from partnerapi.staff.find import as_uuid, link
 
 MOST_DAYS = 3650
 MOST_OVERLAP_HOURS = 30 * 24
 PERSON = "A user's email or wallet address, LEI or id"
-
-
-class AskForm(forms.Form):
-    """What is asked for, as staff type it; `said` is what the database compares."""
-
-    reason = forms.CharField(
-        label="Reason",
-        max_length=REASON_LENGTH,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Who decides reads it.",
-    )
-
-    @abstractmethod
-    def said(self) -> tuple[Mapping[str, Any], str]:
-        """The content of the request, and its title.
-
-        Raises:
-            ValidationError: it names what is not there.
-            LedgerError
-        """
-
-
-class OfToken(AskForm):
-    """Something of a token's register; its reason stands there, too."""
-
-    field_order = ["token", "units", "entry", "source", "target", "price", "origin"]
-    token = forms.CharField(label="Token", max_length=20, help_text="Its symbol")
-
-    def clean_token(self) -> Token:
-        symbol = self.cleaned_data["token"].strip().upper()
-        tokens = Token.objects.select_related("issuer", "ledger_head")
-        if token := tokens.filter(symbol=symbol).first():
-            return token
-        raise forms.ValidationError(f"There is no token {symbol}.")
-
-    def of_entry(self, entry: Entry) -> tuple[Mapping[str, Any], str]:
-        token = self.cleaned_data["token"]
-        supply = int(token.ledger_head.supply)
-        return entry_content(entry, supply), entry_title(entry, token)
-
-    def account(self, name: str) -> int | None:
-        """The ledger account of whom the field names."""
-        try:
-            return account_named(self.cleaned_data[name], self.cleaned_data["token"])
-        except CommandError as error:
-            raise forms.ValidationError({name: str(error)}) from None
 
 
 class OfUnits(OfToken):
@@ -328,6 +278,8 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.PRICE: PriceForm,
     ApprovalKind.KEY: KeyForm,
     ApprovalKind.CLOSING: ClosingForm,
+    ApprovalKind.RULE: RuleForm,
+    ApprovalKind.LIFTING: LiftingForm,
     ApprovalKind.WITHDRAWAL: WithdrawalForm,
     ApprovalKind.ASSIGNMENT: AssignmentForm,
 }
@@ -368,7 +320,13 @@ def filed(kind: str, form: AskForm, user: User) -> ApprovalRequest | None:
             return asked
     except forms.ValidationError as error:
         form.add_error(None, error)
-    except (LedgerError, Overtaken, NotApproved, lock_waits.LockTimeout) as error:
+    except (
+        LedgerError,
+        RuleRefused,
+        Overtaken,
+        NotApproved,
+        lock_waits.LockTimeout,
+    ) as error:
         form.add_error(None, str(error))
     return None
 
