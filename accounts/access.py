@@ -15,8 +15,14 @@ class Scope(TextChoices):
     CAPTABLE_READ = "captable:read", "Capitalization tables"
     SHAREHOLDERS_READ = "shareholders:read", "Legacy shareholders"
     ACCOUNTS_READ = "accounts:read", "Accounts"
-    ACCOUNTS_WRITE = "accounts:write", "Accounts: change status"
+    ACCOUNTS_WRITE = "accounts:write", "Accounts: open, change status"
     MARKETDATA_READ = "marketdata:read", "Order books"
+    TRADING_READ = "trading:read", "Orders, executions, positions"
+    TRADING_WRITE = "trading:write", "Orders: place, amend, cancel"
+    CASH_READ = "cash:read", "Cash of accounts"
+    CASH_WRITE = "cash:write", "Cash of accounts: request withdrawals"
+    COMPLIANCE_READ = "compliance:read", "Investor profiles"
+    COMPLIANCE_WRITE = "compliance:write", "Investor profiles: attest"
 
 
 class Unauthenticated(PartnerAPIError):

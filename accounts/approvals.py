@@ -12,6 +12,7 @@ from accounts.access import Scope
 from accounts.four_eyes import Overtaken, Preview
 from accounts.models import (
     Account,
+    AccountNotEmpty,
     Actor,
     ApiKey,
     ApprovalRequest,
@@ -138,21 +139,23 @@ class CloseAccount:
                     request.content["reason"],
                     timezone.now(),
                 )
-        except InvalidStatusTransition as error:
+        except (InvalidStatusTransition, AccountNotEmpty) as error:
             raise Overtaken(str(error)) from None
         if account.changes != request.content["number"]:
             raise Overtaken(CHANGED)
         return account
 
     def account(self, content: dict[str, Any]) -> Account:
-        account = Account.objects.select_related("partner", "user").get(
-            pk=UUID(content["account"])
-        )
+        account = Account.objects.select_related(
+            "partner", "user", "cash_account__head"
+        ).get(pk=UUID(content["account"]))
         if account.changes + 1 != content["number"]:
             raise Overtaken(CHANGED)
         allowed = allowed_statuses(account.status, {Right.STAFF_APPROVED})
         if Account.Status.CLOSED not in allowed:
             raise Overtaken(f"An account that is {account.status} is not closed.")
+        if account.cash_account.head.balance:
+            raise Overtaken("An account that has cash is not closed.")
         return account
 
 

@@ -14,7 +14,11 @@ class AccountsConfig(AppConfig):
     def ready(self):
         post_migrate.connect(load_countries, sender=self)
         post_migrate.connect(write_policies, sender=self)
-        lock_waits.NAMES["accounts_user"] = "a user"
+        post_migrate.connect(open_cash_accounts, sender=self)
+        lock_waits.NAMES |= {
+            "accounts_cashhead": "an account's cash",
+            "accounts_user": "a user",
+        }
         starting.checks.append(import_module("accounts.peppers").check_peppers)
 
 
@@ -41,3 +45,16 @@ def write_policies(*, using, apps=installed, **kwargs):
         ],
         ignore_conflicts=True,
     )
+
+
+def open_cash_accounts(*, using, apps=installed, **kwargs):
+    from accounts.models import CashAccount, CashHead
+
+    # A migration back before the first one leaves no table.
+    if "cashhead" not in apps.all_models["accounts"]:
+        return
+    for kind in ("BANK", "FEES", "SUSPENSE"):
+        account, _ = CashAccount.objects.using(using).get_or_create(kind=kind)
+        CashHead.objects.using(using).get_or_create(
+            cash_account=account, defaults={"kind": kind}
+        )

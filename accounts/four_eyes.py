@@ -136,7 +136,7 @@ def carrying(requests: Iterable[UUID]) -> Iterator[None]:
 
 CARRY = """
     SELECT set_config('partnerapi.approvals', concat_ws(',', nullif(
-        current_setting('partnerapi.approvals', TRUE), ''), %s::text), TRUE)
+        current_setting('partnerapi.approvals', TRUE), ''), nullif(%s::text, '')), TRUE)
 """
 
 

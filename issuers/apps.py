@@ -14,6 +14,7 @@ class IssuersConfig(AppConfig):
         super().import_models()
         import_module("issuers.register.models")
         import_module("issuers.legacy.models")
+        import_module("issuers.compliance.models")
 
     def ready(self):
         lock_waits.NAMES |= {

@@ -194,6 +194,7 @@ INSTALLED_APPS = [
     "accounts",
     "issuers",
     "marketdata",
+    "marketdata.trading",
     "partnerapi.staff.apps.BackOfficeConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -26,12 +26,14 @@ ORDER = [
     "accounts",
     "issuers.models",
     "issuers.register",
+    "issuers.compliance",
     "issuers.legacy",
     "issuers.imports",
     "issuers.exports",
     "issuers",
     "marketdata.models",
     "marketdata.books",
+    "marketdata.trading",
     "marketdata.replay",
     "marketdata.fix.protocol",
     "marketdata.fix.client",
@@ -61,6 +63,7 @@ SPEAKS_GRAPHQL = (
     "accounts.schema",
     "issuers.schema",
     "marketdata.schema",
+    "marketdata.trading.schema",
 )
 GRAPHQL = ("graphene", "graphene_django", "graphql", "partnerapi.graphql")
 TOP_LEVEL = {

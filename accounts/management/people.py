@@ -7,7 +7,7 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.four_eyes import NotApproved, file_request
-from accounts.models import User
+from accounts.models import ApprovalDecision, User
 from accounts.models.users import WALLET
 
 
@@ -55,6 +55,23 @@ def filed(
         f"in the admin until {until:%Y-%m-%d %H:%M} UTC; then give --approval "
         f"{request.pk}, or let them carry it out there."
     )
+
+
+def approver(approval: UUID) -> str:
+    """The address of who approved a request; the database judges whether that counts.
+
+    Raises:
+        CommandError: nobody has.
+    """
+    decision = ApprovalDecision.objects.select_related("decided_by").filter(
+        request=approval, is_approved=True
+    )
+    try:
+        return decision.get().decided_by.email or ""
+    except ApprovalDecision.DoesNotExist:
+        raise CommandError(
+            f"--approval {approval}: nobody has approved such a request."
+        ) from None
 
 
 def active_staff(option: str, email: str) -> User:

@@ -1,10 +1,18 @@
 from accounts.models.accounts import (
     Account,
+    AccountNotActive,
+    AccountNotEmpty,
     AccountStatusChange,
     Actor,
     InvalidStatusTransition,
     Right,
     allowed_statuses,
+)
+from accounts.models.applicants import (
+    Applicant,
+    Description,
+    DuplicateReference,
+    NotJoined,
 )
 from accounts.models.approvals import (
     ApprovalDecision,
@@ -13,7 +21,23 @@ from accounts.models.approvals import (
     ApprovalPolicy,
     ApprovalRequest,
 )
+from accounts.models.cash import (
+    BankLine,
+    BankStatement,
+    CashAccount,
+    CashHead,
+    CashPosting,
+    CashTransaction,
+    Withdrawal,
+)
 from accounts.models.changes import RowChange
+from accounts.models.investors import (
+    InvestorAttestation,
+    InvestorChange,
+    InvestorClass,
+    InvestorProfile,
+    Verification,
+)
 from accounts.models.partners import ApiKey, Partner, Pepper
 from accounts.models.users import (
     Country,
@@ -27,18 +51,34 @@ from accounts.models.users import (
 
 __all__ = [
     "Account",
+    "AccountNotActive",
+    "AccountNotEmpty",
     "AccountStatusChange",
     "Actor",
     "ApiKey",
+    "Applicant",
     "ApprovalDecision",
     "ApprovalKind",
     "ApprovalOutcome",
     "ApprovalPolicy",
     "ApprovalRequest",
+    "BankLine",
+    "BankStatement",
+    "CashAccount",
+    "CashHead",
+    "CashPosting",
+    "CashTransaction",
     "Country",
+    "Description",
+    "DuplicateReference",
     "HolderImport",
     "InvalidStatusTransition",
+    "InvestorAttestation",
+    "InvestorChange",
+    "InvestorClass",
+    "InvestorProfile",
     "LEIIsValid",
+    "NotJoined",
     "Partner",
     "Pepper",
     "Right",
@@ -46,6 +86,8 @@ __all__ = [
     "User",
     "UserHolder",
     "UserHolderName",
+    "Verification",
+    "Withdrawal",
     "allowed_statuses",
     "validate_lei",
 ]

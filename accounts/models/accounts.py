@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import uuid_utils.compat as uuid
-from django.db import models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts.access import Caller, Scope
+from accounts.followers import followed
 from accounts.models.partners import Partner
 from accounts.models.users import User
+from partnerapi.core.database import constraint_of
 from partnerapi.core.errors import PartnerAPIError
 
 
@@ -23,6 +25,22 @@ class InvalidStatusTransition(PartnerAPIError):
     code = "INVALID_STATUS_TRANSITION"
     example = "`status: PENDING` for an account that is ACTIVE"
     remedy = "Choose one of `allowedStatuses`, if there is any."
+
+
+class AccountNotActive(PartnerAPIError):
+    """The account is not ACTIVE, but has the `status` that is told."""
+
+    code = "ACCOUNT_NOT_ACTIVE"
+    example = "a withdrawal from an account that is SUSPENDED"
+    remedy = "Wait for staff, or make the account ACTIVE where you suspended it."
+
+
+class AccountNotEmpty(PartnerAPIError):
+    """The account has cash, and so can not be CLOSED."""
+
+    code = "ACCOUNT_NOT_EMPTY"
+    example = "`status: CLOSED` for an account with cash"
+    remedy = "Have the cash withdrawn first, and wait until it is PAID."
 
 
 class AccountStatus(models.TextChoices):
@@ -175,19 +193,49 @@ class Account(models.Model):
         sees what the earlier one did. The same status again succeeds and writes
         nothing.
 
+        An account that leaves ACTIVE takes its open orders out of the books.
+
         Raises:
-            InvalidStatusTransition: no such move, or not for this actor.
+            InvalidStatusTransition: no such move, or not for this actor; or the
+                client's email or LEI is another user's.
+            AccountNotEmpty: it has cash, and so is not closed.
+            LockTimeout: the books did not come free.
         """
-        with transaction.atomic():
+
+        def move() -> AccountStatus:
             [locked] = Account.objects.raw(LOCKED, [self.pk])
             previous = AccountStatus(locked.status)
             if status != previous:
                 allowed = allowed_statuses(previous, actor.rights)
                 if status not in allowed:
                     raise refused_move(previous, status, allowed)
+                if status == AccountStatus.CLOSED:
+                    locked.check_empty()
                 locked.record(previous, AccountStatus(status), actor, reason, at)
+            return previous
+
+        try:
+            if status in (AccountStatus.SUSPENDED, AccountStatus.CLOSED):
+                previous = followed([self.user_id], None, "ACCOUNT_NOT_ACTIVE", move)
+            else:
+                with transaction.atomic():
+                    previous = move()
+        except IntegrityError as error:
+            if constraint_of(error) not in KNOWN_BY:
+                raise
+            raise InvalidStatusTransition(IS_KNOWN, allowedStatuses=[]) from None
         self.refresh_from_db()
         return previous
+
+    def check_empty(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(HELD_CASH, [self.pk])
+            [(cents,)] = cursor.fetchall()
+        if cents:
+            raise AccountNotEmpty(
+                "The account has cash, and so can not be CLOSED; have it withdrawn "
+                "first."
+            )
 
     def record(
         self,
@@ -213,6 +261,15 @@ class Account(models.Model):
 
 
 LOCKED = "SELECT * FROM accounts_lock(%s)"
+HELD_CASH = """
+    SELECT h.balance FROM accounts_cashaccount c, accounts_hold_cash(ARRAY[c.id]) h
+    WHERE c.account_id = %s
+"""
+KNOWN_BY = ("accounts_user_email_key", "accounts_user_lei_key")
+IS_KNOWN = (
+    "The client's email or LEI is another user's: join the account to that user, or "
+    "reject it."
+)
 
 
 def refused_move(

@@ -25,6 +25,12 @@ class ApprovalKind(models.TextChoices):
     DELIVERY = "DELIVERY", "Delivery of legacy shares"
     KEY = "KEY", "API key"
     CLOSING = "CLOSING", "Closing of an account"
+    WITHDRAWAL = "WITHDRAWAL", "Withdrawal of cash"
+    ASSIGNMENT = "ASSIGNMENT", "Assignment of unknown money"
+    RULE = "RULE", "Rule of a token"
+    LIFTING = "LIFTING", "Lifting of a restriction"
+    BUST = "BUST", "Bust of a trade"
+    REOPEN = "REOPEN", "Reopening of a halted market"
 
 
 class ApprovalPolicy(models.Model):

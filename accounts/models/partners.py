@@ -43,6 +43,10 @@ class Partner(models.Model):
     is_active = models.BooleanField(
         default=True, help_text="Off: every key is refused."
     )
+    may_attest = models.BooleanField(
+        db_default=False,
+        help_text="On: what it attests of investors is in force at once.",
+    )
     created_at = models.DateTimeField(db_default=models.functions.Now(), editable=False)
 
     class Meta:

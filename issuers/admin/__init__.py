@@ -1,5 +1,6 @@
 from issuers.admin import (
     classification,
+    compliance,
     documents,
     issuers,
     legacy,
@@ -9,6 +10,7 @@ from issuers.admin import (
 
 __all__ = [
     "classification",
+    "compliance",
     "documents",
     "issuers",
     "legacy",

@@ -14,6 +14,7 @@ ASKS = (
     ("burn", "a burn"),
     ("forced_transfer", "a forced transfer"),
     ("price", "a price"),
+    ("rule", "a rule"),
 )
 
 

@@ -89,7 +89,7 @@ class DryRun:
     """
 
     def __init__(self) -> None:
-        self.writer = Writer([], actor="")
+        self.writer = Writer([], actor="", holds=False)
 
     def record_each(self, entries: Sequence[Entry]) -> list[Recorded | LedgerError]:
         """What would come of each."""
@@ -186,7 +186,7 @@ def write_history(
     """
     written = 0
     with transaction.atomic():
-        writer = Writer(token_ids, actor)
+        writer = Writer(token_ids, actor, judges=False)
         for locked in writer.ledgers.values():
             if locked.is_open or locked.seq or locked.last_price:
                 raise TokenNotEmpty(locked.symbol)
@@ -251,6 +251,11 @@ def check_reversals(writer: Writer, entries: Iterable[Entry]) -> None:
         if undone is None or undone.kind == Kind.REVERSAL:
             raise NotReversible(
                 f"{symbol} has no entry {entry.reverses} that could be reversed."
+            )
+        if undone.kind == Kind.TRADE:
+            raise NotReversible(
+                f"Entry {entry.reverses} of {symbol} is a trade's: only bust_trade "
+                "undoes it, with its payment."
             )
         if LedgerTransaction.objects.filter(
             token=entry.token_id, reverses=entry.reverses

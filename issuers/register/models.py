@@ -190,6 +190,7 @@ class LedgerTransaction(models.Model):
         FORCED_TRANSFER = "FORCED_TRANSFER", "Forced transfer"
         LEGACY_DELIVERY = "LEGACY_DELIVERY", "Legacy delivery"
         REVERSAL = "REVERSAL", "Reversal"
+        TRADE = "TRADE", "Trade"
 
     pk = models.CompositePrimaryKey("token_id", "seq")
     token = models.ForeignKey(
@@ -345,6 +346,7 @@ class HolderBalance(models.Model):
     )
     balance = Units()
     last_seq = models.BigIntegerField()
+    reserved = Units(db_default=0, help_text="Units that open orders sell.")
 
     objects = HolderBalanceQuerySet.as_manager()
 
@@ -352,7 +354,11 @@ class HolderBalance(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=Q(balance__gte=0), name="holder_balance_is_not_negative"
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(reserved__gte=0) & Q(reserved__lte=models.F("balance")),
+                name="holder_balance_reserved_within_balance",
+            ),
         ]
 
     def __str__(self):

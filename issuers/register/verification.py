@@ -1,51 +1,15 @@
-"""What must be true of the register, each rule as one SQL statement.
+"""What must be true of the register, each rule as one SQL statement."""
 
-A statement gives a figure (how many things it compared, or the number that it found)
-and how many breaches there are.
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-from django.db import connection
+from collections.abc import Iterator
 
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE
 from issuers.register.guards import GUARDED
-from partnerapi.core.guard_lists import differences
-
-
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    rule: str
-    statement: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    rule: str
-    figure: int
-    breaches: int
-    details: Sequence[str] = ()
+from partnerapi.core.invariants import Finding, Invariant, judged
 
 
 def verify() -> Iterator[Finding]:
-    """Check every invariant; in one statement, so that all see one state.
-
-    Then the guards, each difference from their list in a sentence.
-    """
-    counted = " UNION ALL ".join(
-        f"SELECT {place}, found.* FROM ({invariant.statement}) AS found (figure, wrong)"
-        for place, invariant in enumerate(INVARIANTS)
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(f"{counted} ORDER BY 1")
-        for place, figure, breaches in cursor.fetchall():
-            rule = INVARIANTS[place].rule
-            yield Finding(rule, int(figure or 0), int(breaches or 0))
-    found = GUARDED.found()
-    wrong = list(differences(GUARDED.listed(), found))
-    rule = "the guards are those of the migrations"
-    yield Finding(rule, len(found), len(wrong), wrong)
+    """Check every invariant, then the guards."""
+    return judged(INVARIANTS, GUARDED)
 
 
 BEGINNING = "decode(repeat('00', 32), 'hex')"
@@ -325,7 +289,7 @@ INVARIANTS = (
                 ('RETURN', 'HOLDER', 'TREASURY'), ('BURN', 'TREASURY', NULL),
                 ('BURN', 'HOLDER', NULL), ('FORCED_TRANSFER', 'HOLDER', 'HOLDER'),
                 ('LEGACY_DELIVERY', 'TREASURY', 'HOLDER'),
-                ('LEGACY_DELIVERY', NULL, 'HOLDER')
+                ('LEGACY_DELIVERY', NULL, 'HOLDER'), ('TRADE', 'HOLDER', 'HOLDER')
             ) AS a (kind, source, target)
             WHERE a.kind = x.kind AND a.source IS NOT DISTINCT FROM x.source
                 AND a.target IS NOT DISTINCT FROM x.target))

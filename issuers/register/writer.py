@@ -29,6 +29,14 @@ from issuers.register.models import (
     LedgerAccount,
     LedgerTransaction,
 )
+from issuers.register.standing import (
+    UNBOUND,
+    Side,
+    Standing,
+    TransferRefused,
+    refusals,
+    standing_of,
+)
 from partnerapi.core.database import copy
 
 Kind = LedgerTransaction.Kind
@@ -46,6 +54,7 @@ ALLOWED: dict[str, tuple[set[str | None], set[str | None]]] = {
     Kind.FORCED_TRANSFER: ({HOLDER}, {HOLDER}),
     Kind.LEGACY_DELIVERY: ({TREASURY, None}, {HOLDER}),
     Kind.REVERSAL: ({TREASURY, HOLDER, None}, {TREASURY, HOLDER, None}),
+    Kind.TRADE: ({HOLDER}, {HOLDER}),
 }
 """From which kinds of accounts to which a kind of entry may move units."""
 
@@ -106,6 +115,8 @@ class LockedLedger:
     last_at: datetime | None
     clock: datetime
     balances: dict[int, int] = field(default_factory=dict)
+    reserved: dict[int, int] = field(default_factory=dict)
+    standings: dict[int, Standing] = field(default_factory=dict)
 
     @property
     def now(self) -> datetime:
@@ -117,6 +128,16 @@ class LockedLedger:
         if self.last_at is not None and self.clock < self.last_at:
             raise ClockSetBack(self.symbol, self.last_at, self.clock)
         return self.clock
+
+    def side(self, account: int | None) -> Side:
+        """What binds an account, as the entries so far leave it."""
+        if account is None:
+            return Side()
+        return Side(
+            self.balances[account],
+            self.reserved.get(account, 0),
+            self.standings.get(account, UNBOUND),
+        )
 
     def check_supply(self, supply: int) -> None:
         if supply > MAX_UNITS:
@@ -131,12 +152,24 @@ class LockedLedger:
 
 
 class Writer:
-    """The ledgers that this transaction has locked, and the rows that it will write."""
+    """The ledgers that this transaction has locked, and the rows that it will write.
 
-    def __init__(self, token_ids: Iterable[UUID], actor: str) -> None:
+    It holds the accounts of holders that it has loaded, so that nobody restricts one of
+    them meanwhile: unless not `holds`, for who only tries. Not `judges`: the rules of
+    tokens and holders do not bind, as in a history from before they came here.
+    """
+
+    def __init__(
+        self,
+        token_ids: Iterable[UUID],
+        actor: str,
+        holds: bool = True,
+        judges: bool = True,
+    ) -> None:
         self.ledgers: dict[UUID, LockedLedger] = {}
         self.lock(token_ids)
         self.actor = actor
+        self.holds, self.judges = holds and judges, judges
         # Kind, issuer and name, by account.
         self.accounts: dict[int, tuple[str, UUID | None, str]] = {}
         self.transactions: list[Sequence[Any]] = []
@@ -148,7 +181,7 @@ class Writer:
             self.ledgers |= {ledger.token_id: ledger for ledger in lock_ledgers(new)}
 
     def load(self, entries: Iterable[Entry]) -> None:
-        """Read the balances of the entries' accounts."""
+        """Read the balances of the entries' accounts, and what binds them."""
         pairs = {
             (entry.token_id, account)
             for entry in entries
@@ -158,12 +191,18 @@ class Writer:
         }
         tokens, accounts = [t for t, _ in pairs], [a for _, a in pairs]
         with connection.cursor() as cursor:
-            cursor.execute(ACCOUNT_STATES, [tokens, accounts])
+            cursor.execute(STATES, [tokens, accounts, self.holds])
             rows = cursor.fetchall()
-        for token_id, account, kind, issuer_id, name, balance in rows:
-            if kind is not None:
-                self.ledgers[token_id].balances[account] = int(balance)
-                self.accounts[account] = (kind, issuer_id, name)
+        for token_id, account, kind, issuer_id, name, balance, reserved, *bound in rows:
+            if kind is None:
+                continue
+            ledger = self.ledgers[token_id]
+            ledger.balances[account] = int(balance)
+            self.accounts[account] = (kind, issuer_id, name)
+            if reserved:
+                ledger.reserved[account] = int(reserved)
+            if bound[0] is not None:
+                ledger.standings[account] = standing_of(bound)
 
     def enter(self, entry: Entry, at: datetime) -> Recorded:
         """Check an entry against the ledger; `flush` will write it.
@@ -184,6 +223,8 @@ class Writer:
             raise InsufficientBalance(
                 name, ledger.symbol, ledger.balances[source], amount
             )
+        if self.judges and (ledger.standings or ledger.reserved):
+            self.check_rules(entry, ledger, supply)
         ledger.seq += 1
         for account, delta in ((source, -amount), (target, amount)):
             if account is None:
@@ -226,6 +267,20 @@ class Writer:
             raise AccountNotAllowed(
                 f"{entry.kind} of {ledger.symbol}: name two different accounts."
             )
+
+    def check_rules(self, entry: Entry, ledger: LockedLedger, supply: int) -> None:
+        source, target = entry.source, entry.target
+        gives, takes = ledger.side(source), ledger.side(target)
+        after = ledger.holders
+        if target is not None and self.accounts[target][0] == HOLDER:
+            after += takes.balance == 0
+        if source is not None and self.accounts[source][0] == HOLDER:
+            after -= gives.balance == entry.amount
+        found = refusals(
+            entry.kind, entry.amount, gives, takes, supply, ledger.holders, after
+        )
+        if found:
+            raise TransferRefused(ledger.symbol, found)
 
     def price(self, price: Price, at: datetime) -> Recorded:
         ledger, cents = self.ledgers[price.token_id], price.price_cents
@@ -310,24 +365,4 @@ LOCK = "SELECT * FROM register_hold(%s)"
 OPEN = "SELECT register_open(%s)"
 
 
-# LATERAL looks each account up: where statistics are older than a large import, the
-# planner would compare each account with all.
-ACCOUNT_STATES = """
-    SELECT w.token_id, w.account_id, a.kind, a.issuer_id,
-        coalesce(holder.name, 'the treasury of ' || issuer.trading_name, ''),
-        coalesce(b.balance, 0)
-    FROM unnest(%s::uuid[], %s::bigint[]) AS w (token_id, account_id)
-    LEFT JOIN LATERAL (
-        SELECT * FROM issuers_ledgeraccount WHERE id = w.account_id LIMIT 1
-    ) a ON TRUE
-    LEFT JOIN LATERAL (
-        SELECT trading_name FROM issuers_issuer WHERE id = a.issuer_id LIMIT 1
-    ) issuer ON TRUE
-    LEFT JOIN LATERAL (
-        SELECT name FROM accounts_userholder WHERE id = a.holder_id LIMIT 1
-    ) holder ON TRUE
-    LEFT JOIN LATERAL (
-        SELECT balance FROM issuers_holderbalance
-        WHERE token_id = w.token_id AND account_id = w.account_id LIMIT 1
-    ) b ON TRUE
-"""
+STATES = "SELECT * FROM register_states(%s::uuid[], %s::bigint[], %s)"

@@ -53,6 +53,7 @@ LedgerTransactionKind = enumeration(
         "doing, as by a court's order.",
         Kind.LEGACY_DELIVERY: "Legacy shares are delivered as units.",
         Kind.REVERSAL: "An earlier entry is undone.",
+        Kind.TRADE: "Units go from a seller to a buyer, on the market.",
     },
 )
 Source = TokenPriceModel.Source

@@ -22,8 +22,13 @@ class Side(models.IntegerChoices):
 class OrderBookHead(models.Model):
     """The last numbers of a token's log; a writer locks them while it appends.
 
-    A token has one from the moment it comes to the secondary market.
+    A token has one from the moment it comes to the secondary market. Its book is fed
+    from outside until a market of our own opens, for good.
     """
+
+    class Source(models.TextChoices):
+        EXTERNAL = "EXTERNAL", "Fed from outside"
+        OWN = "OWN", "Orders of ours"
 
     token = models.OneToOneField(
         Token, models.CASCADE, primary_key=True, related_name="order_book_head"
@@ -39,6 +44,9 @@ class OrderBookHead(models.Model):
         decimal_places=0,
         db_default=0,
         help_text="Sum of digests of all changes and trades: betrays tampering.",
+    )
+    source = models.CharField(
+        max_length=8, choices=Source, default=Source.EXTERNAL, db_default="EXTERNAL"
     )
 
     def __str__(self):

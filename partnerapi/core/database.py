@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 from partnerapi.core.problems import MOST_TOLD, Problem, Problems
 
@@ -34,6 +34,12 @@ def fetch(
         cursor.cursor.row_factory = lambda _: row
         rows: list[Any] = cursor.fetchall()
         return rows
+
+
+def constraint_of(error: IntegrityError) -> str | None:
+    """The constraint that a statement broke; None: a trigger refused it."""
+    cause = error.__cause__
+    return cause.diag.constraint_name if isinstance(cause, psycopg.Error) else None
 
 
 def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -35,7 +35,7 @@ class OrderedList:
         one comparison of rows finds where a page begins.
     unique: no two rows of a list have the same keys; an index without the id serves.
     parent: the column that holds the parent's id; None: the list is at the root.
-    identity: the uuid that a cursor holds besides the keys.
+    identity: what a cursor holds besides the keys: a uuid, or a number.
     count: SQL that tells how many rows the parent `p.key` has, in place of counting.
     """
 
@@ -51,7 +51,7 @@ class OrderedList:
 
     @property
     def key_types(self) -> list[OrderKeyType]:
-        return ["uuid", *(key.type for key in self.keys)]
+        return [type_of(self.model, self.identity), *(key.type for key in self.keys)]
 
 
 class Shape(NamedTuple):
@@ -79,6 +79,11 @@ def concrete_field(model: type[models.Model], name: str) -> Any:
 def holds_uuids(model: type[models.Model], name: str) -> bool:
     field = concrete_field(model, name)
     return isinstance(getattr(field, "target_field", field), models.UUIDField)
+
+
+def type_of(model: type[models.Model], name: str) -> OrderKeyType:
+    """The type of a column of ids: a uuid, or a number."""
+    return "uuid" if holds_uuids(model, name) else "bigint"
 
 
 def primary_key(model: type[models.Model]) -> Any:
@@ -146,7 +151,7 @@ def page_statement(shape: Shape) -> str:
         (sql.SQL(key.expression), key.type) for key in of.keys
     ]
     if not of.unique:
-        placed.append((identity, "uuid"))
+        placed.append((identity, type_of(of.model, of.identity)))
     place = sql.SQL("({})").format(sql.SQL(", ").join([key for key, _ in placed]))
     cursor = sql.SQL("({})").format(
         sql.SQL(", ").join([sql.SQL("%s::" + type_) for _, type_ in placed])
@@ -275,7 +280,9 @@ def rows_statement(model: Any, paths: frozenset[str], by: str, condition: str) -
 def parents_of(of: OrderedList) -> sql.Composable:
     if of.parent is None:
         return sql.SQL("(VALUES (1)) AS p(n)")
-    return sql.SQL("unnest(%s::uuid[]) WITH ORDINALITY AS p(key, n)")
+    return sql.SQL("unnest(%s::{}[]) WITH ORDINALITY AS p(key, n)").format(
+        sql.SQL(type_of(of.model, of.parent))
+    )
 
 
 def list_condition(of: OrderedList, condition: str) -> sql.Composable:

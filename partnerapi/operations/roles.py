@@ -33,12 +33,22 @@ APPLICATION: Mapping[str, str] = {
     "accounts_account": APPEND,
     "accounts_accountstatuschange": APPEND,
     "accounts_apikey": KEEP,
+    "accounts_applicant": APPEND,
     "accounts_approvaldecision": APPEND,
     "accounts_approvaloutcome": READ,
     "accounts_approvalpolicy": READ,
     "accounts_approvalrequest": APPEND,
+    "accounts_bankline": APPEND,
+    "accounts_bankstatement": APPEND,
+    "accounts_cashaccount": READ,
+    "accounts_cashhead": READ,
+    "accounts_cashposting": READ,
+    "accounts_cashtransaction": APPEND,
     "accounts_country": ALL,
     "accounts_holderimport": APPEND,
+    "accounts_investorattestation": APPEND,
+    "accounts_investorchange": APPEND,
+    "accounts_investorprofile": READ,
     "accounts_partner": ALL,
     "accounts_pepper": APPEND,
     "accounts_rowchange": READ,
@@ -47,6 +57,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_user_user_permissions": ALL,
     "accounts_userholder": ALL,
     "accounts_userholdername": READ,
+    "accounts_withdrawal": KEEP,
     "auth_group": ALL,
     "auth_group_permissions": ALL,
     "auth_permission": READ,
@@ -61,6 +72,7 @@ APPLICATION: Mapping[str, str] = {
     "django_migrations": READ,
     # Signing out deletes a session.
     "django_session": ALL,
+    "issuers_approvedholder": KEEP,
     "issuers_article": ALL,
     "issuers_articletocome": READ,
     "issuers_deliveryjob": KEEP,
@@ -83,10 +95,12 @@ APPLICATION: Mapping[str, str] = {
     # Lines that are PENDING; a trigger keeps those that were delivered.
     "issuers_legacyshareholder": ALL,
     "issuers_legacyshareholderchange": "SELECT, INSERT, DELETE",
+    "issuers_restriction": KEEP,
     # Tables of the past list a token from its creation on.
     "issuers_token": KEEP,
     "issuers_tokenledgerhead": READ,
     "issuers_tokenprice": APPEND,
+    "issuers_tokenrule": KEEP,
     "issuers_unnumberedevent": READ,
     "marketdata_bookchange": READ,
     "marketdata_booklevel": READ,
@@ -105,12 +119,22 @@ APPLICATION: Mapping[str, str] = {
     "register_entry_lines": READ,
     "register_price_lines": READ,
     "staff_log": READ,
+    "trading_bust": APPEND,
+    "trading_execution": APPEND,
+    "trading_fill": READ,
+    "trading_market": READ,
+    "trading_order": KEEP,
+    "trading_orderevent": APPEND,
+    "trading_registertold": READ,
 }
 """The application's rights on every table and view."""
 
 CALLED_BY_APPLICATION = (
+    "accounts_hold_cash(bigint[])",
+    "accounts_join(uuid, uuid)",
     "accounts_lock(uuid)",
     "accounts_own_writers()",
+    "accounts_share(uuid[])",
     "approvals_overtake(uuid, text)",
     "events_announce_articles()",
     "events_prune(integer, integer)",
@@ -126,6 +150,12 @@ CALLED_BY_APPLICATION = (
     "register_hold(uuid[])",
     "register_note(uuid[], timestamptz, timestamptz)",
     "register_open(uuid[])",
+    "register_states(uuid[], bigint[], boolean)",
+    "trading_change_phase(uuid, text, text, timestamptz, bigint, text, text)",
+    "trading_lock(uuid[])",
+    "trading_open(uuid, time, time, boolean, timestamptz, bigint, bigint, integer,"
+    " bigint, text)",
+    "trading_tell_registers()",
 )
 """Functions that do as their owner what the application may not do itself."""
 

@@ -16,14 +16,18 @@ from accounts.models import (
     Account,
     AccountStatusChange,
     Actor,
+    Applicant,
     ApprovalKind,
     ApprovalRequest,
+    CashAccount,
     InvalidStatusTransition,
+    NotJoined,
     Right,
     User,
     allowed_statuses,
 )
 from partnerapi.core import lock_waits
+from partnerapi.core.backoffice import euros
 from partnerapi.staff import timeline
 from partnerapi.staff.approvals.filing import address, may_file
 
@@ -61,12 +65,18 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
     rows = Account.objects.select_related("partner", "user__holder")
     account = get_object_or_404(rows, pk=pk)
     may_move = request.user.has_perm("accounts.change_account")
+    applicant = Applicant.objects.filter(pk=pk).first()
+    known = known_as(account, applicant)
     form = MoveForm(request.POST or None)
     problems: list[str] = []
     if request.method == "POST":
         if not may_move:
             raise PermissionDenied
-        if not form.is_valid():
+        if "join" in request.POST:
+            problems = join(request, account, applicant, known)
+            if not problems:
+                return HttpResponseRedirect(request.path)
+        elif not form.is_valid():
             problems = [str(said) for errors in form.errors.values() for said in errors]
         elif problem := move(request, account, **form.cleaned_data):
             problems = [problem]
@@ -80,6 +90,9 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": str(account),
         "account": account,
+        "applicant": applicant,
+        "known": known,
+        "may_join": may_move,
         "problems": problems,
         "reason": form["reason"].value() or "",
         "reason_length": REASON_LENGTH,
@@ -88,11 +101,49 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
         "ask_closing": may_file(request.user, ApprovalKind.CLOSING)
         and address(ApprovalKind.CLOSING, account=account.pk),
         "asked": [*asked[:1]],
+        "cash": (cash := cash_of(request, account)),
+        "balance": cash and euros(cash.head.balance),
+        "reserved": cash and euros(cash.head.reserved),
         "timeline": timeline.read(request, account.user, [account.pk]),
     }
     return TemplateResponse(
         request, "admin/account.html", context, status=400 if problems else 200
     )
+
+
+def known_as(account: Account, applicant: Applicant | None) -> list[User]:
+    """Other users who may be the client of an account that its partner opened."""
+    if applicant is None or account.user_id != applicant.user_id:
+        return []
+    return [*applicant.known_users()] if account.status == "PENDING" else []
+
+
+def join(
+    request: HttpRequest,
+    account: Account,
+    applicant: Applicant | None,
+    known: list[User],
+) -> list[str]:
+    """Why the account was not given to the user that is named; empty: it was."""
+    assert isinstance(request.user, User)
+    chosen = [user for user in known if str(user.pk) == request.POST["join"]]
+    if applicant is None or not chosen:
+        return ["Join: choose one of the users below."]
+    try:
+        applicant.join(chosen[0])
+    except NotJoined as error:
+        return [f"Join: {error}"]
+    said = f"Joined to User|{chosen[0].pk}."
+    LogEntry.objects.log_actions(request.user.pk, [account], CHANGE, said)
+    messages.success(request, f"The account is now {chosen[0]}'s.")
+    return []
+
+
+def cash_of(request: HttpRequest, account: Account) -> CashAccount | None:
+    """Its cash, for who may see it."""
+    if not request.user.has_perm("accounts.view_cashaccount"):
+        return None
+    return CashAccount.objects.select_related("head").get(account=account)
 
 
 def move(request: HttpRequest, account: Account, status: str, reason: str) -> str:

@@ -16,7 +16,16 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from accounts.access import Caller
-from accounts.models import Account, ApiKey, Partner, User
+from accounts.models import (
+    Account,
+    ApiKey,
+    BankLine,
+    CashAccount,
+    Partner,
+    User,
+    Withdrawal,
+)
+from accounts.models.cash import squeezed
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, Token
 from issuers.search import MOST_WORDS, search
@@ -164,6 +173,27 @@ def sessions(text: str, key: UUID | None) -> Iterator[Hit]:
         yield Hit(row.comp_id, str(row.partner), link(row), is_exact)
 
 
+def withdrawals(text: str, key: UUID | None) -> Iterator[Hit]:
+    rows = Withdrawal.objects.select_related(
+        "cash_account__account__user", "cash_account__account__partner"
+    )
+    wanted = Q(pk=key) if key else Q(payment_reference=squeezed(text))
+    for row in rows.filter(wanted):
+        yield Hit(row.payment_reference, str(row.cash_account), link(row), True)
+
+
+def cash_accounts(text: str, key: UUID | None) -> Iterator[Hit]:
+    # An account's id leads to the account, whose page leads here.
+    rows = CashAccount.objects.select_related("account__user", "account__partner")
+    for row in rows.filter(deposit_reference=squeezed(text)):
+        yield Hit(row.deposit_reference or "", str(row), link(row), True)
+
+
+def bank_lines(text: str, key: UUID | None) -> Iterator[Hit]:
+    for row in BankLine.objects.filter(pk=text):
+        yield Hit(row.reference, row.text, link(row), True)
+
+
 def mutations(text: str, key: UUID | None) -> Iterator[Hit]:
     if key:
         # The index of keys is each partner's own.
@@ -179,6 +209,9 @@ KINDS = [
     Kind("Issuers", "name, slug, symbol, ISIN, LEI, id", Issuer, issuers),
     Kind("Tokens", "symbol, ISIN, id", Token, tokens),
     Kind("Accounts", "id", Account, accounts),
+    Kind("Withdrawals", "payment reference, id", Withdrawal, withdrawals),
+    Kind("Cash accounts", "deposit reference", CashAccount, cash_accounts),
+    Kind("Bank lines", "the bank's reference", BankLine, bank_lines),
     Kind("Legacy lines", "reference, id", LegacyShareholder, legacy_lines),
     Kind("Partners", "login, name, id", Partner, partners),
     Kind("API keys", "last four letters, id", ApiKey, keys),

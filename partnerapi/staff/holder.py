@@ -14,9 +14,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User, UserHolderName
+from issuers.compliance.judge import Units, units_of
 from issuers.models import Token
 from issuers.register.captable import CapitalizationTableTooLarge
 from issuers.register.holdings import HeldBalance, balances_of
+from issuers.register.models import LedgerAccount
 from partnerapi.core.backoffice import euros
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.times import to_rfc3339
@@ -31,6 +33,7 @@ ACCOUNTS, LINES, NAMES = 50, 20, 20
 class Holding:
     token: Token
     held: HeldBalance
+    units: Units | None
 
     @property
     def price(self) -> str:
@@ -78,8 +81,13 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
     return TemplateResponse(request, "admin/holder.html", context, status=status)
 
 
+def units_now(user: User, tokens: list[UUID]) -> dict[UUID, Units]:
+    account = LedgerAccount.objects.filter(user=user).first()
+    return units_of(account.pk, tokens) if account else {}
+
+
 def holdings(request: HttpRequest, user: User) -> dict[str, Any]:
-    """What the user held; five statements.
+    """What the user held; seven statements.
 
     Raises:
         ValueError: the address names no instant.
@@ -99,7 +107,13 @@ def holdings(request: HttpRequest, user: User) -> dict[str, Any]:
     ids = [held.token_id for held in found]
     tokens = Token.objects.select_related("issuer").in_bulk(ids)
     by_id = {str(token.pk): token for token in tokens.values()}
+    is_now = asked is None or asked > now
+    free = units_now(user, [*tokens]) if is_now else {}
     return told | {
-        "holdings": [Holding(by_id[held.token_id], held) for held in found],
+        "is_now": is_now,
+        "holdings": [
+            Holding(by_id[held.token_id], held, free.get(by_id[held.token_id].pk))
+            for held in found
+        ],
         "total": euros(sum(held.value for held in found)),
     }

@@ -15,7 +15,15 @@ from django.db.models import F, Model, Q
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts.models import Account, ApiKey, ApprovalRequest
+from accounts.models import (
+    Account,
+    ApiKey,
+    ApprovalRequest,
+    BankLine,
+    InvestorAttestation,
+    Withdrawal,
+)
+from accounts.suspense import unassigned
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Token
 from marketdata.models import FixSession
@@ -27,7 +35,13 @@ logger = logging.getLogger(__name__)
 MOST = 10_000
 LINES = 5
 """Of a tile, at most; the link leads to all."""
-NIGHTLY = ("verify_register", "verify_books", "register_statement")
+NIGHTLY = (
+    "verify_register",
+    "verify_books",
+    "verify_cash",
+    "verify_market",
+    "register_statement",
+)
 NIGHT = timedelta(hours=26)
 """Within it each nightly job has run again."""
 STOPPED_AFTER = timedelta(minutes=1)
@@ -185,12 +199,38 @@ def failed_sign_ins(at: datetime) -> Found:
     return Found(count(failed), listed(FailedSignIn, at__gte=day.isoformat()))
 
 
+def waiting_attestations(at: datetime) -> Found:
+    waiting = InvestorAttestation.objects.waiting()
+    return Found(count(waiting), listed(InvestorAttestation))
+
+
 def waiting_requests(at: datetime) -> Found:
     return Found(count(ApprovalRequest.objects.open(at)), listed(ApprovalRequest))
 
 
+def requested_withdrawals(at: datetime) -> Found:
+    return withdrawals(Withdrawal.Status.REQUESTED)
+
+
+def approved_withdrawals(at: datetime) -> Found:
+    return withdrawals(Withdrawal.Status.APPROVED)
+
+
+def withdrawals(status: str) -> Found:
+    rows = Withdrawal.objects.filter(status=status)
+    return Found(count(rows), listed(Withdrawal, status__exact=status))
+
+
+def unknown_money(at: datetime) -> Found:
+    return Found(count(unassigned()), listed(BankLine, state="SUSPENSE"))
+
+
 TILES = [
     Tile("Requests for a second person", ApprovalRequest, waiting_requests),
+    Tile("Withdrawals to decide", Withdrawal, requested_withdrawals),
+    Tile("Withdrawals that the bank is to pay", Withdrawal, approved_withdrawals),
+    Tile("Money that is nobody's", BankLine, unknown_money),
+    Tile("Attestations to decide", InvestorAttestation, waiting_attestations),
     Tile("Pending deliveries", LegacyShareholder, pending_deliveries),
     Tile("Pending accounts", Account, pending_accounts),
     Tile("Deliveries that stopped", LegacyShareholder, stopped_deliveries),

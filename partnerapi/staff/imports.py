@@ -20,16 +20,20 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from accounts.bank_statements import book_statement
 from accounts.import_holders import import_holders
 from issuers.imports.issuers import import_issuers
 from issuers.imports.publications import import_financial_data
 from issuers.legacy.import_csv import import_legacy_shareholders
 from issuers.models import Issuer
 from partnerapi.core import lock_waits
+from partnerapi.core.backoffice import euros
 from partnerapi.core.problems import Problem, WrongFileError
 
 MOST_BYTES = 5 * 1024 * 1024
 KEPT_SECONDS = 3600
+MOST_UNKNOWN = 50
+"""Lines to SUSPENSE that a preview tells one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,24 @@ def figures(upload: Upload, actor: str, dry_run: bool) -> Outcome:
     return outcome(import_financial_data(upload.content, begin, dry_run=dry_run))
 
 
+def bank_lines(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+    booked = book_statement(
+        upload.content, upload.file_name, actor, begin, dry_run=dry_run
+    )
+    said = (
+        f"{booked.deposits:,} deposits, {euros(booked.deposited)}; "
+        f"{booked.withdrawals:,} withdrawals, {euros(booked.withdrawn)}; "
+        f"{euros(booked.balance)} must lie at the bank then."
+    )
+    unknown = [f"To SUSPENSE: {line}" for line in booked.unknown[:MOST_UNKNOWN]]
+    if left := len(booked.unknown) - len(unknown):
+        unknown.append(f"To SUSPENSE: {left:,} more.")
+    if booked.ignored_columns:
+        unknown.append(f"Columns ignored: {', '.join(booked.ignored_columns)}.")
+    new = booked.deposits + booked.withdrawals + len(booked.unknown)
+    return Outcome(new, 0, booked.known, (said, *unknown))
+
+
 KINDS = {
     "legacy": Kind(
         "Legacy shareholders",
@@ -150,6 +172,13 @@ KINDS = {
         "name, isin, symbol, country, city; if you like website, sector, industry",
         ("issuers.add_issuer", "issuers.change_issuer", "issuers.add_token"),
         issuers,
+    ),
+    "bank": Kind(
+        "Bank statement",
+        "reference (the bank's own), text, amount (euro cents, negative for money that "
+        "went), date (2027-01-31)",
+        ("accounts.add_bankstatement",),
+        bank_lines,
     ),
 }
 OF_HOLDERS = KINDS["holders"].permissions

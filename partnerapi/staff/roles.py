@@ -21,15 +21,20 @@ READ = tuple(
     f"{app}.view_{model}"
     for app, models in {
         "accounts": "account accountstatuschange apikey approvalpolicy approvalrequest"
-        " country partner user userholder",
-        "issuers": "article document industryclassificationbenchmark issuer"
-        " issuerfinancialdata issuergrant legacyshareholder token",
+        " country investorattestation investorprofile partner user userholder",
+        "issuers": "approvedholder article document industryclassificationbenchmark"
+        " issuer issuerfinancialdata issuergrant legacyshareholder restriction token"
+        " tokenrule",
         "marketdata": "fixsession",
         "partnerapi": "export idempotencyrecord jobrun",
     }.items()
     for model in models.split()
 )
 """What everybody reads who works here."""
+CASH = tuple(
+    f"accounts.view_{model}"
+    for model in ("bankline", "bankstatement", "cashaccount", "withdrawal")
+)
 WATCH = ("accounts.view_rowchange", "partnerapi.view_failedsignin")
 
 
@@ -43,9 +48,12 @@ def kinds(action: str, *names: str) -> tuple[str, ...]:
 
 Of = ApprovalKind
 REGISTER = (Of.MINT, Of.BURN, Of.FORCED_TRANSFER, Of.REVERSAL, Of.PRICE, Of.DELIVERY)
+OF_RULES = (Of.RULE, Of.LIFTING)
+OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT)
 ROLES: Mapping[str, tuple[str, ...]] = {
     "Support": (
         *READ,
+        *CASH,
         "accounts.change_account",
         *kinds("file", Of.CLOSING),
     ),
@@ -60,10 +68,21 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     ),
     "Compliance": (
         *READ,
+        *CASH,
         *WATCH,
         "accounts.change_account",
-        *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER),
-        *kinds("decide", *REGISTER, Of.CLOSING),
+        "accounts.add_investorchange",
+        *rights("issuers", "restriction approvedholder", "add"),
+        *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER, *OF_RULES),
+        *kinds("decide", *REGISTER, Of.CLOSING, *OF_CASH, *OF_RULES),
+    ),
+    "Treasury": (
+        *READ,
+        *CASH,
+        "accounts.add_bankstatement",
+        "accounts.change_withdrawal",
+        *kinds("file", *OF_CASH),
+        *kinds("decide", *OF_CASH),
     ),
     "Key manager": (
         *READ,
@@ -98,6 +117,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "delivery_csv": READS_LINES,
     "account": ("accounts.view_account",),
     "holder": ("accounts.view_user",),
+    "holder_compliance": ("issuers.view_restriction",),
     "partner": READS_PARTNERS,
     "partner_requests": READS_PARTNERS,
     "partner_key": ("accounts.file_key",),

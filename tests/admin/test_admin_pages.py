@@ -13,11 +13,15 @@ from django.urls import reverse
 from django.utils import timezone
 from PIL import Image
 
-from accounts.models import ApiKey, Partner, User, UserHolder
+from accounts import investors
+from accounts.models import Account, ApiKey, Partner, User, UserHolder
+from issuers.compliance.models import ApprovedHolder
+from issuers.compliance.restrictions import Terms, restrict
 from issuers.legacy.models import LegacyShareholder
-from issuers.models import Article, Document, Issuer
+from issuers.models import Article, Document, Issuer, Token
 from partnerapi.models import Export, FailedSignIn, IdempotencyRecord
 from partnerapi.operations.jobs import run_job
+from partnerapi.sandbox.data.approvals import ASKER, approved_rule, colleague
 from tests.owner import superuser
 from tests.pictures import picture_bytes
 
@@ -28,9 +32,12 @@ MODELS = [
     if model._meta.app_label in ("accounts", "issuers", "partnerapi")
 ]
 READ_ONLY = (
-    "Account", "AccountStatusChange", "ApprovalPolicy", "ApprovalRequest", "Country",
+    "Account", "AccountStatusChange", "ApprovalPolicy", "ApprovalRequest", "BankLine",
+    "BankStatement", "CashAccount", "Country",
     "Export", "FailedSignIn", "IdempotencyRecord",
-    "IndustryClassificationBenchmark", "JobRun",
+    "IndustryClassificationBenchmark", "JobRun", "Withdrawal",
+    "ApprovedHolder", "InvestorAttestation", "InvestorProfile", "Restriction",
+    "TokenRule",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
 ANSWER = b'{"data": {"told": "to the partner"}}'
@@ -53,10 +60,19 @@ SEARCHES = {
     "ApprovalRequest": ("API", 2),
     "Account": ("holder-0000020@LUMARELLE", 1),
     "AccountStatusChange": ("holder-0000020@lumarelle", 6),
+    "BankLine": ("SANDBOX demo", 1),
+    "BankStatement": ("sandbox", 4),
+    "CashAccount": ("018631cf-ecdb-7596-bdf4-50ccb574cd30", 1),
+    "Withdrawal": ("payout-2027-01", 2),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
     "IdempotencyRecord": ("00000007-", 1),
     "FailedSignIn": ("stranger@example.com", 1),
     "JobRun": ("statement", 2),
+    "TokenRule": ("VERGEL", 1),
+    "Restriction": ("holder-0000020@verge", 1),
+    "ApprovedHolder": ("holder-0000020@verge", 1),
+    "InvestorProfile": ("holder-0000020@verge", 1),
+    "InvestorAttestation": ("holder-0000020@lumarelle", 1),
 }
 
 
@@ -74,8 +90,25 @@ def sandbox(django_db_setup, django_db_blocker):
             run_job("register_statement" if number == 7 else "verify_books", said)
             login = "stranger@example.com" if number == 7 else "sam@example.com"
             FailedSignIn.objects.create(login=login, is_locked=False)
+        with_rules()
         yield
         transaction.set_rollback(True)
+
+
+def with_rules():
+    """A row for each page of compliance."""
+    token = Token.objects.get(symbol="VERGELUNE")
+    holder = User.objects.get(email="holder-0000020@vergelune.example")
+    client = "holder-0000020@lumarelle"
+    account = Account.objects.get(user__email__startswith=client)
+    approved_rule(token, "VERIFIED_HOLDERS", {})
+    restrict(holder, Terms("FREEZE", "a court"), ASKER)
+    ApprovedHolder.objects.create(
+        token=token, ledger_account=holder.ledger_account, created_by=ASKER
+    )
+    facts = investors.Facts("VERIFIED", None, None, "RETAIL")
+    investors.attest(account, facts)
+    investors.decide(holder, facts, colleague(ASKER).email)
 
 
 def said():

@@ -15,14 +15,20 @@ COLUMNS_LEFT_OUT: dict[str, str] = {}
 """Why a column stands on no page, by `app.Model.column`."""
 
 REGISTER = "a token's page shows its supply, price, last entries and last prices"
+CASH = "a cash account's page shows its balance and last entries"
 BOOKS = "only the order books' writer writes it; show_book shows a book"
 IMPORTS = "an import writes it, for its repetitions and corrections"
 DELIVERIES = "a delivery writes it; the page Deliveries shows it"
 FILES = "a worker writes it; the export's page says how many there are"
 EVENTS = "triggers write it; partners read their events, and staff what they tell of"
 MODELS_LEFT_OUT = {
+    "accounts.Applicant": "the account's page shows it",
     "accounts.ApprovalDecision": "the page of its request shows it",
     "accounts.ApprovalOutcome": "the page of its request shows it",
+    "accounts.CashHead": CASH,
+    "accounts.CashPosting": CASH,
+    "accounts.CashTransaction": CASH,
+    "accounts.InvestorChange": "the holder's page of compliance shows it",
     "issuers.LedgerAccount": REGISTER,
     "issuers.LedgerTransaction": REGISTER,
     "issuers.LedgerPosting": REGISTER,

@@ -16,8 +16,15 @@ from partnerapi.staff.approvals.filing import FORMS
 from tests.characters import World
 from tests.owner import superuser
 
-ROLES = {"Support": "s", "Operations": "o", "Compliance": "c", "Key manager": "k"}
-EVERYBODY = "sock"
+ROLES = {
+    "Support": "s",
+    "Operations": "o",
+    "Compliance": "c",
+    "Treasury": "t",
+    "Key manager": "k",
+}
+EVERYBODY = "sockt"
+CASH = "sct"
 EXPECTED = {
     # Model: who views, adds, changes, deletes.
     "accounts.Account": (EVERYBODY, "", "sc", ""),
@@ -25,6 +32,15 @@ EXPECTED = {
     "accounts.ApiKey": (EVERYBODY, "", "k", ""),
     "accounts.ApprovalPolicy": (EVERYBODY, "", "", ""),
     "accounts.ApprovalRequest": (EVERYBODY, "", "", ""),
+    "accounts.BankLine": (CASH, "", "", ""),
+    "accounts.BankStatement": (CASH, "", "", ""),
+    "accounts.CashAccount": (CASH, "", "", ""),
+    "accounts.Withdrawal": (CASH, "", "t", ""),
+    "accounts.InvestorAttestation": (EVERYBODY, "", "", ""),
+    "accounts.InvestorProfile": (EVERYBODY, "", "", ""),
+    "issuers.ApprovedHolder": (EVERYBODY, "", "", ""),
+    "issuers.Restriction": (EVERYBODY, "", "", ""),
+    "issuers.TokenRule": (EVERYBODY, "", "", ""),
     "accounts.Country": (EVERYBODY, "", "", ""),
     "accounts.Partner": (EVERYBODY, "k", "k", ""),
     "accounts.User": (EVERYBODY, "o", "o", ""),
@@ -47,17 +63,20 @@ EXPECTED = {
 }
 FILED = {
     "MINT": "o", "BURN": "o", "FORCED_TRANSFER": "oc", "REVERSAL": "oc", "PRICE": "o",
-    "DELIVERY": "o", "KEY": "k", "CLOSING": "sc",
+    "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
+    "RULE": "c", "LIFTING": "c",
 }  # fmt: skip
 DECIDED = {
     "MINT": "c", "BURN": "c", "FORCED_TRANSFER": "c", "REVERSAL": "c", "PRICE": "oc",
-    "DELIVERY": "oc", "KEY": "k", "CLOSING": "c",
+    "DELIVERY": "oc", "KEY": "k", "CLOSING": "c", "WITHDRAWAL": "ct",
+    "ASSIGNMENT": "ct", "RULE": "c", "LIFTING": "c",
 }  # fmt: skip
-IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o"}
+IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}
 OWN_PAGES = {
     "issuer": EVERYBODY, "captable": EVERYBODY, "captable_csv": EVERYBODY,
     "ledger": EVERYBODY, "book": EVERYBODY, "book_poll": EVERYBODY,
-    "account": EVERYBODY, "holder": EVERYBODY, "partner": EVERYBODY,
+    "account": EVERYBODY, "holder": EVERYBODY, "holder_compliance": EVERYBODY,
+    "partner": EVERYBODY,
     "partner_requests": EVERYBODY, "partner_key": "k", "revoke": "k", "grant": "k",
     "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
     "delivery": EVERYBODY, "delivery_confirm": "o", "deliveries": EVERYBODY,
@@ -140,9 +159,11 @@ def test_every_page_answers_each_role_as_expected(
     )
     actor = Actor("ana@staff.example", is_staff=True)
     account = Account.objects.open(world.partner, world.owner, actor, timezone.now())
-    places |= {"account": account.pk, "holder": world.owner.pk} | dict.fromkeys(
-        ("partner", "partner_requests", "partner_key"), world.partner.pk
-    )
+    places |= {
+        "account": account.pk,
+        "holder": world.owner.pk,
+        "holder_compliance": world.owner.pk,
+    } | dict.fromkeys(("partner", "partner_requests", "partner_key"), world.partner.pk)
     places["grant"] = world.partner.grants.get().pk
     places |= dict.fromkeys(("captable", "captable_csv"), world.listed.pk)
     job = begin_job("MINT", [world.shareholders[0].pk], "ana@example.com")

@@ -11,13 +11,14 @@ from accounts.management.people import (
     active_staff,
     add_second_person,
     add_staff,
+    approver,
     filed,
 )
 from accounts.models import (
     Account,
+    AccountNotEmpty,
     AccountStatusChange,
     Actor,
-    ApprovalDecision,
     ApprovalKind,
     InvalidStatusTransition,
     Right,
@@ -77,7 +78,7 @@ examples:
                 transaction.set_rollback(dry_run)
         except InvalidStatusTransition:
             raise refusal(account, status, actor) from None
-        except NotApproved as error:
+        except (AccountNotEmpty, NotApproved) as error:
             raise CommandError(f"{error} Nothing was written.") from None
         named = f"Account|{account.pk} of {account}"
         if previous == status:
@@ -101,19 +102,6 @@ def asked(account, status, reason, person, dry_run):
         return f"A request to close {account} could be filed{DRY_RUN}"
     content = closing_content(account, reason)
     return filed(ApprovalKind.CLOSING, content, closing_title(account), reason, person)
-
-
-def approver(approval):
-    """Who approved a request; the database judges whether that is enough."""
-    decision = ApprovalDecision.objects.select_related("decided_by").filter(
-        request=approval, is_approved=True
-    )
-    try:
-        return decision.get().decided_by.email
-    except ApprovalDecision.DoesNotExist:
-        raise CommandError(
-            f"--approval {approval}: nobody has approved such a request."
-        ) from None
 
 
 def account_named(text):

@@ -5,6 +5,7 @@ from django.utils import timezone
 from accounts.management.people import active_staff, add_staff, user_named
 from accounts.models import Account, Actor, Partner
 from partnerapi.core.commands import DRY_RUN, DryRunCommand
+from partnerapi.core.database import constraint_of
 
 
 class Command(DryRunCommand):
@@ -33,9 +34,7 @@ examples:
                 account = Account.objects.open(partner, client, actor, timezone.now())
                 transaction.set_rollback(dry_run)
         except IntegrityError as error:
-            if error.__cause__.diag.constraint_name != (
-                "one_open_account_per_partner_and_user"
-            ):
+            if constraint_of(error) != "one_open_account_per_partner_and_user":
                 raise
             raise already_open(partner, client) from None
         if dry_run:

@@ -6,8 +6,9 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from issuers.register import statements
-from issuers.register.verification import Finding, verify
+from issuers.register.verification import verify
 from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.invariants import Finding, tell
 
 
 class Command(CommandWithExamples):
@@ -37,24 +38,7 @@ examples:
 
     def handle(self, *, against, public_key, **options):
         statement = None if against is None else stated(against, public_key)
-        rules = broken = 0
-        for finding in findings(statement, against):
-            rules += 1
-            broken += finding.breaches > 0
-            said = (
-                self.style.ERROR(f"BROKEN {finding.breaches:,} times")
-                if finding.breaches
-                else self.style.SUCCESS("ok")
-            )
-            self.stdout.write(f"{finding.rule}: {finding.figure:,}, {said}")
-            for detail in finding.details:
-                self.stdout.write(f"  {detail}")
-        if broken:
-            raise CommandError(
-                f"{broken} of {rules} rules are broken, marked above. "
-                "Compare with a backup, and ask who can write to the database directly."
-            )
-        return f"All {rules} rules hold."
+        return tell(self, findings(statement, against))
 
 
 def stated(file: Path, public_key: str | None) -> dict[str, Any]:

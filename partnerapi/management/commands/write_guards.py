@@ -1,13 +1,15 @@
 from django.core.management.base import CommandError
 
+from accounts import cash_guards as cash
 from issuers.register import guards as register
 from marketdata.books import guards as books
+from marketdata.trading import guards as market
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.guard_lists import differences
 
 
 class Command(CommandWithExamples):
-    help = """Write the lists of guards that verify_register and verify_books compare.
+    help = """Write the lists of guards that verify_register and its like compare.
 
 For whoever adds a migration: the lists are those of the database that is read, which
 must be one that was made by the migrations and by nothing else.
@@ -25,7 +27,12 @@ examples:
         )
 
     def handle(self, *, check, **options):
-        for guarded in (register.GUARDED, books.GUARDED):
+        for guarded in (
+            register.GUARDED,
+            books.GUARDED,
+            cash.GUARDED,
+            market.GUARDED,
+        ):
             if check:
                 wrong = list(differences(guarded.listed(), guarded.found()))
                 if wrong:

@@ -19,9 +19,12 @@ from accounts.models import (
     Partner,
     User,
 )
+from issuers.compliance import restrictions, rules
+from issuers.compliance.models import Restriction, TokenRule
 from issuers.legacy import delivery
 from issuers.legacy.approvals import delivery_content
 from issuers.legacy.models import DeliveryJob
+from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.approvals import APPROVED, entry_content, price_content
 from issuers.register.ledger import Entry, Recorded
@@ -134,3 +137,18 @@ def released_job(source: str, ids: Sequence[UUID], created_by: str) -> DeliveryJ
 def approved_closing(account: Account, reason: str) -> AbstractContextManager[None]:
     """A transaction in which staff may close an account; `DECIDER` approves it."""
     return carried(approved(ApprovalKind.CLOSING, closing_content(account, reason)))
+
+
+def approved_rule(
+    token: Token, kind: str, parameters: Mapping[str, Any] | None
+) -> TokenRule | None:
+    """Make, change or, without parameters, end a rule of a token."""
+    content = rules.rule_content(token, kind, parameters, WHY)
+    with carried(approved(ApprovalKind.RULE, content)):
+        return rules.set_rule(token, kind, parameters, WHY, ASKER, DECIDER)
+
+
+def approved_lifting(restriction: Restriction) -> None:
+    content = restrictions.lifting_content(restriction)
+    with carried(approved(ApprovalKind.LIFTING, content)):
+        restrictions.end(restriction, ASKER)

@@ -8,10 +8,12 @@ from django.db import connection
 
 from accounts.models import Account, AccountStatusChange, ApprovalKind, Partner
 from accounts.models.accounts import AccountStatus as Status
+from accounts.withdrawals import request_withdrawal
 from issuers.legacy.models import LegacyShareholder
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved, carried
 from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
+from partnerapi.sandbox.data.money import pay_in, pay_in_unknown
 
 ACCOUNTS = 200
 """How many accounts each partner has."""
@@ -50,7 +52,7 @@ LIVES = (
 
 
 def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
-    """Give each partner of the sandbox its accounts; False where all have some.
+    """Give each partner of the sandbox its accounts with cash; False: all have some.
 
     `issuer_ids` holds the companies' ids by slug. Nothing is written for a partner
     that has any account, or that is no longer there.
@@ -72,7 +74,19 @@ def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
         Account.objects.bulk_create(accounts)
         with carried(approved(ApprovalKind.CLOSING, *closings(changes))):
             AccountStatusChange.objects.bulk_create(changes)
+        write_cash(partner)
     return bool(without)
+
+
+def write_cash(partner: Partner) -> None:
+    """Cash for a partner's accounts, a withdrawal, and money that is nobody's."""
+    accounts = Account.objects.filter(partner=partner).order_by("pk")
+    able = accounts.filter(status__in=[Status.ACTIVE, Status.SUSPENDED])
+    pay_in({a.pk: dice("cash", a.pk).randrange(100_000, 10_000_000) for a in able})
+    pay_in_unknown(partner.login, 120_000)
+    last = able.filter(status=Status.ACTIVE).last()
+    if last:
+        request_withdrawal(last, 50_000, "payout-2027-01", partner.login)
 
 
 def closings(changes: list[AccountStatusChange]) -> list[dict[str, Any]]:

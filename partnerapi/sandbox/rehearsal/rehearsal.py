@@ -172,6 +172,8 @@ class Rehearsal:
         restored.manage("grant_application_role", APPLICATION, "--apply")
         restored.verify("verify_register")
         restored.verify("verify_books")
+        restored.verify("verify_cash")
+        restored.verify("verify_market")
 
     def recover(self, backup: Cluster) -> Cluster:
         restored = self.cluster("restored")

@@ -1,6 +1,5 @@
 """Pages on which staff ask for what a second person decides: one for each kind."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -10,7 +9,6 @@ from uuid import UUID
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.core.management.base import CommandError
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -25,16 +23,23 @@ from accounts.models import (
     ApiKey,
     ApprovalKind,
     ApprovalRequest,
+    CashAccount,
+    CashTransaction,
     Partner,
     User,
+    Withdrawal,
 )
-from accounts.models.approvals import REASON_LENGTH
-from issuers.management.register_command import account_named
-from issuers.models import Token
+from accounts.models.cash import squeezed
+from accounts.suspense import (
+    assignment_content,
+    assignment_title,
+    return_content,
+    return_title,
+)
+from accounts.withdrawals import content_of, title_of
+from issuers.compliance.rules import RuleRefused
 from issuers.register import ledger
 from issuers.register.approvals import (
-    entry_content,
-    entry_title,
     price_content,
     price_title,
 )
@@ -42,58 +47,14 @@ from issuers.register.errors import LedgerError
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.core import lock_waits
+from partnerapi.staff.approvals.asking import AskForm, OfToken
 from partnerapi.staff.approvals.kinds import KINDS
-from partnerapi.staff.find import link
+from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
+from partnerapi.staff.find import as_uuid, link
 
 MOST_DAYS = 3650
 MOST_OVERLAP_HOURS = 30 * 24
 PERSON = "A user's email or wallet address, LEI or id"
-
-
-class AskForm(forms.Form):
-    """What is asked for, as staff type it; `said` is what the database compares."""
-
-    reason = forms.CharField(
-        label="Reason",
-        max_length=REASON_LENGTH,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Who decides reads it.",
-    )
-
-    @abstractmethod
-    def said(self) -> tuple[Mapping[str, Any], str]:
-        """The content of the request, and its title.
-
-        Raises:
-            ValidationError: it names what is not there.
-            LedgerError
-        """
-
-
-class OfToken(AskForm):
-    """Something of a token's register; its reason stands there, too."""
-
-    field_order = ["token", "units", "entry", "source", "target", "price", "origin"]
-    token = forms.CharField(label="Token", max_length=20, help_text="Its symbol")
-
-    def clean_token(self) -> Token:
-        symbol = self.cleaned_data["token"].strip().upper()
-        tokens = Token.objects.select_related("issuer", "ledger_head")
-        if token := tokens.filter(symbol=symbol).first():
-            return token
-        raise forms.ValidationError(f"There is no token {symbol}.")
-
-    def of_entry(self, entry: Entry) -> tuple[Mapping[str, Any], str]:
-        token = self.cleaned_data["token"]
-        supply = int(token.ledger_head.supply)
-        return entry_content(entry, supply), entry_title(entry, token)
-
-    def account(self, name: str) -> int | None:
-        """The ledger account of whom the field names."""
-        try:
-            return account_named(self.cleaned_data[name], self.cleaned_data["token"])
-        except CommandError as error:
-            raise forms.ValidationError({name: str(error)}) from None
 
 
 class OfUnits(OfToken):
@@ -236,6 +197,79 @@ class ClosingForm(AskForm):
         return closing_content(account, reason), closing_title(account)
 
 
+class WithdrawalForm(AskForm):
+    field_order = ["withdrawal", "to"]
+    withdrawal = forms.CharField(
+        label="Withdrawal", max_length=60, help_text="Its id or its payment reference"
+    )
+    to = forms.ChoiceField(
+        label="What becomes of it",
+        choices=[
+            (Withdrawal.Status.APPROVED.value, "Approved: the bank is to pay it"),
+            (Withdrawal.Status.CANCELLED.value, "Cancelled: the bank will not pay it"),
+        ],
+    )
+
+    def clean_withdrawal(self) -> Withdrawal:
+        text = self.cleaned_data["withdrawal"].strip()
+        key = as_uuid(text)
+        named = {"pk": key} if key else {"payment_reference": squeezed(text)}
+        if withdrawal := Withdrawal.objects.filter(**named).first():
+            return withdrawal
+        raise forms.ValidationError(f"There is no withdrawal {text}.")
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        withdrawal, status = asked["withdrawal"], asked["to"]
+        # The partner reads why an approved one was not paid.
+        cancels = status == Withdrawal.Status.CANCELLED
+        content = content_of(withdrawal, status, asked["reason"] if cancels else "")
+        return content, title_of(withdrawal, status)
+
+
+class AssignmentForm(AskForm):
+    field_order = ["line", "account"]
+    line = forms.CharField(
+        label="Bank line", max_length=64, help_text="The bank's reference"
+    )
+    account = forms.CharField(
+        label="Account",
+        max_length=60,
+        required=False,
+        help_text="Its id or its deposit reference; empty: the money goes back to "
+        "SUSPENSE.",
+    )
+
+    def clean_line(self) -> CashTransaction:
+        text = self.cleaned_data["line"].strip()
+        booked = CashTransaction.objects.filter(reference=text).first()
+        if booked is None:
+            raise forms.ValidationError(f"There is no bank line {text}.")
+        return booked
+
+    def clean_account(self) -> CashAccount | None:
+        text = self.cleaned_data["account"].strip()
+        if not text:
+            return None
+        key = as_uuid(text)
+        named = {"account": key} if key else {"deposit_reference": squeezed(text)}
+        if account := CashAccount.objects.filter(**named).first():
+            return account
+        raise forms.ValidationError(f"There is no account {text}.")
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        deposit, account, reason = asked["line"], asked["account"], asked["reason"]
+        if account:
+            content = assignment_content(deposit, account, reason)
+            return content, assignment_title(deposit, account)
+        assignment = deposit.assigned_by.filter(reversed_by=None).first()
+        if assignment is None:
+            said = "This money is assigned to nobody; name an account."
+            raise forms.ValidationError({"account": said})
+        return return_content(assignment, reason), return_title(assignment)
+
+
 FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.MINT: MintForm,
     ApprovalKind.BURN: BurnForm,
@@ -244,6 +278,10 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.PRICE: PriceForm,
     ApprovalKind.KEY: KeyForm,
     ApprovalKind.CLOSING: ClosingForm,
+    ApprovalKind.RULE: RuleForm,
+    ApprovalKind.LIFTING: LiftingForm,
+    ApprovalKind.WITHDRAWAL: WithdrawalForm,
+    ApprovalKind.ASSIGNMENT: AssignmentForm,
 }
 """A delivery is asked for where its lines are chosen: in the list of legacy shares."""
 
@@ -282,7 +320,13 @@ def filed(kind: str, form: AskForm, user: User) -> ApprovalRequest | None:
             return asked
     except forms.ValidationError as error:
         form.add_error(None, error)
-    except (LedgerError, Overtaken, NotApproved, lock_waits.LockTimeout) as error:
+    except (
+        LedgerError,
+        RuleRefused,
+        Overtaken,
+        NotApproved,
+        lock_waits.LockTimeout,
+    ) as error:
         form.add_error(None, str(error))
     return None
 

@@ -5,8 +5,14 @@ from collections.abc import Mapping
 from accounts.approvals import CloseAccount, IssueKey
 from accounts.four_eyes import Kind
 from accounts.models import ApprovalKind
+from accounts.suspense import AssignMoney
+from accounts.withdrawals import MoveWithdrawal
+from issuers.compliance.restrictions import LiftRestriction
+from issuers.compliance.rules import SetRule
 from issuers.legacy.approvals import ReleaseDelivery
 from issuers.register.approvals import EnterUnits, SetPrice
+from marketdata.trading.busts import BustTrade
+from marketdata.trading.phases import ReopenMarket
 
 KINDS: Mapping[str, Kind] = {
     ApprovalKind.MINT: EnterUnits(),
@@ -17,4 +23,10 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.DELIVERY: ReleaseDelivery(),
     ApprovalKind.KEY: IssueKey(),
     ApprovalKind.CLOSING: CloseAccount(),
+    ApprovalKind.WITHDRAWAL: MoveWithdrawal(),
+    ApprovalKind.ASSIGNMENT: AssignMoney(),
+    ApprovalKind.RULE: SetRule(),
+    ApprovalKind.LIFTING: LiftRestriction(),
+    ApprovalKind.BUST: BustTrade(),
+    ApprovalKind.REOPEN: ReopenMarket(),
 }

@@ -1,0 +1,68 @@
+"""What has to follow, in the same transaction, when somebody may not trade any more.
+
+Rooms above register followers here; neither accounts nor issuers know of them. What
+followers lock comes before accounts and holders in the order of locks (CONTRIBUTING).
+"""
+
+from collections.abc import Callable, Collection
+from typing import Protocol, TypeVar
+from uuid import UUID
+
+from django.db import transaction
+
+from partnerapi.core.lock_waits import LockTimeout
+
+MOST_TRIES = 20
+Done = TypeVar("Done")
+Ids = Collection[UUID] | None
+"""Ids of users or of tokens; None: of all."""
+
+
+class Follower(Protocol):
+    def concerned(self, users: Ids, tokens: Ids) -> set[UUID]:
+        """The tokens in which something of these users has to follow; locks nothing."""
+
+    def hold(self, tokens: Collection[UUID]) -> None:
+        """Lock these tokens, in the order of locks, to the end of the transaction."""
+
+    def follow(self, users: Ids, tokens: Collection[UUID], reason: str) -> None:
+        """Do what follows from a change that is made; the tokens are held."""
+
+
+FOLLOWERS: list[Follower] = []
+
+
+class _CameUp(Exception):
+    """Another token is concerned than those that are held."""
+
+
+def followed(users: Ids, tokens: Ids, reason: str, change: Callable[[], Done]) -> Done:
+    """Make a change, and what follows from it, in one transaction.
+
+    `change` locks its own rows, and judges under these locks. It may be called more
+    than once: where another token has come up before it had its locks, what it did is
+    rolled back. `reason` is what followers write down, such as ACCOUNT_NOT_ACTIVE.
+
+    Raises:
+        LockTimeout: other tokens came up again and again.
+    """
+    for _ in range(MOST_TRIES):
+        try:
+            with transaction.atomic():
+                return _follow(users, tokens, reason, change)
+        except _CameUp:
+            continue
+    raise LockTimeout("Orders of this holder keep coming; try again.")
+
+
+def _follow(users: Ids, tokens: Ids, reason: str, change: Callable[[], Done]) -> Done:
+    held = [follower.concerned(users, tokens) for follower in FOLLOWERS]
+    for follower, of in zip(FOLLOWERS, held, strict=True):
+        follower.hold(of)
+    done = change()
+    # Who places an order shares the lock that `change` has taken: none comes up now.
+    for follower, of in zip(FOLLOWERS, held, strict=True):
+        if follower.concerned(users, tokens) - of:
+            raise _CameUp
+        follower.follow(users, of, reason)
+    return done

@@ -1,0 +1,132 @@
+"""Asks the database what may move under the rules of tokens and holders' restrictions.
+
+Nothing is written, and nothing is locked: who goes on to move units holds the accounts.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from issuers.register.standing import (
+    Refusal,
+    Side,
+    Standing,
+    TransferRefused,
+    refusals,
+    refusals_in,
+)
+from partnerapi.core.database import fetch
+from partnerapi.core.numbers import MAX_UINT64
+
+__all__ = ["Refusal", "Side", "Standing", "TransferRefused", "refusals"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an account may send and receive of a token, units, and why not more.
+
+    Units that open orders sell (`reserved`) are part of what it may send. `places` is
+    how many further holders the token may have; None: any number.
+    """
+
+    may_send: int
+    may_receive: int
+    sending: list[Refusal]
+    receiving: list[Refusal]
+    balance: int
+    reserved: int
+    locked: int
+    locked_until: datetime | None
+    places: int | None
+
+
+NO_LIMIT = MAX_UINT64
+
+
+def limits(token_id: UUID, accounts: Iterable[int], at: datetime) -> dict[int, Limits]:
+    """Of holders' ledger accounts, by account; others are left out."""
+    rows = fetch(LIMITS, [token_id, list(accounts), at], tuple)
+    return {
+        account: Limits(
+            int(may_send),
+            int(may_receive),
+            refusals_in(sending),
+            refusals_in(receiving),
+            int(balance),
+            int(reserved),
+            int(locked),
+            locked_until,
+            places,
+        )
+        for account, may_send, may_receive, sending, receiving, balance, reserved,
+            locked, locked_until, places in rows
+    }  # fmt: skip
+
+
+def ask(
+    token_id: UUID,
+    kind: str,
+    source: int | None,
+    target: int | None,
+    amount: int,
+    newcomer: UUID | None = None,
+) -> list[Refusal]:
+    """Why an entry would be refused by the balances and the rules of now.
+
+    A side of a TRADE or TRANSFER that is None is any holder who may. The receiver may
+    be a user who has no ledger account yet, a `newcomer`.
+    """
+    rows = fetch(ASK, [token_id, kind, source, target, amount, newcomer], tuple)
+    return [Refusal(code, json.loads(details)) for code, details in rows]
+
+
+LIMITS = """
+    SELECT account, may_send, may_receive, reasons ->> 'send', reasons ->> 'receive',
+        balance, reserved, locked, locked_until, holder_places
+    FROM register_limits(%s, %s::bigint[], %s)
+"""
+ASK = (
+    "SELECT * FROM register_refusals(%s, %s, %s::bigint, %s::bigint, %s::numeric,"
+    " clock_timestamp(), %s::uuid)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """A holder's units of a token now: those on sale, and those that stay."""
+
+    balance: int
+    reserved: int
+    locked: int
+    locked_until: datetime | None
+    is_frozen: bool
+
+    @property
+    def available(self) -> int:
+        """Units that may leave."""
+        if self.is_frozen:
+            return 0
+        return max(self.balance - self.locked - self.reserved, 0)
+
+
+def units_of(account: int, tokens: Sequence[UUID]) -> dict[UUID, Units]:
+    """A holder's units of each of the tokens; one statement, which locks nothing."""
+    rows = fetch(UNITS, [list(tokens), [account] * len(tokens)], tuple)
+    return {
+        token: Units(
+            int(balance),
+            int(reserved),
+            min(int(locked or 0), int(balance)),
+            locked_until,
+            bool(json.loads(sending or "[]")),
+        )
+        for token, balance, reserved, locked, locked_until, sending in rows
+    }
+
+
+UNITS = """
+    SELECT token_id, balance, reserved, locked, locked_until, sending
+    FROM register_states(%s::uuid[], %s::bigint[], FALSE)
+"""

@@ -1,0 +1,112 @@
+"""Freezes, locks and pledges units of a holder; another person lets them be lifted."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from accounts.followers import followed
+from accounts.four_eyes import Overtaken, Preview
+from accounts.models import ApprovalRequest, User
+from issuers.compliance.models import Restriction
+from issuers.models import Token
+from issuers.register import ledger
+
+Kind = Restriction.Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is restricted. Without `token`: all tokens; without `units`: all units.
+
+    Without `until` it is for as long as nobody lifts it.
+    """
+
+    kind: str
+    reason: str
+    token: Token | None = None
+    units: int | None = None
+    until: datetime | None = None
+    beneficiary: str = ""
+
+    @property
+    def is_whole_freeze(self) -> bool:
+        return self.kind == Kind.FREEZE and self.units is None
+
+
+def restrict(user: User, terms: Terms, actor: str) -> Restriction:
+    """Restrict a holder from now on; open orders that it forbids are cancelled.
+
+    What moved before stays. `actor` is an e-mail address. The first restriction of a
+    user opens its ledger account.
+
+    Raises:
+        LockTimeout: somebody holds what is needed for too long.
+    """
+    account = ledger.holder_accounts([user.pk])[user.pk]
+
+    def change() -> Restriction:
+        made = Restriction.objects.create(
+            ledger_account_id=account,
+            kind=terms.kind,
+            token=terms.token,
+            units=terms.units,
+            until=terms.until,
+            beneficiary=terms.beneficiary,
+            reason=terms.reason,
+            created_by=actor,
+        )
+        made.refresh_from_db()
+        return made
+
+    tokens = None if terms.token is None else [terms.token.pk]
+    why = "HOLDER_FROZEN" if terms.is_whole_freeze else "UNITS_LOCKED"
+    return followed([user.pk], tokens, why, change)
+
+
+def lifting_content(restriction: Restriction) -> dict[str, Any]:
+    return {"restriction": str(restriction.pk)}
+
+
+def lifting_title(restriction: Restriction) -> str:
+    return f"Lifting: {restriction}"
+
+
+def end(restriction: Restriction, actor: str) -> None:
+    """Lift a restriction, in a transaction that carries the approval for it."""
+    restriction.ended_by = actor
+    restriction.save(update_fields=["ended_by", "ended_at"])
+    restriction.refresh_from_db()
+
+
+class LiftRestriction:
+    def preview(self, request: ApprovalRequest) -> Preview:
+        restriction = self.restriction(request)
+        whose = restriction.ledger_account
+        rows = [
+            ("Holder", "", str(whose)),
+            ("Restriction", restriction.get_kind_display(), "none"),
+            ("Token", "", restriction.token.symbol if restriction.token else "all"),
+            (
+                "Units",
+                "all" if restriction.units is None else f"{restriction.units:,}",
+                "free, unless another restriction holds them",
+            ),
+            ("Until", str(restriction.until or "it is lifted"), "now"),
+            ("Why it was made", "", restriction.reason),
+            ("Made by", "", restriction.created_by),
+        ]
+        return Preview(rows)
+
+    def execute(self, request: ApprovalRequest) -> Restriction:
+        restriction = self.restriction(request)
+        end(restriction, request.filed_by.email or "")
+        return restriction
+
+    def restriction(self, request: ApprovalRequest) -> Restriction:
+        restriction = Restriction.objects.select_related(
+            "ledger_account__holder", "token"
+        ).get(pk=UUID(request.content["restriction"]))
+        if restriction.ended_at:
+            raise Overtaken("It was lifted meanwhile.")
+        return restriction

@@ -1,0 +1,249 @@
+"""Rules of tokens: who asks for one, whom it would refuse, and what it does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from accounts.followers import followed
+from accounts.four_eyes import Overtaken, Preview
+from accounts.models import ApprovalRequest, User
+from issuers.compliance.models import TokenRule
+from issuers.models import Token
+from issuers.register.models import HolderBalance
+from partnerapi.core.database import fetch
+
+Kind = TokenRule.Kind
+Parameters = Mapping[str, Any]
+MOST_JUDGED, MOST_SHOWN = 2_000, 20
+"""Of a preview: the largest holders, and how many of those that it would refuse."""
+
+
+class RuleRefused(Exception):
+    """The rule can not be made, or ended; the message says why."""
+
+
+def rule_in_force(token: Token, kind: str) -> TokenRule | None:
+    return TokenRule.objects.filter(token=token, kind=kind, ended_at=None).first()
+
+
+def rule_content(
+    token: Token, kind: str, parameters: Parameters | None, reason: str
+) -> dict[str, Any]:
+    """A rule to make, or to change; without `parameters`, to end.
+
+    Raises:
+        RuleRefused: there is no rule to end, or it says the same already.
+    """
+    present = rule_in_force(token, kind)
+    if parameters is None and present is None:
+        raise RuleRefused(f"{token.symbol} has no rule {kind} that could end.")
+    if present and parameters == present.parameters:
+        raise RuleRefused(f"{token.symbol} has this rule {kind} already.")
+    content = {
+        "token": str(token.pk),
+        "kind": kind,
+        "parameters": parameters,
+        "replaces": present and str(present.pk),
+    }
+    return content if parameters is None else content | {"reason": reason}
+
+
+def rule_title(token: Token, kind: str, parameters: Parameters | None) -> str:
+    said = "ends" if parameters is None else text_of(kind, parameters)
+    return f"Rule of {token.symbol}: {Kind(kind).label}, {said}"[:200]
+
+
+def text_of(kind: str, parameters: Parameters) -> str:
+    """A rule as partners and staff read it."""
+    match kind:
+        case Kind.TRANSFERS_PAUSED:
+            return "Units go from no holder to another for the time being."
+        case Kind.VERIFIED_HOLDERS:
+            return "Only verified investors may acquire units."
+        case Kind.COUNTRIES if "allowed" in parameters:
+            return f"Only for tax residents of {', '.join(parameters['allowed'])}."
+        case Kind.COUNTRIES:
+            return f"Not for tax residents of {', '.join(parameters['refused'])}."
+        case Kind.INVESTOR_CLASSES:
+            return f"Only for investors of class {', '.join(parameters['classes'])}."
+        case Kind.APPROVED_HOLDERS:
+            return "Only holders whom the company has approved may acquire units."
+        case Kind.MAX_HOLDERS:
+            return f"At most {parameters['holders']:,} holders."
+        case Kind.MAX_BALANCE if "units" in parameters:
+            return f"At most {parameters['units']:,} units for a holder."
+    return f"At most {parameters['bps'] / 100:g} % of the supply for a holder."
+
+
+def set_rule(
+    token: Token,
+    kind: str,
+    parameters: Parameters | None,
+    reason: str,
+    actor: str,
+    approved_by: str,
+) -> TokenRule | None:
+    """End the rule of this kind, if there is one, and make another of `parameters`.
+
+    Open orders that it refuses are cancelled in the same transaction, which carries the
+    approval for it. Holders who would not pass keep what they have.
+
+    Raises:
+        RuleRefused: the parameters are none of this kind.
+        LockTimeout: somebody holds the token's ledger for too long.
+    """
+    return followed(
+        None,
+        [token.pk],
+        "RULE_CHANGED",
+        lambda: write(token, kind, parameters, reason, actor, approved_by),
+    )
+
+
+def write(
+    token: Token,
+    kind: str,
+    parameters: Parameters | None,
+    reason: str,
+    actor: str,
+    approved_by: str,
+) -> TokenRule | None:
+    present = rule_in_force(token, kind)
+    if present:
+        present.ended_by = actor
+        present.save(update_fields=["ended_by", "ended_at"])
+    if parameters is None:
+        return None
+    try:
+        with transaction.atomic():
+            return TokenRule.objects.create(
+                token=token,
+                kind=kind,
+                parameters=parameters,
+                reason=reason,
+                replaces=present,
+                created_by=actor,
+                approved_by=approved_by,
+            )
+    except IntegrityError as error:
+        if "token_rule_is_valid" not in str(error):
+            raise
+        raise RuleRefused(f"{dict(parameters)} are no parameters of {kind}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Holders who would not pass: some of them, of how many that were judged."""
+
+    some: list[User]
+    count: int
+    judged: int
+    holders: int
+
+    def __str__(self) -> str:
+        if not self.count:
+            return f"none of {self.judged:,}"
+        named = ", ".join(map(str, self.some))
+        more = f" and {self.count - len(self.some):,} more" if self.count > len(
+            self.some) else ""  # fmt: skip
+        return f"{self.count:,} of {self.judged:,}: {named}{more}"
+
+
+def refused_by(token: Token, kind: str, parameters: Parameters) -> Refused:
+    """Who holds units of the token, and could not acquire them under this rule.
+
+    The judge says it of the largest holders, of a rule that is rolled back again.
+
+    Raises:
+        RuleRefused: the parameters are none of this kind.
+    """
+    balances = HolderBalance.objects.filter(
+        token=token, balance__gt=0, user__isnull=False
+    )
+    largest = balances.order_by("-balance", "account_id")[:MOST_JUDGED]
+    held = {b.account_id: b for b in largest.select_related("user")}
+    with transaction.atomic():
+        write(token, kind, parameters, "preview", "preview", "preview")
+        rows = fetch(
+            FAILING,
+            [token.pk, [*held], timezone.now(), CODES.get(kind, "")],
+            tuple,
+        )
+        transaction.set_rollback(True)
+    found = [held[account] for (account,) in rows]
+    if kind == Kind.MAX_BALANCE:
+        supply = int(token.ledger_head.supply)
+        most = parameters.get("units", supply * parameters.get("bps", 0) // 10_000)
+        found = [balance for balance in held.values() if int(balance.balance) > most]
+    found.sort(key=lambda balance: (-balance.balance, balance.account_id))
+    users = [b.user for b in found[:MOST_SHOWN] if b.user]
+    return Refused(users, len(found), len(held), balances.count())
+
+
+CODES: Mapping[str, str] = {
+    Kind.VERIFIED_HOLDERS: "RECEIVER_NOT_VERIFIED",
+    Kind.COUNTRIES: "COUNTRY_NOT_ALLOWED",
+    Kind.INVESTOR_CLASSES: "INVESTOR_CLASS_NOT_ALLOWED",
+    Kind.APPROVED_HOLDERS: "HOLDER_NOT_APPROVED",
+}
+FAILING = """
+    SELECT account FROM register_standing(%s, %s::bigint[], %s)
+    WHERE receiving @> jsonb_build_array(jsonb_build_object('code', %s::text))
+"""
+
+
+class SetRule:
+    """A rule that is made, changed or ended; overtaken where it has changed since."""
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        content = request.content
+        token, present = self.read(content)
+        kind, parameters = content["kind"], content["parameters"]
+        before = text_of(kind, present.parameters) if present else "none"
+        rows = [
+            ("Token", "", f"{token.symbol}, {token.issuer}"),
+            ("Rule", before, text_of(kind, parameters) if parameters is not None else
+                "none"),
+        ]  # fmt: skip
+        if parameters is None:
+            return Preview(rows)
+        try:
+            refused = refused_by(token, kind, parameters)
+        except RuleRefused as error:
+            raise Overtaken(str(error)) from None
+        rows.append(("Holders who would not pass", "", str(refused)))
+        return Preview(
+            rows,
+            [
+                "A rule binds movements: holders who would not pass keep their units.",
+                "Open orders that it refuses are cancelled.",
+            ],
+        )
+
+    def execute(self, request: ApprovalRequest) -> TokenRule | None:
+        content = request.content
+        token, _ = self.read(content)
+        try:
+            return set_rule(
+                token,
+                content["kind"],
+                content["parameters"],
+                content.get("reason", ""),
+                request.filed_by.email or "",
+                request.decision.decided_by.email or "",
+            )
+        except RuleRefused as error:
+            raise Overtaken(str(error)) from None
+
+    def read(self, content: Parameters) -> tuple[Token, TokenRule | None]:
+        token = Token.objects.select_related("issuer", "ledger_head").get(
+            pk=UUID(content["token"])
+        )
+        present = rule_in_force(token, content["kind"])
+        if (present and str(present.pk)) != content["replaces"]:
+            raise Overtaken("The rule has changed since this was asked for.")
+        return token, present

@@ -1,0 +1,248 @@
+"""What is known of an account's user as an investor, and what partners attest."""
+
+import graphene
+from django.utils import timezone
+
+from accounts import investors, models
+from accounts.access import Scope, check_scope, requires
+from accounts.models.investors import EVIDENCE_LENGTH
+from accounts.schema.accounts import Account
+from accounts.schema.users import Country, read_countries
+from issuers.compliance.models import Restriction
+from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
+from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.graphql.cost import MUTATION, Cost, Field
+from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.relay import enumeration, key_of
+from partnerapi.graphql.resolvers import checked, needs
+from partnerapi.graphql.scalars import Time
+
+Verified = models.Verification
+InvestorVerification = enumeration(
+    Verified,
+    "InvestorVerification",
+    "Whether somebody has verified who an investor is.",
+    {
+        Verified.NONE: "Nobody has.",
+        Verified.PENDING: "Somebody is about to.",
+        Verified.VERIFIED: "Verified.",
+        Verified.REFUSED: "It was tried and refused.",
+    },
+)
+Class = models.InvestorClass
+InvestorClass = enumeration(
+    Class,
+    "InvestorClass",
+    "How much protection an investor needs, from the most to the least.",
+    {
+        Class.RETAIL: "A retail client.",
+        Class.INFORMED: "A retail client who is informed of what private shares risk.",
+        Class.PROFESSIONAL: "A professional client.",
+        Class.ELIGIBLE_COUNTERPARTY: "An eligible counterparty, such as a bank.",
+    },
+)
+
+
+class InvestorProfile(graphene.ObjectType):
+    """What is in force of an account's user as an investor, whoever attested it."""
+
+    pending = graphene.Boolean(
+        required=True,
+        description="Whether something that you attested waits for staff.",
+    )
+    verification = InvestorVerification(
+        required=True, description="Whether it is verified who the investor is."
+    )
+    verified_until = Time(
+        description="When the verification ends; null where it does not, and where "
+        "there is none."
+    )
+    country = graphene.Field(
+        Country, description="Country of tax residence; null where it is not known."
+    )
+    investor_class = InvestorClass(
+        required=True, description="The class of investor; RETAIL where none is known."
+    )
+    frozen = graphene.Boolean(
+        required=True,
+        description="Whether units of no token may leave or reach this investor.",
+    )
+
+    def resolve_country(profiles, info):
+        return read_countries([profile.tax_country_id for profile in profiles], info)
+
+
+class Profile:
+    """A profile as one partner sees it."""
+
+    def __init__(self, profile, is_pending, is_frozen):
+        self.pending, self.frozen = is_pending, is_frozen
+        self.verification = profile.verification
+        self.verified_until = profile.verified_until
+        self.tax_country_id = profile.tax_country_id
+        self.investor_class = profile.investor_class
+
+
+NOTHING_KNOWN = models.InvestorProfile(verification=Verified.NONE, changes=0)
+
+
+@requires(Scope.COMPLIANCE_READ)
+@needs("user_id")
+def resolve_investors(accounts, info):
+    users = [account.user_id for account in accounts]
+    profiles = {
+        str(profile.pk): profile
+        for profile in models.InvestorProfile.objects.filter(pk__in=users)
+    }
+    pending = models.InvestorAttestation.objects.waiting().filter(
+        user__in=users, partner=info.context.caller.partner_id
+    )
+    waiting = {str(user) for user in pending.values_list("user", flat=True)}
+    frozen = Restriction.objects.in_force(timezone.now()).filter(
+        kind=Restriction.Kind.FREEZE,
+        token=None,
+        units=None,
+        ledger_account__user__in=users,
+    )
+    still = {str(u) for u in frozen.values_list("ledger_account__user", flat=True)}
+    return [
+        Profile(profiles.get(user, NOTHING_KNOWN), user in waiting, user in still)
+        for user in users
+    ]
+
+
+INVESTOR = Field(
+    InvestorProfile,
+    required=True,
+    cost=Cost(points=3, statements=True),
+    resolver=resolve_investors,
+    description="What is known of the account's user as an investor. Needs the scope "
+    "`compliance:read`.",
+)
+
+
+class AttestInvestorInput(graphene.InputObjectType):
+    """The account, and what you attest of its user."""
+
+    account_id = graphene.ID(
+        name="accountID", required=True, description="The account's id."
+    )
+    verification = InvestorVerification(
+        required=True, description="Whether you have verified who the investor is."
+    )
+    verified_until = Time(
+        description="When the verification ends, later than now; only for VERIFIED. "
+        "Without it, it does not end."
+    )
+    country_code = graphene.String(
+        required=True,
+        description="Country of tax residence: ISO 3166-1 alpha-2, such as FR, or XK.",
+    )
+    investor_class = InvestorClass(required=True, description="The class of investor.")
+    evidence = graphene.String(
+        description="Where you keep the evidence, such as a file number: at most "
+        f"{EVIDENCE_LENGTH} characters. Never send the evidence itself."
+    )
+
+
+class AttestInvestorPayload(graphene.ObjectType):
+    """The account whose user it is about."""
+
+    account = graphene.Field(
+        Account, required=True, description="The account; `investor` tells what counts."
+    )
+
+    @needs("account_id")
+    def resolve_account(payloads, info):
+        accounts = models.Account.objects.of_partner(info.context.caller)
+        return read_rows("Account", info, accounts, [p.account_id for p in payloads])
+
+
+class Attested:
+    """The result of attestInvestor; the account is read only where selected."""
+
+    def __init__(self, account):
+        self.account_id = str(account.pk)
+
+
+def check_attest(context, input):
+    """Refuse what can never succeed before the idempotency key is claimed."""
+    check_scope(context.caller, Scope.COMPLIANCE_WRITE)
+    evidence = input.get("evidence") or ""
+    if len(evidence) > EVIDENCE_LENGTH or "\0" in evidence:
+        raise BadUserInput(
+            f"`evidence` needs at most {EVIDENCE_LENGTH} characters, without NUL.",
+            argument="input.evidence",
+            maximum=EVIDENCE_LENGTH,
+        )
+    until = input.get("verified_until")
+    if until is not None and input["verification"] != Verified.VERIFIED:
+        raise BadUserInput(
+            "`verifiedUntil` is for VERIFIED; leave it out.",
+            argument="input.verifiedUntil",
+        )
+
+
+def facts_of(input):
+    until, code = input.get("verified_until"), input["country_code"]
+    if until is not None and until <= timezone.now():
+        raise BadUserInput(
+            "`verifiedUntil` is over; send a later time, or leave it out.",
+            argument="input.verifiedUntil",
+        )
+    country = models.Country.objects.filter(pk=code).first()
+    if country is None:
+        raise BadUserInput(
+            "`countryCode` is no country of ISO 3166-1; send one such as FR.",
+            argument="input.countryCode",
+        )
+    return investors.Facts(
+        input["verification"],
+        until,
+        country,
+        input["investor_class"],
+        (input.get("evidence") or "").strip(),
+    )
+
+
+class Mutation(graphene.ObjectType):
+    attest_investor = Field(
+        AttestInvestorPayload,
+        cost=MUTATION,
+        input=AttestInvestorInput(
+            required=True, description="The account, and what you attest of its user."
+        ),
+        description="Attest who the user of one of your accounts is as an investor. "
+        "Where the operator lets you attest, VERIFIED counts at once if nothing that "
+        "is in force becomes weaker by it; you may also lower what you attested "
+        "yourself. All else waits for staff: `investor.pending` says so, and what is "
+        "in force stays. Open orders that it forbids are cancelled. An account that "
+        "is CLOSED or REJECTED is ACCOUNT_NOT_ACTIVE. Needs the scope "
+        "`compliance:write`; `account.investor` needs `compliance:read` besides.",
+    )
+
+    @checked(check_attest)
+    def resolve_attest_investor(roots, info, input):
+        of = models.Account.objects.of_partner(info.context.caller)
+        key = key_of(input["account_id"], "Account")
+        account = of.select_related("partner", "user").filter(pk=key).first()
+        if account is None:
+            raise NotFound(
+                "You have no account of this id.", argument="input.accountID"
+            )
+        if account.status in (models.Account.Status.CLOSED, "REJECTED"):
+            raise models.AccountNotActive(
+                f"The account is {account.status}; nothing is attested of its user "
+                "any more.",
+                argument="input.accountID",
+                status=account.status,
+            )
+        try:
+            with named():
+                investors.attest(account, facts_of(input))
+        except LockTimeout as error:
+            raise RequestTimeout(
+                "Something of this investor is just changing, and nothing was "
+                "attested; send the same request again."
+            ) from error
+        return [Attested(account)]

@@ -1,0 +1,423 @@
+"""Markets of our own: their phases, orders and executions, and each market's log.
+
+Only `market` writes orders, executions and events, a whole request in one transaction,
+and `bust` undoes a trade. Triggers, made in the migrations, judge what is written.
+"""
+
+from datetime import datetime
+
+import uuid_utils.compat as uuid
+from django.db import models
+from django.db.models import F, Q
+
+from accounts.models import Account, CashAccount, Partner, User
+from issuers.models import Token
+from issuers.register.models import LedgerAccount
+
+REASON_LENGTH = 500
+ACTOR_LENGTH = 254
+
+
+class Phase(models.TextChoices):
+    """CALL comes with auctions, in a later version: no market can be in it yet."""
+
+    CLOSED = "CLOSED", "Closed"
+    CALL = "CALL", "Call"
+    CONTINUOUS = "CONTINUOUS", "Continuous"
+    HALTED = "HALTED", "Halted"
+
+
+class OrderSide(models.IntegerChoices):
+    """Where an order rests, as the side of a level of the book."""
+
+    BUY = 0, "Buy"
+    SELL = 1, "Sell"
+
+
+class TimeInForce(models.TextChoices):
+    DAY = "DAY", "Until the session ends"
+    GTC = "GTC", "Until cancelled, 90 days at most"
+    GTD = "GTD", "Until a time"
+    IOC = "IOC", "Immediate or cancel"
+    FOK = "FOK", "Fill or kill"
+
+
+class OrderStatus(models.TextChoices):
+    OPEN = "OPEN", "Open"
+    FILLED = "FILLED", "Filled"
+    CANCELLED = "CANCELLED", "Cancelled"
+    EXPIRED = "EXPIRED", "Expired"
+
+
+class OrderStatusReason(models.TextChoices):
+    """Why an order ended before it was filled."""
+
+    BY_PARTNER = "BY_PARTNER", "Cancelled by the partner"
+    BY_STAFF = "BY_STAFF", "Cancelled by staff"
+    IMMEDIATE_OR_CANCEL = "IMMEDIATE_OR_CANCEL", "What did not trade at once"
+    FILL_OR_KILL = "FILL_OR_KILL", "It could not trade whole"
+    SELF_TRADE = "SELF_TRADE", "It met an order of its own user"
+    ACCOUNT_NOT_ACTIVE = "ACCOUNT_NOT_ACTIVE", "The account left ACTIVE"
+    HOLDER_FROZEN = "HOLDER_FROZEN", "The holder was frozen"
+    UNITS_LOCKED = "UNITS_LOCKED", "The holder's units were locked"
+    NOT_ELIGIBLE = "NOT_ELIGIBLE", "A rule refused the fill that it was due"
+    RULE_CHANGED = "RULE_CHANGED", "A new rule refuses it"
+    END_OF_SESSION = "END_OF_SESSION", "The session ended"
+    TIME_IN_FORCE = "TIME_IN_FORCE", "Its time was over"
+
+
+class Market(models.Model):
+    """The market of a token whose book holds orders of ours.
+
+    `phase`, `last_event` and `last_at` follow from the market's log. Session times are
+    those of MARKET_TIME_ZONE; a session that opens when it closes lasts all day.
+    """
+
+    token = models.OneToOneField(
+        Token, models.PROTECT, primary_key=True, related_name="market"
+    )
+    phase = models.CharField(max_length=10, choices=Phase)
+    phase_since = models.DateTimeField()
+    next_phase = models.CharField(max_length=10, choices=Phase, null=True)
+    next_phase_at = models.DateTimeField(null=True)
+    session_opens = models.TimeField()
+    session_closes = models.TimeField()
+    weekdays_only = models.BooleanField()
+    tick_cents = models.BigIntegerField(help_text="Prices are multiples of it.")
+    lot_units = models.BigIntegerField(help_text="Quantities are multiples of it.")
+    collar_bps = models.IntegerField(
+        help_text="How far from the reference price a limit may be, in 1/100 %."
+    )
+    reference_price = models.BigIntegerField(null=True, help_text="Euro cents.")
+    last_event = models.BigIntegerField(default=0)
+    last_phase_event = models.BigIntegerField(default=0)
+    last_at = models.DateTimeField(help_text="Time of the last event.")
+    halt_reason = models.CharField(max_length=REASON_LENGTH, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(phase__in=["CLOSED", "CONTINUOUS", "HALTED"]),
+                name="market_phase_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(tick_cents__gt=0, lot_units__gt=0),
+                name="market_tick_and_lot_are_positive",
+            ),
+            models.CheckConstraint(
+                condition=Q(collar_bps__gt=0, collar_bps__lt=10_000),
+                name="market_collar_is_below_the_price",
+            ),
+            models.CheckConstraint(
+                condition=~Q(phase="CONTINUOUS") | Q(reference_price__gt=0),
+                name="market_trades_around_a_reference_price",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_phase_at"],
+                condition=Q(next_phase_at__isnull=False),
+                name="market_phases_to_come",
+            )
+        ]
+
+    def __str__(self):
+        return f"Market of {self.token}"
+
+
+class Order(models.Model):
+    """An order of a client, who is `user`; all but the first columns follow from it.
+
+    The remaining units are `quantity` less `filled`. `priority` is the number of the
+    event that gave the order its place, `last_event` that of its last one.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="orders", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    account = models.ForeignKey(
+        Account, models.PROTECT, related_name="orders", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    # The account's.
+    user = models.ForeignKey(
+        User, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    ledger_account = models.ForeignKey(
+        LedgerAccount, models.PROTECT, related_name="+", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    cash_account = models.ForeignKey(
+        CashAccount,
+        models.PROTECT,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+    )
+    partner = models.ForeignKey(
+        Partner, models.PROTECT, related_name="orders", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    side = models.SmallIntegerField(choices=OrderSide)
+    limit_price = models.BigIntegerField(help_text="Price of a unit, euro cents.")
+    quantity = models.BigIntegerField(help_text="Units, those that are filled, too.")
+    filled = models.BigIntegerField(default=0)
+    filled_value = models.BigIntegerField(default=0, help_text="Euro cents.")
+    time_in_force = models.CharField(max_length=3, choices=TimeInForce)
+    expires_at = models.DateTimeField(null=True)
+    status = models.CharField(max_length=9, choices=OrderStatus)
+    status_reason = models.CharField(
+        max_length=20, choices=OrderStatusReason, null=True
+    )
+    priority = models.BigIntegerField()
+    version = models.IntegerField(default=1)
+    last_event = models.BigIntegerField()
+    client_order_id = models.CharField(max_length=64, null=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(side__in=[0, 1]), name="order_side_is_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(limit_price__gt=0, quantity__gt=0),
+                name="order_price_and_quantity_are_positive",
+            ),
+            models.CheckConstraint(
+                condition=Q(filled__gte=0, filled__lte=F("quantity")),
+                name="order_is_filled_within_its_quantity",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="FILLED", filled=F("quantity"))
+                | Q(status__in=["OPEN", "CANCELLED", "EXPIRED"])
+                & Q(filled__lt=F("quantity")),
+                name="order_is_filled_when_all_of_it_is",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["OPEN", "FILLED"], status_reason__isnull=True)
+                | Q(status__in=["CANCELLED", "EXPIRED"], status_reason__isnull=False),
+                name="order_that_ended_early_says_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(time_in_force__in=["IOC", "FOK"], expires_at__isnull=True)
+                & ~Q(status__in=["OPEN", "EXPIRED"])
+                | Q(
+                    time_in_force__in=["DAY", "GTC", "GTD"],
+                    expires_at__isnull=False,
+                ),
+                name="order_rests_until_it_expires",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "client_order_id"],
+                name="client_order_id_is_used_once",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["token", "side", "limit_price", "priority"],
+                condition=Q(status="OPEN"),
+                name="order_queues",
+            ),
+            models.Index(
+                fields=["account", "token"],
+                condition=Q(status="OPEN"),
+                name="order_open_of_account",
+            ),
+            models.Index(
+                fields=["user"],
+                condition=Q(status="OPEN"),
+                name="order_open_of_user",
+            ),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(status="OPEN"),
+                name="order_expiry",
+            ),
+            models.Index(
+                fields=["account", "created_at", "id"], name="order_list_of_account"
+            ),
+            models.Index(
+                fields=["partner", "created_at", "id"], name="order_list_of_partner"
+            ),
+            models.Index(
+                fields=["partner", "status", "created_at", "id"],
+                name="order_list_by_status",
+            ),
+        ]
+
+    def __str__(self):
+        return str(self.pk)
+
+    @property
+    def remaining(self) -> int:
+        return self.quantity - self.filled
+
+    def is_over(self, at: datetime) -> bool:
+        """Whether its time is over, whether or not it has been ended yet."""
+        return self.expires_at is not None and self.expires_at <= at
+
+
+class Execution(models.Model):
+    """A trade of two orders, settled: the tape's trade of the same number.
+
+    `ledger_seq` is the entry that moved the units, `cash_transaction` the payment.
+    """
+
+    pk = models.CompositePrimaryKey("token_id", "sequence")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="executions", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    sequence = models.BigIntegerField(help_text="The trade's, on the tape.")
+    buy_order = models.ForeignKey(
+        Order, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    sell_order = models.ForeignKey(
+        Order, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    price = models.BigIntegerField(help_text="Price of a unit, euro cents.")
+    quantity = models.BigIntegerField()
+    aggressor = models.SmallIntegerField(
+        choices=OrderSide, null=True, help_text="The side that came; null: an auction."
+    )
+    ledger_seq = models.BigIntegerField()
+    cash_transaction = models.BigIntegerField()
+    event = models.BigIntegerField(help_text="Of the order that came.")
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(price__gt=0, quantity__gt=0),
+                name="execution_is_of_units_at_a_price",
+            ),
+            models.CheckConstraint(
+                condition=Q(aggressor__isnull=True) | Q(aggressor__in=[0, 1]),
+                name="execution_aggressor_is_known",
+            ),
+            models.UniqueConstraint(
+                fields=["token", "ledger_seq"], name="execution_has_its_own_entry"
+            ),
+            models.UniqueConstraint(
+                fields=["cash_transaction"], name="execution_has_its_own_payment"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["buy_order", "sequence"], name="execution_of_buy"),
+            models.Index(fields=["sell_order", "sequence"], name="execution_of_sell"),
+        ]
+
+    def __str__(self):
+        return f"{self.token} execution {self.sequence}"
+
+
+class Bust(models.Model):
+    """A trade that was undone, with the entry and the payment that went back."""
+
+    pk = models.CompositePrimaryKey("token_id", "sequence")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="busts", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    sequence = models.BigIntegerField(help_text="The trade's.")
+    ledger_seq = models.BigIntegerField()
+    cash_transaction = models.BigIntegerField(unique=True)
+    reason = models.CharField(max_length=REASON_LENGTH)
+    requested_by = models.CharField(max_length=ACTOR_LENGTH)
+    approved_by = models.CharField(max_length=ACTOR_LENGTH)
+    event = models.BigIntegerField(help_text="The buyer's; the seller's follows it.")
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["token", "ledger_seq"], name="bust_has_its_own_entry"
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.token} bust of trade {self.sequence}"
+
+
+class OrderEvent(models.Model):
+    """The market's log: numbered from 1 without gaps per token, and replayed.
+
+    | Kind | price, quantity | filled, remaining, value |
+    |---|---|---|
+    | ORDER_ACCEPTED, ORDER_AMENDED | the order's limit and whole quantity | after it |
+    | ORDER_TRADED, one for each side | the trade's | after it |
+    | ORDER_CANCELLED, ORDER_EXPIRED | null | as before |
+    | TRADE_BUSTED, one for each side | the trade's | null |
+    | PHASE_CHANGED | the reference price, null | null |
+
+    `filled` and `remaining` are the order's units, `value` the euro cents that they
+    cost; `priority` is the place that an order gets or keeps.
+    """
+
+    class Kind(models.TextChoices):
+        ORDER_ACCEPTED = "ORDER_ACCEPTED", "Order accepted"
+        ORDER_AMENDED = "ORDER_AMENDED", "Order amended"
+        ORDER_TRADED = "ORDER_TRADED", "Order traded"
+        ORDER_CANCELLED = "ORDER_CANCELLED", "Order cancelled"
+        ORDER_EXPIRED = "ORDER_EXPIRED", "Order expired"
+        TRADE_BUSTED = "TRADE_BUSTED", "Trade busted"
+        PHASE_CHANGED = "PHASE_CHANGED", "Phase changed"
+
+    pk = models.CompositePrimaryKey("token_id", "number")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="order_events", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    number = models.BigIntegerField(help_text="From 1, without gaps, per token.")
+    kind = models.CharField(max_length=15, choices=Kind)
+    order = models.ForeignKey(
+        Order, models.PROTECT, null=True, related_name="events", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    price = models.BigIntegerField(null=True)
+    quantity = models.BigIntegerField(null=True)
+    filled = models.BigIntegerField(null=True)
+    remaining = models.BigIntegerField(null=True)
+    value = models.BigIntegerField(null=True)
+    priority = models.BigIntegerField(null=True)
+    trade = models.BigIntegerField(null=True, help_text="The tape's number.")
+    phase = models.CharField(max_length=10, choices=Phase, null=True)
+    reason = models.CharField(max_length=REASON_LENGTH, blank=True)
+    actor = models.CharField(max_length=ACTOR_LENGTH)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(
+                    kind="PHASE_CHANGED", order__isnull=True, phase__isnull=False
+                )
+                | Q(
+                    kind__in=[
+                        "ORDER_ACCEPTED",
+                        "ORDER_AMENDED",
+                        "ORDER_TRADED",
+                        "ORDER_CANCELLED",
+                        "ORDER_EXPIRED",
+                        "TRADE_BUSTED",
+                    ],
+                    order__isnull=False,
+                    phase__isnull=True,
+                ),  # fmt: skip
+                name="order_event_is_of_an_order_or_a_phase",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["order", "number"],
+                condition=Q(order__isnull=False),
+                name="order_event_of_order",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.token} event {self.number}: {self.kind}"

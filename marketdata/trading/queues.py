@@ -1,0 +1,182 @@
+"""Price-time queues of a market, and how an order meets them; standard library only.
+
+Prices are euro cents and quantities units, both from 1. Of two resting orders the one
+with the better price trades first, of two at one price the one that came first, each at
+its own price. An order that meets one of its own user stops there: what is left of it,
+the newest, is cancelled.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+BUY, SELL = 0, 1
+
+
+class Stop(StrEnum):
+    """Why what is left of an order does not rest."""
+
+    IMMEDIATE_OR_CANCEL = "IMMEDIATE_OR_CANCEL"
+    FILL_OR_KILL = "FILL_OR_KILL"
+    SELF_TRADE = "SELF_TRADE"
+
+
+class RanOut(Exception):
+    """A queue ended of which more may stand behind it."""
+
+
+@dataclass(slots=True)
+class Resting:
+    """An order in a queue, with the units that are left of it."""
+
+    order: Hashable
+    user: Hashable
+    side: int
+    price: int
+    quantity: int
+
+
+class Fill(NamedTuple):
+    """Units that a resting order gives or takes, at its price."""
+
+    maker: Resting
+    quantity: int
+
+    @property
+    def price(self) -> int:
+        return self.maker.price
+
+
+@dataclass(slots=True)
+class Match:
+    """What an order meets: its fills in their order, and what is left of it.
+
+    `closed` are resting orders that may not have the fill that they were due.
+    """
+
+    fills: list[Fill] = field(default_factory=list)
+    closed: list[Resting] = field(default_factory=list)
+    left: int = 0
+    stop: Stop | None = None
+
+
+class May(Protocol):
+    def __call__(self, maker: Resting, quantity: int) -> bool:
+        """Whether a resting order may have this fill, after those that it allowed."""
+
+
+def anybody(maker: Resting, quantity: int) -> bool:
+    return True
+
+
+class Queues:
+    """Open orders of a token, by side.
+
+    Where a side `ends_at` a price, further orders stand elsewhere, at it or behind it.
+    """
+
+    def __init__(self) -> None:
+        # Best last: SELL by falling prices, BUY by rising ones.
+        self.prices: tuple[list[int], list[int]] = [], []
+        self.levels: tuple[dict[int, dict[Hashable, Resting]], ...] = {}, {}
+        self.orders: dict[Hashable, Resting] = {}
+        self.ends_at: list[int | None] = [None, None]
+
+    def add(self, resting: Resting) -> None:
+        """Put an order behind all others at its price; it may stand elsewhere, too."""
+        side, price = resting.side, resting.price
+        end = self.ends_at[side]
+        if end is not None and (price >= end if side == SELL else price <= end):
+            return
+        level = self.levels[side].get(price)
+        if level is None:
+            level = self.levels[side][price] = {}
+            insort(self.prices[side], price if side == BUY else -price)
+        level[resting.order] = resting
+        self.orders[resting.order] = resting
+
+    def remove(self, order: Hashable) -> Resting:
+        """Take an order out.
+
+        Raises:
+            KeyError: it is not here.
+        """
+        resting = self.orders.pop(order)
+        side, price = resting.side, resting.price
+        level = self.levels[side][price]
+        del level[order]
+        if not level:
+            del self.levels[side][price]
+            key = price if side == BUY else -price
+            del self.prices[side][bisect_left(self.prices[side], key)]
+        return resting
+
+    def best_first(self, side: int) -> Iterator[Resting]:
+        levels = self.levels[side]
+        for key in reversed(self.prices[side]):
+            yield from levels[abs(key)].values()
+
+    def match(self, taker: Resting, time_in_force: str, may: May = anybody) -> Match:
+        """What an order would meet; nothing is changed.
+
+        Raises:
+            RanOut: the other side has ended here, and goes on elsewhere.
+        """
+        other = 1 - taker.side
+        match = Match(left=taker.quantity)
+        for maker in self.best_first(other):
+            if not match.left or not crosses(taker, maker.price):
+                break
+            if maker.user == taker.user:
+                match.stop = Stop.SELF_TRADE
+                break
+            quantity = min(match.left, maker.quantity)
+            if may(maker, quantity):
+                match.fills.append(Fill(maker, quantity))
+                match.left -= quantity
+            else:
+                match.closed.append(maker)
+        else:
+            if match.left and self.ends_at[other] is not None:
+                raise RanOut
+        if not match.left:
+            match.stop = None
+        elif time_in_force == "FOK":
+            match = Match(left=taker.quantity, stop=Stop.FILL_OR_KILL)
+        elif time_in_force == "IOC" and match.stop is None:
+            match.stop = Stop.IMMEDIATE_OR_CANCEL
+        return match
+
+    def apply(self, taker: Resting, match: Match) -> None:
+        """Trade as `match` found, and let the rest of the order rest, if it may."""
+        for maker in match.closed:
+            self.remove(maker.order)
+        for maker, quantity in match.fills:
+            maker.quantity -= quantity
+            if not maker.quantity:
+                self.remove(maker.order)
+        taker.quantity = match.left
+        if match.left and match.stop is None:
+            self.add(taker)
+
+    def place(self, taker: Resting, time_in_force: str, may: May = anybody) -> Match:
+        """Let an order meet the queues.
+
+        Raises:
+            RanOut: nothing was changed.
+        """
+        match = self.match(taker, time_in_force, may)
+        self.apply(taker, match)
+        return match
+
+    def keeps_place(self, order: Hashable, price: int, quantity: int) -> bool:
+        """Whether an order that becomes this one keeps its place: it only shrinks."""
+        resting = self.orders[order]
+        return price == resting.price and quantity <= resting.quantity
+
+
+def crosses(taker: Resting, price: int) -> bool:
+    """Whether an order's limit reaches a price of the other side."""
+    return price <= taker.price if taker.side == BUY else price >= taker.price

@@ -1,0 +1,76 @@
+"""What must be true of tables, each rule as one SQL statement, and what was found.
+
+A statement gives a figure (how many things it compared, or the number that it found)
+and how many breaches there are.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+
+from partnerapi.core.guard_lists import Guarded, differences
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    rule: str
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    rule: str
+    figure: int
+    breaches: int
+    details: Sequence[str] = ()
+
+
+def judged(invariants: Sequence[Invariant], guarded: Guarded) -> Iterator[Finding]:
+    """Check every invariant, then the guards, each difference in a sentence."""
+    yield from kept(invariants)
+    found = guarded.found()
+    wrong = list(differences(guarded.listed(), found))
+    rule = "the guards are those of the migrations"
+    yield Finding(rule, len(found), len(wrong), wrong)
+
+
+def kept(invariants: Sequence[Invariant]) -> list[Finding]:
+    """Check every invariant; in one statement, so that all see one state."""
+    counted = " UNION ALL ".join(
+        f"SELECT {place}, found.* FROM ({invariant.statement}) AS found (figure, wrong)"
+        for place, invariant in enumerate(invariants)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"{counted} ORDER BY 1")
+        return [
+            Finding(invariants[place].rule, int(figure or 0), int(breaches or 0))
+            for place, figure, breaches in cursor.fetchall()
+        ]
+
+
+def tell(command: BaseCommand, findings: Iterable[Finding]) -> str:
+    """Write a line for each rule; what to say at the end.
+
+    Raises:
+        CommandError: a rule is broken.
+    """
+    rules = broken = 0
+    for finding in findings:
+        rules += 1
+        broken += finding.breaches > 0
+        said = (
+            command.style.ERROR(f"BROKEN {finding.breaches:,} times")
+            if finding.breaches
+            else command.style.SUCCESS("ok")
+        )
+        command.stdout.write(f"{finding.rule}: {finding.figure:,}, {said}")
+        for detail in finding.details:
+            command.stdout.write(f"  {detail}")
+    if broken:
+        raise CommandError(
+            f"{broken} of {rules} rules are broken, marked above. "
+            "Compare with a backup, and ask who can write to the database directly."
+        )
+    return f"All {rules} rules hold."

@@ -1,0 +1,48 @@
+"""Cash of the sandbox's clients, as a bank statement brings it."""
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from django.db import connection
+
+from accounts.bank_statements import book_lines
+from accounts.models import BankLine, BankStatement, CashAccount
+from partnerapi.sandbox.data.approvals import ASKER
+from partnerapi.sandbox.data.chance import OPENING
+
+
+def pay_in(cents: Mapping[UUID, int]) -> None:
+    """Euro cents for accounts that are ACTIVE or SUSPENDED; for each once."""
+    names = dict(
+        CashAccount.objects.filter(account__in=cents).values_list(
+            "account_id", "deposit_reference"
+        )
+    )
+    book(
+        BankLine(
+            reference=f"SANDBOX {account}",
+            text=f"Deposit {names[account]}",
+            amount=amount,
+            date=OPENING.date(),
+        )
+        for account, amount in cents.items()
+    )
+
+
+def pay_in_unknown(name: str, cents: int) -> None:
+    """Euro cents that name no deposit reference: they wait with SUSPENSE."""
+    line = BankLine(
+        reference=f"SANDBOX {name}",
+        text="Savings, as agreed on the telephone",
+        amount=cents,
+        date=OPENING.date(),
+    )
+    book([line])
+
+
+def book(lines: Iterable[BankLine]) -> None:
+    with connection.cursor() as cursor:
+        # The sandbox checks row by row; a line's transaction comes after it.
+        cursor.execute("SET CONSTRAINTS cash_book_line DEFERRED")
+    statement = BankStatement(name="sandbox.csv", digest="", booked_by=ASKER)
+    book_lines([*lines], statement, {})

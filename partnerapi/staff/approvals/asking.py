@@ -1,0 +1,60 @@
+"""What forms have in common on which staff ask for what a second person decides."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.management.base import CommandError
+
+from accounts.models.approvals import REASON_LENGTH
+from issuers.management.register_command import account_named
+from issuers.models import Token
+from issuers.register.approvals import entry_content, entry_title
+from issuers.register.ledger import Entry
+
+
+class AskForm(forms.Form):
+    """What is asked for, as staff type it; `said` is what the database compares."""
+
+    reason = forms.CharField(
+        label="Reason",
+        max_length=REASON_LENGTH,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Who decides reads it.",
+    )
+
+    @abstractmethod
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        """The content of the request, and its title.
+
+        Raises:
+            ValidationError: it names what is not there.
+            LedgerError
+        """
+
+
+class OfToken(AskForm):
+    """Something of a token's register; its reason stands there, too."""
+
+    field_order = ["token", "units", "entry", "source", "target", "price", "origin"]
+    token = forms.CharField(label="Token", max_length=20, help_text="Its symbol")
+
+    def clean_token(self) -> Token:
+        symbol = self.cleaned_data["token"].strip().upper()
+        tokens = Token.objects.select_related("issuer", "ledger_head")
+        if token := tokens.filter(symbol=symbol).first():
+            return token
+        raise forms.ValidationError(f"There is no token {symbol}.")
+
+    def of_entry(self, entry: Entry) -> tuple[Mapping[str, Any], str]:
+        token = self.cleaned_data["token"]
+        supply = int(token.ledger_head.supply)
+        return entry_content(entry, supply), entry_title(entry, token)
+
+    def account(self, name: str) -> int | None:
+        """The ledger account of whom the field names."""
+        try:
+            return account_named(self.cleaned_data[name], self.cleaned_data["token"])
+        except CommandError as error:
+            raise forms.ValidationError({name: str(error)}) from None

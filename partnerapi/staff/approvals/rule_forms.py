@@ -1,0 +1,86 @@
+"""Forms that ask for a rule of a token, and for the lifting of a restriction."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from accounts.models import InvestorClass
+from issuers.compliance.models import Restriction, TokenRule
+from issuers.compliance.restrictions import lifting_content, lifting_title
+from issuers.compliance.rules import rule_content, rule_title
+from partnerapi.staff.approvals.asking import AskForm, OfToken
+
+Kind = TokenRule.Kind
+ALONE = {Kind.TRANSFERS_PAUSED, Kind.VERIFIED_HOLDERS, Kind.APPROVED_HOLDERS}
+EXPECTED = {
+    Kind.COUNTRIES: "allowed FR, DE; or refused US",
+    Kind.INVESTOR_CLASSES: ", ".join(InvestorClass.values[1:]),
+    Kind.MAX_HOLDERS: "a number of holders, such as 2000",
+    Kind.MAX_BALANCE: "units, such as 5000, or a share of the supply, such as 2.5 %",
+}
+
+
+def parameters_from(kind: str, text: str) -> dict[str, Any]:
+    """What a rule says, as staff type it.
+
+    Raises:
+        ValidationError: it is not what a rule of this kind says.
+    """
+    words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]
+    if kind in ALONE:
+        if words:
+            raise forms.ValidationError({"says": "This rule says nothing else."})
+        return {}
+    number = text.replace(",", "").replace(" ", "")
+    match kind:
+        case Kind.COUNTRIES if len(words) > 1 and words[0] in ("allowed", "refused"):
+            return {words[0]: [word.upper() for word in words[1:]]}
+        case Kind.INVESTOR_CLASSES if words:
+            return {"classes": [word.upper() for word in words]}
+        case Kind.MAX_HOLDERS if number.isdecimal():
+            return {"holders": int(number)}
+        case Kind.MAX_BALANCE if number.isdecimal():
+            return {"units": int(number)}
+        case Kind.MAX_BALANCE if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,2})?%", number):
+            whole, _, part = number[:-1].partition(".")
+            return {"bps": int(whole) * 100 + int(f"{part:0<2}")}
+    raise forms.ValidationError({"says": f"Type {EXPECTED[Kind(kind)]}."})
+
+
+class RuleForm(OfToken):
+    field_order = ["token", "rule", "says", "ends"]
+    rule = forms.ChoiceField(label="Rule", choices=Kind.choices)
+    says = forms.CharField(
+        label="What it says",
+        max_length=1500,
+        required=False,
+        help_text=" · ".join(
+            f"{kind.label}: {expected}" for kind, expected in EXPECTED.items()
+        ),
+    )
+    ends = forms.BooleanField(label="The rule ends", required=False)
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        token, kind = asked["token"], asked["rule"]
+        given = None if asked["ends"] else parameters_from(kind, asked["says"])
+        content = rule_content(token, kind, given, asked["reason"])
+        return content, rule_title(token, kind, given)
+
+
+class LiftingForm(AskForm):
+    field_order = ["restriction"]
+    restriction = forms.UUIDField(label="Restriction", help_text="Its id")
+
+    def clean_restriction(self) -> Restriction:
+        of = Restriction.objects.select_related("ledger_account__holder", "token")
+        found = of.filter(pk=self.cleaned_data["restriction"], ended_at=None).first()
+        if found is None:
+            raise forms.ValidationError("No such restriction is in force.")
+        return found
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        restriction = self.cleaned_data["restriction"]
+        return lifting_content(restriction), lifting_title(restriction)

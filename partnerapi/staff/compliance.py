@@ -1,0 +1,259 @@
+"""A holder as compliance sees it: what is known of the investor, and what binds units.
+
+Freezes, locks, approvals and decisions on profiles need one person; the lifting of a
+restriction is asked for.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts import investors
+from accounts.followers import followed
+from accounts.models import (
+    Country,
+    InvestorAttestation,
+    InvestorClass,
+    User,
+    Verification,
+)
+from accounts.models.investors import EVIDENCE_LENGTH
+from issuers.compliance import restrictions
+from issuers.compliance.models import ApprovedHolder, Restriction
+from issuers.compliance.restrictions import Terms
+from issuers.models import Token
+from issuers.models.tokens import MAX_UNITS
+from issuers.register import ledger
+from issuers.register.models import REASON_LENGTH
+from partnerapi.core import lock_waits
+
+LAST = 20
+"""The most of each list that the page shows."""
+
+
+class LaterField(forms.DateTimeField):
+    """An instant that is still to come, UTC; or none."""
+
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
+
+    def __init__(self, label: str, help_text: str) -> None:
+        super().__init__(label=label, help_text=help_text, required=False)
+
+    def clean(self, value: Any) -> Any:
+        at = super().clean(value)
+        if at is not None and at <= timezone.now():
+            raise forms.ValidationError("This is over; name a later instant.")
+        return at
+
+
+class TokenField(forms.CharField):
+    """A token by its symbol."""
+
+    def clean(self, value: Any) -> Token | None:
+        symbol = super().clean(value).strip().upper()
+        if not symbol:
+            return None
+        if token := Token.objects.filter(symbol=symbol).first():
+            return token
+        raise forms.ValidationError(f"There is no token {symbol}.")
+
+
+class RestrictForm(forms.Form):
+    """A freeze, a lock-up or a pledge."""
+
+    prefix = "restrict"
+    kind = forms.ChoiceField(label="Restriction", choices=Restriction.Kind.choices)
+    token = TokenField(
+        label="Token", max_length=20, required=False, help_text="Empty: every token"
+    )
+    units = forms.IntegerField(
+        label="Units",
+        min_value=1,
+        max_value=MAX_UNITS,
+        required=False,
+        help_text="Empty: all. A freeze of all lets nothing leave and nothing come.",
+    )
+    until = LaterField("Until, UTC", "Empty: until it is lifted, by two people.")
+    beneficiary = forms.CharField(
+        label="Pledged to", max_length=200, required=False, help_text="Of a pledge"
+    )
+    reason = forms.CharField(label="Reason", max_length=REASON_LENGTH)
+
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or {}
+        if said.get("units") and not said.get("token"):
+            raise forms.ValidationError("Units are of a token: name it.")
+        if (said.get("kind") == Restriction.Kind.PLEDGE) != bool(
+            said.get("beneficiary")
+        ):
+            raise forms.ValidationError("A pledge, and nothing else, is to somebody.")
+        return said
+
+    def carry_out(self, user: User, actor: str) -> str:
+        made = restrictions.restrict(user, Terms(**self.cleaned_data), actor)
+        return f"{made} begins now."
+
+
+class InvestorForm(forms.Form):
+    """What is in force of the investor from now on."""
+
+    prefix = "investor"
+    verification = forms.ChoiceField(label="Verified", choices=Verification.choices)
+    verified_until = LaterField("Until, UTC", "Of a verification that ends.")
+    tax_country = forms.ModelChoiceField(
+        Country.objects.all(), label="Country of tax residence", required=False
+    )
+    investor_class = forms.ChoiceField(label="Class", choices=InvestorClass.choices)
+    evidence = forms.CharField(
+        label="Evidence",
+        max_length=EVIDENCE_LENGTH,
+        help_text="Where it is kept; never the evidence itself.",
+    )
+    attestation = forms.ModelChoiceField(
+        InvestorAttestation.objects.none(),
+        label="Follows what a partner attested",
+        required=False,
+        help_text="Its partner may then renew and lower what is in force.",
+    )
+
+    def carry_out(self, user: User, actor: str) -> str:
+        said = dict(self.cleaned_data)
+        attestation = said.pop("attestation")
+        investors.decide(user, investors.Facts(**said), actor, attestation)
+        return "The profile is in force; what partners attested before is settled."
+
+
+class ApproveForm(forms.Form):
+    """A token whose units the holder may acquire, where holders need an approval."""
+
+    prefix = "approve"
+    token = TokenField(label="Token", max_length=20, help_text="Its symbol")
+    until = LaterField("Until, UTC", "Empty: until it is ended.")
+
+    def carry_out(self, user: User, actor: str) -> str:
+        token = self.cleaned_data["token"]
+        account = ledger.holder_accounts([user.pk])[user.pk]
+        present = ApprovedHolder.objects.filter(
+            token=token, ledger_account=account, ended_at=None
+        ).first()
+        if present:
+            end(present, user, actor)
+        ApprovedHolder.objects.create(
+            token=token,
+            ledger_account_id=account,
+            until=self.cleaned_data["until"],
+            created_by=actor,
+        )
+        return f"{user} may acquire {token.symbol}."
+
+
+def end(approved: ApprovedHolder, user: User, actor: str) -> None:
+    """End an approval; open orders that need it are cancelled."""
+
+    def change() -> None:
+        approved.ended_by = actor
+        approved.save(update_fields=["ended_by", "ended_at"])
+
+    followed([user.pk], [approved.token_id], "NOT_ELIGIBLE", change)
+
+
+FORMS: Mapping[str, tuple[type[Any], str]] = {
+    "restrict": (RestrictForm, "issuers.add_restriction"),
+    "investor": (InvestorForm, "accounts.add_investorchange"),
+    "approve": (ApproveForm, "issuers.add_approvedholder"),
+}
+"""By what a button says, its form, and the right that it needs."""
+
+
+def address(user_id: Any) -> str:
+    return reverse("admin:holder_compliance", args=[user_id])
+
+
+def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+    if not request.user.has_perm("issuers.view_restriction"):
+        raise PermissionDenied
+    user = get_object_or_404(User.objects.select_related("country"), pk=pk)
+    profile = investors.profile_of(user)
+    waiting = user.attestations.waiting().select_related("partner", "tax_country")
+    shown = [*waiting.order_by("-created_at")[:LAST]]
+    posted = request.POST.get("do", "")
+    built = {}
+    for name, (form, right) in FORMS.items():
+        if request.user.has_perm(right):
+            given = request.POST if posted == name else None
+            initial = known(profile, shown) if name == "investor" else {}
+            built[name] = form(given, initial=initial)
+    if "investor" in built:
+        built["investor"].fields["attestation"].queryset = user.attestations.waiting()
+    if request.method == "POST":
+        done = act(request, user, posted, built)
+        if done:
+            messages.success(request, done)
+            return HttpResponseRedirect(address(user.pk))
+    context = admin.site.each_context(request) | {
+        "title": f"{user}: compliance",
+        "holder": user,
+        "profile": profile,
+        "waiting": shown,
+        "changes": user.investor_changes.select_related("tax_country", "partner")
+        .order_by("-number")[:LAST],
+        "restrictions": Restriction.objects.filter(ledger_account__user=user)
+        .select_related("token", "ledger_account__holder")
+        .order_by("-created_at")[:LAST],
+        "approvals": ApprovedHolder.objects.filter(
+            ledger_account__user=user, ended_at=None
+        ).select_related("token")[:LAST],
+        "forms": built,
+        "now": timezone.now(),
+    }  # fmt: skip
+    return TemplateResponse(request, "admin/holder_compliance.html", context)
+
+
+def known(profile: Any, waiting: list[InvestorAttestation]) -> dict[str, Any]:
+    """What the form of a profile begins with: what waits for staff, else what is."""
+    said: Any = waiting[0] if waiting else profile
+    return {
+        "verification": said.verification,
+        "verified_until": said.verified_until,
+        "tax_country": said.tax_country_id,
+        "investor_class": said.investor_class,
+        "evidence": said.evidence,
+        "attestation": waiting[0].pk if waiting else None,
+    }
+
+
+def act(
+    request: HttpRequest, user: User, do: str, built: Mapping[str, Any]
+) -> str | None:
+    """Do what a button says; what was done, or None where the page says why not."""
+    actor = request.user.email or ""  # type: ignore[union-attr]
+    form = built.get(do)
+    try:
+        with lock_waits.named():
+            if do.startswith("end "):
+                return end_named(request, user, do.removeprefix("end "), actor)
+            if form is None:
+                raise PermissionDenied
+            if form.is_valid():
+                return str(form.carry_out(user, actor))
+    except lock_waits.LockTimeout as error:
+        messages.error(request, f"{error} Nothing was changed; try again.")
+    return None
+
+
+def end_named(request: HttpRequest, user: User, key: str, actor: str) -> str:
+    if not request.user.has_perm("issuers.add_approvedholder"):
+        raise PermissionDenied
+    of = ApprovedHolder.objects.filter(ledger_account__user=user, ended_at=None)
+    approved = get_object_or_404(of, pk=key)
+    end(approved, user, actor)
+    return f"{user} may acquire {approved.token.symbol} no longer, where that is asked."

@@ -1,0 +1,98 @@
+"""Cash in tests: accounts that are ACTIVE, and money from a bank."""
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils import timezone
+
+from accounts.bank_statements import Booked, book_statement
+from accounts.cash import account_of
+from accounts.four_eyes import carry_out
+from accounts.models import (
+    Account,
+    Actor,
+    ApprovalKind,
+    CashHead,
+    CashTransaction,
+    Partner,
+    User,
+    Withdrawal,
+)
+from accounts.suspense import assignment_content
+from accounts.withdrawals import content_of
+from partnerapi.sandbox.data.approvals import approved
+from partnerapi.staff.approvals.kinds import KINDS
+
+STAFF = Actor("ana@staff.example", is_staff=True)
+Line = tuple[str, int] | tuple[str, int, str]
+"""A text and euro cents; the third, if any, is the bank's reference."""
+
+
+def new_partner() -> Partner:
+    name = f"p{uuid.uuid4().hex[:20]}"
+    return Partner.objects.create(login=name, name=name)
+
+
+def new_account(partner: Partner, status: str = "ACTIVE") -> Account:
+    user = User.objects.create(
+        type=User.Type.INDIVIDUAL, first_name="Carla", last_name=uuid.uuid4().hex[:8]
+    )
+    account = Account.objects.open(partner, user, STAFF, timezone.now())
+    if status != "PENDING":
+        account.change_status(status, STAFF, None, timezone.now())
+    return account
+
+
+def bank(*lines: Line, closing_balance: int | None = None) -> Booked:
+    """Book a statement of these lines."""
+    return book_statement(
+        csv(lines), "test.csv", "me", begin, closing_balance=closing_balance
+    )
+
+
+def csv(lines: Sequence[Line]) -> bytes:
+    rows = ["reference,text,amount,date"]
+    for text, amount, *reference in lines:
+        name = reference[0] if reference else uuid.uuid4().hex
+        rows.append(f'{name},"{text}",{amount},2027-01-31')
+    return "\n".join(rows).encode()
+
+
+def begin(work: str, total: int):
+    return lambda done: None
+
+
+def deposit(account: Account, cents: int) -> None:
+    """Money that names the account's deposit reference."""
+    booked = bank((reference_of(account), cents))
+    assert not booked.unknown
+
+
+def reference_of(account: Account) -> str:
+    return account_of(account).deposit_reference or ""
+
+
+def head_of(account: Account) -> tuple[int, int]:
+    """The account's balance, and what is reserved of it; euro cents."""
+    head = CashHead.objects.get(cash_account__account=account)
+    return head.balance, head.reserved
+
+
+def carry(kind: str, content: dict[str, object]) -> Any:
+    """File a request, approve it and carry it out, as two members of staff."""
+    [request] = approved(kind, content)
+    return carry_out(request, KINDS[kind])
+
+
+def approve(withdrawal: Withdrawal) -> None:
+    carry(ApprovalKind.WITHDRAWAL, content_of(withdrawal, "APPROVED"))
+
+
+def cancel(withdrawal: Withdrawal) -> None:
+    carry(ApprovalKind.WITHDRAWAL, content_of(withdrawal, "CANCELLED", "Not paid"))
+
+
+def assign(deposit: CashTransaction, account: Account) -> Any:
+    content = assignment_content(deposit, account_of(account), "A letter")
+    return carry(ApprovalKind.ASSIGNMENT, content)

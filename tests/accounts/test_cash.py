@@ -1,0 +1,315 @@
+"""Cash: what comes, what is reserved, what goes, and what the database refuses."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+from stdnum import iso11649
+
+from accounts.bank_statements import book_statement
+from accounts.cash import InsufficientFunds, Payment, account_of, write_each
+from accounts.cash_verification import verify
+from accounts.four_eyes import NotApproved, Overtaken, carry_out
+from accounts.models import (
+    Account,
+    AccountNotActive,
+    AccountNotEmpty,
+    Actor,
+    ApprovalKind,
+    BankLine,
+    BankStatement,
+    CashPosting,
+    DuplicateReference,
+    Partner,
+    Withdrawal,
+)
+from accounts.suspense import return_content, unassigned
+from accounts.withdrawals import (
+    MoveWithdrawal,
+    NotRefused,
+    content_of,
+    refuse,
+    request_withdrawal,
+)
+from partnerapi.core.problems import WrongFileError
+from partnerapi.sandbox.data.approvals import approved
+from tests.accounts.money import (
+    STAFF,
+    approve,
+    assign,
+    bank,
+    begin,
+    cancel,
+    carry,
+    deposit,
+    head_of,
+    new_account,
+    new_partner,
+    reference_of,
+)
+from tests.owner import as_committed, superuser
+
+pytestmark = pytest.mark.django_db
+PARTNER = Actor("partner", is_staff=False)
+
+
+@pytest.fixture
+def partner() -> Partner:
+    return new_partner()
+
+
+@pytest.fixture
+def account(partner: Partner) -> Account:
+    """It has 10 €."""
+    account = new_account(partner)
+    deposit(account, 1_000)
+    return account
+
+
+def trade(source: Account, target: Account, cents: int) -> Payment:
+    pair = account_of(source).pk, account_of(target).pk
+    return Payment("TRADE", *pair, cents, "me")
+
+
+def broken() -> list[str]:
+    as_committed()
+    return [finding.rule for finding in verify() if finding.breaches]
+
+
+def commit(payment: Payment) -> None:
+    with transaction.atomic():
+        write_each([payment])
+        as_committed()
+
+
+def moved_by(account: Account) -> list[int]:
+    postings = CashPosting.objects.filter(cash_account__account=account)
+    return list(postings.order_by("number").values_list("delta", flat=True))
+
+
+def test_an_account_has_a_cash_account_with_a_reference_of_its_own(partner: Partner):
+    references = [reference_of(new_account(partner, "PENDING")) for _ in range(3)]
+    assert all(map(iso11649.is_valid, references))
+    assert len({*references}) == 3
+
+
+def test_money_goes_to_the_client_whose_reference_it_names(account: Account):
+    name = reference_of(account)
+    spaced = " ".join(name[at : at + 4] for at in range(0, len(name), 4)).lower()
+    booked = bank((f"Invoice 12, {spaced}, thank you", 250))
+    assert (booked.deposits, booked.deposited, booked.unknown) == (1, 250, [])
+    assert head_of(account) == (1_250, 0)
+    assert moved_by(account) == [1_000, 250]
+    assert broken() == []
+
+
+def test_unknown_money_waits_with_suspense_until_two_people_assign_it(
+    account: Account, partner: Partner
+):
+    other = new_account(partner)
+    name = reference_of(account)
+    mistyped = name[:-1] + str((int(name[-1]) + 1) % 10)
+    both = f"{name} {reference_of(other)}"
+    pending = reference_of(new_account(partner, "PENDING"))
+    booked = bank(("Hello", 1), (mistyped, 2), (both, 3), (pending, 4))
+    assert len(booked.unknown) == 4
+    waiting = unassigned().order_by("amount")
+    assert [deposit.amount for deposit in waiting] == [1, 2, 3, 4]
+    first = waiting[2]
+    assignment = assign(first, other)
+    as_committed()
+    assert head_of(other) == (3, 0)
+    with pytest.raises(Overtaken, match="assigned meanwhile"):
+        assign(first, account)
+    # It was wrong, goes back, and is assigned again.
+    carry(ApprovalKind.ASSIGNMENT, return_content(assignment, "The other one"))
+    assert head_of(other) == (0, 0)
+    assign(first, account)
+    assert head_of(account) == (1_003, 0)
+    assert broken() == []
+
+
+def test_money_is_not_assigned_without_a_second_person(account: Account):
+    bank(("Hello", 5))
+    deposit = unassigned().get()
+    payment = Payment(
+        "DEPOSIT",
+        deposit.target_id,
+        account_of(account).pk,
+        5,
+        "me",
+        assigns=deposit.pk,
+    )
+    with pytest.raises(IntegrityError, match="needs an approval"):
+        commit(payment)
+
+
+def test_a_withdrawal_is_reserved_approved_and_paid_by_a_bank_line(account: Account):
+    withdrawal = request_withdrawal(account, 400, "W-1", "partner")
+    assert head_of(account) == (1_000, 400)
+    assert iso11649.is_valid(withdrawal.payment_reference)
+    # Before it is approved, the line is nobody's.
+    assert bank((withdrawal.payment_reference, -400)).withdrawals == 0
+    approve(withdrawal)
+    withdrawal.refresh_from_db()
+    assert (withdrawal.status, head_of(account)) == ("APPROVED", (1_000, 400))
+    assert len(bank((withdrawal.payment_reference, -399)).unknown) == 1
+    both = (withdrawal.payment_reference, -400), (withdrawal.payment_reference, -400)
+    deposit(account, 5_000)
+    booked = bank(*both)
+    assert (booked.withdrawals, booked.withdrawn, len(booked.unknown)) == (1, 400, 1)
+    withdrawal.refresh_from_db()
+    assert (withdrawal.status, head_of(account)) == ("PAID", (5_600, 0))
+    assert broken() == []
+
+
+def test_a_withdrawal_that_ends_otherwise_frees_its_cash(account: Account):
+    refused, cancelled = (
+        request_withdrawal(account, 500, name, "partner") for name in "ab"
+    )
+    refuse(refused, "Not to this account")
+    assert head_of(account) == (1_000, 500)
+    approve(cancelled)
+    with pytest.raises(NotRefused, match="APPROVED"):
+        refuse(cancelled, "Too late")
+    cancel(cancelled)
+    assert head_of(account) == (1_000, 0)
+    ended = Withdrawal.objects.order_by("reference")
+    assert [*ended.values_list("status", "status_reason")] == [
+        ("REFUSED", "Not to this account"),
+        ("CANCELLED", "Not paid"),
+    ]
+    assert broken() == []
+
+
+def test_a_withdrawal_is_refused_with_what_is_there(account: Account):
+    first = request_withdrawal(account, 600, "a", "partner")
+    with pytest.raises(InsufficientFunds) as refused:
+        request_withdrawal(account, 401, "b", "partner")
+    assert refused.value.details == {"available": 400, "required": 401}
+    with pytest.raises(DuplicateReference) as again:
+        request_withdrawal(account, 1, "a", "partner")
+    assert again.value.details["withdrawalID"] == f"Withdrawal|{first.pk}"
+    account.change_status("SUSPENDED", STAFF, None, timezone.now())
+    with pytest.raises(AccountNotActive) as suspended:
+        request_withdrawal(account, 1, "c", "partner")
+    assert suspended.value.details == {"status": "SUSPENDED"}
+    with pytest.raises(Overtaken, match="SUSPENDED"):
+        approve(first)
+
+
+def test_one_person_does_not_approve_a_withdrawal(account: Account):
+    withdrawal = request_withdrawal(account, 600, "a", "partner")
+    other = request_withdrawal(account, 100, "b", "partner")
+    content = content_of(withdrawal, "APPROVED")
+    [request] = approved(ApprovalKind.WITHDRAWAL, content)
+    carried = request.content
+    # What was approved is another withdrawal's.
+    request.content = content_of(other, "APPROVED")
+    with pytest.raises(NotApproved):
+        carry_out(request, MoveWithdrawal())
+    request.content = carried
+    carry_out(request, MoveWithdrawal())
+    assert Withdrawal.objects.get(status="APPROVED") == withdrawal
+
+
+def test_cash_keeps_an_account_from_being_closed(account: Account):
+    with pytest.raises(AccountNotEmpty):
+        account.change_status("CLOSED", PARTNER, None, timezone.now())
+    statement = """
+        INSERT INTO accounts_accountstatuschange (id, account_id, number,
+            previous_status, status, actor, is_staff, approved_by, created_at)
+        SELECT gen_random_uuid(), id, changes + 1, status, 'CLOSED', 'x', FALSE, '',
+            clock_timestamp() FROM accounts_account WHERE id = %s
+    """
+    with (
+        pytest.raises(IntegrityError, match="has cash, 1000 cents"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement, [account.pk])
+    withdrawal = request_withdrawal(account, 1_000, "all", "partner")
+    approve(withdrawal)
+    bank((withdrawal.payment_reference, -1_000))
+    account.change_status("CLOSED", PARTNER, None, timezone.now())
+    # Who pays in later pays nobody.
+    assert len(bank((reference_of(account), 7)).unknown) == 1
+    as_committed()
+
+
+def test_a_list_of_payments_is_written_in_two_statements(
+    account: Account, partner: Partner, django_assert_num_queries: Any
+):
+    other = new_account(partner)
+    one, two = trade(account, other, 10), trade(other, account, 4)
+    with django_assert_num_queries(2):
+        write_each([one])
+    with django_assert_num_queries(2):
+        ids = write_each([one, two] * 50)
+    assert ids == sorted(ids)
+    assert moved_by(account)[1:4] == [-10, -10, 4]
+    assert head_of(account) == (1_000 - 10 - 50 * 6, 0)
+    # Each in its turn: the other has nothing to give back before it was given.
+    with pytest.raises(IntegrityError), transaction.atomic():
+        write_each([trade(other, account, 311), trade(account, other, 1)])
+    assert broken() == []
+
+
+def test_a_statement_is_booked_once(account: Account, tmp_path: Path):
+    staff = {"type": "INDIVIDUAL", "first_name": "Ana", "last_name": "Sousa"}
+    superuser("ana@staff.example", **staff)
+    file = tmp_path / "january.csv"
+    name = reference_of(account)
+    file.write_text(
+        f"reference,text,amount,date\n1,{name},300,2027-01-30\n2,Hello,50,2027-01-31\n"
+    )
+
+    def booked(*options: str) -> tuple[str, str]:
+        said, told = io.StringIO(), io.StringIO()
+        arguments = [str(file), "--staff", "ana@staff.example", *options]
+        call_command("book_bank_statement", *arguments, stdout=said, stderr=told)
+        return said.getvalue(), told.getvalue()
+
+    said, told = booked("--dry-run")
+    assert "1 deposits of 300 cents" in said
+    assert "1 lines to SUSPENSE" in said
+    assert "dry run" in said
+    assert "2, 50 cents: it names no deposit reference" in told
+    assert head_of(account) == (1_000, 0)
+    booked("--closing-balance", "1350")
+    assert head_of(account) == (1_300, 0)
+    statement = BankStatement.objects.get(name="january.csv")
+    assert (statement.closing_balance, statement.booked_balance) == (1_350, 1_350)
+    said, _ = booked()
+    assert "0 deposits" in said
+    assert "2 booked before" in said
+    assert BankStatement.objects.filter(name="january.csv").count() == 1
+    with pytest.raises(CommandError, match="50 cents less"):
+        booked("--closing-balance", "1300")
+    file.write_text(file.read_text().replace("300", "301"))
+    with pytest.raises(CommandError, match="1 problem"):
+        booked()
+    assert head_of(account) == (1_300, 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        (",text,1,2027-01-31", "give 1 to 64 characters"),
+        ("a,text,0,2027-01-31", "no whole number of cents"),
+        ("a,text,12.50,2027-01-31", "no whole number of cents"),
+        ("a,text,1,31.01.2027", "write 2026-01-31"),
+        ("a,text,-1,2027-01-31", "more money goes than lies at the bank"),
+        ("a,text,1,2027-01-31\na,text,2,2027-01-31", "stands on line 2 already"),
+    ],
+)
+def test_a_wrong_line_books_nothing(line: str, rule: str):
+    content = f"reference,text,amount,date\n{line}\n".encode()
+    with pytest.raises(WrongFileError) as wrong:
+        book_statement(content, "x.csv", "me", begin)
+    assert rule in str(wrong.value.problems[0])
+    assert not BankLine.objects.exists()

@@ -1,0 +1,104 @@
+"""The commands of compliance, as an operator types them."""
+
+import io
+import re
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from accounts.four_eyes import decide
+from accounts.models import ApprovalRequest, User
+from issuers.compliance.models import Restriction, TokenRule
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    DECIDER,
+    approved_record,
+    colleague,
+)
+from tests.characters import World
+
+WHY = ("--reason", "Because")
+
+
+def run(name: str, *arguments: Any) -> str:
+    output = io.StringIO()
+    call_command(name, *map(str, arguments), *WHY, "--staff", ASKER, stdout=output)
+    return output.getvalue().strip()
+
+
+def approved_in(said: str) -> str:
+    """Let a second person approve the request that a command has filed."""
+    found = re.match(r"Request (\S+):", said)
+    assert found, said
+    request = ApprovalRequest.objects.get(pk=found[1])
+    decide(request, colleague(DECIDER), is_approved=True)
+    return found[1]
+
+
+@pytest.fixture
+def bo(world: World) -> User:
+    colleague(ASKER)
+    user = User.objects.create(
+        type="INDIVIDUAL", first_name="Bo", last_name="Berg", email="bo@example.com"
+    )
+    account = ledger.holder_accounts([user.pk])[user.pk]
+    token = world.public_token.pk
+    approved_record([Entry(token, "MINT", 100, None, account)], "me")
+    return user
+
+
+def test_a_rule_is_asked_for_approved_and_ended(world: World, bo: User):
+    rule = ("set_token_rule", "LUM", "COUNTRIES", "--refused", "us,ca")
+    expected = (
+        "LUM COUNTRIES: Not for tax residents of US, CA. Holders who would not pass: "
+        "1 of 1: Bo Berg."
+    )
+    assert run(*rule, "--dry-run").startswith(expected)
+    assert not TokenRule.objects.exists()
+    approval = approved_in(run(*rule, "--request"))
+    assert run(*rule, "--approval", approval) == expected
+    made = TokenRule.objects.get()
+    assert (made.created_by, made.approved_by) == (ASKER, DECIDER)
+    assert made.parameters == {"refused": ["US", "CA"]}
+    end = ("set_token_rule", "LUM", "COUNTRIES", "--end")
+    approval = approved_in(run(*end, "--request"))
+    assert run(*end, "--approval", approval) == "LUM COUNTRIES: It ends."
+    made.refresh_from_db()
+    assert made.ended_by == ASKER
+    for wrong in (
+        end,
+        ("set_token_rule", "LUM", "MAX_HOLDERS"),
+        ("set_token_rule", "LUM", "MAX_HOLDERS", "--units", "5"),
+        ("set_token_rule", "LUM", "MAX_HOLDERS", "--holders", "0"),
+    ):
+        with pytest.raises(CommandError):
+            run(*wrong)
+
+
+def test_a_holder_is_frozen_by_one_and_freed_by_two(bo: User):
+    assert "dry run" in run("freeze_holder", "bo@example.com", "--dry-run")
+    assert not Restriction.objects.exists()
+    said = run("freeze_holder", "bo@example.com", "--token", "LUM")
+    assert said.startswith("Freeze of Bo Berg, all units of LUM: restriction ")
+    frozen = Restriction.objects.get()
+    with pytest.raises(CommandError, match=r"SENDER_FROZEN.*Nothing was written"):
+        run("transfer", "LUM", 1, "--from", "bo@example.com", "--to", "treasury")
+    approval = approved_in(run("lift_restriction", frozen.pk, "--request"))
+    lifted = run("lift_restriction", frozen.pk, "--approval", approval)
+    assert lifted.startswith("Lifted: Freeze of Bo Berg")
+    run("transfer", "LUM", 1, "--from", "bo@example.com", "--to", "treasury")
+    with pytest.raises(CommandError, match="is in force"):
+        run("lift_restriction", frozen.pk)
+
+
+def test_units_are_locked_and_pledged(bo: User):
+    run("lock_units", "LUM", "bo@example.com", "60", "--until", "2099-01-01")
+    run("lock_units", "LUM", "bo@example.com", "30", "--pledged-to", "Bank of Lyon")
+    with pytest.raises(CommandError, match=r"10 may leave. \(UNITS_LOCKED\)"):
+        run("transfer", "LUM", 11, "--from", "bo@example.com", "--to", "treasury")
+    run("transfer", "LUM", 10, "--from", "bo@example.com", "--to", "treasury")
+    with pytest.raises(CommandError, match="is over"):
+        run("lock_units", "LUM", "bo@example.com", "all", "--until", "2020-01-01")
