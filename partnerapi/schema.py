@@ -17,6 +17,7 @@ import issuers.schema.investors
 import issuers.schema.queries
 import marketdata.schema
 import marketdata.trading.schema.events
+import marketdata.trading.schema.fills
 import marketdata.trading.schema.markets
 import marketdata.trading.schema.mutations
 import marketdata.trading.schema.orders
@@ -139,6 +140,10 @@ extend(
     cash=accounts.schema.cash.CASH,
     cash_entries=accounts.schema.cash.CASH_ENTRIES,
     withdrawals=accounts.schema.cash.ACCOUNT_WITHDRAWALS,
+)
+extend(
+    accounts.schema.cash.CashEntry,
+    execution=marketdata.trading.schema.fills.EXECUTION_OF_ENTRY,
 )
 extend(
     Event,

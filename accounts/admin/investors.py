@@ -65,7 +65,7 @@ class InvestorAttestationAdmin(OfUserAdmin):
     list_filter = [WaitingFilter, "verification"]
     ordering = ["-id"]
     readonly_fields = (
-        "id", "user", "partner", "verification", "verified_until", "tax_country",
-        "investor_class", "evidence", "created_at", "page",
+        "id", "user", "account", "partner", "verification", "verified_until",
+        "tax_country", "investor_class", "evidence", "created_at", "page",
     )  # fmt: skip
     fields = readonly_fields

@@ -48,7 +48,7 @@ class TokenRuleAdmin(ReadOnlyAdmin):
     search_help_text = "The beginning of a token's symbol"
     ordering = ["-id"]
     readonly_fields = (
-        "id", "token", "kind", "says", "reason", "replaces", "created_at",
+        "id", "token", "kind", "says", "parameters", "reason", "replaces", "created_at",
         "created_by", "approved_by", "ended_at", "ended_by", "asks",
     )  # fmt: skip
     fields = readonly_fields
@@ -73,7 +73,7 @@ class OfHolderAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
     list_select_related = ["ledger_account__holder", "token"]
     ordering = ["-id"]
 
-    @admin.display(description="holder")
+    @admin.display(description="page of the holder")
     def holder(self, row):
         page = reverse("admin:holder_compliance", args=[row.ledger_account.user_id])
         return format_html('<a href="{}">{}</a>', page, row.ledger_account)
@@ -88,8 +88,9 @@ class RestrictionAdmin(OfHolderAdmin):
     ]  # fmt: skip
     list_filter = [InForceFilter, "kind"]
     readonly_fields = (
-        "id", "kind", "holder", "token", "units", "until", "beneficiary", "reason",
-        "created_at", "created_by", "ended_at", "ended_by", "asks",
+        "id", "kind", "ledger_account", "holder", "token", "units", "until",
+        "beneficiary", "reason", "created_at", "created_by", "ended_at", "ended_by",
+        "asks",
     )  # fmt: skip
     fields = readonly_fields
 
@@ -109,8 +110,8 @@ class ApprovedHolderAdmin(OfHolderAdmin):
     list_display = ["__str__", "until", "created_at", "created_by", "ended_at"]
     list_filter = [InForceFilter]
     readonly_fields = (
-        "id", "token", "holder", "until", "created_at", "created_by", "ended_at",
-        "ended_by", "is_in_force",
+        "id", "token", "ledger_account", "holder", "until", "created_at", "created_by",
+        "ended_at", "ended_by", "is_in_force",
     )  # fmt: skip
     fields = readonly_fields
 

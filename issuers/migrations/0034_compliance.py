@@ -109,7 +109,7 @@ class Migration(migrations.Migration):
         ),
         AddConstraintNotValid(
             model_name='holderbalance',
-            constraint=models.CheckConstraint(condition=models.Q(('reserved__gte', 0), ('reserved__lte', models.F('balance'))), name='holder_balance_covers_reserved'),
+            constraint=models.CheckConstraint(condition=models.Q(('reserved__gte', 0), ('reserved__lte', models.F('balance'))), name='holder_balance_reserved_within_balance'),
         ),
         migrations.AddField(
             model_name='approvedholder',

@@ -6,5 +6,5 @@ class Migration(migrations.Migration):
     dependencies = [("issuers", "0035_compliance_judge")]
 
     operations = [
-        ValidateConstraint("holderbalance", "holder_balance_covers_reserved"),
+        ValidateConstraint("holderbalance", "holder_balance_reserved_within_balance"),
     ]

@@ -357,7 +357,7 @@ class HolderBalance(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(reserved__gte=0) & Q(reserved__lte=models.F("balance")),
-                name="holder_balance_covers_reserved",
+                name="holder_balance_reserved_within_balance",
             ),
         ]
 

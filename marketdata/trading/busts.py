@@ -78,7 +78,6 @@ def undo(
     moved = writer.ledgers[token_id].now
     entry = ledger.reversal_of(entered, reason)
     writer.load([entry])
-    ledger.check_reversals(writer, [entry])
     recorded = writer.enter(entry, moved)
     payment = paid_back(execution, requested_by, reason)
     if restored := price_before(execution, entered.effective_at):

@@ -305,6 +305,7 @@ def test_account_and_token_tell_of_trading(trading: Trading, partner: Ask):
           buyer: account(id: $buyer) {
             orders(status: FILLED) { nodes { filledQuantity } }
             executions(tradedAfter: "2020-01-01") { nodes { quantity liquidity } }
+            cashEntries(first: 1) { nodes { amount execution { side price } } }
             positions { nodes { token { id } quantity available } } }
           seller: account(id: $seller) {
             executions { nodes { quantity liquidity } }
@@ -341,6 +342,9 @@ def test_account_and_token_tell_of_trading(trading: Trading, partner: Ask):
     assert told["buyer"] == {
         "orders": {"nodes": [{"filledQuantity": 4}]},
         "executions": {"nodes": [{"quantity": 4, "liquidity": "TAKER"}]},
+        "cashEntries": {
+            "nodes": [{"amount": -400, "execution": {"side": "BUY", "price": 100}}]
+        },
         "positions": {
             "nodes": [
                 {

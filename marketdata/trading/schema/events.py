@@ -4,25 +4,13 @@ import graphene
 
 from issuers.models.events import EventType
 from marketdata.trading.schema.enums import OrderStatusReason
+from marketdata.trading.schema.fills import fills_of_orders
 from marketdata.trading.schema.orders import Execution, Order, orders_of
-from marketdata.trading.telling import Fill
-from partnerapi.core.database import array_text, fetch
-from partnerapi.graphql.pages import read_rows, row_class
+from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.resolvers import column, needs
 from partnerapi.graphql.scalars import Uint64
 
 OF_ORDERS = [t for t in EventType if t.startswith(("ORDER_", "TRADE_"))]
-COLUMNS = (
-    "at", "busted_at", "id", "ledger_seq", "liquidity", "order_id", "price", "quantity",
-    "sequence", "side", "token_id", "value",
-)  # fmt: skip
-ROW = row_class("Execution", "", (), frozenset(COLUMNS))
-TEXTS = {"at", "busted_at", "id", "order_id", "token_id"}
-FILLS = f"""
-    SELECT 0, {", ".join(f"f.{c}::text" if c in TEXTS else f"f.{c}" for c in COLUMNS)}
-    FROM unnest(%s::uuid[], %s::bigint[]) AS wanted (order_id, sequence)
-    JOIN {Fill._meta.db_table} f USING (order_id, sequence)
-"""
 
 
 @needs("type", "subject_id")
@@ -37,9 +25,7 @@ def read_executions(events, info):
     wanted = {(e.subject_id, e.trade) for e in events if e.trade is not None}
     if not wanted:
         return [None for _ in events]
-    orders, trades = zip(*wanted, strict=True)
-    rows = fetch(FILLS, [array_text(orders), array_text(trades)], ROW)
-    found = {(row.order_id, row.sequence): row for row in rows}
+    found = fills_of_orders(wanted)
     return [found.get((e.subject_id, e.trade)) for e in events]
 
 

@@ -177,7 +177,10 @@ def test_reserved_units_stay_whoever_moves_them(
     with pytest.raises(judge.TransferRefused, match="UNITS_RESERVED"):
         ledger.record([listed.transfer(31)], "me")
     monkeypatch.setattr(writer, "refusals", lambda *arguments: [])
-    with pytest.raises(IntegrityError, match="covers_reserved"), transaction.atomic():
+    with (
+        pytest.raises(IntegrityError, match="reserved_within_balance"),
+        transaction.atomic(),
+    ):
         ledger.record([listed.transfer(31)], "me")
     # Locked and reserved units are not the same ones.
     terms = Terms("LOCK_UP", "founders", listed.token, 20)

@@ -106,7 +106,7 @@ def test_orders_meet_the_queues_as_they_meet_the_oracle(actions: list[tuple]):
             assert traded == expected
             assert (match.stop or ("OPEN" if match.left else "FILLED")) == ended
         elif queues.orders:
-            order = sorted(queues.orders)[values[0] % len(queues.orders)]
+            order = sorted(queues.orders, key=str)[values[0] % len(queues.orders)]
             if action == "cancel":
                 oracle.cancel(order)
                 queues.remove(order)
