@@ -20,7 +20,11 @@ ChangeRow = tuple[int, int, int, int, bool, int]
 
 
 class Facts(NamedTuple):
-    """What a token and its issuer are called, and what is known of the share class."""
+    """What a token and its issuer are called, and what is known of the share class.
+
+    `phase` is that of a market of ours, with the reason of a halt; None: the book is
+    fed from outside.
+    """
 
     symbol: str
     isin: str | None
@@ -32,6 +36,8 @@ class Facts(NamedTuple):
     votes_per_share: int | None = None
     authorized_units: int | None = None
     country: str | None = None
+    phase: str | None = None
+    halt_reason: str | None = None
 
 
 class BrokenLog(ValueError):
@@ -91,6 +97,8 @@ class LiveBook:
     votes_per_share: int | None
     authorized_units: int | None
     country: str | None
+    phase: str | None
+    halt_reason: str | None
 
     def __init__(self, token_id: UUID, *facts: Any) -> None:
         self.token_id = token_id
