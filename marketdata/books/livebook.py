@@ -23,7 +23,8 @@ class Facts(NamedTuple):
     """What a token and its issuer are called, and what is known of the share class.
 
     `phase` is that of a market of ours, with the reason of a halt; None: the book is
-    fed from outside.
+    fed from outside. `busts` are its trades that were undone, number and price each, in
+    the order in which they were.
     """
 
     symbol: str
@@ -38,6 +39,7 @@ class Facts(NamedTuple):
     country: str | None = None
     phase: str | None = None
     halt_reason: str | None = None
+    busts: list[list[int]] | None = None
 
 
 class BrokenLog(ValueError):
@@ -99,6 +101,7 @@ class LiveBook:
     country: str | None
     phase: str | None
     halt_reason: str | None
+    busts: list[list[int]] | None
 
     def __init__(self, token_id: UUID, *facts: Any) -> None:
         self.token_id = token_id

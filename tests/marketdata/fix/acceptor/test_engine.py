@@ -497,6 +497,26 @@ def test_phases_of_a_market_of_ours_are_told_as_states(bench):
     hidden.describe(*usual)
 
 
+def test_a_bust_takes_its_trade_away(bench):
+    book = book_of(bench, "ORB")
+    usual = book.facts
+    with bench.initiator() as client:
+        book.describe(*usual._replace(busts=[[0, 900]]))
+        client.send("V", *market_data_request("R1", "ORB", entry_types="012"))
+        # What was busted before the first W is not told.
+        assert client.receive().type == "W"
+        book.describe(*usual._replace(busts=[[0, 900], [book.last_trade, 1_234]]))
+        bench.feed.described += 1
+        bench.sessions.look()
+        told = client.receive()
+        assert [told.get(tag) for tag in (35, 268, 279, 269, 278, 55, 270)] == [
+            "X", "1", "2", "2", str(book.last_trade), "ORB", "12.34"
+        ]  # fmt: skip
+        bench.sessions.look()
+        assert client.receive(QUIET_SECONDS) is None
+    book.describe(*usual)
+
+
 def test_a_state_of_what_may_not_be_seen_is_that_of_what_is_not_there(bench):
     with bench.initiator() as client:
         client.hears_states = True
