@@ -262,6 +262,32 @@ def test_what_binds_nobody_costs_no_statement(listed: Listed):
     assert counts[0] == counts[1]
 
 
+def test_what_got_past_the_judge_is_found(listed: Listed):
+    def found() -> list[str]:
+        return [finding.rule for finding in verify() if finding.breaches]
+
+    approved_rule(listed.token, "MAX_BALANCE", {"units": 150})
+    ledger.record([listed.transfer(10)], "me")
+    InvestorChange.objects.create(
+        user=listed.users[0],
+        number=1,
+        verification="VERIFIED",
+        actor=ASKER,
+        is_staff=True,
+    )
+    assert found() == []
+    tamper("UPDATE accounts_investorprofile SET verification = 'REFUSED'")
+    frozen = restrictions.restrict(listed.users[0], Terms("FREEZE", "a court"), ASKER)
+    tamper(
+        "UPDATE issuers_restriction SET created_at = created_at - interval '1 hour'"
+        f" WHERE id = '{frozen.pk}'"
+    )
+    assert found() == [
+        "no entry of the last two days broke a rule of its time",
+        "investors' profiles stand where their histories have led",
+    ]
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("patient_locks")
 def test_nothing_of_a_holder_is_written_after_its_freeze():
