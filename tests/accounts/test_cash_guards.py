@@ -96,6 +96,9 @@ REFUSED = {
     "a transaction that goes": "DELETE FROM accounts_cashtransaction",
     "a bank line that changes": "UPDATE accounts_bankline SET amount = 9",
     "a bank line without its transaction": LINE,
+    "another's money": LINE
+    + ";"
+    + entered("DEPOSIT", "{bank}, {a}", 5, reference="'made up'"),
     "a withdrawal that goes": "DELETE FROM accounts_withdrawal",
     "a withdrawal of less": "UPDATE accounts_withdrawal SET amount = 1",
     "a withdrawal that nobody approved":
