@@ -99,6 +99,14 @@ app.conf.update(
             "options": {"expires": 2},
         }
         for task in ("write_exports", "deliver_legacy_shares")
+    }
+    | {
+        task.replace("_", " "): {
+            "task": f"partnerapi.operations.tasks.{task}",
+            "schedule": timedelta(seconds=1),
+            "options": {"expires": 1},
+        }
+        for task in ("tell_registers", "move_markets")
     },
 )
 

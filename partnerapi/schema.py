@@ -16,6 +16,12 @@ import issuers.schema.holdings
 import issuers.schema.investors
 import issuers.schema.queries
 import marketdata.schema
+import marketdata.trading.schema.events
+import marketdata.trading.schema.fills
+import marketdata.trading.schema.markets
+import marketdata.trading.schema.mutations
+import marketdata.trading.schema.orders
+import marketdata.trading.schema.positions
 import partnerapi.exports.schema
 import partnerapi.gateway.schema
 from accounts.schema.accounts import Account
@@ -32,6 +38,7 @@ from partnerapi.graphql.resolvers import bind, needs
 NODES = (
     accounts.schema.accounts.NODES
     | issuers.schema.queries.NODES
+    | marketdata.trading.schema.orders.NODES
     | partnerapi.exports.schema.NODES
 )
 
@@ -95,6 +102,8 @@ def resolve_subject(events, info):
 
 class Query(
     issuers.schema.events.Query,
+    marketdata.trading.schema.mutations.Query,
+    marketdata.trading.schema.orders.Query,
     issuers.schema.compliance.Query,
     partnerapi.exports.schema.Query,
     partnerapi.gateway.schema.Query,
@@ -109,6 +118,7 @@ class Query(
 
 class Mutation(
     partnerapi.exports.schema.Mutation,
+    marketdata.trading.schema.mutations.Mutation,
     issuers.schema.investors.Mutation,
     accounts.schema.opening.Mutation,
     accounts.schema.accounts.Mutation,
@@ -123,10 +133,17 @@ extend(
     Account,
     reference=accounts.schema.opening.REFERENCE_FIELD,
     holdings=issuers.schema.holdings.ACCOUNT_HOLDINGS,
+    positions=marketdata.trading.schema.positions.POSITIONS,
+    orders=marketdata.trading.schema.orders.ACCOUNT_ORDERS,
+    executions=marketdata.trading.schema.orders.ACCOUNT_EXECUTIONS,
     investor=issuers.schema.investors.INVESTOR,
     cash=accounts.schema.cash.CASH,
     cash_entries=accounts.schema.cash.CASH_ENTRIES,
     withdrawals=accounts.schema.cash.ACCOUNT_WITHDRAWALS,
+)
+extend(
+    accounts.schema.cash.CashEntry,
+    execution=marketdata.trading.schema.fills.EXECUTION_OF_ENTRY,
 )
 extend(
     Event,
@@ -135,6 +152,7 @@ extend(
         resolver=resolve_subject,
         description="What it is about; null when you may no longer see it.",
     ),
+    **marketdata.trading.schema.events.FIELDS,
 )
 extend(
     Token,
@@ -142,6 +160,8 @@ extend(
     order_book=marketdata.schema.ORDER_BOOK,
     day=marketdata.schema.DAY,
     days=marketdata.schema.TRADING_DAYS,
+    market=marketdata.trading.schema.markets.MARKET,
+    trades=marketdata.trading.schema.markets.TRADES_FIELD,
 )
 extend(
     Viewer,

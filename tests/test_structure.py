@@ -63,6 +63,7 @@ SPEAKS_GRAPHQL = (
     "accounts.schema",
     "issuers.schema",
     "marketdata.schema",
+    "marketdata.trading.schema",
 )
 GRAPHQL = ("graphene", "graphene_django", "graphql", "partnerapi.graphql")
 TOP_LEVEL = {

@@ -29,6 +29,8 @@ class ApprovalKind(models.TextChoices):
     ASSIGNMENT = "ASSIGNMENT", "Assignment of unknown money"
     RULE = "RULE", "Rule of a token"
     LIFTING = "LIFTING", "Lifting of a restriction"
+    BUST = "BUST", "Bust of a trade"
+    REOPEN = "REOPEN", "Reopening of a halted market"
 
 
 class ApprovalPolicy(models.Model):

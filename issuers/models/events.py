@@ -27,6 +27,14 @@ class EventType(models.TextChoices):
     ARTICLE_PUBLISHED = "ARTICLE_PUBLISHED", "Article published"
     GRANT_CHANGED = "GRANT_CHANGED", "Grant changed"
     KEY_CHANGED = "KEY_CHANGED", "Key changed"
+    ORDER_ACCEPTED = "ORDER_ACCEPTED", "Order accepted"
+    ORDER_AMENDED = "ORDER_AMENDED", "Order amended"
+    ORDER_TRADED = "ORDER_TRADED", "Order traded"
+    ORDER_CANCELLED = "ORDER_CANCELLED", "Order cancelled"
+    ORDER_EXPIRED = "ORDER_EXPIRED", "Order expired"
+    TRADE_BUSTED = "TRADE_BUSTED", "Trade busted"
+    CASH_CHANGED = "CASH_CHANGED", "Cash changed"
+    INVESTOR_CHANGED = "INVESTOR_CHANGED", "Investor changed"
 
 
 NEEDED_SCOPES: dict[EventType, Scope | None] = {
@@ -38,6 +46,14 @@ NEEDED_SCOPES: dict[EventType, Scope | None] = {
     EventType.ARTICLE_PUBLISHED: None,
     EventType.GRANT_CHANGED: None,
     EventType.KEY_CHANGED: None,
+    EventType.ORDER_ACCEPTED: Scope.TRADING_READ,
+    EventType.ORDER_AMENDED: Scope.TRADING_READ,
+    EventType.ORDER_TRADED: Scope.TRADING_READ,
+    EventType.ORDER_CANCELLED: Scope.TRADING_READ,
+    EventType.ORDER_EXPIRED: Scope.TRADING_READ,
+    EventType.TRADE_BUSTED: Scope.TRADING_READ,
+    EventType.CASH_CHANGED: Scope.CASH_READ,
+    EventType.INVESTOR_CHANGED: Scope.COMPLIANCE_READ,
 }
 """By type, the scope without which a key is not shown such events."""
 OF_GRANTED_ISSUERS = [EventType.LEGACY_SHARES_DELIVERED, EventType.REGISTER_CHANGED]
@@ -82,7 +98,29 @@ class EventQuerySet(models.QuerySet["Event"]):
 PRUNE = "SELECT events_prune(%s, %s)"
 
 
-class Event(models.Model):
+class Told(models.Model):
+    """What an event tells besides what it is about: of an order, as it was then."""
+
+    issuer_id = models.UUIDField(null=True)
+    token_id = models.UUIDField(null=True)
+    account_id = models.UUIDField(null=True)
+    ledger_sequence = models.BigIntegerField(
+        null=True, help_text="The last entry of the token's ledger in the commit."
+    )
+    order_event = models.BigIntegerField(
+        null=True, help_text="Number of the event in the market's log of the token."
+    )
+    price = models.BigIntegerField(null=True, help_text="Euro cents.")
+    quantity = models.BigIntegerField(null=True)
+    remaining = models.BigIntegerField(null=True)
+    trade = models.BigIntegerField(null=True, help_text="The tape's number.")
+    reason = models.CharField(max_length=20, null=True)
+
+    class Meta:
+        abstract = True
+
+
+class Event(Told):
     """Something that a partner is told; numbered from 1 without gaps, per partner.
 
     What it names may be gone: it refers to rows by their ids alone.
@@ -100,12 +138,6 @@ class Event(models.Model):
     type = models.CharField(max_length=30, choices=EventType)
     at = models.DateTimeField(help_text="Of the commit; never before an earlier one's.")
     subject_id = models.UUIDField(null=True)
-    issuer_id = models.UUIDField(null=True)
-    token_id = models.UUIDField(null=True)
-    account_id = models.UUIDField(null=True)
-    ledger_sequence = models.BigIntegerField(
-        null=True, help_text="The last entry of the token's ledger in the commit."
-    )
 
     objects = EventQuerySet.as_manager()
 
@@ -116,7 +148,12 @@ class Event(models.Model):
             )
         ]
         indexes = [
-            models.Index(fields=["partner", "type", "sequence"], name="event_by_type")
+            models.Index(fields=["partner", "type", "sequence"], name="event_by_type"),
+            models.Index(
+                fields=["partner", "account_id", "sequence"],
+                condition=Q(account_id__isnull=False),
+                name="event_by_account",
+            ),
         ]
 
     def __str__(self):
@@ -144,8 +181,12 @@ class EventHead(models.Model):
         return f"{self.partner_id} at {self.last_sequence}"
 
 
-class UnnumberedEvent(models.Model):
-    """What a transaction did, until its commit: others never see a row of it."""
+class UnnumberedEvent(Told):
+    """What a transaction did, until its commit: others never see a row of it.
+
+    Of events that a commit may have several of about one order, `order_id` is what they
+    are about, and `subject_id` tells them apart.
+    """
 
     class Audience(models.TextChoices):
         PARTNER = "PARTNER", "One partner"
@@ -162,10 +203,7 @@ class UnnumberedEvent(models.Model):
     partner_id = models.UUIDField(null=True)
     type = models.CharField(max_length=30, choices=EventType)
     subject_id = models.UUIDField(null=True)
-    issuer_id = models.UUIDField(null=True)
-    token_id = models.UUIDField(null=True)
-    account_id = models.UUIDField(null=True)
-    ledger_sequence = models.BigIntegerField(null=True)
+    order_id = models.UUIDField(null=True)
 
     class Meta:
         constraints = [

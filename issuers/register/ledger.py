@@ -252,6 +252,11 @@ def check_reversals(writer: Writer, entries: Iterable[Entry]) -> None:
             raise NotReversible(
                 f"{symbol} has no entry {entry.reverses} that could be reversed."
             )
+        if undone.kind == Kind.TRADE:
+            raise NotReversible(
+                f"Entry {entry.reverses} of {symbol} is a trade's: only bust_trade "
+                "undoes it, with its payment."
+            )
         if LedgerTransaction.objects.filter(
             token=entry.token_id, reverses=entry.reverses
         ).exists():

@@ -29,6 +29,7 @@ from partnerapi.graphql.relay import (
     ModelType,
     connection_field,
     enumeration,
+    key_of,
 )
 from partnerapi.graphql.resolvers import needs
 from partnerapi.graphql.scalars import Time, Uint64
@@ -56,7 +57,8 @@ EventType = enumeration(
         Type.LEGACY_SHARES_DELIVERED: "Legacy shares were delivered. Subject: the "
         "legacy shareholder. Needs the scope `shareholders:read` and a grant.",
         Type.REGISTER_CHANGED: "Entries were written into a token's ledger, "
-        "`ledgerSequence` the last of them: one event however many they are. Subject: "
+        "`ledgerSequence` the last of them: one event however many they are; of trades "
+        "one a second at most. Subject: "
         "the token. Needs the scope `captable:read` and a grant.",
         Type.TOKEN_PRICE_CHANGED: "A token has a new price, which no trade made. "
         "Subject: the token. Needs the scope `issuers:read`.",
@@ -68,6 +70,22 @@ EventType = enumeration(
         "null for a grant for every issuer.",
         Type.KEY_CHANGED: "One of your keys was issued or revoked, or its scopes or "
         "its end changed. Without subject.",
+        Type.ORDER_ACCEPTED: "An order was accepted. Subject: the order, as of all "
+        "that follow here. Needs the scope `trading:read`.",
+        Type.ORDER_AMENDED: "An order was amended. Needs the scope `trading:read`.",
+        Type.ORDER_TRADED: "An order traded, and the trade has settled: one event for "
+        "each execution. Needs the scope `trading:read`.",
+        Type.ORDER_CANCELLED: "What had not traded of an order was cancelled; "
+        "`reason` says why. Needs the scope `trading:read`.",
+        Type.ORDER_EXPIRED: "What had not traded of an order has expired. Needs the "
+        "scope `trading:read`.",
+        Type.CASH_CHANGED: "Cash of one of your accounts changed, but for a trade, "
+        "which ORDER_TRADED tells; or a withdrawal did. Subject: the account. Needs "
+        "the scope `cash:read`.",
+        Type.INVESTOR_CHANGED: "The investor profile of one of your clients changed. "
+        "Subject: the account. Needs the scope `compliance:read`.",
+        Type.TRADE_BUSTED: "Staff undid a trade: units and cash went back. Needs the "
+        "scope `trading:read`.",
     },
 )
 SUBJECTS = {
@@ -78,6 +96,14 @@ SUBJECTS = {
     Type.FINANCIAL_DATA_PUBLISHED: "IssuerFinancialData",
     Type.ARTICLE_PUBLISHED: "Article",
     Type.GRANT_CHANGED: "Issuer",
+    Type.ORDER_ACCEPTED: "Order",
+    Type.ORDER_AMENDED: "Order",
+    Type.ORDER_TRADED: "Order",
+    Type.ORDER_CANCELLED: "Order",
+    Type.ORDER_EXPIRED: "Order",
+    Type.TRADE_BUSTED: "Order",
+    Type.CASH_CHANGED: "Account",
+    Type.INVESTOR_CHANGED: "Account",
 }
 """The GraphQL type of what events are about; the others are about nothing."""
 
@@ -146,9 +172,14 @@ class Query(graphene.ObjectType):
             graphene.NonNull(EventType),
             description="Only events of these types; an empty list finds none.",
         ),
+        account_id=graphene.ID(
+            name="accountID", description="Only events of this account."
+        ),
     )
 
-    def resolve_events(roots, info, types=None, after=None, before=None, **page):
+    def resolve_events(
+        roots, info, types=None, account_id=None, after=None, before=None, **page
+    ):
         caller = info.context.caller
         if caller is None:
             raise Unauthenticated(
@@ -167,9 +198,13 @@ class Query(graphene.ObjectType):
         shown = types_shown_to(caller)
         wanted = shown if types is None else [t for t in shown if t in types]
         info.context.spend(READING_COST)
-        if len(wanted) < len(Type):
-            return [page_of_types(wanted, caller, info, **page)]
-        return read_pages(EVENTS, info, models.Event.objects.visible_to(caller), **page)
+        events = models.Event.objects.visible_to(caller)
+        if account_id is not None:
+            key = key_of(account_id, "Account")
+            events = events.filter(account_id=key) if key else events.none()
+        elif len(wanted) < len(Type):
+            return [page_of_types(wanted, events, info, **page)]
+        return read_pages(EVENTS, info, events.filter(type__in=wanted), **page)
 
 
 def as_cursor(place):
@@ -179,12 +214,11 @@ def as_cursor(place):
     return encode_cursor(EVENTS.name, f"{NO_EVENT}|{int(place)}")
 
 
-def page_of_types(types, caller, info, **arguments):
+def page_of_types(types, events, info, **arguments):
     window = make_window(EVENTS, info, **arguments)
     if not types:
         return Page([], False, False, 0)
-    events = models.Event.objects.visible_to(caller).filter(type__in=types)
-    found = TypedEvents(types, *compile_condition(events))
+    found = TypedEvents(types, *compile_condition(events.filter(type__in=types)))
     after, before = (
         place and EventPlace(int(place[0]), NO_EVENT)
         for place in (window.after, window.before)

@@ -4,11 +4,13 @@ Only `market` writes orders, executions and events, a whole request in one trans
 and `bust` undoes a trade. Triggers, made in the migrations, judge what is written.
 """
 
+from datetime import datetime
+
 import uuid_utils.compat as uuid
 from django.db import models
 from django.db.models import F, Q
 
-from accounts.models import Account, Partner, User
+from accounts.models import Account, CashAccount, Partner, User
 from issuers.models import Token
 from issuers.register.models import LedgerAccount
 
@@ -88,6 +90,7 @@ class Market(models.Model):
     )
     reference_price = models.BigIntegerField(null=True, help_text="Euro cents.")
     last_event = models.BigIntegerField(default=0)
+    last_phase_event = models.BigIntegerField(default=0)
     last_at = models.DateTimeField(help_text="Time of the last event.")
     halt_reason = models.CharField(max_length=REASON_LENGTH, blank=True)
 
@@ -146,7 +149,13 @@ class Order(models.Model):
         LedgerAccount, models.PROTECT, related_name="+", db_index=False,
         db_constraint=False,
     )  # fmt: skip
-    cash_account_id = models.BigIntegerField()
+    cash_account = models.ForeignKey(
+        CashAccount,
+        models.PROTECT,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+    )
     partner = models.ForeignKey(
         Partner, models.PROTECT, related_name="orders", db_index=False,
         db_constraint=False,
@@ -247,6 +256,10 @@ class Order(models.Model):
     def remaining(self) -> int:
         return self.quantity - self.filled
 
+    def is_over(self, at: datetime) -> bool:
+        """Whether its time is over, whether or not it has been ended yet."""
+        return self.expires_at is not None and self.expires_at <= at
+
 
 class Execution(models.Model):
     """A trade of two orders, settled: the tape's trade of the same number.
@@ -333,16 +346,16 @@ class Bust(models.Model):
 class OrderEvent(models.Model):
     """The market's log: numbered from 1 without gaps per token, and replayed.
 
-    | Kind | price, quantity | remaining, value |
+    | Kind | price, quantity | filled, remaining, value |
     |---|---|---|
     | ORDER_ACCEPTED, ORDER_AMENDED | the order's limit and whole quantity | after it |
     | ORDER_TRADED, one for each side | the trade's | after it |
-    | ORDER_CANCELLED, ORDER_EXPIRED | null | what is not filled any more; filled |
+    | ORDER_CANCELLED, ORDER_EXPIRED | null | as before |
     | TRADE_BUSTED, one for each side | the trade's | null |
     | PHASE_CHANGED | the reference price, null | null |
 
-    `remaining` are the order's units that are not filled, `value` the euro cents that
-    its fills cost; `priority` is the place that an order gets or keeps.
+    `filled` and `remaining` are the order's units, `value` the euro cents that they
+    cost; `priority` is the place that an order gets or keeps.
     """
 
     class Kind(models.TextChoices):
@@ -367,6 +380,7 @@ class OrderEvent(models.Model):
     )  # fmt: skip
     price = models.BigIntegerField(null=True)
     quantity = models.BigIntegerField(null=True)
+    filled = models.BigIntegerField(null=True)
     remaining = models.BigIntegerField(null=True)
     value = models.BigIntegerField(null=True)
     priority = models.BigIntegerField(null=True)

@@ -72,18 +72,24 @@ def anybody(maker: Resting, quantity: int) -> bool:
 
 
 class Queues:
-    """Open orders of a token, by side; not `is_whole`: worse ones stand elsewhere."""
+    """Open orders of a token, by side.
+
+    Where a side `ends_at` a price, further orders stand elsewhere, at it or behind it.
+    """
 
     def __init__(self) -> None:
         # Best last: SELL by falling prices, BUY by rising ones.
         self.prices: tuple[list[int], list[int]] = [], []
         self.levels: tuple[dict[int, dict[Hashable, Resting]], ...] = {}, {}
         self.orders: dict[Hashable, Resting] = {}
-        self.is_whole = [True, True]
+        self.ends_at: list[int | None] = [None, None]
 
     def add(self, resting: Resting) -> None:
-        """Put an order behind all others at its price."""
+        """Put an order behind all others at its price; it may stand elsewhere, too."""
         side, price = resting.side, resting.price
+        end = self.ends_at[side]
+        if end is not None and (price >= end if side == SELL else price <= end):
+            return
         level = self.levels[side].get(price)
         if level is None:
             level = self.levels[side][price] = {}
@@ -116,7 +122,7 @@ class Queues:
         """What an order would meet; nothing is changed.
 
         Raises:
-            RanOut: the other side has ended, and is not whole.
+            RanOut: the other side has ended here, and goes on elsewhere.
         """
         other = 1 - taker.side
         match = Match(left=taker.quantity)
@@ -133,7 +139,7 @@ class Queues:
             else:
                 match.closed.append(maker)
         else:
-            if match.left and not self.is_whole[other]:
+            if match.left and self.ends_at[other] is not None:
                 raise RanOut
         if not match.left:
             match.stop = None

@@ -28,25 +28,26 @@ class Finding:
 
 
 def judged(invariants: Sequence[Invariant], guarded: Guarded) -> Iterator[Finding]:
-    """Check every invariant; then the guards, each difference in a sentence."""
-    yield from counted(invariants)
+    """Check every invariant, then the guards, each difference in a sentence."""
+    yield from kept(invariants)
     found = guarded.found()
     wrong = list(differences(guarded.listed(), found))
     rule = "the guards are those of the migrations"
     yield Finding(rule, len(found), len(wrong), wrong)
 
 
-def counted(invariants: Sequence[Invariant]) -> Iterator[Finding]:
+def kept(invariants: Sequence[Invariant]) -> list[Finding]:
     """Check every invariant; in one statement, so that all see one state."""
-    statements = " UNION ALL ".join(
+    counted = " UNION ALL ".join(
         f"SELECT {place}, found.* FROM ({invariant.statement}) AS found (figure, wrong)"
         for place, invariant in enumerate(invariants)
     )
     with connection.cursor() as cursor:
-        cursor.execute(f"{statements} ORDER BY 1")
-        for place, figure, breaches in cursor.fetchall():
-            rule = invariants[place].rule
-            yield Finding(rule, int(figure or 0), int(breaches or 0))
+        cursor.execute(f"{counted} ORDER BY 1")
+        return [
+            Finding(invariants[place].rule, int(figure or 0), int(breaches or 0))
+            for place, figure, breaches in cursor.fetchall()
+        ]
 
 
 def tell(command: BaseCommand, findings: Iterable[Finding]) -> str:

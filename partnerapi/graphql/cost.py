@@ -59,6 +59,7 @@ class Cost:
     most: what counts where `times` is above it.
     statements: whether it takes statements of its own, however little they read. An
         object that a resolver finds does, where no cost is declared.
+    most_below: the most points that what is selected below it may cost.
     beyond: of items above this number every four count as one more, as soon as somebody
         knows how many they are.
     """
@@ -71,6 +72,7 @@ class Cost:
     most: int = 0
     beyond: int | None = None
     statements: bool = False
+    most_below: int | None = None
 
     @property
     def counts_items(self) -> bool:
@@ -222,6 +224,8 @@ class OperationCost:
             below = self.of_selection(field.selection)
         if cost.times:
             below = times(multiplier(field, cost.times, cost.most), below)
+        if cost.most_below is not None:
+            below = bounded(below, cost.most_below, field.name)
         item = add([(cost.points, cost.points), below])
         if not cost.counts_items:
             return item
@@ -229,6 +233,27 @@ class OperationCost:
         if not item[1]:
             return max(1, count), max(1, count)
         return add([times(number_of_items(field, cost), item), (count, count)])
+
+
+def bounded(below: tuple[Points, int], most: int, name: str) -> tuple[Points, int]:
+    """The same points; MaxCostExceeded where they are more, with these variables."""
+    points, least = below
+
+    def check(points: int) -> int:
+        if points > most:
+            raise MaxCostExceeded(
+                f"What is selected of `{name}` costs {points} points; at most {most} "
+                "are allowed, because others wait meanwhile. Ask for the rest in a "
+                "query.",
+                cost=points,
+                maximum=most,
+            )
+        return points
+
+    if isinstance(points, int):
+        return check(points), least
+    check(least)
+    return lambda variables: check(points(variables)), least
 
 
 def leaves_cost(fields: list[SelectedField]) -> int:

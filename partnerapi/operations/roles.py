@@ -121,9 +121,11 @@ APPLICATION: Mapping[str, str] = {
     "staff_log": READ,
     "trading_bust": APPEND,
     "trading_execution": APPEND,
+    "trading_fill": READ,
     "trading_market": READ,
     "trading_order": KEEP,
     "trading_orderevent": APPEND,
+    "trading_registertold": READ,
 }
 """The application's rights on every table and view."""
 
@@ -149,6 +151,11 @@ CALLED_BY_APPLICATION = (
     "register_note(uuid[], timestamptz, timestamptz)",
     "register_open(uuid[])",
     "register_states(uuid[], bigint[], boolean)",
+    "trading_change_phase(uuid, text, text, timestamptz, bigint, text, text)",
+    "trading_lock(uuid[])",
+    "trading_open(uuid, time, time, boolean, timestamptz, bigint, bigint, integer,"
+    " bigint, text)",
+    "trading_tell_registers()",
 )
 """Functions that do as their owner what the application may not do itself."""
 

@@ -13,6 +13,7 @@ from issuers.legacy.background import deliver_due
 from issuers.models import Event
 from issuers.models import announce_articles as announce
 from marketdata.books.pruning import KEEP, prunable_logs, prune
+from marketdata.trading import market, phases, telling
 from partnerapi.celery import app
 from partnerapi.core.redis import call
 from partnerapi.exports.writing import write_exports as write
@@ -50,6 +51,18 @@ def write_exports() -> None:
 def deliver_legacy_shares() -> None:
     if deliver_due(DELIVERY_SECONDS):
         deliver_legacy_shares.apply_async(expires=60)
+
+
+@app.task
+def tell_registers() -> None:
+    telling.tell_registers()
+
+
+@app.task
+def move_markets() -> None:
+    """Open and close what is due, and end orders whose time is over."""
+    phases.move_due(timezone.now())
+    market.expire_due(timezone.now())
 
 
 @scheduled
@@ -108,6 +121,11 @@ def verify_books() -> str:
 @scheduled
 def verify_cash() -> str:
     return said_by("verify_cash")
+
+
+@scheduled
+def verify_market() -> str:
+    return said_by("verify_market")
 
 
 @scheduled

@@ -27,6 +27,7 @@ from partnerapi.settings import VARIABLES
 from partnerapi.site import reference
 
 ROOMS = ("partnerapi", "accounts", "issuers", "marketdata")
+TRADING = "marketdata.trading"
 SENTENCE = re.compile(r"(.+?\.)(?=\s|$)", re.DOTALL)
 MOST_CHOICES = 4
 GENERATED = re.compile(
@@ -246,4 +247,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "export-rows": export_rows_table,
     "licences": licences_table,
     **{f"commands-{room}": partial(commands_table, room) for room in ROOMS},
+    "commands-trading": partial(commands_table, TRADING),
 }

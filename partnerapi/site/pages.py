@@ -37,6 +37,12 @@ CLIENTS = {
     "urql.mjs": "JavaScript, urql",
 }
 """Programs for partners, by their names in `clients` below the examples."""
+TRADERS = {
+    "trade.sh": "An order, curl",
+    "trade.py": "An order, Python, gql",
+    "trade.mjs": "An order, JavaScript, urql",
+}
+"""Programs that buy a unit, likewise."""
 
 PUBLIC_QUERY = (
     "{ industryClassificationBenchmarks(first: 3)"
@@ -273,12 +279,12 @@ def client_programs() -> list[dict[str, str]]:
     directory = EXAMPLES_DIRECTORY / "clients"
     return [
         {
-            "anchor": name.partition(".")[0],
+            "anchor": name.partition(".")[0] if name in CLIENTS else name,
             "name": name,
             "title": title,
             "program": (directory / name).read_text(),
         }
-        for name, title in CLIENTS.items()
+        for name, title in (CLIENTS | TRADERS).items()
     ]
 
 

@@ -35,7 +35,13 @@ logger = logging.getLogger(__name__)
 MOST = 10_000
 LINES = 5
 """Of a tile, at most; the link leads to all."""
-NIGHTLY = ("verify_register", "verify_books", "verify_cash", "register_statement")
+NIGHTLY = (
+    "verify_register",
+    "verify_books",
+    "verify_cash",
+    "verify_market",
+    "register_statement",
+)
 NIGHT = timedelta(hours=26)
 """Within it each nightly job has run again."""
 STOPPED_AFTER = timedelta(minutes=1)

@@ -28,6 +28,8 @@ from accounts.models import (
     AccountStatusChange,
     Actor,
     ApiKey,
+    CashAccount,
+    CashHead,
     InvalidStatusTransition,
     Partner,
     User,
@@ -242,6 +244,8 @@ def committed(
     with as_owner():
         IdempotencyRecord.objects.filter(partner=partner).delete()
         AccountStatusChange.objects.filter(account__partner=partner).delete()
+        for model in (CashHead, CashAccount):
+            model.objects.exclude(kind__in=["BANK", "FEES", "SUSPENSE"]).delete()
         partner.accounts.all().delete()
         ApiKey.objects.filter(partner=partner).delete()
         partner.delete()

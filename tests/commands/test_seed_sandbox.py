@@ -49,6 +49,17 @@ def seed(*arguments):
     return json.loads(line)
 
 
+CASH = (
+    "accounts_cashposting, accounts_cashhead, accounts_cashtransaction,"
+    " accounts_bankline, accounts_bankstatement, accounts_withdrawal,"
+    " accounts_cashaccount"
+)
+OPEN_CASH = (
+    "INSERT INTO accounts_cashaccount (kind) VALUES ('BANK'), ('FEES'), ('SUSPENSE')"
+)
+"""The platform's own cash accounts, which a migration opens."""
+
+
 @pytest.fixture(scope="module")
 def first_answer(django_db_setup, django_db_blocker):
     """A seeded database for the whole module, in a transaction that is undone."""
@@ -85,9 +96,9 @@ def test_writes_twenty_five_complete_companies(seeded):
     written = ("issuers", "partners", "financialData", "accounts")
     assert {k: seeded[k] for k in written} == {
         "issuers": 25,
-        "partners": 2,
+        "partners": 3,
         "financialData": 200,
-        "accounts": 400,
+        "accounts": 440,
     }
     for issuer in Issuer.objects.select_related("owner", "company_logo"):
         empty = [
@@ -227,23 +238,37 @@ def test_accounts_stand_where_a_lawful_history_has_left_them(seeded):
         ) == (last.status, last.reason, last.number, last.created_at)  # fmt: skip
 
 
+WITHOUT_MARKETS = (
+    "DELETE FROM trading_orderevent",
+    "DELETE FROM trading_market",
+    "UPDATE marketdata_orderbookhead SET source = 'EXTERNAL'",
+)
+
+
 def test_an_older_sandbox_is_given_its_accounts(seeded):
     before = fingerprint()
     tamper(
+        *WITHOUT_MARKETS,
+        f"TRUNCATE {CASH}",
         "DELETE FROM accounts_accountstatuschange",
         "DELETE FROM accounts_account",
         "DELETE FROM accounts_approvaloutcome",
         "DELETE FROM accounts_approvaldecision",
         "DELETE FROM accounts_approvalrequest",
     )
+    tamper(OPEN_CASH, guarded=True)
     User.objects.filter(is_staff=True).delete()
-    assert seed() == seeded | {"keys": {}}
+    again = seed()
+    # Clients are given units anew.
+    assert again.pop("ledgerEntries") == seeded["ledgerEntries"] + 320
+    assert again.items() <= (seeded | {"keys": {}}).items()
     assert fingerprint() == before
 
 
 def test_an_older_sandbox_is_given_its_registers(seeded):
     before = fingerprint()
     tamper(
+        *WITHOUT_MARKETS,
         "UPDATE issuers_legacyshareholder SET status = 'PENDING', token_id = NULL,"
         " delivered_at = NULL, delivered_by = NULL, ledger_seq = NULL",
         "DELETE FROM issuers_ledgertransaction",
@@ -293,7 +318,7 @@ def test_partners_for_load_are_added_up_to_a_number(seeded, settings):
         assert key.partner.fix_sessions.get().comp_id == each["compID"]
         assert key.partner.grants.get().issuer is None
     again = seed("--fix-sessions=2")
-    assert (again["fix"], again["partners"]) == ([], 4)
+    assert (again["fix"], again["partners"]) == ([], 5)
     assert [each["compID"] for each in seed("--fix-sessions=4")["fix"]] == [
         "PARTNER005",
         "PARTNER006",
@@ -307,8 +332,10 @@ def test_is_the_same_in_every_sandbox(seeded):
     before = fingerprint()
     tamper(
         "TRUNCATE accounts_user, accounts_partner, issuers_document,"
-        " issuers_ledgerposting, issuers_holderbalance, issuers_holdingperiod CASCADE"
+        " issuers_ledgerposting, issuers_holderbalance, issuers_holdingperiod CASCADE",
+        f"TRUNCATE {CASH} CASCADE",
     )
+    tamper(OPEN_CASH, guarded=True)
     again = seed()
     assert fingerprint() == before
     assert again["keys"] != seeded["keys"]
@@ -370,7 +397,7 @@ def test_registers_have_three_years_of_history(seeded):
     assert [f.rule for f in verify() if f.breaches] == []
     assert set(LedgerTransaction.objects.values_list("kind", flat=True)) == {
         *LedgerTransaction.Kind.values
-    } - {"FORCED_TRANSFER", "REVERSAL"}
+    } - {"FORCED_TRANSFER", "REVERSAL", "TRADE"}
     ids = [str(pk) for pk in Issuer.objects.values_list("pk", flat=True)]
     seen = []
     for months in (0, 6, 18, 30, 37):

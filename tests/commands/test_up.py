@@ -154,6 +154,7 @@ def serves(running: System, port: int) -> None:
         "graphiql": f"http://localhost:{port}/graphiql",
         "admin": f"http://localhost:{port}/admin/",
         "key": running.variable("PARTNER_API_SANDBOX_KEY"),
+        "markets": ["DORVAUX", "VALDASTRI", "TIDEWICK", "ROSMARIN"],
         "staff": {
             "login": "staff@sandbox.example",
             "password": (running.directory / "staff-password").read_text(),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from partnerapi.site.pages import CLIENTS, EXAMPLES_DIRECTORY
+from partnerapi.site.pages import CLIENTS, EXAMPLES_DIRECTORY, TRADERS
 from tests.packages import node, npm_packages, python_packages
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS
 
@@ -32,6 +32,7 @@ fragment history on Account {
 }
 """
 ACTIVE = "{ accounts(first: 1, status: ACTIVE) { nodes { ...history } } }" + HISTORY
+TRADED = "{ orders(first: 1, status: FILLED) { totalCount nodes { filledQuantity } } }"
 BY_ID = "query ($id: String!) { account(id: $id) { ...history } }" + HISTORY
 
 Ended = subprocess.CompletedProcess[str]
@@ -158,6 +159,27 @@ def test_suspends_once_and_reads_the_code(
     assert last.startswith("refused: INVALID_STATUS_TRANSITION")
     if not name.endswith(".mjs"):
         assert ended.stdout.count("replayed: true\n") == 1
+
+
+@pytest.mark.parametrize("name", TRADERS)
+def test_buys_a_unit_once_though_the_answer_is_lost(
+    name: str, running_server: dict, lossy: tuple[str, list[str]], tmp_path: Path
+):
+    address, keys = lossy
+    before = ask(running_server, TRADED)["orders"]["totalCount"]
+    ended = run_program(
+        name,
+        tmp_path,
+        PARTNER_API_URL=address,
+        PARTNER_API_KEY=running_server["key"],
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "order: FILLED" in ended.stdout
+    assert re.search("holders: [0-9]+", ended.stdout)
+    after = ask(running_server, TRADED)["orders"]
+    assert (after["totalCount"], after["nodes"][0]["filledQuantity"]) == (before + 1, 1)
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
 
 
 @each_program

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import orjson
 import pytest
@@ -10,16 +11,24 @@ from django.test import Client, RequestFactory
 
 from accounts.access import Caller
 from accounts.models import Account, Applicant, Country, Description, User
+from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
+from marketdata.trading import market, phases
+from marketdata.trading import round as judging
+from marketdata.trading.models import Phase
+from marketdata.trading.queues import BUY
+from marketdata.trading.round import Placed, Request
 from partnerapi.exports import creation
 from partnerapi.gateway.bills import Bill
+from partnerapi.sandbox.data.approvals import approved_rule
 from partnerapi.site import reference
 from partnerapi.site.exchanges import of_errors
 from tests.accounts.money import STAFF, deposit
 from tests.characters import START, Ask, World
 from tests.examples.shapes import differences
 from tests.issuers.register import people
+from tests.marketdata.trading.trading import new_market
 from tests.owner import tamper
 
 MEBIBYTE = 1_048_576
@@ -49,8 +58,8 @@ def account(world: World) -> Account:
 @pytest.fixture
 def states(
     world: World, account: Account, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, Callable[[], None]]:
-    """What has to be so before the request of a code gets it."""
+) -> dict[str, Callable[[], dict[str, str] | None]]:
+    """What has to be so before the request of a code gets it; ids that it names."""
 
     def two_holders() -> None:
         token = world.public_token.pk
@@ -88,6 +97,35 @@ def states(
     def suspend() -> None:
         account.change_status("SUSPENDED", STAFF, None, START)
 
+    def on_market(
+        *orders: Request, cancelled: bool = False, **settings: Any
+    ) -> dict[str, str]:
+        """A market with these orders of the account, which has cash."""
+        token = new_market(3_869, **settings)
+        deposit(account, 5_000_000)
+        placed = market.place_each(token.pk, orders, "partner") if orders else []
+        ids = [result.order.pk for result in placed if isinstance(result, Placed)]
+        if cancelled:
+            market.cancel_each(token.pk, ids, "BY_PARTNER", "partner")
+        order = str(ids[0]) if ids else ""
+        return {"Token": str(token.pk), "Order": order}
+
+    def closed_market() -> dict[str, str]:
+        ids = on_market()
+        phases.change_phase(UUID(ids["Token"]), Phase.CLOSED, "staff")
+        return ids
+
+    def with_rule() -> dict[str, str]:
+        ids = on_market()
+        approved_rule(Token.objects.get(pk=ids["Token"]), "VERIFIED_HOLDERS", {})
+        return ids
+
+    def full_market() -> dict[str, str]:
+        monkeypatch.setattr(judging, "MOST_OPEN", 0)
+        return on_market()
+
+    order = Request(account.pk, BUY, 5, 3_500, "GTC", client_order_id="example-1")
+
     def set_to(name: str, value: Any) -> Callable[[], None]:
         return lambda: setattr(settings, name, value)
 
@@ -95,10 +133,22 @@ def states(
         "ACCOUNT_NOT_ACTIVE": suspend,
         "ACCOUNT_NOT_EMPTY": lambda: deposit(account, 5_000),
         "CAPITALIZATION_TABLE_TOO_LARGE": two_holders,
+        "DUPLICATE_CLIENT_ORDER_ID": lambda: on_market(order),
         "DUPLICATE_REFERENCE": open_one,
         "IDEMPOTENCY_CONCURRENT_REQUEST": lambda: claims_raise("lock_not_available"),
         "INSECURE_TRANSPORT": set_to("PARTNER_API_HTTPS", True),
+        "INSUFFICIENT_UNITS": on_market,
         "INTERNAL_SERVER_ERROR": lose_articles,
+        "LOT_SIZE": lambda: on_market(lot_units=10),
+        "MARKET_CLOSED": closed_market,
+        "NOT_TRADABLE": lambda: {"Token": str(world.public_token.pk)},
+        "ORDER_CHANGED": lambda: on_market(order),
+        "ORDER_NOT_OPEN": lambda: on_market(order, cancelled=True),
+        "ORDER_VALUE_TOO_LARGE": on_market,
+        "PRICE_OUTSIDE_COLLAR": on_market,
+        "TICK_SIZE": lambda: on_market(tick_cents=5),
+        "TOO_MANY_OPEN_ORDERS": full_market,
+        "TRANSFER_REFUSED": with_rule,
         "THROTTLED": lambda: Bill(RequestFactory().get("/"), None).spend(9_000),
         "TIMEOUT": set_to("PARTNER_API_MAX_SECONDS", 0),
         "TOO_MANY_EXPORTS": lambda: monkeypatch.setattr(creation, "MOST_KEPT", 0),
@@ -134,17 +184,17 @@ def test_the_request_of_a_code_gets_its_answer(
     world: World,
     account: Account,
     partner: Ask,
-    states: dict[str, Callable[[], None]],
+    states: dict[str, Callable[[], dict[str, str] | None]],
 ):
     exchange = of_errors()[code]
     request = exchange.request.rstrip("\n")
     short, sent = ELIDED.get(code, ("", ""))
     assert short in request
     request = request.replace(short, sent) if short else request
-    ids = {"Account": str(account.pk), "Issuer": str(world.listed.pk)}
+    ids: dict[str, str] = {"Account": str(account.pk), "Issuer": str(world.listed.pk)}
     if code == "IDEMPOTENCY_KEY_PARAMETER_MISMATCH":
         send(request.replace("CLOSED", "SUSPENDED"), str(partner.key), ids)
-    states.get(code, lambda: None)()
+    ids |= states.get(code, dict)() or {}
 
     status, headers, body = send(request, str(partner.key), ids)
 

@@ -11,12 +11,16 @@ from partnerapi.site.exchanges import of_operations
 from tests.examples.shapes import differences
 from tests.waiting import PATIENCE_SECONDS
 
-# They are asked after what they ask about.
-LAST = ("account", "export", "idempotentRequest")
-BY_NAME = sorted(of_operations(), key=lambda name: (name in LAST, name))
+# They are asked after what they ask about, and in this order.
+LAST = (
+    "account", "export", "idempotentRequest", "placeOrder", "order", "orders",
+    "amendOrder", "cancelOrder", "placeOrders", "cancelOrders",
+)  # fmt: skip
+BY_NAME = sorted({*of_operations()} - {*LAST}) + [*LAST]
 CHANGED = "updateAccountStatus"
 KEY = "3f0c1d52-8a44-4d7e-9b1a-6c2e5f7a8b90"
 EXPORT = "Export|0198b2c5-3a10-7d46-b1f2-8c94e0d57a63"
+ORDER = "Order|0198b2c6-4c8e-7a19-b2d7-3f5e8c9a6b01"
 
 
 def test_every_operation_has_a_request_and_its_answer():
@@ -27,7 +31,7 @@ def test_every_operation_has_a_request_and_its_answer():
 @pytest.fixture(scope="module")
 def used() -> dict[str, str]:
     """What the examples name, by what it is here."""
-    return {KEY: str(uuid4()), EXPORT: EXPORT}
+    return {KEY: str(uuid4()), EXPORT: EXPORT, ORDER: ORDER}
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -49,3 +53,5 @@ def test_the_request_of_an_operation_gets_its_answer(
     assert differences(json.loads(shown), answer) == []
     if name == "createExport":
         used[EXPORT] = answer["data"]["createExport"]["export"]["id"]
+    if name == "placeOrder":
+        used[ORDER] = answer["data"]["placeOrder"]["order"]["id"]

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from partnerapi.site.pages import CLIENTS, EXAMPLES_DIRECTORY
+from partnerapi.site.pages import CLIENTS, EXAMPLES_DIRECTORY, TRADERS
 
 
 def text(response):
@@ -18,7 +18,7 @@ def test_shows_every_program_as_it_is_run(client):
     )
     files = (EXAMPLES_DIRECTORY / "clients").iterdir()
     assert found == {path.name: path.read_text() for path in files}
-    assert set(found) == set(CLIENTS)
+    assert set(found) == {*CLIENTS, *TRADERS}
 
 
 def test_names_the_three_addresses(client, settings):

@@ -26,6 +26,8 @@ def test_there_are_examples_to_start_from():
         "accounts",
         "order-books",
         "suspend-an-account",
+        "place-an-order",
+        "a-clients-trading",
     ]
 
 

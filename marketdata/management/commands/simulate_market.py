@@ -1,6 +1,6 @@
 import time
 from argparse import ArgumentTypeError
-from collections import defaultdict
+from collections import Counter, defaultdict
 from random import Random, SystemRandom
 
 from django.conf import settings
@@ -23,13 +23,13 @@ from marketdata.books.orderbook import (
     OrderBook,
 )
 from marketdata.management.tokens import traded_token
+from marketdata.models import OrderBookHead
+from marketdata.replay.own_book import UNPRICED_HOME, OwnBook
 from marketdata.replay.simulation import Simulation, business, pauses
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.signals import ended_by_signals
 
 ACTOR = "simulate_market"
-UNPRICED_HOME = 1_000
-"""Euro cents; the home price of a token that never had a price."""
 BATCH = 500
 STATUS_SECONDS = 1
 RETRY_SECONDS = 1
@@ -56,7 +56,8 @@ def count(text):
 class Command(CommandWithExamples):
     help = """Trade the sandbox's tokens: invented orders, cancellations and trades.
 
-Books are continued from where they stand; empty ones are filled first. Prices stay
+Books are continued from where they stand; empty ones are filled first. On a market of
+ours the sandbox's simulated clients place and cancel orders, which settle. Prices stay
 around each token's own, and trades set it. A few tokens get most of the events, which
 come in bursts, and more of them in the morning and the afternoon (UTC). Ctrl-C or
 SIGTERM ends it. Runs only where PARTNER_API_SANDBOX=true.
@@ -162,6 +163,7 @@ class Market:
         # In every market a few tokens are traded much, and most of them little.
         self.weights = [1 / rank**0.7 for rank in range(1, len(tokens) + 1)]
         self.running = {}
+        self.own = {}
         self.sequences = {}
         self.events = self.changes = self.trades = 0
 
@@ -180,22 +182,44 @@ class Market:
             self.running[token] = simulation.messages()
         return self.running[token]
 
+    def own_books(self):
+        """The ids of the tokens whose books hold orders of ours, by now."""
+        heads = OrderBookHead.objects.filter(
+            token__in=self.tokens, source=OrderBookHead.Source.OWN
+        )
+        return set(heads.values_list("token", flat=True))
+
     def fill(self):
-        """Give every book that lacks a side its first orders."""
+        """Give every fed book that lacks a side its first orders."""
         books = read_books([str(token.pk) for token in self.tokens], 1)
+        own = self.own_books()
         for token in self.tokens:
             book = books[str(token.pk)]
-            if not book.bids or not book.asks:
+            if token.pk not in own and (not book.bids or not book.asks):
                 self.write(token, [next(self.messages(token))])
         self.events = 0
 
     def go_on(self, events):
         """Let so many events happen, and write them."""
+        own = self.own_books()
+        chosen = self.chance.choices(self.tokens, self.weights, k=events)
         happened = defaultdict(list)
-        for token in self.chance.choices(self.tokens, self.weights, k=events):
-            happened[token].append(next(self.messages(token)))
+        for token in chosen:
+            if token.pk not in own:
+                happened[token].append(next(self.messages(token)))
         for token, messages in happened.items():
             self.write(token, messages)
+        for token, count in Counter(t for t in chosen if t.pk in own).items():
+            self.trade(token, count)
+
+    def trade(self, token, events):
+        """Let so many events happen on a market of ours."""
+        if token not in self.own:
+            self.own[token] = OwnBook(token.pk, self.dice[token])
+        happened = self.own[token].go_on(events)
+        self.events += events
+        self.changes += happened.orders
+        self.trades += happened.trades
 
     def write(self, token, messages):
         changes = sum(len(message.changes) for message in messages)

@@ -25,8 +25,8 @@ class Command(CommandWithExamples):
 What is not well comes with what to do about it. It changes nothing. The exit code is 0
 where all is well, 1 where something wants attention, 2 where something has failed.
 With an API key of its own in FIX_KEY it tries that key, and a FIX Logon with it. With
---deep it also runs verify_register, verify_books and verify_cash, which read
-everything; without, it says what they found last.
+--deep it also runs verify_register, verify_books, verify_cash and verify_market, which
+read everything; without, it says what they found last.
 
 examples:
   manage.py doctor
@@ -119,6 +119,11 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     if web:
         yield Check("web", partial(trials.web, web.rstrip("/")))
     if deep:
-        for command in ("verify_register", "verify_books", "verify_cash"):
+        for command in (
+            "verify_register",
+            "verify_books",
+            "verify_cash",
+            "verify_market",
+        ):
             verify = partial(trials.verified, command)
             yield Check(command, verify, needs_database=True)

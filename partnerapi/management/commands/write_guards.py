@@ -3,6 +3,7 @@ from django.core.management.base import CommandError
 from accounts import cash_guards as cash
 from issuers.register import guards as register
 from marketdata.books import guards as books
+from marketdata.trading import guards as market
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.guard_lists import differences
 
@@ -26,7 +27,12 @@ examples:
         )
 
     def handle(self, *, check, **options):
-        for guarded in (register.GUARDED, books.GUARDED, cash.GUARDED):
+        for guarded in (
+            register.GUARDED,
+            books.GUARDED,
+            cash.GUARDED,
+            market.GUARDED,
+        ):
             if check:
                 wrong = list(differences(guarded.listed(), guarded.found()))
                 if wrong:

@@ -51,6 +51,7 @@ from partnerapi.sandbox.data.clients import write_accounts
 from partnerapi.sandbox.data.companies import COMPANIES, Company
 from partnerapi.sandbox.data.figures import financial_data
 from partnerapi.sandbox.data.holders import write_investors, write_shareholders
+from partnerapi.sandbox.data.markets import open_markets
 from partnerapi.sandbox.data.news import articles
 from partnerapi.sandbox.data.pictures import logo
 from partnerapi.sandbox.data.registers import write_register
@@ -131,6 +132,7 @@ def seed(
         seeded.changed |= write_registers(follow)
         ids_by_slug = {company.slug: issuer_id(company) for company in COMPANIES}
         seeded.changed |= write_accounts(ids_by_slug)
+        seeded.changed |= open_markets()
         try:
             seeded.changed |= write_fix_sessions()
             seeded.fix = extend_fix_sessions(fix_sessions)

@@ -173,6 +173,7 @@ class Rehearsal:
         restored.verify("verify_register")
         restored.verify("verify_books")
         restored.verify("verify_cash")
+        restored.verify("verify_market")
 
     def recover(self, backup: Cluster) -> Cluster:
         restored = self.cluster("restored")

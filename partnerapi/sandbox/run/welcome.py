@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from partnerapi.sandbox.data.companies import COMPANIES
+from partnerapi.sandbox.data.markets import SYMBOLS
 
 ISSUERS = (
     "{ issuers(first: 3) { nodes { tradingName"
@@ -31,6 +32,10 @@ BOOKS = (
 )
 DEFAULT_DIRECTORY = settings.BASE_DIR / ".local"
 """Where manage.py looks unless it is told otherwise."""
+MARKET = (
+    f'{{ token(symbol: "{SYMBOLS[0]}") {{ id symbol market {{ phase capPrice }}'
+    " orderBook(depth: 3) { bids { price quantity } asks { price quantity } } } }"
+)
 VIEWER = "{ viewer { login partner scopes rateLimit { limit remaining } } }"
 
 
@@ -62,6 +67,7 @@ class Running:
             "graphiql": f"{self.address}/graphiql",
             "admin": f"{self.address}/admin/",
             "key": self.access["key"],
+            "markets": [*SYMBOLS],
             "staff": self.access["staff"],
             "fix": {
                 "host": "localhost",
@@ -94,14 +100,17 @@ class Running:
             "    554        the key\n"
             f"  Back office  {address}/admin/\n"
             f"    login      {staff['login']}\n"
+            f"    colleague  {staff['colleague']}, to decide what the login asks\n"
             f"    password   {staff['password']}\n"
-            f"  Key          {self.access['key']}\n\n"
+            f"  Key          {self.access['key']}\n"
+            f"  Markets      {', '.join(SYMBOLS)} take orders\n\n"
             "Paste this into another terminal; manage.py works on this there.\n\n"
             f"{exports}\n"
             "And then one of these:\n\n"
             f"{curl} -d '{json.dumps({'query': CLASSIFICATION})}'\n\n"
             f"{curl} {key} -d '{json.dumps({'query': ISSUERS})}'\n\n"
             f"{curl} {key} -d '{json.dumps({'query': BOOKS})}'\n\n"
+            f"{curl} {key} -d '{json.dumps({'query': MARKET})}'\n\n"
             f"{curl} {key} -d '{json.dumps({'query': VIEWER})}'\n\n"
             f"FIX_KEY=$KEY {self.watch}\n\n"
             f"Ctrl-C ends everything. The data stay in {directory}.\n"

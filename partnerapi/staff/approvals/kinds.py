@@ -11,6 +11,8 @@ from issuers.compliance.restrictions import LiftRestriction
 from issuers.compliance.rules import SetRule
 from issuers.legacy.approvals import ReleaseDelivery
 from issuers.register.approvals import EnterUnits, SetPrice
+from marketdata.trading.busts import BustTrade
+from marketdata.trading.phases import ReopenMarket
 
 KINDS: Mapping[str, Kind] = {
     ApprovalKind.MINT: EnterUnits(),
@@ -21,8 +23,10 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.DELIVERY: ReleaseDelivery(),
     ApprovalKind.KEY: IssueKey(),
     ApprovalKind.CLOSING: CloseAccount(),
-    ApprovalKind.RULE: SetRule(),
-    ApprovalKind.LIFTING: LiftRestriction(),
     ApprovalKind.WITHDRAWAL: MoveWithdrawal(),
     ApprovalKind.ASSIGNMENT: AssignMoney(),
+    ApprovalKind.RULE: SetRule(),
+    ApprovalKind.LIFTING: LiftRestriction(),
+    ApprovalKind.BUST: BustTrade(),
+    ApprovalKind.REOPEN: ReopenMarket(),
 }

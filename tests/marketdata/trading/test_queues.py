@@ -106,7 +106,7 @@ def test_orders_meet_the_queues_as_they_meet_the_oracle(actions: list[tuple]):
             assert traded == expected
             assert (match.stop or ("OPEN" if match.left else "FILLED")) == ended
         elif queues.orders:
-            order = sorted(queues.orders)[values[0] % len(queues.orders)]
+            order = sorted(queues.orders, key=str)[values[0] % len(queues.orders)]
             if action == "cancel":
                 oracle.cancel(order)
                 queues.remove(order)
@@ -165,8 +165,12 @@ def test_an_order_that_is_killed_closes_nobody():
 
 def test_where_worse_orders_stand_elsewhere_the_end_is_told():
     queues = three_sells()
-    queues.is_whole[SELL] = False
+    queues.ends_at[SELL] = 10
     with pytest.raises(RanOut):
         queues.place(Resting("x", 9, BUY, 10, 16), "GTC")
     assert len(standing(queues, SELL)) == 3
-    assert queues.place(Resting("x", 9, BUY, 10, 15), "GTC").left == 0
+    # What comes to rest behind the end is not here, what comes before it is.
+    queues.place(Resting("d", 4, SELL, 10, 5), "GTC")
+    queues.place(Resting("e", 5, SELL, 9, 1), "GTC")
+    assert [order for order, _, _ in standing(queues, SELL)] == ["e", "a", "b", "c"]
+    assert queues.place(Resting("x", 9, BUY, 10, 16), "GTC").left == 0

@@ -1,0 +1,118 @@
+"""Why an order is not taken, each with its published code."""
+
+from datetime import datetime
+
+from accounts.cash import InsufficientFunds
+from accounts.models import AccountNotActive
+from partnerapi.core.errors import PartnerAPIError
+from partnerapi.core.times import to_rfc3339
+
+__all__ = ["AccountNotActive", "InsufficientFunds"]
+
+
+class NotTradable(PartnerAPIError):
+    """The token has no market that takes orders: it is on the primary market, or its
+    book is fed from outside."""
+
+    code = "NOT_TRADABLE"
+    example = "an order for a token whose `market` is null"
+    remedy = "Choose a token whose `market` is not null."
+
+
+class MarketClosed(PartnerAPIError):
+    """The market's `phase` does not take this; the next one comes at `nextPhaseAt`."""
+
+    code = "MARKET_CLOSED"
+    example = "an order after the session"
+    remedy = "Wait until `Token.market.phase` is CONTINUOUS; orders can be cancelled."
+
+    @classmethod
+    def of(cls, phase: str, next_phase_at: datetime | None) -> "MarketClosed":
+        return cls(
+            f"The market is {phase} and takes no orders.",
+            phase=phase,
+            nextPhaseAt=next_phase_at and to_rfc3339(next_phase_at),
+        )
+
+
+class InsufficientUnits(PartnerAPIError):
+    """The user has fewer units that are free (`available`) than the order sells
+    (`required`)."""
+
+    code = "INSUFFICIENT_UNITS"
+    example = "a sell order for more than `positions.available`"
+    remedy = "Sell `available` at most, or cancel other orders of the user."
+
+
+class TickSize(PartnerAPIError):
+    """The limit is no multiple of the market's `tickSize`."""
+
+    code = "TICK_SIZE"
+    example = "`limitPrice: 1003` where `tickSize` is 5"
+    remedy = "Round the limit to a multiple of `tickSize`."
+
+
+class LotSize(PartnerAPIError):
+    """The quantity is no multiple of the market's `lotSize`."""
+
+    code = "LOT_SIZE"
+    example = "`quantity: 15` where `lotSize` is 10"
+    remedy = "Round the quantity to a multiple of `lotSize`."
+
+
+class PriceOutsideCollar(PartnerAPIError):
+    """The limit is below the market's `floor` or above its `cap`."""
+
+    code = "PRICE_OUTSIDE_COLLAR"
+    example = "a limit of twice the reference price"
+    remedy = "Choose a limit from `floor` to `cap`; both follow the reference price."
+
+
+class OrderValueTooLarge(PartnerAPIError):
+    """The quantity, quantity times limit, or all units at this limit would be above
+    `maximum`."""
+
+    code = "ORDER_VALUE_TOO_LARGE"
+    example = "`quantity: 9223372036854775808`"
+    remedy = "Send smaller orders."
+
+
+class TooManyOpenOrders(PartnerAPIError):
+    """The account has `maximum` open orders of this token."""
+
+    code = "TOO_MANY_OPEN_ORDERS"
+    example = "the 1,001st open order of an account and a token"
+    remedy = "Cancel some first."
+
+
+class TransferRefused(PartnerAPIError):
+    """Rules of the token, or restrictions of the holder, refuse the units' movement;
+    `refusals` names every one."""
+
+    code = "TRANSFER_REFUSED"
+    example = "a buy order of a user who is not verified, of a token that asks for it"
+    remedy = "`checkTransfer` and `Token.transferRules` tell who may hold the token."
+
+
+class DuplicateClientOrderID(PartnerAPIError):
+    """The account has used this clientOrderID before, in the order `orderID`."""
+
+    code = "DUPLICATE_CLIENT_ORDER_ID"
+    example = "the same `clientOrderID` twice"
+    remedy = "Read the order that exists; take another clientOrderID for a new one."
+
+
+class OrderNotOpen(PartnerAPIError):
+    """The order has ended: `status`, `statusReason`."""
+
+    code = "ORDER_NOT_OPEN"
+    example = "an amendment of an order that is FILLED"
+    remedy = "Place another order."
+
+
+class OrderChanged(PartnerAPIError):
+    """The order has another `version` than the one that was to be amended."""
+
+    code = "ORDER_CHANGED"
+    example = "two amendments of version 1"
+    remedy = "Read the order again, and amend the `version` that it has."

@@ -1,0 +1,38 @@
+"""Takes orders out of the books whose account or holder may not trade any more."""
+
+from collections.abc import Collection
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from accounts.followers import Ids
+from marketdata.trading import market
+from marketdata.trading.models import Order, OrderStatus, OrderStatusReason
+from marketdata.trading.refusing import end_refused
+
+STAFF = "staff"
+"""Who ended such orders, in the market's log."""
+
+
+def open_orders(users: Ids, tokens: Ids) -> QuerySet[Order]:
+    orders = Order.objects.filter(status=OrderStatus.OPEN)
+    if users is not None:
+        orders = orders.filter(user__in=users)
+    return orders if tokens is None else orders.filter(token__in=tokens)
+
+
+class OpenOrders:
+    """The follower of accounts and holders that open orders are."""
+
+    def concerned(self, users: Ids, tokens: Ids) -> set[UUID]:
+        return set(
+            open_orders(users, tokens).values_list("token", flat=True).distinct()
+        )
+
+    def hold(self, tokens: Collection[UUID]) -> None:
+        if tokens:
+            market.lock_books(sorted(tokens))
+
+    def follow(self, users: Ids, tokens: Collection[UUID], reason: str) -> None:
+        for token in sorted(tokens):
+            end_refused(token, users, OrderStatusReason(reason), STAFF)

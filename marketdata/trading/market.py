@@ -1,0 +1,353 @@
+"""The one writer of our markets: orders, their trades, and the phases.
+
+A request is one transaction: orders are taken, matched, delivered against payment, and
+everything is logged, or nothing happened. Locks are taken in the order of CONTRIBUTING;
+who calls from inside a transaction must not hold any of them but the first ones.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import NamedTuple, TypeVar
+from uuid import UUID
+
+from django.db import transaction
+
+from issuers.register import ledger
+from issuers.register.writer import Writer
+from marketdata.trading import locked
+from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
+from marketdata.trading.locked import Book, Cash, MissingHolders
+from marketdata.trading.models import (
+    Execution,
+    Order,
+    OrderStatus,
+    OrderStatusReason,
+    Phase,
+    TimeInForce,
+)
+from marketdata.trading.queues import BUY, SELL, RanOut
+from marketdata.trading.round import MOST_OPEN, Placed, Request, Round, collar
+from marketdata.trading.writing import write
+from partnerapi.core.errors import BadUserInput, PartnerAPIError
+from partnerapi.core.lock_waits import LockTimeout, named
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["Placed", "Request", "collar"]
+
+FIRST_MAKERS = 16
+MOST_TRIES = 16
+MOST_EXPIRED = 500
+Done = TypeVar("Done")
+
+
+class Amended(NamedTuple):
+    order: Order
+    executions: list[Execution]
+    kept_priority: bool
+
+
+class Check(NamedTuple):
+    """What would come of an order: why it would be refused, or what it would reserve,
+    in euro cents or units, and what would trade at once."""
+
+    refused: PartnerAPIError | None
+    reserves: int
+    would_fill_quantity: int
+    would_fill_value: int
+    at: datetime
+
+
+def place_each(
+    token_id: UUID, requests: Sequence[Request], actor: str
+) -> list[Placed | PartnerAPIError]:
+    """Take orders in their turn, in a constant number of statements.
+
+    Each answer is the order with its executions, or why it was not taken; both stand
+    in the order of the requests. `actor` is a partner's login or staff's e-mail.
+
+    Raises:
+        NotTradable, MarketClosed: none of them is taken.
+    """
+
+    def attempt(makers: int) -> list[Placed | PartnerAPIError]:
+        prepared = prepare(token_id, requests, actor, makers, holds=True)
+        results = [try_to_place(prepared, request) for request in requests]
+        write(prepared)
+        return results
+
+    return with_makers(attempt, len(requests))
+
+
+def check(token_id: UUID, request: Request) -> Check:
+    """What would come of an order now: a dry run, which locks and writes nothing.
+
+    Raises:
+        NotTradable, MarketClosed
+    """
+
+    def attempt(makers: int) -> Check:
+        prepared = prepare(token_id, [request], "", makers, holds=False)
+        result = try_to_place(prepared, request)
+        if isinstance(result, PartnerAPIError):
+            return Check(result, 0, 0, 0, prepared.at)
+        order = result.order
+        price = order.limit_price if order.side == BUY else 1
+        return Check(
+            None, price * order.quantity, order.filled, order.filled_value, prepared.at
+        )
+
+    return with_makers(attempt, 1)
+
+
+def amend(
+    order_id: UUID,
+    version: int,
+    actor: str,
+    quantity: int | None = None,
+    limit_price: int | None = None,
+) -> Amended:
+    """Give an open order another quantity, fills included, or another limit.
+
+    A smaller quantity at the same limit keeps the order's place; all else takes a new
+    one and may trade at once.
+
+    Raises:
+        OrderNotOpen, OrderChanged, MarketClosed, and whatever refuses a new order: the
+        order stays as it was.
+    """
+    seen = Order.objects.get(pk=order_id)
+
+    def attempt(makers: int) -> Amended:
+        book, writer, at = hold(seen.token_id, actor, holds=True)
+        check_phase(book)
+        order = locked.open_orders([order_id]).get(order_id)
+        if order is None or order.is_over(at):
+            ended = Order.objects.get(pk=order_id)
+            status = OrderStatus.EXPIRED if order else ended.status
+            raise OrderNotOpen(
+                f"The order is {status}.",
+                status=status,
+                statusReason=over(order) if order else ended.status_reason,
+            )
+        if order.version != version:
+            raise OrderChanged(
+                f"The order has version {order.version}.", version=order.version
+            )
+        wanted = order.quantity if quantity is None else quantity
+        limit = order.limit_price if limit_price is None else limit_price
+        if wanted <= order.filled:
+            raise BadUserInput(
+                f"{order.filled} units are filled; a quantity is more than that.",
+                minimum=order.filled + 1,
+            )
+        request = Request(order.account_id, order.side, wanted, limit)
+        prepared = fill(book, writer, at, [request], makers, [order], holds=True)
+        client = prepared.clients[order.account_id]
+        prepared.check_active(client)
+        before = len(prepared.executions)
+        kept = prepared.amend(order, wanted, limit)
+        write(prepared)
+        return Amended(order, prepared.executions[before:], kept)
+
+    return with_makers(attempt, 1)
+
+
+def cancel_each(
+    token_id: UUID,
+    order_ids: Collection[UUID],
+    reason: OrderStatusReason | str,
+    actor: str,
+) -> list[Order]:
+    """End those of a token's orders that are OPEN, in any phase; return these.
+
+    Raises:
+        NotTradable
+    """
+    with transaction.atomic():
+        book, writer, at = hold(token_id, actor, holds=True)
+        orders = [*locked.open_orders(order_ids).values()]
+        return end_each(book, writer, at, actor, orders, str(reason))
+
+
+def expire_due(at: datetime) -> int:
+    """End orders whose time is over, each market for itself; how many there were."""
+    due = Order.objects.filter(status=OrderStatus.OPEN, expires_at__lte=at)
+    tokens = due.order_by().values_list("token_id", flat=True).distinct()
+    ended = 0
+    for token_id in sorted(tokens):
+        try:
+            with named():
+                ended += expire(token_id)
+        except LockTimeout as error:
+            logger.warning("Orders are ended a little later: %s", error)
+    return ended
+
+
+def expire(token_id: UUID) -> int:
+    """End a market's orders whose time is over, a batch at once."""
+    ended = 0
+    while True:
+        with transaction.atomic():
+            book, writer, at = hold(token_id, "market", holds=True)
+            due = Order.objects.filter(
+                token=token_id, status=OrderStatus.OPEN, expires_at__lte=at
+            )
+            orders = list(due.order_by("priority")[:MOST_EXPIRED])
+            end_each(book, writer, at, "market", orders, None)
+        ended += len(orders)
+        if len(orders) < MOST_EXPIRED:
+            return ended
+
+
+def lock_books(token_ids: Collection[UUID]) -> None:
+    """Lock markets, books and then ledgers, to the end of the transaction."""
+    if token_ids:
+        locked.books(token_ids)
+        Writer(token_ids, "")
+
+
+# What all of them do
+
+
+def with_makers(attempt: Callable[[int], Done], orders: int) -> Done:
+    """Try with few resting orders, and again with more where they do not suffice."""
+    makers = FIRST_MAKERS + orders
+    for _ in range(MOST_TRIES):
+        try:
+            with transaction.atomic():
+                return attempt(makers)
+        except RanOut:
+            makers *= 2
+        except MissingHolders as missing:
+            # Before any lock of the market: a profile's comes first.
+            ledger.holder_accounts(missing.args[0])
+    raise RanOut
+
+
+def hold(token_id: UUID, actor: str, holds: bool) -> tuple[Book, Writer, datetime]:
+    """A market, its ledger, and the time that judges and dates what follows."""
+    book = locked.books([token_id], holds)[token_id]
+    writer = locked.ledger_writer([token_id], actor, holds)
+    return book, writer, max(writer.ledgers[token_id].now, book.last_at)
+
+
+def check_phase(book: Book) -> None:
+    if book.phase != Phase.CONTINUOUS:
+        raise MarketClosed.of(book.phase, book.next_phase_at)
+
+
+def prepare(
+    token_id: UUID, requests: Sequence[Request], actor: str, makers: int, holds: bool
+) -> Round:
+    book, writer, at = hold(token_id, actor, holds)
+    check_phase(book)
+    return fill(book, writer, at, requests, makers, [], holds)
+
+
+def fill(
+    book: Book,
+    writer: Writer,
+    at: datetime,
+    requests: Sequence[Request],
+    most: int,
+    own: Sequence[Order],
+    holds: bool,
+) -> Round:
+    """Read what the requests can reach; `own` are orders that are to be amended."""
+    token_id = book.token_id
+    bid = max((r.limit_price for r in requests if r.side == BUY), default=0)
+    ask = min((r.limit_price for r in requests if r.side == SELL), default=2**62)
+    found = locked.makers(token_id, bid, ask, most)
+    # The more are read, the more are meant to be reached: some may not trade.
+    reach = most // (FIRST_MAKERS + len(requests))
+    wanted = [0, 0]
+    for request in requests:
+        wanted[1 - request.side] += request.quantity * reach
+    queues, reached = locked.queues_of(found, most, wanted, at)
+    gone = [order for order in found if order.is_over(at)]
+    clients = locked.clients({r.account_id for r in requests}, holds)
+    met = [*reached, *gone]
+    locked.load_holders(
+        writer,
+        token_id,
+        {c.ledger_account for c in clients.values()}
+        | {order.ledger_account_id for order in met},
+    )
+    cash = locked.cash(
+        {c.cash_account for c in clients.values()}
+        | {order.cash_account_id for order in met},
+        holds,
+    )
+    places = {(r.side, r.limit_price) for r in requests}
+    places |= {(order.side, order.limit_price) for order in [*met, *own]}
+    used = {
+        (r.account_id, r.client_order_id)
+        for r in requests
+        if r.client_order_id is not None
+    }
+    prepared = Round(
+        book,
+        writer,
+        at,
+        writer.ledgers[token_id].now,
+        writer.actor,
+        clients,
+        cash,
+        queues,
+        {order.pk: order for order in reached},
+        locked.levels(token_id, places),
+        locked.used_ids(used),
+        locked.open_counts(token_id, clients, MOST_OPEN),
+    )
+    for order in gone:
+        prepared.end(order, OrderStatus.EXPIRED, over(order))
+    prepared.end_message()
+    return prepared
+
+
+def try_to_place(prepared: Round, request: Request) -> Placed | PartnerAPIError:
+    try:
+        return prepared.place(request)
+    except PartnerAPIError as refusal:
+        return refusal
+
+
+def end_each(
+    book: Book,
+    writer: Writer,
+    at: datetime,
+    actor: str,
+    orders: list[Order],
+    reason: str | None,
+) -> list[Order]:
+    """End open orders under the locks; without a reason their time is over."""
+    places = {(order.side, order.limit_price) for order in orders}
+    # What they held is set free by the guards, and is not asked for here.
+    prepared = Round(
+        book,
+        writer,
+        at,
+        at,
+        actor,
+        cash=defaultdict(lambda: Cash(0, 0)),
+        levels=locked.levels(book.token_id, places),
+    )
+    for order in orders:
+        if reason is None:
+            prepared.end(order, OrderStatus.EXPIRED, over(order))
+        else:
+            prepared.end(order, OrderStatus.CANCELLED, reason)
+        prepared.end_message()
+    if orders:
+        write(prepared)
+    return orders
+
+
+def over(order: Order) -> str:
+    """Why an order expires."""
+    if order.time_in_force == TimeInForce.DAY:
+        return OrderStatusReason.END_OF_SESSION
+    return OrderStatusReason.TIME_IN_FORCE

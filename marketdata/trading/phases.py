@@ -1,0 +1,204 @@
+"""Opens markets, and moves them from phase to phase.
+
+A session opens and closes by the clock (`move_due`); staff halt a market, and with a
+second person reopen it.
+"""
+
+import logging
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from accounts.four_eyes import Overtaken, Preview
+from accounts.models import ApprovalRequest
+from issuers.register.models import TokenLedgerHead
+from marketdata.books.notify import notify
+from marketdata.models import OrderBookHead
+from marketdata.trading import locked
+from marketdata.trading.market import expire
+from marketdata.trading.models import Execution, Market, Phase
+from marketdata.trading.sessions import Session
+from partnerapi.core.lock_waits import LockTimeout, named
+
+logger = logging.getLogger(__name__)
+
+TICK_CENTS, LOT_UNITS, COLLAR_BPS = 1, 1, 2_000
+CLOCK = "market"
+"""Who moves a market when a session opens or closes."""
+
+
+class PhaseRefused(Exception):
+    """The market can not open, or not become this; the message says why."""
+
+
+def open_market(
+    token_id: UUID,
+    session: Session,
+    actor: str,
+    tick_cents: int = TICK_CENTS,
+    lot_units: int = LOT_UNITS,
+    collar_bps: int = COLLAR_BPS,
+    reference_price: int | None = None,
+) -> None:
+    """Turn a token's book into a market of ours, for good; it is CLOSED at first.
+
+    What was fed is taken out of the book in one message. A beat later the session's
+    phase comes, if a session lasts.
+
+    Raises:
+        PhaseRefused
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        head = OrderBookHead.objects.filter(token=token_id).first()
+        if head is None or head.source == OrderBookHead.Source.OWN:
+            raise PhaseRefused(
+                "Only a token on the secondary market whose book is fed from outside "
+                "can open a market."
+            )
+        if reference_price is None and reference(token_id) is None:
+            raise PhaseRefused(
+                "The token has no price yet: name a reference price in cents."
+            )
+        cursor.execute("SELECT clock_timestamp()")
+        [(at,)] = cursor.fetchall()
+        arguments: list[Any] = [
+            token_id, session.opens, session.closes, session.weekdays_only,
+            begins(session, at), tick_cents, lot_units, collar_bps, reference_price,
+            actor,
+        ]  # fmt: skip
+        cursor.execute(OPEN, arguments)
+    transaction.on_commit(partial(notify, token_id))
+
+
+def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> None:
+    """Move a market to a phase; out of HALTED an approved request must be carried.
+
+    A market that becomes CONTINUOUS has as its reference price that of its last trade,
+    else of its last price. One that closes ends the orders of the day.
+
+    Raises:
+        PhaseRefused: there is no such move, or no price to refer to.
+    """
+    if phase == Phase.CALL:
+        raise PhaseRefused("CALL comes with auctions, in a later version.")
+    with transaction.atomic():
+        book = locked.books([token_id])[token_id]
+        if phase not in MOVES[Phase(book.phase)]:
+            raise PhaseRefused(f"A market that is {book.phase} can not become {phase}.")
+        if phase == Phase.HALTED and not reason:
+            raise PhaseRefused("Say why the market is halted.")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT clock_timestamp()")
+            [(at,)] = cursor.fetchall()
+        follows, follows_at, price = None, None, None
+        if phase == Phase.CONTINUOUS:
+            follows, follows_at = Phase.CLOSED, book.session.next_close(at)
+            price = reference(token_id) or book.reference
+            if not price:
+                raise PhaseRefused("There is no price that limits could refer to.")
+        elif phase == Phase.CLOSED:
+            follows, follows_at = Phase.CONTINUOUS, begins(book.session, at)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                CHANGE, [token_id, phase, follows, follows_at, price, reason, actor]
+            )
+        if phase == Phase.CLOSED:
+            expire(token_id)
+    transaction.on_commit(partial(notify, token_id))
+
+
+MOVES: dict[Phase, set[Phase]] = {
+    Phase.CLOSED: {Phase.CONTINUOUS, Phase.HALTED},
+    Phase.CONTINUOUS: {Phase.CLOSED, Phase.HALTED},
+    Phase.HALTED: {Phase.CONTINUOUS, Phase.CLOSED},
+}
+"""The moves that there are; those out of HALTED need a second person."""
+
+
+def move_due(at: datetime) -> int:
+    """Move the markets whose next phase is due; how many were moved."""
+    moved = 0
+    for market in Market.objects.filter(next_phase_at__lte=at).order_by("token_id"):
+        try:
+            with named():
+                change_phase(market.token_id, market.next_phase or "", CLOCK)
+        except (PhaseRefused, LockTimeout) as refusal:
+            logger.error("The market of %s was not moved: %s", market.token, refusal)
+        else:
+            moved += 1
+    return moved
+
+
+def begins(session: Session, at: datetime) -> datetime:
+    """When a closed market opens: at once while a session lasts."""
+    return at if session.is_open(at) else session.next_open(at)
+
+
+def reference(token_id: UUID) -> int | None:
+    """The price of the last trade that stands, else the token's; cents."""
+    last = (
+        Execution.objects.filter(token=token_id)
+        .extra(where=[STANDS])
+        .order_by("-sequence")
+        .first()
+    )
+    if last is not None:
+        return last.price
+    return TokenLedgerHead.objects.values_list("price_cents", flat=True).get(
+        token=token_id
+    )
+
+
+STANDS = """NOT EXISTS (SELECT FROM trading_bust b
+    WHERE b.token_id = trading_execution.token_id
+        AND b.sequence = trading_execution.sequence)"""
+OPEN = "SELECT trading_open(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+CHANGE = "SELECT trading_change_phase(%s, %s, %s, %s, %s, %s, %s)"
+
+
+def reopening_content(market: Market, phase: str) -> dict[str, Any]:
+    """What a request to reopen a halted market says; another halt needs another one."""
+    return {
+        "token": str(market.token_id),
+        "phase": phase,
+        "halted": market.last_phase_event,
+    }
+
+
+def reopening_title(market: Market, phase: str) -> str:
+    return f"Reopening of the market of {market.token}: {Phase(phase).label}"
+
+
+class ReopenMarket:
+    """A request to reopen a halted market; overtaken where it is that halt no more."""
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        market, phase = self.market(request), request.content["phase"]
+        rows = [
+            ("Market", "", market.token.symbol),
+            ("Phase", market.get_phase_display(), Phase(phase).label),
+            ("Why it was halted", market.halt_reason, ""),
+        ]
+        return Preview(rows)
+
+    def execute(self, request: ApprovalRequest) -> None:
+        market = self.market(request)
+        try:
+            change_phase(
+                market.token_id,
+                request.content["phase"],
+                request.filed_by.email or "",
+                request.reason,
+            )
+        except PhaseRefused as error:
+            raise Overtaken(str(error)) from None
+
+    def market(self, request: ApprovalRequest) -> Market:
+        content = request.content
+        market = Market.objects.select_related("token").get(token=content["token"])
+        if (market.phase, market.last_phase_event) != ("HALTED", content["halted"]):
+            raise Overtaken("The market is not halted any more, or was halted again.")
+        return market

@@ -1,0 +1,170 @@
+"""Plays a market's log again through the pure matcher: the very same trades come of it.
+
+What the log says of rules is taken at its word: an order that was ended for one is not
+there when the next one comes, and one that was killed was killed.
+"""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from marketdata.trading.models import OrderEvent, Phase
+from marketdata.trading.queues import Match, Queues, Resting, Stop
+
+AT_ONCE = 5_000
+Kind = OrderEvent.Kind
+
+
+class Said(NamedTuple):
+    """An event, with what its order was from the beginning."""
+
+    number: int
+    kind: str
+    order: UUID | None
+    price: int
+    quantity: int
+    remaining: int
+    priority: int
+    trade: int
+    phase: str | None
+    reason: str
+    at: datetime
+    side: int
+    user: UUID
+    time_in_force: str
+    expires_at: datetime | None
+
+
+def replay(
+    token_id: UUID, advance: Callable[[int], object] = lambda done: None
+) -> Iterator[str]:
+    """A sentence for each event that the matcher does not lead to.
+
+    After the first one the rest is not compared: the queues are others.
+    """
+    replayed = Replay()
+    for said in events(token_id, advance):
+        wrong = replayed.follow(said)
+        if wrong:
+            yield f"event {said.number}, {said.kind}: {wrong}"
+            return
+    if replayed.due:
+        yield f"the log ends before {len(replayed.due)} trades that were due"
+
+
+class Replay:
+    """The queues as the events so far leave them, and the trades that are due next."""
+
+    def __init__(self) -> None:
+        self.queues = Queues()
+        self.phase = ""
+        self.due: deque[tuple[Hashable, int, int, int]] = deque()
+        self.ends: tuple[Hashable, str, int] | None = None
+        # One that would fill whole: its next event says whether a rule has killed it.
+        self.whole: tuple[Said, Resting, Match] | None = None
+
+    def follow(self, said: Said) -> str | None:
+        """What is wrong with an event, if anything."""
+        if said.kind == Kind.TRADE_BUSTED:
+            return None
+        if self.whole is not None:
+            (came, taker, match), self.whole = self.whole, None
+            if (said.order, said.reason) == (came.order, Stop.FILL_OR_KILL):
+                return None
+            self.apply(came, taker, match)
+        if said.kind == Kind.ORDER_TRADED:
+            return self.trade(said)
+        if self.due:
+            return "a trade was due"
+        if self.ends is not None:
+            ended, self.ends = self.ends, None
+            wanted = (said.order, said.reason, said.remaining)
+            return None if ended == wanted else f"{ended[1]} of {ended[0]} was due"
+        if said.kind == Kind.PHASE_CHANGED:
+            self.phase = said.phase or ""
+            return None
+        if said.kind in (Kind.ORDER_CANCELLED, Kind.ORDER_EXPIRED):
+            return self.end(said)
+        return self.come(said)
+
+    def come(self, said: Said) -> str | None:
+        if self.phase != Phase.CONTINUOUS:
+            return f"the market is {self.phase}"
+        order = said.order
+        if said.kind == Kind.ORDER_AMENDED:
+            if order not in self.queues.orders:
+                return "the order is not open"
+            keeps = self.queues.keeps_place(order, said.price, said.remaining)
+            if keeps != (said.priority != said.number):
+                return "it has another place than it should"
+            if keeps:
+                self.queues.orders[order].quantity = said.remaining
+                return None
+            self.queues.remove(order)
+        taker = Resting(order, said.user, said.side, said.price, said.remaining)
+        match = self.queues.match(taker, said.time_in_force)
+        if said.time_in_force == "FOK" and not match.left:
+            self.whole = said, taker, match
+        else:
+            self.apply(said, taker, match)
+        return None
+
+    def apply(self, said: Said, taker: Resting, match: Match) -> None:
+        """Let an order trade, and expect the events of it."""
+        left = said.remaining
+        for maker, quantity in match.fills:
+            left -= quantity
+            after = maker.quantity - quantity
+            self.due.append((maker.order, maker.price, quantity, after))
+            self.due.append((said.order, maker.price, quantity, left))
+        if match.stop is not None:
+            self.ends = (said.order, match.stop.value, match.left)
+        self.queues.apply(taker, match)
+
+    def trade(self, said: Said) -> str | None:
+        if self.phase != Phase.CONTINUOUS:
+            return f"the market is {self.phase}"
+        if said.expires_at is not None and said.expires_at <= said.at:
+            return "the order's time was over"
+        if not self.due:
+            return "no trade was due"
+        due = self.due.popleft()
+        found = (said.order, said.price, said.quantity, said.remaining)
+        return None if due == found else f"{found} instead of {due}"
+
+    def end(self, said: Said) -> str | None:
+        if said.order not in self.queues.orders:
+            return "the order is not open"
+        if said.reason in list(Stop):
+            return f"{said.reason} of an order that rests"
+        resting = self.queues.remove(said.order)
+        if resting.quantity != said.remaining:
+            return f"{resting.quantity} units were left, not {said.remaining}"
+        return None
+
+
+def events(token_id: UUID, advance: Callable[[int], object]) -> Iterator[Said]:
+    """The market's log in its order, read in batches of one instant."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        after = 0
+        while True:
+            cursor.execute(EVENTS, [token_id, after, AT_ONCE])
+            rows = cursor.fetchall()
+            yield from map(Said._make, rows)
+            advance(len(rows))
+            if len(rows) < AT_ONCE:
+                return
+            after = rows[-1][0]
+
+
+EVENTS = """
+    SELECT e.number, e.kind, e.order_id, e.price, e.quantity, e.remaining, e.priority,
+        e.trade, e.phase, e.reason, e.at, o.side, o.user_id, o.time_in_force,
+        o.expires_at
+    FROM trading_orderevent e LEFT JOIN trading_order o ON o.id = e.order_id
+    WHERE e.token_id = %s AND e.number > %s ORDER BY e.number LIMIT %s
+"""

@@ -1,0 +1,66 @@
+"""What events of orders tell besides what they are about."""
+
+import graphene
+
+from issuers.models.events import EventType
+from marketdata.trading.schema.enums import OrderStatusReason
+from marketdata.trading.schema.fills import fills_of_orders
+from marketdata.trading.schema.orders import Execution, Order, orders_of
+from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.resolvers import column, needs
+from partnerapi.graphql.scalars import Uint64
+
+OF_ORDERS = [t for t in EventType if t.startswith(("ORDER_", "TRADE_"))]
+
+
+@needs("type", "subject_id")
+def read_orders(events, info):
+    orders = orders_of(info.context.caller)
+    ids = [e.subject_id if e.type in OF_ORDERS else None for e in events]
+    return read_rows("Order", info, orders, ids)
+
+
+@needs("type", "subject_id", "trade")
+def read_executions(events, info):
+    wanted = {(e.subject_id, e.trade) for e in events if e.trade is not None}
+    if not wanted:
+        return [None for _ in events]
+    found = fills_of_orders(wanted)
+    return [found.get((e.subject_id, e.trade)) for e in events]
+
+
+FIELDS = {
+    "order": graphene.Field(
+        Order,
+        resolver=read_orders,
+        description="Of an order: the order, as it is now.",
+    ),
+    "execution": graphene.Field(
+        Execution,
+        resolver=read_executions,
+        description="Of ORDER_TRADED and TRADE_BUSTED: your side of the trade.",
+    ),
+    "price": graphene.Field(
+        Uint64,
+        resolver=column("price"),
+        description="Of ORDER_ACCEPTED and ORDER_AMENDED: the limit, as it was then. "
+        "Of ORDER_TRADED and TRADE_BUSTED: the trade's price. Euro cents.",
+    ),
+    "quantity": graphene.Field(
+        Uint64,
+        resolver=column("quantity"),
+        description="Of ORDER_ACCEPTED and ORDER_AMENDED: the order's units, as they "
+        "were then. Of ORDER_TRADED and TRADE_BUSTED: the trade's.",
+    ),
+    "remaining_quantity": graphene.Field(
+        Uint64,
+        resolver=column("remaining"),
+        description="Units of the order that had not traded after the event.",
+    ),
+    "reason": graphene.Field(
+        OrderStatusReason,
+        resolver=column("reason"),
+        description="Of ORDER_CANCELLED and ORDER_EXPIRED: why.",
+    ),
+}
+"""The fields of an event that trading adds."""

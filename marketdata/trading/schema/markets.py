@@ -1,0 +1,149 @@
+"""A token's market, and its tape."""
+
+import graphene
+
+from accounts.access import Scope, requires
+from marketdata.models import Trade as TradeModel
+from marketdata.trading.models import Bust
+from marketdata.trading.models import Market as MarketModel
+from marketdata.trading.round import collar
+from marketdata.trading.schema.enums import MarketPhase
+from partnerapi.graphql.cost import FIGURE, FOUND, Field
+from partnerapi.graphql.pages import read_pages, read_rows
+from partnerapi.graphql.relay import Connection, ModelType, connection_field
+from partnerapi.graphql.resolvers import column, needs
+from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.statements import OrderedList, OrderKey
+
+TRADES = OrderedList(
+    "trades",
+    "Trade",
+    TradeModel,
+    (OrderKey("marketdata_trade.sequence", "bigint"),),
+    descending=True,
+    unique=True,
+    parent="token_id",
+    identity="token_id",
+)
+
+
+class Market(ModelType):
+    """A market of ours, where orders for a token meet."""
+
+    class Meta:
+        model = MarketModel
+        fields = ()
+
+    phase = MarketPhase(required=True, description="What it does now.")
+    phase_since = Time(required=True, description="Since when.")
+    next_phase = MarketPhase(
+        description="What it does next; null while it is halted, for nobody knows."
+    )
+    next_phase_at = Time(description="When that begins.")
+    tick_size = Uint64(
+        required=True,
+        resolver=column("tick_cents"),
+        description="Prices are multiples of it, euro cents.",
+    )
+    lot_size = Uint64(
+        required=True,
+        resolver=column("lot_units"),
+        description="Quantities are multiples of it, units.",
+    )
+    reference_price = Uint64(
+        description="The price around which limits may lie, euro cents: fixed when "
+        "continuous trading begins; null before the first time."
+    )
+    floor_price = Uint64(
+        description="The lowest limit that is accepted; null without a reference price."
+    )
+    cap_price = Uint64(
+        description="The highest limit that is accepted; null without a reference "
+        "price."
+    )
+    indicative_price = Uint64(description="In CALL only: null in this version.")
+    indicative_quantity = Uint64(description="In CALL only: null in this version.")
+
+    @needs("reference_price", "collar_bps")
+    def resolve_floor_price(markets, info):
+        return [bounds(market)[0] for market in markets]
+
+    @needs("reference_price", "collar_bps")
+    def resolve_cap_price(markets, info):
+        return [bounds(market)[1] for market in markets]
+
+    def resolve_indicative_price(markets, info):
+        return [None for _ in markets]
+
+    def resolve_indicative_quantity(markets, info):
+        return [None for _ in markets]
+
+
+def bounds(market):
+    if market.reference_price is None:
+        return None, None
+    return collar(market.reference_price, market.collar_bps)
+
+
+class Trade(graphene.ObjectType):
+    """A trade on the tape."""
+
+    sequence = Uint64(
+        required=True,
+        description="Number of the trade: from 1, without gaps, per token.",
+    )
+    price = Uint64(
+        required=True,
+        resolver=column("price_cents"),
+        description="Price of a unit, euro cents.",
+    )
+    quantity = Uint64(required=True, description="Units that changed hands.")
+    at = Time(required=True, description="When.")
+    busted = Field(
+        graphene.Boolean,
+        required=True,
+        cost=FIGURE,
+        description="Whether staff undid it afterwards.",
+    )
+
+    @needs("token_id", "sequence")
+    def resolve_busted(trades, info):
+        busts = Bust.objects.filter(
+            token__in={trade.token_id for trade in trades},
+            sequence__in={trade.sequence for trade in trades},
+        )
+        undone = {(str(t), n) for t, n in busts.values_list("token", "sequence")}
+        return [(trade.token_id, trade.sequence) in undone for trade in trades]
+
+
+class TradeConnection(Connection):
+    class Meta:
+        node = Trade
+
+
+@requires(Scope.MARKETDATA_READ)
+def read_markets(tokens, info):
+    ids = [token.id for token in tokens]
+    return read_rows("Market", info, MarketModel.objects.all(), ids, "token_id")
+
+
+@requires(Scope.MARKETDATA_READ)
+def read_trades(tokens, info, **page):
+    ids = [token.id for token in tokens]
+    return read_pages(TRADES, info, TradeModel.objects.all(), ids, **page)
+
+
+MARKET = Field(
+    Market,
+    cost=FOUND,
+    resolver=read_markets,
+    description="The market of ours on which the token is traded; null where there is "
+    "none. Needs the scope `marketdata:read`.",
+)
+"""The field `market` of a token."""
+TRADES_FIELD = connection_field(
+    TradeConnection,
+    "The tape: what was traded, newest first. Needs the scope `marketdata:read`.",
+    resolver=read_trades,
+)
+"""The field `trades` of a token."""

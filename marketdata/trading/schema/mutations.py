@@ -1,0 +1,455 @@
+"""Orders that partners place, amend and cancel, and the dry run."""
+
+from contextlib import contextmanager
+
+import graphene
+from django.utils import timezone
+
+from accounts.access import Scope, check_scope, requires
+from issuers.schema.compliance import TransferRefusal
+from marketdata.trading import market
+from marketdata.trading.errors import MarketClosed, NotTradable
+from marketdata.trading.models import Order as OrderModel
+from marketdata.trading.models import OrderStatus, OrderStatusReason
+from marketdata.trading.schema import inputs
+from marketdata.trading.schema.answers import OrderRow, execution_rows, refusals_of
+from marketdata.trading.schema.orders import Execution, Order
+from partnerapi.core.errors import (
+    BadUserInput,
+    NotFound,
+    PartnerAPIError,
+    RequestTimeout,
+)
+from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.graphql.cost import MUTATION, Cost, Field
+from partnerapi.graphql.relay import key_of
+from partnerapi.graphql.resolvers import checked
+from partnerapi.graphql.scalars import Time, Uint64
+
+MOST_POINTS = 300
+"""Of what is selected of an answer: the book is held until it is written."""
+TRADE = Cost(points=MUTATION.points, most_below=MOST_POINTS)
+TRADE_LIST = Cost(points=MUTATION.points, most_below=MOST_POINTS // inputs.MOST_ORDERS)
+CHECK_COST = 10
+EXECUTIONS = Cost(items=1, beyond=1)
+
+
+@contextmanager
+def within_time():
+    """Let no lock be waited for longer than a request may.
+
+    Raises:
+        RequestTimeout: nothing was changed.
+    """
+    try:
+        with named():
+            yield
+    except LockTimeout as error:
+        raise RequestTimeout(
+            f"{error} Nothing was changed; send the same request again."
+        ) from error
+
+
+def check_place(context, input):
+    check_scope(context.caller, Scope.TRADING_WRITE)
+    if input:
+        inputs.check_order(input)
+
+
+def check_place_list(context, input):
+    check_scope(context.caller, Scope.TRADING_WRITE)
+    if not input:
+        return
+    count = len(input["orders"])
+    if not 1 <= count <= inputs.MOST_ORDERS:
+        raise BadUserInput(
+            f"`orders` holds {count} orders; send 1 to {inputs.MOST_ORDERS}.",
+            argument="input.orders",
+            maximum=inputs.MOST_ORDERS,
+        )
+    for number, order in enumerate(input["orders"]):
+        inputs.check_order(order, f"input.orders.{number}")
+
+
+def check_amend(context, input):
+    check_scope(context.caller, Scope.TRADING_WRITE)
+    if not input:
+        return
+    for name, field in (("quantity", "quantity"), ("limit_price", "limitPrice")):
+        if input.get(name) == 0:
+            raise BadUserInput(
+                f"`{field}` is 0; send 1 or more.", argument=f"input.{field}"
+            )
+
+
+def check_cancel(context, input):
+    check_scope(context.caller, Scope.TRADING_WRITE)
+
+
+class PlaceOrderPayload(graphene.ObjectType):
+    """The order as it stands after all that it did at once."""
+
+    order = graphene.Field(Order, required=True, description="The order.")
+    executions = Field(
+        graphene.List(graphene.NonNull(Execution)),
+        required=True,
+        cost=EXECUTIONS,
+        description="The trades that it made, in their order. Each 4 beyond the first "
+        "count as one more.",
+    )
+
+    def resolve_order(payloads, info):
+        return [OrderRow(payload.order) for payload in payloads]
+
+    def resolve_executions(payloads, info):
+        return [execution_rows(p.order, p.executions) for p in payloads]
+
+
+class PlaceOrderResult(graphene.ObjectType):
+    """What became of an order of a list: either it was accepted, or `code` says why
+    not."""
+
+    order = graphene.Field(
+        Order,
+        description="The order, as the list has left it; null: it was refused.",
+    )
+    code = graphene.String(
+        description="Why it was refused: a code of an error; null: it was accepted."
+    )
+    message = graphene.String(description="The same, for people.")
+    refusals = Field(
+        graphene.List(graphene.NonNull(TransferRefusal)),
+        required=True,
+        cost=Cost(items=1, beyond=1),
+        description="Of TRANSFER_REFUSED: each rule that refuses it.",
+    )
+
+    def resolve_order(results, info):
+        return [None if is_refused(r) else OrderRow(r.order) for r in results]
+
+    def resolve_code(results, info):
+        return [result.code if is_refused(result) else None for result in results]
+
+    def resolve_message(results, info):
+        return [str(result) if is_refused(result) else None for result in results]
+
+    def resolve_refusals(results, info):
+        return [refusals_of(r) if is_refused(r) else [] for r in results]
+
+
+def is_refused(result):
+    return isinstance(result, PartnerAPIError)
+
+
+def named_for_partner(refusal):
+    """The refusal, with ids and arguments as partners know them."""
+    details = refusal.details
+    if "orderID" in details:
+        details["orderID"] = f"Order|{details['orderID']}"
+    if isinstance(refusal, BadUserInput):
+        named = "quantity" if "minimum" in details else "expiresAt"
+        details.setdefault("argument", f"input.{named}")
+    return refusal
+
+
+class PlaceOrdersPayload(graphene.ObjectType):
+    """What became of the orders of a list."""
+
+    results = Field(
+        graphene.List(graphene.NonNull(PlaceOrderResult)),
+        required=True,
+        cost=Cost(items=1, beyond=1),
+        description="One for each order, in the order of the list. Each 4 beyond the "
+        "first count as one more.",
+    )
+
+    def resolve_results(payloads, info):
+        return payloads
+
+
+class AmendOrderPayload(graphene.ObjectType):
+    """The order as it stands after all that the amendment did at once."""
+
+    order = graphene.Field(Order, required=True, description="The order.")
+    executions = Field(
+        graphene.List(graphene.NonNull(Execution)),
+        required=True,
+        cost=EXECUTIONS,
+        description="The trades that the amendment made, in their order. Each 4 beyond "
+        "the first count as one more.",
+    )
+    kept_priority = graphene.Boolean(
+        required=True,
+        description="Whether it kept its place: a smaller quantity at the same limit "
+        "does, everything else gets a new place.",
+    )
+
+    def resolve_order(payloads, info):
+        return [OrderRow(payload.order) for payload in payloads]
+
+    def resolve_executions(payloads, info):
+        return [execution_rows(p.order, p.executions) for p in payloads]
+
+
+class CancelOrderPayload(graphene.ObjectType):
+    """The order, which does not rest any more."""
+
+    order = graphene.Field(
+        Order,
+        required=True,
+        description="The order: CANCELLED, or what it was already where it had ended.",
+    )
+
+    def resolve_order(payloads, info):
+        return [OrderRow(order) for order in payloads]
+
+
+class CancelOrdersPayload(graphene.ObjectType):
+    """How many orders were taken out of the books."""
+
+    cancelled = graphene.Int(required=True, description="How many were OPEN.")
+
+    def resolve_cancelled(payloads, info):
+        return payloads
+
+
+class OrderCheck(graphene.ObjectType):
+    """What placing an order would come to, at an instant; nothing is kept of it."""
+
+    allowed = graphene.Boolean(
+        required=True, description="Whether it would be accepted."
+    )
+    code = graphene.String(
+        description="Why not: the code of the error; null: it would be."
+    )
+    refusals = Field(
+        graphene.List(graphene.NonNull(TransferRefusal)),
+        required=True,
+        cost=Cost(items=1, beyond=1),
+        description="Of TRANSFER_REFUSED: each rule that refuses it.",
+    )
+    reserves = Uint64(
+        required=True,
+        description="What it would hold while it rests: of a buyer euro cents, of a "
+        "seller units. What it fills at once is included.",
+    )
+    would_fill_quantity = Uint64(
+        required=True, description="Units that it would trade at once."
+    )
+    would_fill_value = Uint64(
+        required=True, description="What these would cost, euro cents."
+    )
+    at = Time(required=True, description="The instant.")
+
+    def resolve_allowed(checks, info):
+        return [check.refused is None for check in checks]
+
+    def resolve_code(checks, info):
+        return [check.refused and check.refused.code for check in checks]
+
+    def resolve_refusals(checks, info):
+        return [refusals_of(c.refused) if c.refused else [] for c in checks]
+
+
+def own_order(caller, text):
+    """An order of the caller's, as it is.
+
+    Raises:
+        NotFound
+    """
+    key = key_of(text, "Order")
+    orders = OrderModel.objects.filter(partner_id=caller.partner_id)
+    order = orders.filter(pk=key).first() if key else None
+    if order is None:
+        raise NotFound("You have no order of this id.", argument="input.orderID")
+    return order
+
+
+def named_in(caller, input):
+    """The token and the account that an order names.
+
+    Raises:
+        NotFound
+    """
+    token = inputs.token_named(caller, input["token_id"])
+    account = inputs.accounts_named(caller, [input["account_id"]])
+    if not account:
+        raise inputs.no_account()
+    return token, account[input["account_id"]]
+
+
+class Query(graphene.ObjectType):
+    check_order = Field(
+        OrderCheck,
+        required=True,
+        cost=Cost(points=CHECK_COST, statements=True),
+        input=inputs.PlaceOrderInput(
+            required=True, description="The order that would be placed."
+        ),
+        description="A dry run of `placeOrder`: the same verdict and the same codes, "
+        "as far as nobody else moves the market meanwhile. Nothing is written or "
+        "reserved. What is no order, or names what is not yours, is an error here, "
+        "too. Needs the scope `trading:read`.",
+    )
+
+    @requires(Scope.TRADING_READ)
+    def resolve_check_order(roots, info, input):
+        inputs.check_order(input)
+        token, account = named_in(info.context.caller, input)
+        try:
+            return [market.check(token, inputs.request_of(input, account))]
+        except (NotTradable, MarketClosed) as refusal:
+            return [market.Check(refusal, 0, 0, 0, timezone.now())]
+
+
+LOCKS = (
+    "A book that does not come free in 2 seconds is TIMEOUT: nothing happened, and the "
+    "same request may be sent again."
+)
+SELECTION = (
+    f"What is selected of the answer costs at most {MOST_POINTS} points: others wait "
+    "meanwhile."
+)
+
+
+class Mutation(graphene.ObjectType):
+    place_order = Field(
+        PlaceOrderPayload,
+        cost=TRADE,
+        input=inputs.PlaceOrderInput(required=True, description="The order."),
+        description="Place an order. What it trades at once is settled when you have "
+        "the answer: units in the register, cash in the accounts. What it buys or "
+        "sells is reserved while it rests. Refused, with the codes NOT_TRADABLE, "
+        "MARKET_CLOSED, ACCOUNT_NOT_ACTIVE, INSUFFICIENT_FUNDS, INSUFFICIENT_UNITS, "
+        "TICK_SIZE, LOT_SIZE, PRICE_OUTSIDE_COLLAR, ORDER_VALUE_TOO_LARGE, "
+        "TOO_MANY_OPEN_ORDERS, TRANSFER_REFUSED and DUPLICATE_CLIENT_ORDER_ID, it was "
+        f"never there. {LOCKS} {SELECTION} Needs the scope `trading:write`.",
+    )
+    place_orders = Field(
+        PlaceOrdersPayload,
+        cost=TRADE_LIST,
+        input=inputs.PlaceOrdersInput(
+            required=True, description="The token, and the orders."
+        ),
+        description="Place a list of orders for one token: as many of them as are "
+        "allowed, one after the other, at once. Refusals of single orders are in their "
+        "results; an error refuses the whole list. Each order costs 1 point besides. "
+        f"{LOCKS} What is selected of a result costs at most 2 points. Needs the scope "
+        "`trading:write`.",
+    )
+    amend_order = Field(
+        AmendOrderPayload,
+        cost=TRADE,
+        input=inputs.AmendOrderInput(
+            required=True, description="Which order, and what becomes of it."
+        ),
+        description="Change the quantity or the limit of an OPEN order. Refused, with "
+        "the codes of `placeOrder`, ORDER_NOT_OPEN or ORDER_CHANGED, it stays as it "
+        f"was. {LOCKS} {SELECTION} Needs the scope `trading:write`.",
+    )
+    cancel_order = Field(
+        CancelOrderPayload,
+        cost=TRADE,
+        input=inputs.CancelOrderInput(required=True, description="Which order."),
+        description="Take what has not traded of an order out of the book, in any "
+        "phase of the market. Of an order that has ended it succeeds, too, and the "
+        f"answer says what it is. {LOCKS} {SELECTION} Needs the scope `trading:write`.",
+    )
+    cancel_orders = Field(
+        CancelOrdersPayload,
+        cost=TRADE,
+        input=inputs.CancelOrdersInput(
+            required=True, description="Which orders; none named: all of yours."
+        ),
+        description="Cancel all open orders of an account, of a token, or all of "
+        f"yours, in one transaction. Each 4 cost 1 point besides. {LOCKS} Needs the "
+        "scope `trading:write`.",
+    )
+
+    @checked(check_place)
+    def resolve_place_order(roots, info, input):
+        caller = info.context.caller
+        token, account = named_in(caller, input)
+        with within_time():
+            [placed] = market.place_each(
+                token, [inputs.request_of(input, account)], caller.login
+            )
+        if is_refused(placed):
+            raise named_for_partner(placed)
+        return [placed]
+
+    @checked(check_place_list)
+    def resolve_place_orders(roots, info, input):
+        caller, orders = info.context.caller, input["orders"]
+        token = inputs.token_named(caller, input["token_id"])
+        info.context.spend(len(orders))
+        accounts = inputs.accounts_named(caller, [o["account_id"] for o in orders])
+        requests = [
+            inputs.request_of(order, accounts[order["account_id"]])
+            for order in orders
+            if order["account_id"] in accounts
+        ]
+        with within_time():
+            placed = iter(market.place_each(token, requests, caller.login))
+        results = [
+            next(placed)
+            if order["account_id"] in accounts
+            else inputs.no_account(f"input.orders.{number}")
+            for number, order in enumerate(orders)
+        ]
+        return [results]
+
+    @checked(check_amend)
+    def resolve_amend_order(roots, info, input):
+        caller = info.context.caller
+        order = own_order(caller, input["order_id"])
+        wanted = {name: input.get(name) for name in ("quantity", "limit_price")}
+        try:
+            with within_time():
+                amended = market.amend(
+                    order.pk, input["version"], caller.login, **wanted
+                )
+        except PartnerAPIError as refusal:
+            raise named_for_partner(refusal) from None
+        return [amended]
+
+    @checked(check_cancel)
+    def resolve_cancel_order(roots, info, input):
+        caller = info.context.caller
+        order = own_order(caller, input["order_id"])
+        if order.status != OrderStatus.OPEN:
+            return [order]
+        with within_time():
+            cancelled = market.cancel_each(
+                order.token_id, [order.pk], OrderStatusReason.BY_PARTNER, caller.login
+            )
+        # It may have ended before the book was ours.
+        return cancelled or [own_order(caller, input["order_id"])]
+
+    @checked(check_cancel)
+    def resolve_cancel_orders(roots, info, input):
+        caller = info.context.caller
+        orders = OrderModel.objects.filter(
+            partner_id=caller.partner_id, status=OrderStatus.OPEN
+        )
+        if input.get("account_id") is not None:
+            accounts = inputs.accounts_named(caller, [input["account_id"]])
+            if not accounts:
+                raise inputs.no_account()
+            orders = orders.filter(account__in=accounts.values())
+        if input.get("token_id") is not None:
+            token = inputs.token_named(caller, input["token_id"])
+            orders = orders.filter(token=token)
+        tokens = sorted(set(orders.values_list("token", flat=True)))
+        cancelled = 0
+        with within_time():
+            market.lock_books(tokens)
+            for token in tokens:
+                ids = [*orders.filter(token=token).values_list("pk", flat=True)]
+                cancelled += len(
+                    market.cancel_each(
+                        token, ids, OrderStatusReason.BY_PARTNER, caller.login
+                    )
+                )
+        info.context.spend(cancelled // 4)
+        return [cancelled]

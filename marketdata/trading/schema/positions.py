@@ -1,0 +1,115 @@
+"""What the user of an account owns, and what of it is free."""
+
+import graphene
+from django.utils import timezone
+
+from accounts.access import Scope, requires
+from issuers.models import Token as TokenModel
+from issuers.register.models import HolderBalance
+from issuers.schema.ledger import whole
+from issuers.schema.tokens import Token
+from partnerapi.core.database import array_text, fetch
+from partnerapi.graphql.cost import FIGURE, Field
+from partnerapi.graphql.pages import read_pages, read_rows
+from partnerapi.graphql.relay import Connection, connection_field
+from partnerapi.graphql.resolvers import needs
+from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.statements import OrderedList, OrderKey
+
+HELD = OrderedList(
+    "positions",
+    "Position",
+    HolderBalance,
+    (OrderKey("issuers_holderbalance.token_id", "uuid"),),
+    unique=True,
+    parent="user_id",
+    identity="token_id",
+)
+# A holder's limits in each of its tokens, by the rules and restrictions of now.
+LIMITS = """
+    SELECT l.locked, l.locked_until::text, greatest(l.may_send - l.reserved, 0)
+    FROM unnest(%s::uuid[], %s::bigint[]) WITH ORDINALITY AS w (token, account, place)
+    LEFT JOIN LATERAL register_limits(w.token, ARRAY[w.account], %s) l ON TRUE
+    ORDER BY w.place
+"""
+
+
+def limits(positions):
+    """Of each position: units that are locked, until when, and those that are free."""
+    tokens = array_text(p.token_id for p in positions)
+    accounts = array_text(p.account_id for p in positions)
+    return fetch(LIMITS, [tokens, accounts, timezone.now()], tuple)
+
+
+class Position(graphene.ObjectType):
+    """Units of a token that an account's user owns, wherever they were bought."""
+
+    token = graphene.Field(Token, required=True, description="The token.")
+    quantity = Uint64(
+        required=True, resolver=whole("balance"), description="Units owned."
+    )
+    reserved = Uint64(
+        required=True,
+        resolver=whole("reserved"),
+        description="Of these, units that open orders sell, at any partner.",
+    )
+    locked = Field(
+        Uint64,
+        required=True,
+        cost=FIGURE,
+        description="Units that stay: frozen, locked up or pledged; may be more than "
+        "are owned.",
+    )
+    available = Field(
+        Uint64,
+        required=True,
+        cost=FIGURE,
+        description="Units that an order may sell now.",
+    )
+    locked_until = Field(
+        Time,
+        cost=FIGURE,
+        description="When the last of the locks ends by itself; null: none is locked, "
+        "or until it is lifted.",
+    )
+
+    @needs("token_id")
+    def resolve_token(positions, info):
+        tokens = TokenModel.objects.visible_to(info.context.caller)
+        return read_rows("Token", info, tokens, [p.token_id for p in positions])
+
+    @needs("token_id", "account_id")
+    def resolve_locked(positions, info):
+        return [int(locked or 0) for locked, _, _ in limits(positions)]
+
+    @needs("token_id", "account_id")
+    def resolve_available(positions, info):
+        return [int(available or 0) for _, _, available in limits(positions)]
+
+    @needs("token_id", "account_id")
+    def resolve_locked_until(positions, info):
+        return [until for _, until, _ in limits(positions)]
+
+
+class PositionConnection(Connection):
+    class Meta:
+        node = Position
+
+
+@needs("user_id")
+@requires(Scope.TRADING_READ)
+def read_positions(accounts, info, **page):
+    tokens = TokenModel.objects.visible_to(info.context.caller)
+    held = HolderBalance.objects.filter(balance__gt=0, token__in=tokens.values("pk"))
+    users = [account.user_id for account in accounts]
+    return read_pages(HELD, info, held, users, **page)
+
+
+POSITIONS = connection_field(
+    PositionConnection,
+    "What the account's user owns of the tokens that you may see, in the order of the "
+    "tokens' ids. Units belong to the user: those of other partners' accounts count, "
+    "too. Needs the scope `trading:read`.",
+    resolver=read_positions,
+)
+"""The field `positions` of an account."""

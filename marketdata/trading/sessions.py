@@ -1,0 +1,48 @@
+"""When a market's sessions open and close; times of day are those of the market."""
+
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The times of day; one that opens when it closes lasts all day."""
+
+    opens: time
+    closes: time
+    weekdays_only: bool
+
+    def next_open(self, at: datetime) -> datetime:
+        """The first opening after an instant, or at it."""
+        return self.next(self.opens, at)
+
+    def next_close(self, at: datetime) -> datetime:
+        """The first closing after an instant."""
+        return self.next(self.closes, at + timedelta(microseconds=1))
+
+    def next(self, wanted: time, at: datetime) -> datetime:
+        zone = ZoneInfo(settings.MARKET_TIME_ZONE)
+        day = at.astimezone(zone).date()
+        while True:
+            found = datetime.combine(day, wanted, zone)
+            if found >= at and not (self.weekdays_only and day.weekday() > 4):
+                return found
+            day += timedelta(days=1)
+
+    def is_open(self, at: datetime) -> bool:
+        """Whether a session lasts at an instant."""
+        begins, ends = self.next_open(at), self.next_close(at)
+        return self.opens == self.closes or begins == at or ends < begins
+
+
+def parse(text: str, weekdays_only: bool) -> Session:
+    """A session as commands name it, such as 09:00-17:30.
+
+    Raises:
+        ValueError
+    """
+    opens, _, closes = text.partition("-")
+    return Session(time.fromisoformat(opens), time.fromisoformat(closes), weekdays_only)

@@ -1,0 +1,64 @@
+"""What partners read of trading besides the market's own tables."""
+
+from django.db import connection, models
+
+from accounts.models import Account, Partner
+from issuers.models import Token
+from marketdata.trading.models import Order, OrderSide
+
+
+class Fill(models.Model):
+    """An execution as one of its two sides has it; a view.
+
+    `id` is derived from the token, the trade's number and the side.
+    """
+
+    id = models.UUIDField(primary_key=True)
+    token = models.ForeignKey(Token, models.DO_NOTHING, related_name="+")
+    sequence = models.BigIntegerField(help_text="The trade's, on the tape.")
+    side = models.SmallIntegerField(choices=OrderSide)
+    order = models.ForeignKey(Order, models.DO_NOTHING, related_name="+")
+    account = models.ForeignKey(Account, models.DO_NOTHING, related_name="+")
+    partner = models.ForeignKey(Partner, models.DO_NOTHING, related_name="+")
+    price = models.BigIntegerField(help_text="Price of a unit, euro cents.")
+    quantity = models.BigIntegerField()
+    value = models.BigIntegerField(help_text="Euro cents.")
+    liquidity = models.CharField(max_length=7)
+    ledger_seq = models.BigIntegerField()
+    at = models.DateTimeField()
+    busted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        app_label = "trading"
+        managed = False
+        db_table = "trading_fill"
+
+    def __str__(self):
+        return f"{self.token_id} {self.sequence} {self.side}"
+
+
+class RegisterTold(models.Model):
+    """Up to which entry partners were told that a token's register has changed."""
+
+    token = models.OneToOneField(
+        Token,
+        models.DO_NOTHING,
+        primary_key=True,
+        related_name="+",
+        db_constraint=False,
+    )
+    ledger_seq = models.BigIntegerField()
+
+    class Meta:
+        app_label = "trading"
+
+    def __str__(self):
+        return f"{self.token_id} up to {self.ledger_seq}"
+
+
+def tell_registers() -> int:
+    """Tell partners of registers that trades have moved; return of how many."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT trading_tell_registers()")
+        [(told,)] = cursor.fetchall()
+    return told

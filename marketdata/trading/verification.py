@@ -1,0 +1,249 @@
+"""What must be true of our markets, a rule a statement; and their replay."""
+
+from collections.abc import Callable, Iterator
+
+from marketdata.trading.guards import GUARDED
+from marketdata.trading.models import Market
+from marketdata.trading.replay import replay
+from partnerapi.core.invariants import Finding, Invariant, judged
+
+TOLD = 5
+
+
+def verify(advance: Callable[[int], object] = lambda done: None) -> Iterator[Finding]:
+    """Check every invariant, then the guards, then each market's log by the matcher."""
+    yield from judged(INVARIANTS, GUARDED)
+    markets = Market.objects.select_related("token").order_by("token__symbol")
+    wrong = [
+        f"{market.token.symbol}: {sentence}"
+        for market in markets
+        for sentence in replay(market.token_id, advance)
+    ]
+    rule = "the log, through the matcher, leads to the very same trades"
+    yield Finding(rule, len(markets), len(wrong), wrong[:TOLD])
+
+
+OPEN = "status = 'OPEN'"
+
+INVARIANTS = (
+    Invariant(
+        "reserved units are Σ open sell orders, and no more than there are",
+        f"""
+        SELECT count(*), count(*) FILTER (WHERE coalesce(b.reserved, 0)
+            <> coalesce(o.units, 0) OR b.reserved > b.balance)
+        FROM (SELECT * FROM issuers_holderbalance WHERE reserved <> 0) b
+        FULL JOIN (
+            SELECT token_id, ledger_account_id AS account_id,
+                sum(quantity - filled) AS units
+            FROM trading_order WHERE {OPEN} AND side = 1 GROUP BY 1, 2
+        ) o USING (token_id, account_id)
+        """,
+    ),
+    Invariant(
+        "reserved cash is Σ open buy orders × limit and Σ open withdrawals",
+        f"""
+        SELECT count(*), count(*) FILTER (WHERE h.reserved
+            <> coalesce(o.cents, 0) + coalesce(w.cents, 0) OR h.reserved > h.balance)
+        FROM (SELECT * FROM accounts_cashhead WHERE kind = 'CLIENT') h
+        LEFT JOIN (
+            SELECT cash_account_id, sum((quantity - filled) * limit_price) AS cents
+            FROM trading_order WHERE {OPEN} AND side = 0 GROUP BY 1
+        ) o USING (cash_account_id)
+        LEFT JOIN (
+            SELECT cash_account_id, sum(amount) AS cents FROM accounts_withdrawal
+            WHERE status IN ('REQUESTED', 'APPROVED') GROUP BY 1
+        ) w USING (cash_account_id)
+        """,
+    ),
+    Invariant(
+        "each level of the book is Σ open orders there",
+        f"""
+        SELECT count(*), count(*) FILTER (WHERE l.quantity IS DISTINCT FROM o.units)
+        FROM (
+            SELECT l.token_id, l.side, l.price_cents AS price, l.quantity
+            FROM marketdata_booklevel l
+            JOIN marketdata_orderbookhead h ON h.token_id = l.token_id
+                AND h.source = 'OWN'
+        ) l
+        FULL JOIN (
+            SELECT token_id, side, limit_price AS price,
+                sum(quantity - filled) AS units
+            FROM trading_order WHERE {OPEN} GROUP BY 1, 2, 3
+        ) o USING (token_id, side, price)
+        """,
+    ),
+    Invariant(
+        "trades of the tape, executions, entries and payments are one to one",
+        """
+        SELECT count(*), count(*) FILTER (WHERE x.sequence IS NULL
+            OR l.seq IS NULL OR c.id IS NULL OR NOT is_tape
+            OR (l.amount, c.amount) <> (x.quantity, x.price * x.quantity)
+            OR (l.source_id, l.target_id) <> (s.ledger_account_id, b.ledger_account_id)
+            OR (c.source_id, c.target_id) <> (b.cash_account_id, s.cash_account_id))
+        FROM (
+            SELECT x.*, EXISTS (SELECT FROM marketdata_trade t
+                WHERE t.token_id = x.token_id AND t.sequence = x.sequence
+                    AND t.price_cents = x.price AND t.quantity = x.quantity) AS is_tape
+            FROM trading_execution x
+        ) x
+        FULL JOIN (SELECT * FROM issuers_ledgertransaction WHERE kind = 'TRADE') l
+            ON l.token_id = x.token_id AND l.seq = x.ledger_seq
+        FULL JOIN (SELECT * FROM accounts_cashtransaction WHERE kind = 'TRADE') c
+            ON c.id = x.cash_transaction
+        LEFT JOIN trading_order b ON b.id = x.buy_order_id
+        LEFT JOIN trading_order s ON s.id = x.sell_order_id
+        """,
+    ),
+    Invariant(
+        "the tape of a market of ours has nothing else since it opened",
+        """
+        SELECT count(*), count(*) FILTER (WHERE x.sequence IS NULL)
+        FROM trading_market m
+        JOIN LATERAL (
+            SELECT at FROM trading_orderevent e
+            WHERE e.token_id = m.token_id AND e.number = 1
+        ) opened ON TRUE
+        JOIN marketdata_trade t ON t.token_id = m.token_id AND t.at > opened.at
+        LEFT JOIN trading_execution x
+            ON x.token_id = t.token_id AND x.sequence = t.sequence
+        """,
+    ),
+    Invariant(
+        "reversals of trades are busts, of units and of cash, one to one",
+        """
+        SELECT count(*), count(*) FILTER (WHERE b.sequence IS NULL OR l.seq IS NULL
+            OR c.id IS NULL)
+        FROM trading_bust b
+        FULL JOIN (
+            SELECT r.* FROM issuers_ledgertransaction r
+            JOIN issuers_ledgertransaction t ON t.token_id = r.token_id
+                AND t.seq = r.reverses AND t.kind = 'TRADE'
+        ) l ON l.token_id = b.token_id AND l.seq = b.ledger_seq
+        FULL JOIN (
+            SELECT r.* FROM accounts_cashtransaction r
+            JOIN accounts_cashtransaction t ON t.id = r.reverses_id
+                AND t.kind = 'TRADE'
+        ) c ON c.id = b.cash_transaction
+        """,
+    ),
+    Invariant(
+        "every trade has its two legs of units and its two legs of cash",
+        """
+        SELECT count(*), count(*) FILTER (WHERE 2 <> (
+                SELECT count(*) FROM issuers_ledgerposting p
+                WHERE p.token_id = x.token_id AND p.seq = x.ledger_seq)
+            OR 2 <> (SELECT count(*) FROM accounts_cashposting p
+                WHERE p.transaction_id = x.cash_transaction
+                    AND p.cash_account_id IN (b.cash_account_id, s.cash_account_id)))
+        FROM trading_execution x
+        JOIN trading_order b ON b.id = x.buy_order_id
+        JOIN trading_order s ON s.id = x.sell_order_id
+        """,
+    ),
+    Invariant(
+        "what is filled of an order is Σ its executions, within its limit",
+        """
+        SELECT count(*), count(*) FILTER (WHERE (o.filled, o.filled_value)
+                <> (coalesce(x.units, 0), coalesce(x.cents, 0))
+            OR CASE o.side WHEN 0 THEN x.highest > o.most ELSE x.lowest < o.least END)
+        FROM (
+            SELECT o.id, o.side, o.filled, o.filled_value,
+                greatest(o.limit_price, max(e.price)) AS most,
+                least(o.limit_price, min(e.price)) AS least
+            FROM trading_order o
+            LEFT JOIN trading_orderevent e ON e.order_id = o.id
+                AND e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
+            GROUP BY o.id
+        ) o
+        LEFT JOIN (
+            SELECT id, sum(quantity) AS units, sum(price * quantity) AS cents,
+                max(price) AS highest, min(price) AS lowest
+            FROM (
+                SELECT buy_order_id AS id, price, quantity FROM trading_execution
+                UNION ALL
+                SELECT sell_order_id, price, quantity FROM trading_execution
+            ) sides GROUP BY id
+        ) x ON x.id = o.id
+        """,
+    ),
+    Invariant(
+        "nobody trades with themselves",
+        """
+        SELECT count(*), count(*) FILTER (WHERE b.user_id = s.user_id
+            OR (b.side, s.side) <> (0, 1)
+            OR (b.token_id, s.token_id) <> (x.token_id, x.token_id))
+        FROM trading_execution x
+        JOIN trading_order b ON b.id = x.buy_order_id
+        JOIN trading_order s ON s.id = x.sell_order_id
+        """,
+    ),
+    Invariant(
+        "an order's user, partner and accounts are those of its account",
+        """
+        SELECT count(*), count(*) FILTER (WHERE (a.user_id = o.user_id
+            AND a.partner_id = o.partner_id AND l.user_id = o.user_id
+            AND c.account_id = o.account_id) IS NOT TRUE)
+        FROM trading_order o
+        LEFT JOIN accounts_account a ON a.id = o.account_id
+        LEFT JOIN issuers_ledgeraccount l ON l.id = o.ledger_account_id
+        LEFT JOIN accounts_cashaccount c ON c.id = o.cash_account_id
+        """,
+    ),
+    Invariant(
+        "an order is what its last event says",
+        """
+        SELECT count(*), count(*) FILTER (WHERE (e.filled = o.filled
+            AND e.value = o.filled_value AND e.remaining = o.quantity - o.filled
+            AND e.number = l.last AND o.status = CASE e.kind
+                WHEN 'ORDER_CANCELLED' THEN 'CANCELLED'
+                WHEN 'ORDER_EXPIRED' THEN 'EXPIRED'
+                ELSE CASE e.remaining WHEN 0 THEN 'FILLED' ELSE 'OPEN' END END)
+            IS NOT TRUE)
+        FROM trading_order o
+        LEFT JOIN trading_orderevent e ON e.token_id = o.token_id
+            AND e.number = o.last_event AND e.order_id = o.id
+        LEFT JOIN (
+            SELECT order_id, max(number) AS last FROM trading_orderevent
+            WHERE kind <> 'TRADE_BUSTED' GROUP BY order_id
+        ) l ON l.order_id = o.id
+        """,
+    ),
+    Invariant(
+        "open orders of an account that is not ACTIVE there are none",
+        f"""
+        SELECT count(*), count(*) FILTER (WHERE a.status <> 'ACTIVE')
+        FROM trading_order o JOIN accounts_account a ON a.id = o.account_id
+        WHERE o.{OPEN}
+        """,
+    ),
+    Invariant(
+        "events are numbered from 1 without gaps, in the order of their times",
+        """
+        SELECT sum(m.last_event), count(*) FILTER (WHERE m.last_event <> e.many
+            OR m.last_event <> e.last OR m.last_at <> e.at OR e.is_wrong)
+        FROM trading_market m
+        LEFT JOIN (
+            SELECT token_id, count(*) AS many, max(number) AS last, max(at) AS at,
+                bool_or(at < before) AS is_wrong
+            FROM (
+                SELECT token_id, number, at, lag(at) OVER (
+                    PARTITION BY token_id ORDER BY number) AS before
+                FROM trading_orderevent
+            ) e GROUP BY token_id
+        ) e USING (token_id)
+        """,
+    ),
+    Invariant(
+        "a market's phase is that of its last event of a phase",
+        """
+        SELECT count(*), count(*) FILTER (WHERE (e.phase = m.phase
+            AND e.number = m.last_phase_event) IS NOT TRUE)
+        FROM trading_market m
+        LEFT JOIN LATERAL (
+            SELECT phase, number FROM trading_orderevent e
+            WHERE e.token_id = m.token_id AND e.kind = 'PHASE_CHANGED'
+            ORDER BY number DESC LIMIT 1
+        ) e ON TRUE
+        """,
+    ),
+)

@@ -1,0 +1,125 @@
+"""Four markets of ours in the sandbox, and clients who trade on them.
+
+Clients get their units from the treasuries, and cash by a bank statement.
+"""
+
+from collections.abc import Sequence
+from datetime import time
+
+from django.db import connection
+
+from accounts.models import Account, AccountStatusChange, Partner, User
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry, Kind
+from issuers.register.models import HolderBalance
+from marketdata.replay.own_book import PARTNER, UNPRICED_HOME
+from marketdata.replay.simulation import tick_of
+from marketdata.trading import phases
+from marketdata.trading.models import Phase
+from marketdata.trading.sessions import Session
+from partnerapi.core.uuids import derived_uuid7
+from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
+from partnerapi.sandbox.data.clients import CHECKED, OPENED, entry
+from partnerapi.sandbox.data.money import pay_in
+from partnerapi.sandbox.data.names import FIRST_NAMES, LAST_NAMES
+from partnerapi.sandbox.data.registers import ACTOR
+from partnerapi.sandbox.data.sessions import DEMO
+
+SYMBOLS = ("DORVAUX", "VALDASTRI", "TIDEWICK", "ROSMARIN")
+CLIENTS = 40
+"""Who trade by themselves, in the simulation."""
+DEMO_CLIENTS = 40
+"""Clients of the partner `demo` who get units; they have cash."""
+CLIENT_CENTS = 50_000_000
+SHARE_OF_TREASURY = 80
+"""Of a hundred units of a treasury, how many clients get."""
+ALL_DAY = Session(time(22), time(22), weekdays_only=False)
+
+
+def open_markets() -> bool:
+    """Open the markets, and give clients what they trade with; False: they are open."""
+    tokens = Token.objects.filter(symbol__in=SYMBOLS, market=None)
+    demo = Account.objects.filter(partner__login=DEMO, status="ACTIVE")
+    shown = [*demo.order_by("created_at", "id")[:DEMO_CLIENTS]]
+    if not tokens or not shown:
+        return False
+    with connection.cursor() as cursor:
+        # Holders were checked row by row; what comes here is checked at the end.
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+    clients = write_clients()
+    pay_in({client.pk: CLIENT_CENTS for client in clients})
+    for token in sorted(tokens, key=lambda token: SYMBOLS.index(token.symbol)):
+        allocate(token, [*clients, *shown])
+        price = token.ledger_head.price_cents or UNPRICED_HOME
+        phases.open_market(token.pk, ALL_DAY, ACTOR, tick_cents=tick_of(price))
+        phases.change_phase(token.pk, Phase.CONTINUOUS, ACTOR)
+    return True
+
+
+def write_clients() -> list[Account]:
+    """The accounts of the simulation's clients, ACTIVE; made where there are none."""
+    partner, _ = Partner.objects.get_or_create(
+        login=PARTNER,
+        defaults={
+            "id": derived_uuid7(OPENING, f"partner {PARTNER}"),
+            "name": "Simulated clients",
+            "created_at": OPENING,
+        },
+    )
+    there = Account.objects.filter(partner=partner).order_by("created_at", "id")
+    if there:
+        return [*there.filter(status="ACTIVE")]
+    users, accounts, changes = [], [], []
+    for number in range(CLIENTS):
+        name = f"{PARTNER} {number}"
+        chance, at = dice("client", name), moment_after(OPENING, 30 + number, name)
+        user = User(
+            id=derived_uuid7(at, f"user {name}"),
+            password="!",
+            type=User.Type.INDIVIDUAL,
+            first_name=chance.choice(FIRST_NAMES),
+            last_name=chance.choice(LAST_NAMES),
+            country_id="FR",
+            created_at=at,
+        )
+        account = Account(
+            id=derived_uuid7(at, f"account {name}"),
+            partner=partner,
+            user=user,
+            created_at=at,
+            updated_at=at,
+        )
+        history: list[AccountStatusChange] = []
+        for day, step in enumerate((OPENED, CHECKED)):
+            step_at = at if not day else moment_after(at, day, name, day)
+            history.append(entry(account, history, step, step_at))
+        users.append(user)
+        accounts.append(account)
+        changes += history
+    User.objects.bulk_create(users, ignore_conflicts=True)
+    Account.objects.bulk_create(accounts)
+    AccountStatusChange.objects.bulk_create(changes)
+    return accounts
+
+
+def allocate(token: Token, accounts: Sequence[Account]) -> None:
+    """Give each account's user the same part of what the treasury can spare."""
+    treasury = ledger.treasury(token.issuer)
+    held = HolderBalance.objects.get(token=token, account=treasury).balance
+    units = int(held) * SHARE_OF_TREASURY // 100 // len(accounts)
+    holders = ledger.holder_accounts(account.user_id for account in accounts)
+    ledger.record(
+        [
+            Entry(
+                token.pk,
+                Kind.ALLOCATE,
+                units,
+                treasury,
+                holders[account.user_id],
+                "For the sandbox's market",
+            )
+            for account in accounts
+        ],
+        ACTOR,
+    )

@@ -1,0 +1,304 @@
+"""Orders that rest, trade, change and end, each in one transaction with its money."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from issuers.models import Token
+from issuers.register.models import LedgerTransaction, TokenPrice
+from marketdata.books import log
+from marketdata.models import BookLevel
+from marketdata.trading import market, phases
+from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
+from marketdata.trading.models import Execution, Order, OrderEvent
+from marketdata.trading.phases import PhaseRefused
+from marketdata.trading.sessions import parse
+from partnerapi.core.errors import PartnerAPIError
+from tests.marketdata.trading.trading import (
+    as_committed,
+    buy,
+    codes,
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    place,
+    placed,
+    purse,
+    sell,
+    units,
+)
+from tests.owner import tamper
+
+
+class Two:
+    """A market, a buyer with 10,000 cents, and a seller with 50 units."""
+
+    def __init__(self) -> None:
+        self.token = new_market()
+        self.buyer, self.seller = new_clients(2)
+        deposit(self.buyer, 10_000)
+        give(self.token, {self.seller: 50})
+
+    def refusal(self, request: market.Request) -> PartnerAPIError:
+        [result] = place(self.token, request)
+        assert isinstance(result, PartnerAPIError)
+        return result
+
+
+@pytest.fixture
+def two(db: None) -> Two:
+    return Two()
+
+
+def events(token: Token) -> list[tuple[int, str]]:
+    rows = OrderEvent.objects.filter(token=token).order_by("number")
+    return list(rows.values_list("number", "kind"))
+
+
+def test_two_orders_meet_and_settle(two: Two):
+    assert codes(
+        place(two.token, sell(two.seller, 10, 101), sell(two.seller, 10, 100))
+    ) == ["OPEN", "OPEN"]
+    as_committed()
+    assert units(two.token, two.seller) == (50, 20)
+    assert codes(place(two.token, buy(two.buyer, 15, 101))) == ["FILLED"]
+    as_committed()
+    # Each at the resting order's price: 10 at 100 and 5 at 101.
+    assert purse(two.buyer) == (10_000 - 1_505, 0)
+    assert purse(two.seller) == (1_505, 0)
+    assert units(two.token, two.buyer) == (15, 0)
+    assert units(two.token, two.seller) == (35, 5)
+    trades = Execution.objects.filter(token=two.token).order_by("sequence")
+    assert [(t.sequence, t.price, t.quantity) for t in trades] == [
+        (1, 100, 10),
+        (2, 101, 5),
+    ]
+    entries = LedgerTransaction.objects.filter(token=two.token, kind="TRADE")
+    assert [int(e.amount) for e in entries.order_by("seq")] == [10, 5]
+    levels = BookLevel.objects.filter(token=two.token).values_list()
+    assert [row[1:] for row in levels] == [(two.token.pk, 1, 101, 5)] or len(
+        levels
+    ) == 1
+    prices = TokenPrice.objects.filter(token=two.token, source="TRADE")
+    assert [p.price_cents for p in prices] == [101]
+    assert [kind for _, kind in events(two.token)][2:] == [
+        "ORDER_ACCEPTED",
+        "ORDER_ACCEPTED",
+        "ORDER_ACCEPTED",
+        *["ORDER_TRADED"] * 4,
+    ]
+
+
+def test_a_list_is_judged_order_by_order_and_may_use_what_it_has_earned(two: Two):
+    placed(two.token, buy(two.buyer, 10, 100))
+    results = place(
+        two.token,
+        buy(two.seller, 5, 90),
+        sell(two.seller, 10, 100),
+        buy(two.seller, 5, 90),
+        sell(two.seller, 41, 101),
+        sell(two.seller, 40, 101),
+    )
+    assert codes(results) == [
+        "INSUFFICIENT_FUNDS",
+        "FILLED",
+        "OPEN",
+        "INSUFFICIENT_UNITS",
+        "OPEN",
+    ]
+    as_committed()
+    assert purse(two.seller) == (1_000, 450)
+    assert units(two.token, two.seller) == (40, 40)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"quantity": 0}, "BAD_USER_INPUT"),
+        ({"limit_price": 79}, "PRICE_OUTSIDE_COLLAR"),
+        ({"limit_price": 121}, "PRICE_OUTSIDE_COLLAR"),
+        ({"quantity": 2**62}, "ORDER_VALUE_TOO_LARGE"),
+        ({"quantity": 101}, "INSUFFICIENT_FUNDS"),
+        ({"time_in_force": "GTD"}, "BAD_USER_INPUT"),
+        ({"expires_at": datetime(2100, 1, 1, tzinfo=UTC)}, "BAD_USER_INPUT"),
+    ],
+)
+def test_what_is_refused_changes_nothing(two: Two, change: dict, code: str):
+    values = {"quantity": 1, "limit_price": 100} | change
+    before = events(two.token)
+    assert two.refusal(market.Request(two.buyer.pk, 0, **values)).code == code
+    assert events(two.token) == before
+
+
+def test_prices_and_quantities_are_of_ticks_and_lots(db: None):
+    token = new_market(tick_cents=5, lot_units=10)
+    [client] = new_clients(1)
+    deposit(client, 10_000)
+    refused = place(token, buy(client, 10, 101), buy(client, 11, 100))
+    assert codes(refused) == ["TICK_SIZE", "LOT_SIZE"]
+    assert codes(place(token, buy(client, 20, 105))) == ["OPEN"]
+
+
+def test_a_client_order_id_is_used_once_for_ever(two: Two):
+    request = buy(two.buyer, 1, 100, client_order_id="a")
+    first, second = place(two.token, request, request)
+    assert codes([first, second]) == ["OPEN", "DUPLICATE_CLIENT_ORDER_ID"]
+    assert two.refusal(request).details == {"orderID": first.order.pk}
+    # Another account may use it, too.
+    assert codes(place(two.token, sell(two.seller, 1, 110, client_order_id="a")))
+
+
+def test_an_order_is_amended_and_keeps_its_place_if_it_shrinks(two: Two):
+    first = placed(two.token, sell(two.seller, 10, 105))
+    placed(two.token, sell(two.seller, 10, 105))
+    kept = market.amend(first.pk, 1, "partner", quantity=4)
+    assert kept.kept_priority
+    assert kept.order.priority == first.priority
+    as_committed()
+    moved = market.amend(first.pk, 2, "partner", quantity=5)
+    assert not moved.kept_priority
+    as_committed()
+    placed(two.token, buy(two.buyer, 3, 104))
+    traded = market.amend(first.pk, 3, "partner", limit_price=104)
+    as_committed()
+    assert [(e.price, e.quantity) for e in traded.executions] == [(104, 3)]
+    order = Order.objects.get(pk=first.pk)
+    assert (order.version, order.status, order.remaining) == (4, "OPEN", 2)
+    assert units(two.token, two.seller) == (47, 12)
+    with pytest.raises(OrderChanged):
+        market.amend(first.pk, 3, "partner", quantity=9)
+    with pytest.raises(PartnerAPIError) as refused:
+        market.amend(first.pk, 4, "partner", quantity=3)
+    assert refused.value.details == {"minimum": 4}
+
+
+def test_final_orders_are_not_amended_and_cancelled_without_effect(two: Two):
+    order = placed(two.token, sell(two.seller, 10, 105))
+    [ended] = market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", "partner")
+    as_committed()
+    assert (ended.status, ended.status_reason) == ("CANCELLED", "BY_PARTNER")
+    assert market.cancel_each(two.token.pk, [order.pk], "BY_STAFF", "staff") == []
+    with pytest.raises(OrderNotOpen):
+        market.amend(order.pk, 1, "partner", quantity=3)
+    assert units(two.token, two.seller) == (50, 0)
+
+
+def test_an_order_whose_time_is_over_never_trades(two: Two):
+    old = placed(two.token, sell(two.seller, 10, 100))
+    young = placed(two.token, sell(two.seller, 10, 100, time_in_force="DAY"))
+    tamper(f"UPDATE trading_order SET expires_at = now() WHERE id = '{old.pk}'")
+    assert codes(place(two.token, buy(two.buyer, 10, 100))) == ["FILLED"]
+    as_committed()
+    rows = {order.pk: order for order in Order.objects.filter(token=two.token)}
+    assert rows[old.pk].status_reason == "TIME_IN_FORCE"
+    assert rows[young.pk].status == "FILLED"
+
+
+def test_the_sweep_ends_orders_in_any_phase(two: Two):
+    order = placed(two.token, sell(two.seller, 10, 100, time_in_force="DAY"))
+    phases.change_phase(two.token.pk, "HALTED", "staff", "why")
+    tamper(f"UPDATE trading_order SET expires_at = now() WHERE id = '{order.pk}'")
+    assert market.expire_due(timezone.now()) == 1
+    as_committed()
+    order.refresh_from_db()
+    assert (order.status, order.status_reason) == ("EXPIRED", "END_OF_SESSION")
+
+
+def test_phases_take_orders_or_not_and_refer_to_a_price(two: Two, one_person: None):
+    order = placed(two.token, sell(two.seller, 10, 110))
+    placed(two.token, buy(two.buyer, 1, 110))
+    phases.change_phase(two.token.pk, "CLOSED", "market")
+    with pytest.raises(MarketClosed) as closed:
+        place(two.token, buy(two.buyer, 1, 100))
+    assert closed.value.details["phase"] == "CLOSED"
+    with pytest.raises(MarketClosed):
+        market.amend(order.pk, 1, "partner", quantity=5)
+    with pytest.raises(PhaseRefused, match="later version"):
+        phases.change_phase(two.token.pk, "CALL", "staff")
+    phases.change_phase(two.token.pk, "HALTED", "staff", "why")
+    market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", "partner")
+    phases.change_phase(two.token.pk, "CONTINUOUS", "staff")
+    as_committed()
+    # 20 % around the last trade, which was at 110.
+    assert two.refusal(buy(two.buyer, 1, 133)).details == {"floor": 88, "cap": 132}
+
+
+def test_reopening_needs_a_second_person(two: Two):
+    phases.change_phase(two.token.pk, "HALTED", "staff", "why")
+    with pytest.raises(Exception, match="needs an approval"):
+        phases.change_phase(two.token.pk, "CONTINUOUS", "staff")
+
+
+def test_sessions_open_and_close_by_the_clock(two: Two):
+    later = timezone.now() + timedelta(days=2)
+    assert phases.move_due(later) == 1
+    two.token.market.refresh_from_db()
+    assert (two.token.market.phase, two.token.market.next_phase) == (
+        "CLOSED",
+        "CONTINUOUS",
+    )
+    # It lasts all day, and so opens again at once.
+    assert phases.move_due(timezone.now()) == 1
+
+
+def test_times_of_sessions():
+    summer = datetime(2026, 7, 3, 16, 0, tzinfo=UTC)  # A Friday, 18:00 in Paris.
+    session = parse("09:00-17:30", weekdays_only=True)
+    assert not session.is_open(summer)
+    assert session.next_open(summer) == datetime(2026, 7, 6, 7, 0, tzinfo=UTC)
+    assert session.next_close(summer) == datetime(2026, 7, 6, 15, 30, tzinfo=UTC)
+    assert session.is_open(datetime(2026, 7, 6, 7, 0, tzinfo=UTC))
+    all_day = parse("22:00-22:00", weekdays_only=False)
+    assert all_day.is_open(summer)
+    assert all_day.next_close(summer) == datetime(2026, 7, 3, 20, 0, tzinfo=UTC)
+
+
+def test_the_dry_run_says_what_would_come_of_it(two: Two):
+    placed(two.token, sell(two.seller, 10, 100))
+    before = events(two.token)
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        found = market.check(two.token.pk, buy(two.buyer, 15, 101))
+    assert found[:4] == (None, 1_515, 10, 1_000)
+    refused = market.check(two.token.pk, buy(two.buyer, 100, 101)).refused
+    assert refused is not None
+    assert refused.code == "INSUFFICIENT_FUNDS"
+    assert events(two.token) == before
+    locks = ("UPDATE", "register_hold", "trading_lock", "accounts_hold")
+    assert not [q["sql"] for q in asked if any(lock in q["sql"] for lock in locks)]
+
+
+def test_a_book_of_ours_is_fed_by_nothing_else(two: Two):
+    placed(two.token, sell(two.seller, 10, 100))
+    for message in (
+        log.Message([log.Change(1, 100, 9)]),
+        log.Message([log.Change(0, 50, 1)]),
+        log.Message([], [log.Deal(100, 1)]),
+    ):
+        with pytest.raises(Exception, match="of ours"):
+            log.record(two.token.pk, [message], "feed")
+
+
+def statements(token: Token, requests: list[market.Request]) -> int:
+    with CaptureQueriesContext(connection) as asked:
+        place(token, *requests)
+    return len([q for q in asked if "SAVEPOINT" not in (q["sql"] or "")])
+
+
+def test_a_hundred_orders_take_as_many_statements_as_one(two: Two):
+    for _ in range(2):
+        place(two.token, *[sell(two.seller, 1, 100) for _ in range(25)])
+        one = statements(two.token, [buy(two.buyer, 1, 100)])
+        place(two.token, *[buy(two.buyer, 1, 100) for _ in range(24)])
+    place(two.token, *[sell(two.buyer, 1, 100) for _ in range(50)])
+    deposit(two.seller, 10_000)
+    both = [[buy(two.seller, 1, 100), buy(two.seller, 1, 90)] for _ in range(50)]
+    hundred = statements(two.token, [request for pair in both for request in pair])
+    as_committed()
+    assert units(two.token, two.seller) == (50, 0)
+    assert hundred == one

@@ -1,0 +1,62 @@
+"""An order over GraphQL moves the book on FIX, and the capitalization table."""
+
+from collections.abc import Callable
+
+from accounts.access import Scope
+from issuers.models import IssuerGrant
+from partnerapi.sandbox.data.approvals import approved_key
+from tests.api.test_orders import PLACE, once
+from tests.characters import Ask
+from tests.marketdata.fix.acceptor_process import Acceptor
+from tests.marketdata.fix.conftest import Market, market, start_acceptor
+from tests.marketdata.trading.trading import (
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    new_partner,
+)
+from tests.waiting import until
+
+__all__ = ["market", "start_acceptor"]
+TABLE = """
+query ($id: ID!) { issuer(id: $id) { capitalizationTable { holders {
+  holderName tokenBalances { balanceSpecificToken } } } } }
+"""
+
+
+def test_an_order_is_on_fix_and_in_the_table(
+    one_person: None, market: Market, start_acceptor: Callable[..., Acceptor]
+):
+    token = new_market()
+    partner = new_partner()
+    IssuerGrant.objects.create(partner=partner, issuer=token.issuer)
+    seller, buyer = new_clients(2, partner)
+    deposit(buyer, 100_000)
+    give(token, {seller: 100})
+    ask = Ask(approved_key(partner, list(Scope))[1])
+
+    def order(account: str, side: str, quantity: int, price: int) -> None:
+        once(
+            ask,
+            PLACE,
+            accountID=f"Account|{account}",
+            tokenID=f"Token|{token.pk}",
+            side=side,
+            quantity=quantity,
+            limitPrice=price,
+        )
+
+    with start_acceptor().client() as client:
+        [book] = client.snapshots([token.symbol], trades=True)
+        assert book.ladder() == ((), ())
+        order(str(seller.pk), "SELL", 10, 101)
+        until(lambda: client.receive(0.1) and book.ladder().asks == ((101, 10),))
+        order(str(buyer.pk), "BUY", 4, 101)
+        told = ask(TABLE, {"id": f"Issuer|{token.issuer_id}"}).data["issuer"]
+        holders = told["capitalizationTable"]["holders"]
+        held = [b["balanceSpecificToken"] for h in holders for b in h["tokenBalances"]]
+        assert sorted(held) == [4, 96]
+        until(lambda: client.receive(0.1) and book.ladder().asks == ((101, 6),))
+        [trade] = book.trades
+        assert (trade.price, trade.quantity) == (101, 4)

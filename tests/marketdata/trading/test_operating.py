@@ -1,0 +1,214 @@
+"""What staff do to markets by commands, and what they read of them."""
+
+import hashlib
+import io
+import json
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from accounts.four_eyes import Overtaken, carry_out, decide
+from accounts.models import ApprovalRequest
+from issuers.models import Token
+from issuers.register.models import TokenLedgerHead, TokenPrice
+from marketdata.books import log
+from marketdata.models import BookLevel, OrderBookHead
+from marketdata.trading.models import Bust, Execution, Market, OrderEvent
+from marketdata.trading.verification import INVARIANTS
+from partnerapi.core.invariants import kept
+from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
+from partnerapi.staff.approvals.kinds import KINDS
+from tests.issuers.register import new_issuer
+from tests.marketdata.trading.trading import (
+    as_committed,
+    buy,
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    place,
+    placed,
+    purse,
+    sell,
+    units,
+)
+
+
+@pytest.fixture
+def staff(db: None) -> None:
+    colleague(ASKER)
+    colleague(DECIDER)
+
+
+def told(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, "--staff", ASKER, stdout=out)
+    return out.getvalue().strip()
+
+
+def approved(said: str) -> ApprovalRequest:
+    """The request that a command has filed, approved by somebody else."""
+    request = ApprovalRequest.objects.get(pk=said.split()[1].rstrip(":"))
+    decide(request, colleague(DECIDER), is_approved=True)
+    request.refresh_from_db()
+    return request
+
+
+def carried(request: ApprovalRequest) -> None:
+    carry_out(request, KINDS[request.kind])
+
+
+def test_a_fed_book_becomes_a_market_of_ours(staff: None):
+    token = Token.objects.create(
+        issuer=new_issuer(),
+        name="Fed",
+        symbol="FED",
+        market_type=Token.MarketType.SECONDARY_MARKET,
+    )
+    log.record(token.pk, [log.Message([log.Change(0, 99, 5)])], "feed")
+    arguments = ("open_market", "FED", "--session", "22:00-22:00")
+    with pytest.raises(CommandError, match="name a reference price"):
+        told(*arguments)
+    log.record(token.pk, [log.Message([], [log.Deal(100, 1)])], "feed")
+    assert "would open" in told(*arguments, "--dry-run")
+    assert not Market.objects.filter(token=token).exists()
+    assert "takes orders from" in told(*arguments)
+    assert OrderBookHead.objects.get(token=token).source == "OWN"
+    assert not BookLevel.objects.filter(token=token).exists()
+    with pytest.raises(CommandError, match="fed from outside"):
+        told(*arguments)
+    with pytest.raises(CommandError, match="--session"):
+        told("open_market", "FED", "--session", "soon")
+
+
+def test_a_market_is_halted_by_one_and_reopened_by_two(staff: None):
+    token = new_market()
+    halt = ("change_market_phase", token.symbol, "HALTED", "--reason", "News")
+    assert told(*halt) == f"The market of {token.symbol} is HALTED."
+    reopen = ("change_market_phase", token.symbol, "CONTINUOUS", "--reason", "Out")
+    with pytest.raises(CommandError, match="approval"):
+        told(*reopen)
+    request = approved(told(*reopen, "--request"))
+    rows = KINDS["REOPEN"].preview(request).rows
+    assert ("Phase", "Halted", "Continuous") in rows
+    carried(request)
+    token.market.refresh_from_db()
+    assert token.market.phase == "CONTINUOUS"
+    # Another halt needs another request.
+    told(*halt)
+    with pytest.raises(Overtaken):
+        KINDS["REOPEN"].preview(request)
+
+
+class Traded:
+    def __init__(self) -> None:
+        self.token = new_market()
+        self.buyer, self.seller = new_clients(2)
+        deposit(self.buyer, 10_000)
+        give(self.token, {self.seller: 50})
+        place(self.token, sell(self.seller, 5, 100), buy(self.buyer, 5, 100))
+        place(self.token, sell(self.seller, 5, 110), buy(self.buyer, 5, 110))
+        as_committed()
+
+    def bust(self, trade: str, *more: str) -> str:
+        return told("bust_trade", self.token.symbol, trade, "--reason", "Oops", *more)
+
+
+def test_a_trade_is_busted_by_two(staff: None):
+    traded = Traded()
+    request = approved(traded.bust("2", "--request"))
+    assert KINDS["BUST"].preview(request).rows
+    carried(request)
+    as_committed()
+    assert purse(traded.buyer) == (9_500, 0)
+    assert purse(traded.seller) == (500, 0)
+    assert units(traded.token, traded.buyer) == (5, 0)
+    bust = Bust.objects.get(token=traded.token)
+    assert (bust.sequence, bust.requested_by, bust.approved_by) == (2, ASKER, DECIDER)
+    kinds = OrderEvent.objects.filter(token=traded.token).values_list("kind", flat=True)
+    assert list(kinds.order_by("-number")[:2]) == ["TRADE_BUSTED"] * 2
+    # Its price was the last: the one before it is recorded anew.
+    prices = TokenPrice.objects.filter(token=traded.token).order_by("number")
+    assert [(p.price_cents, p.source) for p in prices] == [
+        (100, "TRADE"),
+        (110, "TRADE"),
+        (100, "MANUAL"),
+    ]
+    assert TokenLedgerHead.objects.get(token=traded.token).price_cents == 100
+    with pytest.raises(CommandError, match="busted before"):
+        traded.bust("2", "--dry-run")
+    assert [found for found in kept(INVARIANTS) if found.breaches] == []
+
+
+def test_a_bust_needs_a_second_person_and_units_and_cash_that_are_still_there(
+    staff: None,
+):
+    traded = Traded()
+    assert "would be busted" in traded.bust("1", "--dry-run")
+    with pytest.raises(CommandError, match="no trade 9"):
+        traded.bust("9")
+    placed(traded.token, sell(traded.buyer, 10, 110))
+    with pytest.raises(CommandError, match="UNITS_RESERVED"):
+        traded.bust("1", "--dry-run")
+    other = new_market()
+    placed(other, buy(traded.seller, 10, 100))
+    request = approved(traded.bust("1", "--request"))
+    with pytest.raises(Overtaken):
+        carried(request)
+    assert Execution.objects.filter(token=traded.token).count() == 2
+
+
+def test_reverse_entry_does_not_undo_a_trade(staff: None):
+    traded = Traded()
+    entry = Execution.objects.get(token=traded.token, sequence=1).ledger_seq
+    with pytest.raises(CommandError, match="bust_trade"):
+        told("reverse_entry", traded.token.symbol, str(entry), "--reason", "Oops")
+
+
+def test_orders_are_shown_and_cancelled(staff: None):
+    traded = Traded()
+    order = placed(traded.token, sell(traded.seller, 5, 110))
+    out = io.StringIO()
+    call_command("show_orders", traded.token.symbol, "--status", "OPEN", stdout=out)
+    assert str(order.pk) in out.getvalue()
+    assert "1 orders" in out.getvalue()
+    out = io.StringIO()
+    call_command("show_orders", "--order", str(order.pk), stdout=out)
+    assert "ORDER_ACCEPTED units 5 at 110 left 5" in out.getvalue()
+    cancel = ("cancel_orders", traded.token.symbol)
+    assert told(*cancel, "--dry-run").startswith("1 orders would")
+    assert told(*cancel) == "1 orders are cancelled."
+    order.refresh_from_db()
+    assert order.status_reason == "BY_STAFF"
+
+
+def test_a_day_s_records_can_be_checked(staff: None, tmp_path: Path):
+    Traded()
+    zone = ZoneInfo(settings.MARKET_TIME_ZONE)
+    day = datetime.now(zone).date().isoformat()
+    output = tmp_path / "records.jsonl"
+    call_command(
+        "export_market_records", "--day", day, "--output", str(output),
+        stdout=io.StringIO(),
+    )  # fmt: skip
+    *lines, end = output.read_bytes().splitlines(keepends=True)
+    last = json.loads(end)
+    assert last["lines"] == len(lines)
+    assert last["sha256"] == hashlib.sha256(b"".join(lines)).hexdigest()
+    found = [json.loads(line)["record"] for line in lines]
+    assert {kind: found.count(kind) for kind in ("ORDER", "EXECUTION", "EVENT")} == {
+        "ORDER": 4,
+        "EXECUTION": 2,
+        "EVENT": 10,
+    }
+
+
+def test_markets_are_verified(staff: None):
+    Traded()
+    out = io.StringIO()
+    call_command("verify_market", stdout=out)
+    assert out.getvalue().strip().splitlines()[-1].startswith("All ")

@@ -1,0 +1,153 @@
+"""A market of ours in tests: clients with cash and units, and what they send."""
+
+import uuid
+from collections.abc import Iterable
+from datetime import time
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from accounts.cash import Payment, platform_account, write_each
+from accounts.models import (
+    Account,
+    Actor,
+    BankLine,
+    BankStatement,
+    CashAccount,
+    CashHead,
+    Partner,
+    User,
+)
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry, Kind
+from issuers.register.models import HolderBalance
+from marketdata.trading import market, phases
+from marketdata.trading.market import Placed, Request
+from marketdata.trading.models import Order, Phase
+from marketdata.trading.queues import BUY, SELL
+from marketdata.trading.sessions import Session
+from partnerapi.core.errors import PartnerAPIError
+from partnerapi.sandbox.data.approvals import approved_record
+from tests.issuers.register import new_issuer, people
+
+ALL_DAY = Session(time(22), time(22), weekdays_only=False)
+
+
+def new_market(price: int = 100, **settings: Any) -> Token:
+    """A token on the secondary market, CONTINUOUS around a price."""
+    name = uuid.uuid4().hex[:12].upper()
+    token = Token.objects.create(
+        issuer=new_issuer(),
+        name=name,
+        symbol=name,
+        market_type=Token.MarketType.SECONDARY_MARKET,
+    )
+    phases.open_market(token.pk, ALL_DAY, "staff", reference_price=price, **settings)
+    phases.change_phase(token.pk, Phase.CONTINUOUS, "market")
+    return token
+
+
+def new_partner() -> Partner:
+    name = f"p{uuid.uuid4().hex[:10]}"
+    return Partner.objects.create(login=name, name=name)
+
+
+def new_clients(
+    count: int, partner: Partner | None = None, users: list[User] | None = None
+) -> list[Account]:
+    """ACTIVE accounts, of users of their own."""
+    partner = partner or new_partner()
+    staff = Actor("staff", is_staff=True)
+    accounts = []
+    for user in users or people(count):
+        account = Account.objects.open(partner, user, staff, timezone.now())
+        account.change_status("ACTIVE", staff, None, timezone.now())
+        accounts.append(account)
+    return accounts
+
+
+def deposit(account: Account, cents: int) -> None:
+    """Money that comes by a bank line."""
+    reference = uuid.uuid4().hex
+    with transaction.atomic():
+        statement = BankStatement.objects.create(
+            name="test", digest=reference, booked_balance=0, booked_by="staff"
+        )
+        BankLine.objects.create(
+            reference=reference,
+            statement=statement,
+            amount=cents,
+            date=timezone.now().date(),
+        )
+        write_each(
+            [
+                Payment(
+                    "DEPOSIT",
+                    platform_account("BANK"),
+                    cash_of(account),
+                    cents,
+                    "staff",
+                    reference=reference,
+                )
+            ]
+        )
+
+
+def give(token: Token, units: dict[Account, int]) -> None:
+    """New units for holders."""
+    accounts = ledger.holder_accounts(account.user_id for account in units)
+    approved_record(
+        [
+            Entry(token.pk, Kind.MINT, amount, None, accounts[account.user_id])
+            for account, amount in units.items()
+        ],
+        "staff",
+    )
+
+
+def cash_of(account: Account) -> int:
+    return CashAccount.objects.get(account=account).pk
+
+
+def purse(account: Account) -> tuple[int, int]:
+    """An account's cash and what is reserved of it, cents."""
+    head = CashHead.objects.get(cash_account__account=account)
+    return head.balance, head.reserved
+
+
+def units(token: Token, account: Account) -> tuple[int, int]:
+    """A user's units and how many of them are reserved."""
+    held = HolderBalance.objects.filter(token=token, user=account.user_id).first()
+    return (int(held.balance), int(held.reserved)) if held else (0, 0)
+
+
+def buy(account: Account, quantity: int, price: int, **more: Any) -> Request:
+    more.setdefault("time_in_force", "GTC")
+    return Request(account.pk, BUY, quantity, price, **more)
+
+
+def sell(account: Account, quantity: int, price: int, **more: Any) -> Request:
+    more.setdefault("time_in_force", "GTC")
+    return Request(account.pk, SELL, quantity, price, **more)
+
+
+def place(token: Token, *requests: Request) -> list[Placed | PartnerAPIError]:
+    return market.place_each(token.pk, requests, "partner")
+
+
+def placed(token: Token, request: Request) -> Order:
+    [result] = place(token, request)
+    assert isinstance(result, Placed), result
+    return Order.objects.get(pk=result.order.pk)
+
+
+def codes(results: Iterable[Placed | PartnerAPIError]) -> list[str]:
+    """The orders' statuses, or the codes of their refusals."""
+    return [r.order.status if isinstance(r, Placed) else r.code for r in results]
+
+
+def as_committed() -> None:
+    """Let what is judged at the commit be judged now."""
+    connection.check_constraints()

@@ -1,0 +1,124 @@
+"""Treasury's work in a browser: two people, a bank's files, and no terminal."""
+
+import re
+from uuid import uuid4
+
+import pytest
+
+from tests.pages.test_back_office_in_browser import (  # noqa: F401
+    back_office,
+    readable,
+)
+from tests.pages.test_browser import PATIENCE_MS, axe, browser, page  # noqa: F401
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def colleague(back_office, running_server):  # noqa: F811
+    """The page of somebody with the role Treasury, whom the sandbox's staff add."""
+    email = f"t{uuid4().hex[:12]}@staff.example"
+    back_office.goto(running_server["admin"] + "accounts/user/add/")
+    back_office.locator("#id_type").select_option("INDIVIDUAL")
+    for name, text in {
+        "email": email,
+        "password1": PASSWORD,
+        "password2": PASSWORD,
+        "first_name": "Tess",
+        "last_name": "Treasury",
+    }.items():
+        back_office.locator(f"#id_{name}").fill(text)
+    back_office.get_by_role("button", name="Save and continue editing").click()
+    back_office.locator("#id_is_staff").check()
+    back_office.locator("#id_groups_from").select_option(label="Treasury")
+    back_office.locator("#id_groups_add, #id_groups_add_link").first.click()
+    back_office.get_by_role("button", name="Save", exact=True).click()
+    context = back_office.context.browser.new_context()
+    page = context.new_page()  # noqa: F811
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(running_server["admin"])
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Back office").wait_for()
+    yield page
+    context.close()
+
+
+def upload(page, address: str, *lines: str) -> None:  # noqa: F811
+    """Have a bank's file looked through, and its lines booked."""
+    page.goto(address + "import/")
+    page.locator("#id_kind").select_option(label="Bank statement")
+    content = "\n".join(["reference,text,amount,date", *lines]).encode()
+    file = {"name": "bank.csv", "mimeType": "text/csv", "buffer": content}
+    page.locator("#id_file").set_input_files(file)
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("must lie at the bank then").wait_for()
+    page.get_by_role("button", name="Import bank statement").click()
+    page.get_by_text(f"bank.csv: {len(lines)} new").wait_for()
+
+
+def ask(page, reason: str) -> str:  # noqa: F811
+    """Ask for what the form says; the address of the request."""
+    page.locator("#id_reason").fill(reason)
+    page.get_by_role("button", name="Ask for it").click()
+    page.get_by_text("A second person decides this now.").wait_for()
+    return page.url
+
+
+def approve(page, request: str) -> None:  # noqa: F811
+    page.goto(request)
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_text("Approved and executed.").wait_for()
+
+
+def test_a_withdrawal_is_decided_by_two_and_paid_by_a_file(
+    readable,  # noqa: F811
+    colleague,
+    running_server,
+):
+    page, faults = readable  # noqa: F811
+    address = running_server["admin"]
+    colleague.get_by_role("link", name=re.compile("Withdrawals to decide")).click()
+    colleague.locator("#result_list tbody th a").first.click()
+    withdrawal = colleague.url
+    text = colleague.locator(".field-payment_reference .readonly").inner_text()
+    cents = colleague.locator(".field-cents .readonly").inner_text()
+    amount = re.sub("[^0-9]", "", cents)
+    colleague.get_by_role("link", name="its approval").click()
+    request = ask(colleague, "The client's own account")
+    page.goto(request)
+    found = [*faults()]
+    page.goto(withdrawal)
+    found += faults()
+    approve(page, request)
+    upload(colleague, address, f"{uuid4()},{text},-{amount},2027-01-31")
+    colleague.goto(withdrawal)
+    colleague.locator(".field-status .readonly", has_text="Paid").wait_for()
+    assert found == []
+
+
+def test_unknown_money_is_assigned_by_two(
+    readable,  # noqa: F811
+    colleague,
+    running_server,
+):
+    page, faults = readable  # noqa: F811
+    address, name = running_server["admin"], f"B{uuid4().hex}"
+    upload(colleague, address, f"{name},As agreed,12345,2027-01-31")
+    colleague.goto(f"{address}accounts/cashaccount/?kind__exact=CLIENT")
+    colleague.locator("#result_list tbody th a").first.click()
+    account = colleague.url
+    reference = colleague.locator(".field-deposit_reference .readonly").inner_text()
+    colleague.goto(f"{address}find/?q={name}")
+    line = colleague.url
+    colleague.get_by_role("link", name="its assignment").click()
+    colleague.locator("#id_account").fill(reference)
+    approve(page, ask(colleague, "They told us on the telephone"))
+    found = []
+    for place in (account, line):
+        page.goto(place)
+        found += faults()
+    colleague.goto(account)
+    colleague.get_by_text("123.45\N{NO-BREAK SPACE}€").first.wait_for()
+    assert found == []
