@@ -134,6 +134,8 @@ class MoveWithdrawal:
 
     def execute(self, request: ApprovalRequest) -> Withdrawal:
         withdrawal, status = self.withdrawal(request.content)
+        # Who closes or suspends the account takes it before its cash, too.
+        [_] = Account.objects.raw(SHARE, [withdrawal.cash_account.account_id])
         lock_heads([withdrawal.cash_account_id])
         moved = Withdrawal.objects.filter(pk=withdrawal.pk, status=BEFORE[status])
         if not moved.update(status=status, status_reason=request.content["reason"]):

@@ -43,6 +43,15 @@ END $$;
 REVOKE ALL ON FUNCTION cash_reference(text, numeric) FROM PUBLIC;
 """
 
+# Whether a bank line's text has a reference, whatever separates its signs.
+NAMES = """
+CREATE FUNCTION cash_names(said text, reference text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, public, pg_temp AS $$
+    SELECT position(reference IN regexp_replace(upper(said), '[^A-Z0-9]', '', 'g')) > 0
+$$;
+REVOKE ALL ON FUNCTION cash_names(text, text) FROM PUBLIC;
+"""
+
 # What a posting says, as a number; the head keeps the sum, which betrays whoever gets
 # past the guards. Without settings of its own it is a part of its caller's statement.
 DIGEST = """
@@ -173,8 +182,9 @@ FOLLOW = trigger_function(
             AND CASE e.kind
                 WHEN 'DEPOSIT' THEN CASE
                     WHEN e.assigns_id IS NULL THEN source.kind = 'BANK'
-                        AND target.kind IN ('CLIENT', 'SUSPENSE')
-                        AND line.amount = e.amount
+                        AND line.amount = e.amount AND (target.kind = 'SUSPENSE'
+                            OR target.kind = 'CLIENT'
+                            AND cash_names(line.text, owned.deposit_reference))
                     ELSE source.kind = 'SUSPENSE' AND target.kind = 'CLIENT'
                         AND assigned.kind = 'DEPOSIT' AND assigned.assigns_id IS NULL
                         AND assigned.target_id = e.source_id
@@ -186,8 +196,8 @@ FOLLOW = trigger_function(
                                 WHERE r.reverses_id = o.id))
                     END
                 WHEN 'WITHDRAWAL' THEN target.kind = 'BANK' AND line.amount = -e.amount
-                    AND source.kind = CASE WHEN e.withdrawal_id IS NULL
-                        THEN 'SUSPENSE' ELSE 'CLIENT' END
+                    AND CASE WHEN e.withdrawal_id IS NULL THEN source.kind = 'SUSPENSE'
+                        ELSE cash_names(line.text, paid_out.payment_reference) END
                 WHEN 'TRADE' THEN source.kind = 'CLIENT' AND target.kind = 'CLIENT'
                 WHEN 'REVERSAL' THEN (undone.kind = 'TRADE'
                         OR undone.assigns_id IS NOT NULL)
@@ -204,6 +214,7 @@ FOLLOW = trigger_function(
         LEFT JOIN accounts_bankline line ON line.reference = e.reference
         LEFT JOIN accounts_cashtransaction assigned ON assigned.id = e.assigns_id
         LEFT JOIN accounts_cashtransaction undone ON undone.id = e.reverses_id
+        LEFT JOIN accounts_withdrawal paid_out ON paid_out.id = e.withdrawal_id
         LEFT JOIN accounts_cashaccount owned ON owned.id = e.target_id
         LEFT JOIN accounts_account client ON client.id = owned.account_id
     ), legs AS MATERIALIZED (
@@ -242,9 +253,10 @@ FOLLOW = trigger_function(
     FROM legs WHERE allowed IS NOT TRUE ORDER BY id LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'Cash moves between accounts of its kind, with the bank line, '
-            'the withdrawal or the transaction that it names and their amount, at a '
-            'time that its writer took under the lock, to an account that is ACTIVE '
-            'or SUSPENDED, and none has less than nothing: %.', wrong {RESTRICTED};
+            'the withdrawal or the transaction that it names and their amount, to whom '
+            'the bank line''s text names, at a time that its writer took under the '
+            'lock, to an account that is ACTIVE or SUSPENDED, and none has less than '
+            'nothing: %.', wrong {RESTRICTED};
     END IF;
     RETURN NULL;
     """,
@@ -429,8 +441,9 @@ class Migration(migrations.Migration):
         migrations.RunSQL(ROOM, "ALTER TABLE accounts_cashhead RESET (fillfactor)"),
         migrations.RunSQL(REFUSE_CHANGE, KEEP_CHANGEABLE),
         migrations.RunSQL(
-            REFERENCE + DIGEST,
+            REFERENCE + NAMES + DIGEST,
             drop(
+                "cash_names(text, text)",
                 "cash_reference(text, numeric)",
                 "cash_digest(bigint, bigint, bigint, text, bigint, bigint, timestamptz,"
                 " text, bigint, bigint, uuid, text, text)",

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from accounts.models import User
 from issuers.register.captable import capitalization_tables
 from issuers.register.captable_columns import Holder
 from issuers.register.captable_pages import (
@@ -13,7 +14,6 @@ from issuers.register.captable_pages import (
     holders_within,
     to_be_counted,
 )
-from issuers.register.models import HoldingPeriod
 from partnerapi.core.errors import InvalidCursor
 from partnerapi.graphql.pages import cut, make_window
 from partnerapi.graphql.statements import OrderedList, OrderKey
@@ -21,7 +21,7 @@ from partnerapi.graphql.statements import OrderedList, OrderKey
 HOLDERS = OrderedList(
     "holders",
     "CapitalizationTableHolder",
-    HoldingPeriod,
+    User,
     # The table's instant, which is the same for all of its holders; the user decides.
     (OrderKey("date", "timestamptz"),),
     parent="issuer_id",

@@ -20,7 +20,12 @@ ChangeRow = tuple[int, int, int, int, bool, int]
 
 
 class Facts(NamedTuple):
-    """What a token and its issuer are called, and what is known of the share class."""
+    """What a token and its issuer are called, and what is known of the share class.
+
+    `phase` is that of a market of ours, with the reason of a halt; None: the book is
+    fed from outside. `busts` are its trades that were undone, number and price each, in
+    the order in which they were.
+    """
 
     symbol: str
     isin: str | None
@@ -32,6 +37,9 @@ class Facts(NamedTuple):
     votes_per_share: int | None = None
     authorized_units: int | None = None
     country: str | None = None
+    phase: str | None = None
+    halt_reason: str | None = None
+    busts: list[list[int]] | None = None
 
 
 class BrokenLog(ValueError):
@@ -91,6 +99,9 @@ class LiveBook:
     votes_per_share: int | None
     authorized_units: int | None
     country: str | None
+    phase: str | None
+    halt_reason: str | None
+    busts: list[list[int]] | None
 
     def __init__(self, token_id: UUID, *facts: Any) -> None:
         self.token_id = token_id

@@ -125,7 +125,13 @@ def advance(books: Iterable[LiveBook], moved: set[LiveBook], broken: Broken) -> 
 
 
 TOKEN = """t.symbol, t.isin, t.name, t.issuer_id::text, t.visibility = 'PUBLIC',
-    i.trading_name, t.class_type, t.votes_per_share, t.authorized_units, i.country_id"""
+    i.trading_name, t.class_type, t.votes_per_share, t.authorized_units, i.country_id,
+    m.phase, m.halt_reason, CASE WHEN m.token_id IS NOT NULL THEN (
+        SELECT array_agg(ARRAY[b.sequence, d.price_cents] ORDER BY b.event)
+        FROM trading_bust b JOIN marketdata_trade d
+            ON d.token_id = b.token_id AND d.sequence = b.sequence
+        WHERE b.token_id = m.token_id) END"""
+MARKET = "LEFT JOIN trading_market m ON m.token_id = h.token_id"
 # Loading a timestamptz takes longer than all other columns of a row together.
 MICROSECONDS = "(extract(epoch FROM {}.at) * 1000000)::bigint"
 
@@ -133,6 +139,7 @@ HEADS = f"""
     SELECT h.token_id, {TOKEN}, h.last_sequence, h.last_trade
     FROM marketdata_orderbookhead h JOIN issuers_token t ON t.id = h.token_id
     JOIN issuers_issuer i ON i.id = t.issuer_id
+    {MARKET}
     WHERE t.market_type = 'SECONDARY_MARKET'
       AND (%s::uuid[] IS NULL OR h.token_id = ANY (%s::uuid[]))
 """
@@ -144,6 +151,7 @@ NEWEST = f"""
     FROM marketdata_orderbookhead h
     JOIN issuers_token t ON t.id = h.token_id
     JOIN issuers_issuer i ON i.id = t.issuer_id
+    {MARKET}
     LEFT JOIN LATERAL (
         SELECT * FROM marketdata_booksnapshot s WHERE s.token_id = h.token_id
         ORDER BY s.sequence DESC LIMIT 1

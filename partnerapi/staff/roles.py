@@ -50,6 +50,7 @@ Of = ApprovalKind
 REGISTER = (Of.MINT, Of.BURN, Of.FORCED_TRANSFER, Of.REVERSAL, Of.PRICE, Of.DELIVERY)
 OF_RULES = (Of.RULE, Of.LIFTING)
 OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT)
+OF_MARKETS = (Of.BUST, Of.REOPEN)
 ROLES: Mapping[str, tuple[str, ...]] = {
     "Support": (
         *READ,
@@ -63,8 +64,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "issuers.add_document",
         *rights("issuers", "article issuerfinancialdata", "add", "change", "delete"),
         *rights("accounts", "user userholder", "add", "change"),
-        *kinds("file", *REGISTER),
-        *kinds("decide", Of.PRICE, Of.DELIVERY),
+        *kinds("file", *REGISTER, *OF_MARKETS),
+        *kinds("decide", Of.PRICE, Of.DELIVERY, Of.REOPEN),
     ),
     "Compliance": (
         *READ,
@@ -74,7 +75,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "accounts.add_investorchange",
         *rights("issuers", "restriction approvedholder", "add"),
         *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER, *OF_RULES),
-        *kinds("decide", *REGISTER, Of.CLOSING, *OF_CASH, *OF_RULES),
+        *kinds("decide", *REGISTER, Of.CLOSING, *OF_CASH, *OF_RULES, *OF_MARKETS),
     ),
     "Treasury": (
         *READ,

@@ -65,7 +65,7 @@ def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
         "Keys that expire within 14 days": 1,
         "CompIDs enabled, not connected": 1,
         "Tokens without a price": 2,
-        "Nightly checks": 4,
+        "Nightly checks": 5,
         "Failed sign-ins of a day": 1,
     }
     for title, tile in found.items():

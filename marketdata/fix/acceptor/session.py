@@ -324,6 +324,8 @@ class LiveSession:
                 self.tell_status(subscription)
             if subscription.is_once:
                 return
+        if self.may_send and (busted := subscription.busted()):
+            self.send(busted)
 
     def tell_news(self) -> None:
         """Answer again what is otherwise now, and tell states that changed."""

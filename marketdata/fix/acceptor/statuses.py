@@ -1,12 +1,13 @@
 """The state of instruments and of the market, as one session may know it.
 
-Every book is fed by another venue: it is ready as long as its feed is fresh. An own
-market will have phases, which belong here.
+A book that is fed by another venue is ready as long as its feed is fresh; one of ours
+is what the phase of its market says.
 """
 
 from marketdata.books.livebook import LiveBook
 from marketdata.fix.protocol.messages import price
 from marketdata.fix.protocol.statuses import (
+    HALTED,
     NOT_AVAILABLE,
     OPEN,
     READY,
@@ -19,6 +20,7 @@ STALE_SECONDS = 3.0
 """The feed looks at all books every second."""
 STALE = "The book may be out of date: its feed is interrupted."
 HIDDEN = "The token has left the market, or you may no longer see it."
+CLOSED = "The market is closed: its session has ended, or has not begun."
 NOT_FOUND = "Unknown symbol, or one that your integration account may not see."
 
 
@@ -32,6 +34,10 @@ def status_of(book: LiveBook, may_see: bool, lag: float) -> TradingStatus:
         return TradingStatus(NOT_AVAILABLE, HIDDEN)
     if not is_fresh(lag):
         return TradingStatus(UNKNOWN, STALE)
+    if book.phase == "HALTED":
+        return TradingStatus(HALTED, f"The market is halted: {book.halt_reason}")
+    if book.phase == "CLOSED":
+        return TradingStatus(NOT_AVAILABLE, CLOSED)
     return TradingStatus(READY)
 
 

@@ -1,5 +1,6 @@
 """The subscriptions of a session, and which message leads each of them on."""
 
+from itertools import takewhile
 from threading import Event, Lock
 from typing import NamedTuple
 
@@ -14,7 +15,13 @@ from marketdata.fix.acceptor.requests import (
     requested_books,
 )
 from marketdata.fix.acceptor.versions import EMPTY, BookVersion, History
-from marketdata.fix.protocol.messages import TRADES, market_data, snapshot
+from marketdata.fix.protocol.messages import (
+    TRADES,
+    bust_entries,
+    increment,
+    market_data,
+    snapshot,
+)
 from marketdata.fix.protocol.rules import DEEPEST
 from marketdata.fix.protocol.statuses import TradingStatus
 
@@ -39,14 +46,15 @@ class Subscription:
     `shown` is the version that the client's book equals; None: it has no book yet.
     `is_emptied`: the instrument's name changed, and the client's book under the old
     name was emptied; the next W has the new name. `trade` is the number of the last
-    trade that the client was sent, or that came before its first W. `told` is the state
-    (f) that the client was told last. `is_numbered`:
-    BookSequence(5083) says which change of the log a message leads to.
+    trade that the client was sent, or that came before its first W. `busts` is how many
+    trades were undone that the client knows of. `told` is the state (f) that it was
+    told last. `is_numbered`: BookSequence(5083) says which change of the log a message
+    leads to.
     """
 
-    __slots__ = ("conflation", "depth", "entry_types", "is_emptied", "is_numbered",
-                 "is_once", "refreshes", "request_id", "shown", "told", "trade",
-                 "wake", "wants_trades", "watched")  # fmt: skip
+    __slots__ = ("busts", "conflation", "depth", "entry_types", "is_emptied",
+                 "is_numbered", "is_once", "refreshes", "request_id", "shown", "told",
+                 "trade", "wake", "wants_trades", "watched")  # fmt: skip
 
     def __init__(
         self,
@@ -67,6 +75,7 @@ class Subscription:
         self.is_emptied = False
         self.told: TradingStatus | None = None
         self.trade = 0
+        self.busts = 0
         self.wake = wake
         self.conflation = conflation
         self.watched = conflation.watch(book, self)
@@ -89,6 +98,7 @@ class Subscription:
         if self.shown is None:
             version = self.watched.version
             self.trade = version.last_trade
+            self.busts = len(self.watched.book.busts or ())
             return self.snapshot(version)
         while True:
             shown, version = self.shown, self.watched.version
@@ -116,6 +126,19 @@ class Subscription:
             text = version.increment(shown, trades, self.depth, self.entry_types)
             if text:
                 return self.message("X", text, version)
+
+    def busted(self) -> OutgoingMessage | None:
+        """Trades that were undone since the client's first W; None: no further ones."""
+        busts = self.watched.book.busts or []
+        if self.shown is None or len(busts) == self.busts:
+            return None
+        # A trade is told before its bust.
+        new = list(takewhile(lambda bust: bust[0] <= self.trade, busts[self.busts :]))
+        self.busts += len(new)
+        if not new or not self.wants_trades:
+            return None
+        text = increment(bust_entries(self.name.symbol, new))
+        return self.message("X", text, self.shown)
 
     def snapshot(self, version: BookVersion) -> OutgoingMessage:
         # Later trades are told one by one.

@@ -87,6 +87,10 @@ class Replica:
                 self.figures[type_] = (
                     units(entry.get(271, "")) if type_ == VOLUME else cents(entry[270])
                 )
+            elif type_ == TRADE and entry.get(279) == DELETE:
+                undone = entry.get(278, "")
+                kept = [one for one in self.trades if one.id != undone]
+                self.trades = deque(kept, maxlen=TRADES_KEPT)
             elif type_ == TRADE:
                 self.trades.append(trade(entry))
             else:

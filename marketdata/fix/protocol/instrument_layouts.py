@@ -139,8 +139,10 @@ LAYOUTS = (
             Tag(
                 326,
                 "SecurityTradingStatus",
-                "17 ready. 18 gone: it left the market, or you may no longer see it. "
-                "20 unknown: the book may be out of date, or there is no such symbol.",
+                "2 halted: orders rest and do not trade. 17 ready. 18 not available: "
+                "the market is closed, or the token left it, or you may no longer see "
+                "it. 20 unknown: the book may be out of date, or there is no such "
+                "symbol.",
             ),
             Tag(332, "HighPx", "Highest price of the trading day.", False, TRADED),
             Tag(333, "LowPx", "Lowest price of the trading day.", False, TRADED),

@@ -187,7 +187,12 @@ LAYOUTS = (
         (
             REQUEST_ID._replace(meaning="Of your request."),
             Tag(268, "NoMDEntries", "Entries that follow."),
-            Tag(279, "MDUpdateAction", "0 new. 1 change. 2 delete.", group=268),
+            Tag(
+                279,
+                "MDUpdateAction",
+                "0 new. 1 change. 2 delete; of a trade: it was undone.",
+                group=268,
+            ),
             Tag(
                 269,
                 "MDEntryType",

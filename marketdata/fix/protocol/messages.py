@@ -115,6 +115,14 @@ def trade_entries(symbol: str, trades: Iterable[Trade]) -> list[str]:
     ]
 
 
+def bust_entries(symbol: str, busts: Iterable[Sequence[int]]) -> list[str]:
+    """Of X, trades that were undone: their numbers and prices."""
+    return [
+        f"279=2\x01269=2\x01278={number}\x0155={symbol}\x01270={price(cents)}\x01"
+        for number, cents in busts
+    ]
+
+
 def increment(entries: Sequence[str]) -> str:
     """Of X, what follows MDReqID(262)."""
     return f"268={len(entries)}\x01{''.join(entries)}"

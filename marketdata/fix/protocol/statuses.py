@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from marketdata.fix.protocol.wire import plain, utc_timestamp
 
-READY, NOT_AVAILABLE, UNKNOWN = "17", "18", "20"
+HALTED, READY, NOT_AVAILABLE, UNKNOWN = "2", "17", "18", "20"
 """SecurityTradingStatus(326)."""
 SESSION_UNKNOWN, OPEN, REQUEST_REJECTED = "0", "2", "6"
 """TradSesStatus(340)."""

@@ -10,6 +10,8 @@ from django.utils import timezone
 from issuers.models import Token
 from issuers.register.models import LedgerTransaction, TokenPrice
 from marketdata.books import log
+from marketdata.books.livebook import LiveBook
+from marketdata.books.reading import read_heads
 from marketdata.models import BookLevel
 from marketdata.trading import market, phases
 from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
@@ -225,6 +227,16 @@ def test_phases_take_orders_or_not_and_refer_to_a_price(two: Two, one_person: No
     as_committed()
     # 20 % around the last trade, which was at 110.
     assert two.refusal(buy(two.buyer, 1, 133)).details == {"floor": 88, "cap": 132}
+
+
+def test_a_feed_reads_the_phase(two: Two):
+    [(token_id, *facts, _, _)] = read_heads([two.token.pk])
+    book = LiveBook(token_id, *facts)
+    assert book.phase == "CONTINUOUS"
+    phases.change_phase(two.token.pk, "HALTED", "staff", "News")
+    [(_, *facts, _, _)] = read_heads([two.token.pk])
+    assert book.describe(*facts)
+    assert (book.phase, book.halt_reason) == ("HALTED", "News")
 
 
 def test_reopening_needs_a_second_person(two: Two):

@@ -16,6 +16,8 @@ from accounts.models import ApprovalRequest
 from issuers.models import Token
 from issuers.register.models import TokenLedgerHead, TokenPrice
 from marketdata.books import log
+from marketdata.books.livebook import LiveBook
+from marketdata.books.reading import read_heads
 from marketdata.models import BookLevel, OrderBookHead
 from marketdata.trading.models import Bust, Execution, Market, OrderEvent
 from marketdata.trading.verification import INVARIANTS
@@ -139,6 +141,8 @@ def test_a_trade_is_busted_by_two(staff: None):
         (100, "MANUAL"),
     ]
     assert TokenLedgerHead.objects.get(token=traded.token).price_cents == 100
+    [(token_id, *facts, _, _)] = read_heads([traded.token.pk])
+    assert LiveBook(token_id, *facts).busts == [[2, 110]]
     with pytest.raises(CommandError, match="busted before"):
         traded.bust("2", "--dry-run")
     assert [found for found in kept(INVARIANTS) if found.breaches] == []

@@ -476,6 +476,47 @@ def test_states_follow_each_snapshot_and_change(bench):
         assert told["B", ""].get(148) == "HID: subscription ended"
 
 
+def test_phases_of_a_market_of_ours_are_told_as_states(bench):
+    hidden = book_of(bench, "HID")
+    usual = hidden.facts
+    with bench.initiator(granted=[hidden.issuer_id]) as client:
+        client.hears_states = True
+        client.send("V", *market_data_request("R1", "HID"))
+        assert [client.receive().type for _ in range(2)] == ["W", "f"]
+        for phase, reason, state in (
+            ("CLOSED", "", ["18", "The market is closed: its session has ended, or"]),
+            ("HALTED", "News", ["2", "The market is halted: News"]),
+            ("CONTINUOUS", "", ["17", ""]),
+        ):
+            hidden.describe(*usual._replace(phase=phase, halt_reason=reason))
+            bench.feed.described += 1
+            bench.sessions.look()
+            told = client.receive()
+            assert [told.get(tag) for tag in (35, 325, 326)] == ["f", "Y", state[0]]
+            assert told.get(58).startswith(state[1])
+    hidden.describe(*usual)
+
+
+def test_a_bust_takes_its_trade_away(bench):
+    book = book_of(bench, "ORB")
+    usual = book.facts
+    with bench.initiator() as client:
+        book.describe(*usual._replace(busts=[[0, 900]]))
+        client.send("V", *market_data_request("R1", "ORB", entry_types="012"))
+        # What was busted before the first W is not told.
+        assert client.receive().type == "W"
+        book.describe(*usual._replace(busts=[[0, 900], [book.last_trade, 1_234]]))
+        bench.feed.described += 1
+        bench.sessions.look()
+        told = client.receive()
+        assert [told.get(tag) for tag in (35, 268, 279, 269, 278, 55, 270)] == [
+            "X", "1", "2", "2", str(book.last_trade), "ORB", "12.34"
+        ]  # fmt: skip
+        bench.sessions.look()
+        assert client.receive(QUIET_SECONDS) is None
+    book.describe(*usual)
+
+
 def test_a_state_of_what_may_not_be_seen_is_that_of_what_is_not_there(bench):
     with bench.initiator() as client:
         client.hears_states = True
