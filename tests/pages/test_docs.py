@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command, get_commands
 
 from accounts.access import Scope
+from issuers.compliance.models import TokenRule
 from issuers.legacy import import_csv
 from partnerapi.celery import app
 from partnerapi.settings import VARIABLES
@@ -222,11 +223,12 @@ def test_every_task_that_beat_starts_stands_in_production(client):
     assert tasks <= first_column(page)
 
 
-def test_every_column_of_legacy_shares_stands_with_the_register(client):
+def test_columns_of_legacy_shares_and_kinds_of_rules_stand_with_the_register(client):
     page = text(client.get("/docs/register"))
     columns = {*import_csv.REQUIRED, *import_csv.OPTIONAL}
-    _, lines, _ = re.findall("<tbody>.*?</tbody>", main(page), re.DOTALL)
+    _, lines, _, rules, *_ = re.findall("<tbody>.*?</tbody>", main(page), re.DOTALL)
     assert columns == set(re.findall(r"<code>(\w+)</code>", lines))
+    assert set(TokenRule.Kind) == set(re.findall(r"<code>(\w+)</code>", rules))
 
 
 def test_every_command_that_a_document_names_is_there(client):
