@@ -37,8 +37,8 @@ uses.aside.keep_written()
 recent.aside.keep_written()
 
 # What is loaded by now stays for the life of the process: the collector need not look
-# at it again, nor often at the objects of answers: a large one has a million of them,
-# and they hold no cycles. Documents do; so what is old is looked at before long, too.
+# at it again, nor often at the objects of answers, which hold no cycles. Documents do:
+# those that leave their cache are freed before they are many.
 gc.collect()
 gc.freeze()
-gc.set_threshold(100_000, 2, 2)
+gc.set_threshold(10_000, 2, 2)

@@ -313,7 +313,7 @@ JUDGE_POSTINGS = trigger_function(
     END IF;
     SELECT format('entry %s of token %s: %s', e.seq, t.symbol, f.said) INTO wrong
     FROM (
-        SELECT * FROM (
+        SELECT x.* FROM (
             SELECT x.token_id, x.seq, x.kind, x.source_id, x.target_id, x.amount,
                 x.effective_at, x.supply_after, x.holders_after,
                 lag(x.holders_after, 1, h.holder_count) OVER by_seq AS holders_before,
@@ -332,6 +332,15 @@ JUDGE_POSTINGS = trigger_function(
             OR EXISTS (SELECT FROM issuers_restriction r
                 WHERE r.ledger_account_id IN (x.source_id, x.target_id)
                     AND (r.ended_at IS NULL OR r.ended_at >= x.effective_at))
+        OFFSET 0
+    ) x
+    CROSS JOIN LATERAL (
+        -- Against most entries nothing stands at all.
+        SELECT x.* FROM register_standing(
+            x.token_id, ARRAY[x.source_id, x.target_id], x.effective_at) s
+        HAVING bool_or(s.is_paused OR s.sending <> '[]' OR s.receiving <> '[]'
+            OR s.locked > 0 OR x.holders_after > s.most_holders OR x.target_after
+                > least(s.most_units, floor(x.supply_after * s.most_bps / 10000)))
         OFFSET 0
     ) e
     JOIN issuers_token t ON t.id = e.token_id

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import PROTECT, Exists, OuterRef, Q
@@ -68,7 +69,25 @@ class ReadOnly:
         return False
 
 
-class ReadOnlyAdmin(ReadOnly, admin.ModelAdmin):
+class OneOrder(ChangeList):
+    """A list whose address can not ask for another order than the list's own."""
+
+    def get_ordering(self, request, queryset):
+        for params in (self.params, self.filter_params):
+            params.pop(ORDER_VAR, None)
+        return super().get_ordering(request, queryset)
+
+
+class LongListAdmin(admin.ModelAdmin):
+    """Of what there may be millions of rows: in the one order that an index serves."""
+
+    sortable_by = ()
+
+    def get_changelist(self, request, **options):
+        return OneOrder
+
+
+class ReadOnlyAdmin(ReadOnly, LongListAdmin):
     pass
 
 
@@ -119,7 +138,7 @@ def is_referred_to(row, others):
     return type(row)._base_manager.filter(found, pk=row.pk).exists()
 
 
-class PrefixSearchAdmin(admin.ModelAdmin):
+class PrefixSearchAdmin(LongListAdmin):
     """Finds rows by how columns begin, in any case; there may be millions of rows.
 
     Each of the `search_fields` has an index for it; an email address is stored in

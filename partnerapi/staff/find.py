@@ -26,6 +26,7 @@ from accounts.models import (
     Withdrawal,
 )
 from accounts.models.cash import squeezed
+from issuers.compliance.models import Restriction
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, Token
 from issuers.search import MOST_WORDS, search
@@ -194,6 +195,12 @@ def bank_lines(text: str, key: UUID | None) -> Iterator[Hit]:
         yield Hit(row.reference, row.text, link(row), True)
 
 
+def restrictions(text: str, key: UUID | None) -> Iterator[Hit]:
+    rows = Restriction.objects.select_related("ledger_account__holder", "token")
+    for row in rows.filter(pk=key):
+        yield Hit(str(row), str(row.token or "every token"), link(row), True)
+
+
 def mutations(text: str, key: UUID | None) -> Iterator[Hit]:
     if key:
         # The index of keys is each partner's own.
@@ -212,6 +219,7 @@ KINDS = [
     Kind("Withdrawals", "payment reference, id", Withdrawal, withdrawals),
     Kind("Cash accounts", "deposit reference", CashAccount, cash_accounts),
     Kind("Bank lines", "the bank's reference", BankLine, bank_lines),
+    Kind("Restrictions", "id", Restriction, restrictions),
     Kind("Legacy lines", "reference, id", LegacyShareholder, legacy_lines),
     Kind("Partners", "login, name, id", Partner, partners),
     Kind("API keys", "last four letters, id", ApiKey, keys),

@@ -38,7 +38,8 @@ INSERT INTO issuers_ledgertransaction (token_id, seq, kind, source_id, target_id
     amount, effective_at, recorded_at, supply_after, held_after, holders_after, actor,
     reason)
 SELECT '{token}', seq, CASE WHEN f IS NULL THEN 'MINT' ELSE 'TRANSFER' END, f, t,
-    amount, '2020-01-01Z'::timestamptz + seq * interval '10 seconds', now(),
+    amount, '2020-01-01Z'::timestamptz + seq * interval '10 seconds',
+    '2020-01-01Z'::timestamptz + seq * interval '10 seconds',
     least(seq, {holders})::numeric * 10000000,
     least(seq, {holders})::numeric * 10000000,
     least(seq, {holders}), 'benchmark', '' FROM raw ORDER BY seq;

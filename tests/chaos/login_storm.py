@@ -24,7 +24,7 @@ from rich.console import Console
 
 from tests.chaos.asking import READ
 from tests.chaos.installation import breakable_installation, close_connection
-from tests.chaos.outages import WORKERS, serving
+from tests.chaos.web import WORKERS, serving
 
 LOOPS = 8
 MOST_RATIO = 2.0
@@ -114,7 +114,7 @@ def measure(seconds: float, guesses: int) -> Report:
         )
         close_connection()
         log = database.directory / "web.log"
-        with serving(10, log) as port:
+        with serving(log, {"PARTNER_API_MAX_SECONDS": "10"}) as port:
             until_it_answers(port)
             asked(port, token, seconds / 5)
             idle = asked(port, token, seconds)

@@ -35,8 +35,6 @@ from tests.chaos.releases import Writer, code_before, grant, populate, serving
 
 CLIENTS, PER_SECOND = 20, 80
 MOST_SECONDS = 2.0
-SETTLE_SECONDS = 1.0
-"""What was asked so long after a migration, counts as asked during it."""
 RELEASES = (
     {"accounts": "0008", "issuers": "0015", "marketdata": "0005", "partnerapi": "0004"},
     {"accounts": "0010", "issuers": "0020", "marketdata": "0005", "partnerapi": "0007"},
@@ -179,12 +177,13 @@ def outcome(
     clients: list[Clients],
     writer: Writer,
     locks: LockWatch,
+    settle: float,
 ) -> Outcome:
-    """Do it, and see what was asked meanwhile and a moment after it."""
+    """Do it, and see what was asked meanwhile and `settle` seconds after it."""
     begun = time.monotonic()
     did()
     ended = time.monotonic()
-    time.sleep(SETTLE_SECONDS)
+    time.sleep(settle)
 
     def meanwhile(answers: list[Answer]) -> list[Answer]:
         return [answer for answer in answers if answer.at + answer.seconds >= begun]
@@ -220,7 +219,8 @@ def release(
         LockWatch() as locks,
     ):
         clients.wait()
-        say = partial(outcome, clients=[clients], writer=writer, locks=locks)
+        watched = partial(outcome, writer=writer, locks=locks, settle=seconds / 10)
+        say = partial(watched, clients=[clients])
         yield say("nothing happens", partial(time.sleep, seconds))
         for app, name in names:
             yield say(f"{app}.{name}", partial(migrate, app, name))
@@ -230,7 +230,7 @@ def release(
             Clients(port, world) as news,
         ):
             news.wait()
-            both = partial(say, clients=[clients, news])
+            both = partial(watched, clients=[clients, news])
             yield both("both releases serve", partial(time.sleep, seconds))
         for app, name in reversed(names):
             last = before((app, name))
@@ -345,7 +345,12 @@ def show(outcomes: list[Outcome]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000, help="of each table")
-    parser.add_argument("--seconds", type=float, default=10, help="without a migration")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=10,
+        help="without a migration; a tenth of it after each",
+    )
     parser.add_argument("--releases", type=int, default=2, choices=(1, 2))
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--busy", action="store_true", help="do not judge by time")

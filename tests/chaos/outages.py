@@ -15,7 +15,6 @@ import http.client
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -35,11 +34,10 @@ from rich.table import Table
 from partnerapi.sandbox.run.processes import Processes
 from tests.chaos.asking import READ, Answer, Asking, post
 from tests.chaos.clients import CHANGE
-from tests.chaos.installation import ROOT, Database, breakable_installation
-from tests.system import free_port
+from tests.chaos.installation import Database, breakable_installation
+from tests.chaos.web import serving
 
 CLIENTS = 16
-WORKERS = 2
 MOST_SCHEMA_SECONDS = 0.1
 NORMAL_SECONDS = 1.0
 
@@ -229,28 +227,6 @@ def administrator() -> psycopg.Connection:
     return administrator_of(os.environ["DATABASE_OWNER_URL"])
 
 
-@contextlib.contextmanager
-def serving(max_seconds: int, log: Path) -> Iterator[int]:
-    port = free_port()
-    command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi"]
-    command += ["--config", "python:partnerapi.operations.gunicorn_config"]
-    command += ["--workers", str(WORKERS), "--bind", f"127.0.0.1:{port}"]
-    command += ["--no-control-socket"]
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=os.environ | {"PARTNER_API_MAX_SECONDS": str(max_seconds)},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        yield port
-    finally:
-        server.terminate()
-        server.wait()
-
-
 def is_normal(answer: Answer) -> bool:
     return answer.code == "200"
 
@@ -311,7 +287,7 @@ def measure(seconds: float, max_seconds: int, names: list[str]) -> list[Outcome]
         log = database.directory / "web.log"
         outcomes = []
         with (
-            serving(max_seconds, log) as port,
+            serving(log, {"PARTNER_API_MAX_SECONDS": str(max_seconds)}) as port,
             Clients(port, token, accounts) as clients,
         ):
             while not any(map(is_normal, clients.answers)):

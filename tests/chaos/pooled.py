@@ -13,32 +13,26 @@ import asyncio
 import io
 import json
 import os
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from uuid import UUID, uuid4
 
 import psycopg
 
-from partnerapi.sandbox.run.processes import RunError
 from tests.chaos.asking import READ
 from tests.chaos.clients import CHANGE, STATUSES, Answer, Connection
 from tests.chaos.installation import (
-    ROOT,
     breakable_installation,
     close_connection,
 )
 from tests.chaos.poolers import start_pooler
-from tests.system import free_port
+from tests.chaos.web import serving
 
 CLIENTS = 200
 SESSIONS = 6
-WORKERS = 2
 REQUESTS = 10_000
 WAITED = ["200 TIMEOUT", "409 IDEMPOTENCY_CONCURRENT_REQUEST"]
 """Both waits end with lock_timeout."""
@@ -131,43 +125,6 @@ async def wait_for_others(port: int, token: str, account: UUID) -> list[str]:
     return codes
 
 
-@contextmanager
-def serving(environment: dict[str, str], log: Path) -> Iterator[int]:
-    port = free_port()
-    with log.open("ab") as output:
-        server = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "gunicorn", "partnerapi.wsgi"),
-                *("--config", "python:partnerapi.operations.gunicorn_config"),
-                *("--workers", str(WORKERS), "--bind", f"127.0.0.1:{port}"),
-                "--no-control-socket",
-            ],
-            cwd=ROOT,
-            env=os.environ | environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        asyncio.run(until_it_answers(server, port, log))
-        yield port
-    finally:
-        server.terminate()
-        server.wait()
-
-
-async def until_it_answers(
-    server: subprocess.Popen[bytes], port: int, log: Path
-) -> None:
-    asked = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    while server.poll() is None:
-        try:
-            if (await Connection(port).ask(asked)).status == 200:
-                return
-        except (OSError, EOFError):
-            await asyncio.sleep(0.05)
-    raise RunError(f"the web server ended:\n{log.read_text()}")
-
-
 def grant() -> None:
     """Give the role the limits of a session, which the pooler's sessions take over."""
     from django.core.management import call_command
@@ -194,7 +151,7 @@ def measure(requests: int) -> Report:
             "PARTNER_API_CONNECTIONS_PER_ADDRESS": "1000",
         }
         reason = str(uuid4())
-        with serving(pooled, log) as port:
+        with serving(log, pooled) as port:
             begun = time.monotonic()
             codes, changes = asyncio.run(storm(port, token, accounts, requests, reason))
             seconds = time.monotonic() - begun

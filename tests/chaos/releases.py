@@ -4,25 +4,25 @@ A release is told by its migrations. Its code is the commit before the first mig
 that came after it: so the history is needed, and no tag.
 """
 
-import contextlib
 import io
 import json
 import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
 from partnerapi.sandbox.run.processes import RunError
+from tests.chaos import web
 from tests.chaos.asking import Answer
 from tests.chaos.installation import ROOT
-from tests.system import free_port
 
-WORKERS, THREADS = 2, 8
+THREADS = 8
+THREADED = ("--preload", "--worker-class", "gthread", "--threads", str(THREADS))
 ROOM = {"PARTNER_API_DATABASE_CONNECTIONS": str(THREADS)}
 """So that a client waits for what holds the tables, and for no other client."""
 PARTNERS = 10
@@ -83,27 +83,10 @@ def grant(code: Path) -> None:
     run(code, "manage.py", "grant_application_role", role, "--apply")
 
 
-@contextlib.contextmanager
-def serving(code: Path, log: Path) -> Iterator[int]:
+def serving(code: Path, log: Path) -> AbstractContextManager[int]:
     """A web server of a release; its port."""
-    port = free_port()
-    command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi", "--preload"]
-    command += ["--worker-class", "gthread", "--threads", str(THREADS)]
-    command += ["--workers", str(WORKERS), "--bind", f"127.0.0.1:{port}"]
-    command += ["--no-control-socket"]
-    with log.open("ab") as output:
-        server = subprocess.Popen(
-            command,
-            cwd=code,
-            env=environment(code) | ROOM,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        yield port
-    finally:
-        server.terminate()
-        server.wait()
+    environment = {"PYTHONPATH": str(code)} | ROOM
+    return web.serving(log, environment, code, THREADED)
 
 
 class Writer:

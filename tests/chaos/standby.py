@@ -29,8 +29,8 @@ from tests.chaos.installation import (
     breakable_installation,
     close_connection,
 )
-from tests.chaos.pooled import serving
 from tests.chaos.standbys import address_of_standby, start_standby
+from tests.chaos.web import serving
 from tests.servers import administrator_of
 from tests.waiting import until
 
@@ -294,8 +294,8 @@ def measure() -> Report:
         }
         short = environment | {"PARTNER_API_REPLICA_SECONDS": "1"}
         with (
-            serving(environment, log) as port,
-            serving(short, database.directory / "impatient.log") as impatient,
+            serving(log, environment) as port,
+            serving(database.directory / "impatient.log", short) as impatient,
         ):
             partners = [Partner(port, token), Partner(impatient, token)]
             parts = {

@@ -28,15 +28,15 @@ def access():
     return json.loads(out.getvalue())
 
 
-def test_makes_a_login_and_a_key_once(settings, demo):
+def test_makes_two_logins_and_a_key_once(settings, demo):
     settings.PARTNER_API_SANDBOX_KEY = ""
     first = access()
     key = ApiKey.objects.authenticate(first["key"], timezone.now())
     assert (key.partner, key.scopes) == (demo, sorted(Scope.values))
-    staff = User.objects.get(email="staff@sandbox.example")
-    assert (staff.is_staff, staff.is_superuser) == (True, True)
-    assert first["staff"]["login"] == staff.email
-    assert staff.check_password(first["staff"]["password"])
+    for who in ("login", "colleague"):
+        staff = User.objects.get(email=first["staff"][who])
+        assert (staff.is_staff, staff.is_superuser) == (True, True)
+        assert staff.check_password(first["staff"]["password"])
 
     settings.PARTNER_API_SANDBOX_KEY = first["key"]
     assert access() == first

@@ -80,6 +80,8 @@ PAGES = [
     "accounts/approvalrequest/?status=ALL",
     "ask/forced_transfer/",
     "ask/key/",
+    "ask/rule/",
+    "issuers/restriction/",
     "ask/assignment/",
     "accounts/withdrawal/",
     "accounts/cashaccount/",
@@ -114,6 +116,9 @@ def own_pages(page, address):
     page.get_by_role("link", name="Capitalization table").click()
     page.locator("table").last.locator("tbody th a").first.click()
     page.get_by_role("heading", name="Holdings").wait_for()
+    yield page.url
+    page.get_by_role("link", name="Compliance", exact=True).click()
+    page.get_by_role("heading", name="Restrictions").wait_for()
     yield page.url
     page.goto(address + "accounts/account/?status__exact=ACTIVE")
     page.locator("#result_list tbody th a").first.click()

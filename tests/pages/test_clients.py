@@ -60,5 +60,5 @@ def test_is_linked(client, path):
 def test_its_links_within_the_page_have_targets(client):
     page = text(client.get("/docs/clients"))
     links = re.findall(r'href="#([^"]+)"', page)
-    assert links == ["curl", "python", "apollo", "urql"]
+    assert links == ["curl", "python", "apollo", "urql", *TRADERS]
     assert set(links) <= set(re.findall(r' id="([^"]+)"', page))

@@ -1,5 +1,7 @@
 """What all lists of the back office share."""
 
+import re
+
 import pytest
 from django.contrib import admin
 from django.db import connection
@@ -28,6 +30,17 @@ def test_every_list_counts_no_further_than_its_pages_lead():
         assert page.paginator is BoundedPaginator
         assert not page.show_full_result_count
         assert page.show_facets is admin.ShowFacets.NEVER
+
+
+@pytest.mark.parametrize("path", ["issuers/legacyshareholder", "accounts/user"])
+def test_an_address_orders_no_long_list(world: World, staff, path: str):
+    found = []
+    for order in ("", "?o=2", "?o=-3.1"):
+        page = staff.get(f"/admin/{path}/{order}").content.decode()
+        found.append(re.findall(r"/([0-9a-f-]{36})/change/", page))
+        assert "?o=" not in page
+    assert len(found[0]) > 1
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_long_list_says_that_there_are_more(world: World, staff, monkeypatch):

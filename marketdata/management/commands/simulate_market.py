@@ -190,12 +190,16 @@ class Market:
         return set(heads.values_list("token", flat=True))
 
     def fill(self):
-        """Give every fed book that lacks a side its first orders."""
+        """Give every book that lacks a side its first orders."""
         books = read_books([str(token.pk) for token in self.tokens], 1)
         own = self.own_books()
         for token in self.tokens:
             book = books[str(token.pk)]
-            if token.pk not in own and (not book.bids or not book.asks):
+            if book.bids and book.asks:
+                continue
+            if token.pk in own:
+                self.trade(token, 1)
+            else:
                 self.write(token, [next(self.messages(token))])
         self.events = 0
 

@@ -302,7 +302,8 @@ EXECUTION_AT_COMMIT = trigger_function(
             AND t.sequence = NEW.sequence AND t.price_cents = NEW.price
             AND t.quantity = NEW.quantity)
         OR 2 <> (SELECT count(*) FROM trading_orderevent e
-            WHERE e.token_id = NEW.token_id AND e.number IN (NEW.event - 1, NEW.event)
+            WHERE e.token_id = NEW.token_id
+                AND e.number BETWEEN NEW.event - 1 AND NEW.event
                 AND e.kind = 'ORDER_TRADED' AND e.trade = NEW.sequence) THEN
         RAISE EXCEPTION 'An execution is the tape''s trade of its number, and an event '
             'of each order: trade % of token %.', NEW.sequence, NEW.token_id
@@ -426,7 +427,12 @@ EVENTS = trigger_function(
         FROM entered e JOIN trading_order o ON o.id = e.order_id
         WHERE e.kind <> 'TRADE_BUSTED'
     ) l
-    WHERE trading_open_units(l.token_id, l.side, l.limit_price) <> coalesce((
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(o.quantity - o.filled), 0) AS units FROM trading_order o
+        WHERE o.token_id = l.token_id AND o.side = l.side
+            AND o.limit_price = l.limit_price AND o.status = 'OPEN'
+    ) s
+    WHERE s.units <> coalesce((
         SELECT b.quantity FROM marketdata_booklevel b WHERE b.token_id = l.token_id
             AND b.side = l.side AND b.price_cents = l.limit_price), 0)
     LIMIT 1;
@@ -447,16 +453,6 @@ CREATE TRIGGER trading_follow_events AFTER INSERT ON trading_orderevent
     FOR EACH STATEMENT EXECUTE FUNCTION trading_follow_events();
 """
 
-OPEN_UNITS = """
-CREATE FUNCTION trading_open_units(token uuid, of_side smallint, price bigint)
-RETURNS numeric LANGUAGE sql STABLE AS $$
-    SELECT coalesce(sum(o.quantity - o.filled), 0) FROM trading_order o
-    WHERE o.token_id = token AND o.side = of_side AND o.limit_price = price
-        AND o.status = 'OPEN'
-$$;
-REVOKE ALL ON FUNCTION trading_open_units(uuid, smallint, bigint) FROM PUBLIC;
-"""
-
 # Nobody else may write the log of such a book: it would not be its orders.
 BOOK = trigger_function(
     "trading_book_is_orders",
@@ -471,7 +467,12 @@ BOOK = trigger_function(
             ON h.token_id = e.token_id AND h.source = 'OWN'
         ORDER BY e.token_id, e.side, e.price_cents, e.sequence DESC
     ) c
-    WHERE c.quantity <> trading_open_units(c.token_id, c.side, c.price_cents)
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(o.quantity - o.filled), 0) AS units FROM trading_order o
+        WHERE o.token_id = c.token_id AND o.side = c.side
+            AND o.limit_price = c.price_cents AND o.status = 'OPEN'
+    ) s
+    WHERE c.quantity <> s.units
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'The book is its open orders; a market of ours is fed by '
@@ -577,7 +578,8 @@ BUSTS = trigger_function(
     WHERE x.token_id = NEW.token_id AND x.sequence = NEW.sequence;
     IF NOT FOUND OR NEW.at > clock_timestamp() OR 2 <> (
         SELECT count(*) FROM trading_orderevent e WHERE e.token_id = NEW.token_id
-            AND e.number IN (NEW.event, NEW.event + 1) AND e.kind = 'TRADE_BUSTED'
+            AND e.number BETWEEN NEW.event AND NEW.event + 1
+            AND e.kind = 'TRADE_BUSTED'
             AND e.trade = NEW.sequence AND e.at = NEW.at) THEN
         RAISE EXCEPTION 'A bust undoes the entry and the payment of a trade, with an '
             'event of each order: trade % of token %.', NEW.sequence, NEW.token_id
@@ -684,9 +686,6 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RunSQL(
-            OPEN_UNITS, drop("trading_open_units(uuid, smallint, bigint)")
-        ),
         migrations.RunSQL(
             LOCK + OPEN + CHANGE_PHASE,
             drop(

@@ -13,11 +13,13 @@ from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.sandbox.data.sessions import DEMO, write_fix_sessions
 
 STAFF = "staff@sandbox.example"
+COLLEAGUE = "colleague@sandbox.example"
+"""Decides what `STAFF` asked for: nobody may decide a request of their own."""
 
 
 class Command(BaseCommand):
     help = (
-        "Show the sandbox's staff login, key and CompIDs; make what is missing. "
+        "Show the sandbox's staff logins, key and CompIDs; make what is missing. "
         "Example: manage.py sandbox_access"
     )
 
@@ -33,6 +35,8 @@ class Command(BaseCommand):
                 "issue_api_key, or set PARTNER_API_SANDBOX=true."
             )
         password, key = self.staff_password(), self.live_key()
+        self.sign_up(STAFF, "Staff", password)
+        self.sign_up(COLLEAGUE, "Colleague", password)
         write_fix_sessions()
         comp_ids = list(
             FixSession.objects.filter(partner__login=DEMO, enabled=True).values_list(
@@ -40,33 +44,36 @@ class Command(BaseCommand):
             )
         )
         if as_json:
-            staff = {"login": STAFF, "password": password}
+            staff = {"login": STAFF, "colleague": COLLEAGUE, "password": password}
             return json.dumps({"key": key, "staff": staff, "compIDs": comp_ids})
         return (
-            f"login     {STAFF}\npassword  {password}\nkey       {key}\n"
+            f"login     {STAFF} or {COLLEAGUE}\n"
+            f"password  {password}\nkey       {key}\n"
             f"CompIDs   {', '.join(comp_ids)}"
         )
 
     def staff_password(self):
-        """The password that is kept in the state directory; the user is given it."""
+        """The password that is kept in the state directory."""
         kept = settings.STATE_DIRECTORY / "staff-password"
         if not kept.exists():
             kept.touch(mode=0o600)
             kept.write_text(secrets.token_urlsafe(12))
-        password = kept.read_text()
-        staff = User.objects.filter(email=STAFF).first()
+        return kept.read_text()
+
+    def sign_up(self, login, last_name, password):
+        """Make the login where there is none, and give it the password."""
+        staff = User.objects.filter(email=login).first()
         if staff is None:
             User.objects.db_manager(owner_alias()).create_superuser(
-                STAFF,
+                login,
                 password,
                 type=User.Type.INDIVIDUAL,
                 first_name="Sandbox",
-                last_name="Staff",
+                last_name=last_name,
             )
         elif not staff.check_password(password):
             staff.set_password(password)
             staff.save(update_fields=["password"])
-        return password
 
     def live_key(self):
         """The key that is kept, or a new one where it is refused by now."""

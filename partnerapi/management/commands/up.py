@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import sys
 import time
 import urllib.error
@@ -20,6 +19,7 @@ from environ.fileaware_mapping import FileAwareMapping
 from marketdata.fix.client.health import prober
 from marketdata.fix.client.initiator import FixFailure
 from partnerapi.core.commands import CommandWithExamples, timed
+from partnerapi.sandbox.run.ports import listen
 from partnerapi.sandbox.run.processes import (
     Interrupted,
     Process,
@@ -381,34 +381,3 @@ examples:
                 return False
 
         self.processes.wait_until(answers, web, WEB_SECONDS)
-
-
-def listen(port, option):
-    """Take the port on this machine's own addresses, before anything else is begun.
-
-    Raises:
-        RunError: the port is not to be had.
-    """
-    try:
-        listeners = [socket.create_server(("127.0.0.1", port))]
-        if has_ipv6_loopback():
-            listeners.append(
-                socket.create_server(("::1", port), family=socket.AF_INET6)
-            )
-        for listener in listeners:
-            # Accepted connections inherit it: an answer's end must not wait 40 ms.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    except OSError as error:
-        raise RunError(
-            f"port {port} can not be used: {os.strerror(error.errno)}; stop what "
-            f"listens there, or choose another with {option}"
-        ) from None
-    return listeners
-
-
-def has_ipv6_loopback():
-    try:
-        with socket.create_server(("::1", 0), family=socket.AF_INET6):
-            return True
-    except OSError:
-        return False

@@ -100,6 +100,7 @@ class Running:
             "    554        the key\n"
             f"  Back office  {address}/admin/\n"
             f"    login      {staff['login']}\n"
+            f"    colleague  {staff['colleague']}, to decide what the login asks\n"
             f"    password   {staff['password']}\n"
             f"  Key          {self.access['key']}\n"
             f"  Markets      {', '.join(SYMBOLS)} take orders\n\n"

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,13 +16,8 @@ from marketdata.fix.conformance.rulebook import RULES
 from marketdata.fix.downloads import conformance_program
 from tests.marketdata.fix.acceptor_process import Acceptor
 from tests.marketdata.fix.conftest import Market
-from tests.marketdata.fix.interop.test_other_engines import (
-    NPM,
-    PROGRAMS,
-    PYTHON,
-)
+from tests.marketdata.fix.interop.programs import ENGINES, Command, simplefix
 from tests.marketdata.fix.market import Member, new_member
-from tests.packages import NODE, npm_packages, python_packages
 from tests.system import bare_environment, free_port
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS
 
@@ -51,22 +45,6 @@ FAULTY_SECONDS = 8
 """In time, for a program that never answers."""
 ENDING_SECONDS = 20
 SHORTEST_HEARTBEAT, LONG_HEARTBEAT = 5, 30
-
-Command = list[str | Path]
-
-
-def simplefix() -> Command:
-    return [python_packages(*PYTHON), PROGRAMS / "simplefix_follower.py"]
-
-
-def quickfix() -> Command:
-    return [sys.executable, PROGRAMS / "quickfix_follower.py"]
-
-
-def jspurefix() -> Command:
-    directory = npm_packages(*NPM)
-    program = shutil.copy(PROGRAMS / "jspurefix_follower.js", directory)
-    return [NODE / "bin" / "node", program]
 
 
 class Examined:
@@ -144,16 +122,16 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("runner", [simplefix, quickfix, jspurefix])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_engines_of_others_conform(
-    runner: Callable[[], Command],
+    engine: Callable[[str], Command],
     script: Path,
     start_acceptor: Callable[..., Acceptor],
     market: Market,
 ):
     acceptor = start_acceptor()
     examined = Examined(
-        *(script, acceptor, market.members[0], runner()),
+        *(script, acceptor, market.members[0], engine("follower")),
         patience=PATIENCE_SECONDS,
         heartbeat=SHORTEST_HEARTBEAT,
     )
@@ -169,7 +147,7 @@ def test_calls_each_fault_by_its_rule(
         FIX_SESSIONS=str(len(FAULTS)),
         FIX_CONNECTIONS_PER_ADDRESS=str(4 * len(FAULTS)),
     )
-    program = simplefix()
+    program = simplefix("follower")
     found: dict[str, Examined] = {}
 
     def examine(fault: str, member: Member) -> None:

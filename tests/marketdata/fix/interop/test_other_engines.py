@@ -2,11 +2,8 @@
 
 import json
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,42 +12,21 @@ from marketdata.books.log import Message, record
 from marketdata.books.orderbook import BID, Change, Ladder, Level
 from tests.marketdata.fix.acceptor_process import Acceptor
 from tests.marketdata.fix.conftest import Market
+from tests.marketdata.fix.interop.programs import ENGINES, Command
 from tests.marketdata.fix.market import ladder_of, moving
-from tests.packages import NODE, npm_packages, python_packages
 from tests.waiting import PATIENCE_SECONDS
 
-PROGRAMS = Path(__file__).parent
-NPM = ("jspurefix@5.11.4", "reflect-metadata@0.2.2")
-PYTHON = ("simplefix==1.0.17",)
 MOVED = "moved\n"
 LAST = Change(BID, 1, 1)
 """Far from all others: what a program waits for to end."""
 
 
-Command = list[str | Path]
-
-
-def simplefix() -> Command:
-    return [python_packages(*PYTHON), PROGRAMS / "simplefix_client.py"]
-
-
-def quickfix() -> Command:
-    return [sys.executable, PROGRAMS / "quickfix_client.py"]
-
-
-def jspurefix() -> Command:
-    directory = npm_packages(*NPM)
-    # Node looks for packages beside the program.
-    program = shutil.copy(PROGRAMS / "jspurefix_client.js", directory)
-    return [NODE / "bin" / "node", program]
-
-
-@pytest.mark.parametrize("runner", [simplefix, quickfix, jspurefix])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_rebuilds_the_books_while_the_market_moves(
-    runner: Callable[[], Command], acceptor: Acceptor, market: Market
+    engine: Callable[[str], Command], acceptor: Acceptor, market: Market
 ):
     tokens = [market.listed, market.unnumbered]
-    program = start(runner(), acceptor, tokens)
+    program = start(engine("client"), acceptor, tokens)
     try:
         with moving(*tokens):
             lines = iter(program.stdout.readline, "")

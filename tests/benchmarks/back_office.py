@@ -1,0 +1,208 @@
+"""Measure the pages of the back office with millions of rows behind them.
+
+python -m tests.benchmarks.back_office --rows 1000000
+
+So many holders, entries of a ledger, lines of an issuer's legacy shareholders and
+accounts of a partner are written. Then every list, its filters and searches, and every
+page of the back office's own is asked three times by a superuser. It ends with 1 where
+the fastest answer of a page takes more than half a second, or more than twenty
+statements; the first page may ask one for each of its tiles besides.
+"""
+
+import argparse
+import html
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+from rich.console import Console
+from rich.table import Column, Table
+
+from tests.benchmarks.large_registers import load
+from tests.installation import throw_away_installation
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from issuers.models import Token
+
+MOST_MS, MOST_STATEMENTS = 500, 20
+TIMES = 3
+LINKS = 12
+"""Of each list: its filters, orders and further pages."""
+LINES = """
+INSERT INTO issuers_legacyshareholder (id, issuer_id, user_id, token_id, status,
+    number_of_shares, price_cents, created_at)
+SELECT gen_random_uuid(), '{issuer}', a.user_id,
+    CASE WHEN a.id % 3 > 0 THEN '{token}'::uuid END, 'PENDING', a.id % 5000 + 1, 100,
+    '2020-01-01Z'::timestamptz + a.id * interval '1 second'
+FROM issuers_ledgeraccount a WHERE a.id BETWEEN 1 AND {rows};
+"""
+ACCOUNTS = """
+INSERT INTO accounts_account (id, partner_id, user_id, status, changes, created_at,
+    updated_at)
+SELECT gen_random_uuid(), '{partner}', a.user_id,
+    (ARRAY['PENDING', 'ACTIVE', 'ACTIVE', 'SUSPENDED', 'CLOSED'])[a.id % 5 + 1], 0,
+    '2020-01-01Z'::timestamptz + a.id * interval '1 second', '2024-01-01Z'
+FROM issuers_ledgeraccount a WHERE a.id BETWEEN 1 AND {rows};
+"""
+
+
+@dataclass
+class Cost:
+    """Of the fastest answer."""
+
+    path: str
+    milliseconds: float
+    statements: int
+    status: int
+    size: int
+
+    def is_too_dear(self, tiles: int) -> bool:
+        most = MOST_STATEMENTS + tiles * (self.path == "/admin/")
+        return (
+            self.milliseconds > MOST_MS or self.statements > most or self.status != 200
+        )
+
+
+def fill(rows: int, console: Console) -> "Token":
+    """The token of the issuer that has most of everything."""
+    from django.db import connection
+
+    from accounts.models import Partner
+    from issuers.models import Issuer, IssuerGrant
+    from tests.owner import as_owner
+
+    token = load(rows, rows + rows // 10, console)["large"]
+    partner = Partner.objects.create(login="large", name="Large")
+    IssuerGrant.objects.create(partner=partner, issuer=Issuer.objects.get(slug="large"))
+    values = {
+        "issuer": token.issuer_id,
+        "token": token.pk,
+        "partner": partner.pk,
+        "rows": rows,
+    }
+    with as_owner(), connection.cursor() as cursor:
+        console.print(f"Writing {rows:,} legacy shareholders and accounts …")
+        cursor.execute(LINES.format(**values))
+        cursor.execute(ACCOUNTS.format(**values))
+        cursor.execute("VACUUM ANALYZE")
+    return token
+
+
+def starts(token: "Token") -> Iterator[str]:
+    """The lists and searches of everything, and the back office's own pages."""
+    from django.contrib import admin
+    from django.urls import reverse
+
+    from accounts.models import Account, Partner, User
+
+    user = User.objects.filter(last_name="7").first()
+    account = Account.objects.filter(user=user).first()
+    partner = Partner.objects.get(login="large")
+    assert user is not None
+    assert account is not None
+    yield reverse("admin:index")
+    for page in admin.site._registry.values():
+        facts = page.opts.app_label, page.opts.model_name
+        at = reverse("admin:{}_{}_changelist".format(*facts))
+        yield at
+        if page.search_fields:
+            yield from (f"{at}?q=Holder+77", f"{at}?q=nobody", f"{at}?q=large")
+    for text in ("Holder 77", "Holder", "large", "nobody", str(user.pk), "a@b.example"):
+        yield f"{reverse('admin:find')}?q={text}"
+    for name, pk in (
+        ("issuer", token.issuer_id),
+        ("captable", token.issuer_id),
+        ("ledger", token.pk),
+        ("book", token.pk),
+        ("account", account.pk),
+        ("holder", user.pk),
+        ("partner", partner.pk),
+        ("partner_requests", partner.pk),
+        ("partner_key", partner.pk),
+    ):
+        yield reverse(f"admin:{name}", args=[pk])
+    for name in ("books", "import", "delivery", "deliveries", "log", "roles"):
+        yield reverse(f"admin:{name}")
+    yield f"{reverse('admin:delivery')}?issuer=large"
+    yield f"{reverse('admin:delivery')}?issuer=large&status=ANY"
+    yield reverse("admin:issuers_legacyshareholder_changelist") + "?o=3"
+
+
+def links(path: str, page: str) -> list[str]:
+    """What a page offers of itself: filters, orders, other pages of the same."""
+    found = re.findall(r'href="([^"]*\?[^"]*)"', page)
+    own = [urljoin(path, html.unescape(link)) for link in found]
+    here = path.split("?")[0]
+    return list(dict.fromkeys(o for o in own if o.split("?")[0] == here))[:LINKS]
+
+
+def ask(client: "Client", path: str) -> tuple[Cost, str]:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    fastest = None
+    for _ in range(TIMES):
+        with CaptureQueriesContext(connection) as queries:
+            began = perf_counter()
+            response = client.get(path, follow=True)
+            page = b"".join(response).decode(errors="replace")
+            milliseconds = (perf_counter() - began) * 1000
+        if fastest is None or milliseconds < fastest.milliseconds:
+            facts = milliseconds, len(queries), response.status_code, len(page)
+            fastest = Cost(path, *facts)
+    assert fastest is not None
+    return fastest, page
+
+
+def measure(rows: int, console: Console) -> bool:
+    from django.test import Client
+
+    from accounts.models import User
+    from partnerapi.core.owner import owner_alias
+    from partnerapi.staff.home import TILES
+
+    token = fill(rows, console)
+    staff = User.objects.db_manager(owner_alias()).create_superuser(
+        "staff@benchmark.example", type="INDIVIDUAL", first_name="S", last_name="B"
+    )
+    client = Client(raise_request_exception=False)
+    client.force_login(staff)
+    costs: dict[str, Cost] = {}
+    for start in starts(token):
+        costs[start], page = ask(client, start)
+        for link in links(start, page):
+            if link not in costs:
+                costs[link], _ = ask(client, link)
+    table = Table("ms", "Statements", "Status", "kB", Column("Page", overflow="fold"))
+    for cost in sorted(costs.values(), key=lambda one: -one.milliseconds)[:40]:
+        facts = f"{cost.milliseconds:.0f}", cost.statements, cost.status
+        table.add_row(*map(str, facts), f"{cost.size / 1000:.0f}", cost.path)
+    console.print(table)
+    dear = [one for one in costs.values() if one.is_too_dear(len(TILES))]
+    for cost in dear:
+        console.print(f"Too dear: {cost}")
+    console.print(f"{len(dear)} of {len(costs)} pages are too dear")
+    return not dear
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.back_office",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    options = parser.parse_args()
+    console = Console(soft_wrap=True)
+    with throw_away_installation():
+        return int(not measure(options.rows, console))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

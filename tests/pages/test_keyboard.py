@@ -1,0 +1,112 @@
+"""What staff do, with the keyboard alone; the focus is always seen."""
+
+import pytest
+
+from tests.pages.test_browser import PATIENCE_MS, axe, browser, page
+
+__all__ = ["axe", "browser", "page"]
+
+MOST_STOPS = 300
+FOCUS = """
+(() => {
+    const stop = document.activeElement, style = getComputedStyle(stop);
+    const seen = style.outlineStyle !== "none" || style.boxShadow !== "none";
+    return [seen || stop === document.body, stop.outerHTML];
+})()
+"""
+"""Whether people see what has the focus; the page itself need not show it."""
+
+
+class Keyboard:
+    """Staff who have signed in, without a mouse."""
+
+    def __init__(self, page, admin, login, password):
+        self.page, self.admin = page, admin
+        page.goto(admin)
+        self.write(page.get_by_label("Email"), login)
+        self.write(page.get_by_label("Password"), password)
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Back office").wait_for()
+
+    def reach(self, target):
+        """Go from stop to stop until the target has the focus."""
+        for _ in range(MOST_STOPS):
+            seen, stop = self.page.evaluate(FOCUS)
+            assert seen, stop
+            if target.evaluate("one => one === document.activeElement"):
+                return
+            self.page.keyboard.press("Tab")
+        pytest.fail(f"No way to {target}")
+
+    def press(self, role, name, exact=True):
+        self.choose(self.page.get_by_role(role, name=name, exact=exact).first)
+
+    def choose(self, target):
+        """Press Enter on what leads to another page."""
+        self.reach(target)
+        with self.page.expect_navigation():
+            self.page.keyboard.press("Enter")
+
+    def write(self, field, text):
+        self.reach(field)
+        self.page.keyboard.type(text)
+
+    def find(self, text):
+        self.page.goto(self.admin)
+        self.write(self.page.locator("#find"), text)
+        with self.page.expect_navigation():
+            self.page.keyboard.press("Enter")
+
+
+@pytest.fixture
+def people(page, running_server):
+    """Who asks, and who decides."""
+    admin, staff = running_server["admin"], running_server["staff"]
+    other = page.context.browser.new_page()
+    other.set_default_timeout(PATIENCE_MS)
+    yield (
+        Keyboard(page, admin, staff["login"], staff["password"]),
+        Keyboard(other, admin, staff["colleague"], staff["password"]),
+    )
+    other.close()
+
+
+def test_a_key_is_asked_for_approved_issued_and_revoked(people):
+    asker, decider = people
+    asker.find("observer")
+    asker.press("link", "Rotate", exact=False)
+    asker.write(asker.page.get_by_label("Reason"), "For a week")
+    asker.press("button", "Ask for it")
+    asker.page.get_by_text("Nothing is issued yet").wait_for()
+
+    decider.page.goto(decider.admin)
+    decider.press("link", "Requests")
+    decider.page.get_by_role("heading", name="Requests").wait_for()
+    decider.choose(decider.page.locator("#result_list tbody th a").first)
+    decider.press("button", "Approve")
+    decider.page.get_by_text("colleague@sandbox.example").first.wait_for()
+
+    asker.page.goto(asker.admin + "accounts/approvalrequest/?status=ALL")
+    asker.choose(asker.page.locator("#result_list tbody th a").first)
+    asker.press("button", "Carry it out")
+    asker.press("link", "I have stored it")
+    asker.press("link", "Revoke", exact=False)
+    asker.write(
+        asker.page.get_by_label("Reason, which the log keeps"), "A week is over"
+    )
+    asker.press("button", "Revoke")
+    asker.page.get_by_text("revoked").first.wait_for()
+
+
+def test_a_delivery_is_previewed_and_asked_for(people):
+    asker, _ = people
+    asker.press("link", "Deliver")
+    asker.choose(asker.page.locator("#content .columns a").first)
+    asker.press("button", "Preview: made for it")
+    asker.write(
+        asker.page.get_by_label("Reason, which the second person reads"), "By keyboard"
+    )
+    asker.press("button", "Ask a second person")
+    asker.page.get_by_text("nothing is delivered before it is approved").wait_for()
+    asker.press("button", "Let the lines left be, for ever")
+    asker.page.get_by_text("as they were").wait_for()
