@@ -197,7 +197,7 @@ def bank_lines(text: str, key: UUID | None) -> Iterator[Hit]:
 
 def restrictions(text: str, key: UUID | None) -> Iterator[Hit]:
     rows = Restriction.objects.select_related("ledger_account__holder", "token")
-    for row in rows.filter(pk=key):
+    for row in rows.filter(pk=key) if key else ():
         yield Hit(str(row), str(row.token or "every token"), link(row), True)
 
 
