@@ -8,7 +8,7 @@ from datetime import time
 
 from django.db import connection
 
-from accounts.models import Account, AccountStatusChange, Partner, User
+from accounts.models import Account, AccountStatusChange, Partner, User, UserHolder
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
@@ -70,7 +70,7 @@ def write_clients() -> list[Account]:
     there = Account.objects.filter(partner=partner).order_by("created_at", "id")
     if there:
         return [*there.filter(status="ACTIVE")]
-    users, accounts, changes = [], [], []
+    users, holders, accounts, changes = [], [], [], []
     for number in range(CLIENTS):
         name = f"{PARTNER} {number}"
         chance, at = dice("client", name), moment_after(OPENING, 30 + number, name)
@@ -82,6 +82,9 @@ def write_clients() -> list[Account]:
             last_name=chance.choice(LAST_NAMES),
             country_id="FR",
             created_at=at,
+        )
+        holder = UserHolder(
+            id=derived_uuid7(at, f"holder {name}"), user=user, name=str(user)
         )
         account = Account(
             id=derived_uuid7(at, f"account {name}"),
@@ -95,9 +98,11 @@ def write_clients() -> list[Account]:
             step_at = at if not day else moment_after(at, day, name, day)
             history.append(entry(account, history, step, step_at))
         users.append(user)
+        holders.append(holder)
         accounts.append(account)
         changes += history
     User.objects.bulk_create(users, ignore_conflicts=True)
+    UserHolder.objects.bulk_create(holders, ignore_conflicts=True)
     Account.objects.bulk_create(accounts)
     AccountStatusChange.objects.bulk_create(changes)
     return accounts
