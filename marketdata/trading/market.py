@@ -176,7 +176,7 @@ def cancel_each(
 def cancel_all(
     orders: QuerySet[Order], reason: OrderStatusReason | str, actor: str
 ) -> int:
-    """End the OPEN ones of these orders, of all markets at once; how many there were."""
+    """End those of these orders that are OPEN, on all markets; how many they were."""
     found = orders.filter(status=OrderStatus.OPEN)
     with transaction.atomic():
         tokens = sorted(set(found.order_by().values_list("token", flat=True)))
