@@ -190,7 +190,8 @@ def facts_of(input):
             "`verifiedUntil` is over; send a later time, or leave it out.",
             argument="input.verifiedUntil",
         )
-    country = models.Country.objects.filter(pk=code).first()
+    # PostgreSQL takes no NUL.
+    country = models.Country.objects.filter(pk=code.replace("\0", "?")).first()
     if country is None:
         raise BadUserInput(
             "`countryCode` is no country of ISO 3166-1; send one such as FR.",

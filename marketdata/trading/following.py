@@ -34,5 +34,7 @@ class OpenOrders:
             market.lock_books(sorted(tokens))
 
     def follow(self, users: Ids, tokens: Collection[UUID], reason: str) -> None:
+        if len(tokens) > 1:
+            market.lock_cash(open_orders(users, tokens))
         for token in sorted(tokens):
             end_refused(token, users, OrderStatusReason(reason), STAFF)

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from issuers.register import ledger
 from issuers.register.writer import Writer
@@ -172,6 +173,22 @@ def cancel_each(
         return end_each(book, writer, at, actor, orders, str(reason))
 
 
+def cancel_all(
+    orders: QuerySet[Order], reason: OrderStatusReason | str, actor: str
+) -> int:
+    """End those of these orders that are OPEN, on all markets; how many they were."""
+    found = orders.filter(status=OrderStatus.OPEN)
+    with transaction.atomic():
+        tokens = sorted(set(found.order_by().values_list("token", flat=True)))
+        lock_books(tokens)
+        lock_cash(found.filter(token__in=tokens))
+        ended = 0
+        for token in tokens:
+            ids = [*found.filter(token=token).values_list("pk", flat=True)]
+            ended += len(cancel_each(token, ids, reason, actor))
+        return ended
+
+
 def expire_due(at: datetime) -> int:
     """End orders whose time is over, each market for itself; how many there were."""
     due = Order.objects.filter(status=OrderStatus.OPEN, expires_at__lte=at)
@@ -207,6 +224,13 @@ def lock_books(token_ids: Collection[UUID]) -> None:
     if token_ids:
         locked.books(token_ids)
         Writer(token_ids, "")
+
+
+def lock_cash(orders: QuerySet[Order]) -> None:
+    """Lock what buy orders of several markets reserve, in the order of locks: one
+    market after the other would take it in another one. The books are held."""
+    buys = orders.order_by().filter(side=BUY)
+    locked.cash(buys.values_list("cash_account", flat=True), holds=True)
 
 
 # What all of them do

@@ -165,6 +165,7 @@ def test_nobody_weakens_what_another_attested(
     ("said", "argument"),
     [
         ({"countryCode": "XX"}, "input.countryCode"),
+        ({"countryCode": "\0"}, "input.countryCode"),
         ({"verifiedUntil": "2020-01-01"}, "input.verifiedUntil"),
         ({"verification": "REFUSED", "verifiedUntil": "2099-01-01"},
          "input.verifiedUntil"),

@@ -144,6 +144,14 @@ def test_a_client_order_id_is_used_once(trading: Trading, partner: Ask):
     assert Order.objects.count() == 1
 
 
+def test_no_order_has_an_id_that_no_order_can_have(trading: Trading, partner: Ask):
+    query = """query ($account: ID!, $id: String!) {
+        order(accountID: $account, clientOrderID: $id) { id } }"""
+    for text in ("\0", "", "é", "x" * 65):
+        values = {"account": f"Account|{trading.buyer.pk}", "id": text}
+        assert partner(query, values).data == {"order": None}
+
+
 def test_a_key_places_one_order(trading: Trading, partner: Ask):
     key = {"Idempotency-Key": str(uuid.uuid4())}
     order = {"input": trading.order(trading.buyer, "BUY", 1, 100)}

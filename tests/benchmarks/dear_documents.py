@@ -29,6 +29,8 @@ YARDSTICK_RUNS = 8
 """In each round, of both yardsticks."""
 MOST_TOLD = 40
 ISSUERS = 5_000
+CLIENTS, LISTS = 100, 100
+"""Of a market: clients that each send so many orders."""
 
 
 def main() -> int:
@@ -66,7 +68,38 @@ def fill(console: Console) -> str:
         login="dear", name="Dear", budget_points=number, budget_refill=number
     )
     IssuerGrant.objects.create(partner=partner, issuer=None)
+    trade(partner)
     return approved_key(partner, list(Scope))[1]
+
+
+def trade(partner: Any) -> None:
+    """Clients of a partner, with orders and executions of a market."""
+    from tests.benchmarks.graphql.rows import analyze
+    from tests.marketdata.trading.trading import (
+        buy,
+        deposit,
+        give,
+        new_clients,
+        new_market,
+        place,
+        sell,
+    )
+
+    token, clients = new_market(), new_clients(CLIENTS, partner)
+    for client in clients:
+        deposit(client, 10_000_000)
+    give(token, dict.fromkeys(clients, 10_000))
+    for number in range(LISTS):
+        sides = [(sell, buy)[n % 2] for n in range(CLIENTS)]
+        prices = [100 + number % 5 if side is sell else 101 for side in sides]
+        place(
+            token,
+            *(
+                side(client, 2, price)
+                for side, client, price in zip(sides, clients, prices, strict=True)
+            ),
+        )
+    analyze()
 
 
 @dataclass(frozen=True)

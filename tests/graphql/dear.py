@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from tests.benchmarks.graphql.answers import PRODUCT
+from tests.graphql.dear_trading import TRADING
 from tests.graphql.hostile import DOCUMENTS, VARIABLES, on_issuers, times
 
 Body = Callable[[int], bytes]
@@ -394,6 +395,7 @@ def bodies() -> dict[str, Body]:
     }
     found |= {name: partial(with_text, text, None) for name, text in NEW.items()}
     found |= {name: partial(with_text, text, None) for name, text in KNOWN.items()}
+    found |= {name: partial(with_text, text, None) for name, text in TRADING.items()}
     for name, (text, variables) in VALUES.items():
         found[name] = partial(with_text, f"{text} #§", variables)
         found[f"known: {name}"] = partial(with_text, text, variables)

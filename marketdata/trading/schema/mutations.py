@@ -429,9 +429,7 @@ class Mutation(graphene.ObjectType):
     @checked(check_cancel)
     def resolve_cancel_orders(roots, info, input):
         caller = info.context.caller
-        orders = OrderModel.objects.filter(
-            partner_id=caller.partner_id, status=OrderStatus.OPEN
-        )
+        orders = OrderModel.objects.filter(partner_id=caller.partner_id)
         if input.get("account_id") is not None:
             accounts = inputs.accounts_named(caller, [input["account_id"]])
             if not accounts:
@@ -440,16 +438,9 @@ class Mutation(graphene.ObjectType):
         if input.get("token_id") is not None:
             token = inputs.token_named(caller, input["token_id"])
             orders = orders.filter(token=token)
-        tokens = sorted(set(orders.values_list("token", flat=True)))
-        cancelled = 0
         with within_time():
-            market.lock_books(tokens)
-            for token in tokens:
-                ids = [*orders.filter(token=token).values_list("pk", flat=True)]
-                cancelled += len(
-                    market.cancel_each(
-                        token, ids, OrderStatusReason.BY_PARTNER, caller.login
-                    )
-                )
+            cancelled = market.cancel_all(
+                orders, OrderStatusReason.BY_PARTNER, caller.login
+            )
         info.context.spend(cancelled // 4)
         return [cancelled]

@@ -16,6 +16,7 @@ from marketdata.trading.schema.enums import (
     OrderType,
     TimeInForce,
 )
+from marketdata.trading.schema.inputs import CLIENT_ORDER_ID
 from marketdata.trading.telling import Fill
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.pages import read_pages, read_rows
@@ -248,7 +249,7 @@ class Query(graphene.ObjectType):
         orders = orders_of(info.context.caller)
         if id is None:
             account = key_of(account_id, "Account")
-            if account is None:
+            if account is None or not CLIENT_ORDER_ID.fullmatch(client_order_id):
                 return [None]
             orders = orders.filter(account=account)
             return read_rows(

@@ -1,11 +1,13 @@
 """What the user of an account owns, and what of it is free."""
 
+from uuid import UUID
+
 import graphene
 from django.utils import timezone
 
 from accounts.access import Scope, requires
 from issuers.models import Token as TokenModel
-from issuers.register.models import HolderBalance
+from issuers.register.models import HolderBalance, LedgerAccount
 from issuers.schema.ledger import whole
 from issuers.schema.tokens import Token
 from partnerapi.core.database import array_text, fetch
@@ -22,9 +24,11 @@ HELD = OrderedList(
     HolderBalance,
     (OrderKey("issuers_holderbalance.token_id", "uuid"),),
     unique=True,
-    parent="user_id",
+    parent="account_id",
     identity="token_id",
 )
+NOBODY = 0
+"""In the place of the ledger account of a user who has never had units."""
 # A holder's limits in each of its tokens, by the rules and restrictions of now.
 LIMITS = """
     SELECT l.locked, l.locked_until::text, greatest(l.may_send - l.reserved, 0)
@@ -101,8 +105,14 @@ class PositionConnection(Connection):
 def read_positions(accounts, info, **page):
     tokens = TokenModel.objects.visible_to(info.context.caller)
     held = HolderBalance.objects.filter(balance__gt=0, token__in=tokens.values("pk"))
-    users = [account.user_id for account in accounts]
-    return read_pages(HELD, info, held, users, **page)
+    # Holdings are found by the holder's account in the ledger.
+    holders = dict(
+        LedgerAccount.objects.filter(
+            user__in={account.user_id for account in accounts}
+        ).values_list("user", "pk")
+    )
+    ids = [holders.get(UUID(str(account.user_id)), NOBODY) for account in accounts]
+    return read_pages(HELD, info, held, ids, **page)
 
 
 POSITIONS = connection_field(

@@ -7,18 +7,21 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
+from accounts.cash import lock_heads
 from accounts.models import Account, Actor
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register.models import LedgerTransaction
+from marketdata.trading import market
 from marketdata.trading.models import Order
 from marketdata.trading.verification import INVARIANTS, verify
 from partnerapi.core.invariants import kept
 from tests.marketdata.trading.trading import (
     buy,
+    cash_of,
     codes,
     deposit,
     give,
@@ -30,6 +33,7 @@ from tests.marketdata.trading.trading import (
     sell,
     units,
 )
+from tests.waiting import until_waiting_for_a_lock
 
 AT_ONCE = 8
 pytestmark = [
@@ -141,3 +145,33 @@ def test_nobody_trades_after_a_freeze_or_a_suspension():
         assert not late.filter(source__in=ids).exists()
         assert not late.filter(target__in=ids).exists()
     assert [found for found in verify() if found.breaches] == []
+
+
+@pytest.mark.parametrize("how", ["kill switch", "freeze"])
+def test_ending_orders_of_several_markets_locks_cash_in_one_order(how: str):
+    """Otherwise who places for both accounts, on a third market, meets a deadlock."""
+    tokens = sorted([new_market(), new_market()], key=lambda token: token.pk)
+    partner = new_partner()
+    [first] = new_clients(1, partner)
+    [second] = new_clients(1, new_partner(), [first.user])
+    for account in (first, second):
+        deposit(account, 1_000)
+    [low, high] = sorted([first, second], key=cash_of)
+    # The market that comes first holds the cash that comes last.
+    for token, account in zip(tokens, (high, low), strict=True):
+        assert codes(place(token, buy(account, 1, 100))) == ["OPEN"]
+
+    def end() -> None:
+        if how == "freeze":
+            restrictions.restrict(first.user, Terms("FREEZE", "why"), "staff")
+        else:
+            market.cancel_all(Order.objects.all(), "BY_STAFF", "staff")
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            lock_heads([cash_of(low)])
+            ended = pool.submit(at_once, [end])
+            until_waiting_for_a_lock()
+            lock_heads([cash_of(high)])
+        ended.result()
+    assert not Order.objects.filter(status="OPEN").exists()

@@ -25,7 +25,7 @@ class Command(RegisterCommand):
 What was fed into the book is taken out, in one message, and nothing can be fed again:
 from then on the book is its open orders. The market is CLOSED until its session opens;
 a worker opens and closes it every day, by the clock of MARKET_TIME_ZONE. Limits may be
-20 %% around the reference price, which is that of the last trade, or else the token's.
+20 % around the reference price, which is that of the last trade, or else the token's.
 
 examples:
   manage.py open_market ACME --session 09:00-17:30 --weekdays --staff ana@example.com
