@@ -61,7 +61,7 @@ SEARCHES = {
     "Account": ("holder-0000020@LUMARELLE", 1),
     "AccountStatusChange": ("holder-0000020@lumarelle", 6),
     "BankLine": ("SANDBOX demo", 1),
-    "BankStatement": ("sandbox", 4),
+    "BankStatement": ("sandbox", 5),
     "CashAccount": ("018631cf-ecdb-7596-bdf4-50ccb574cd30", 1),
     "Withdrawal": ("payout-2027-01", 2),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
