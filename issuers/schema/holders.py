@@ -25,7 +25,6 @@ HOLDERS = OrderedList(
     # The table's instant, which is the same for all of its holders; the user decides.
     (OrderKey("date", "timestamptz"),),
     parent="issuer_id",
-    identity="user_id",
 )
 
 READING_COST = 25
