@@ -78,6 +78,7 @@ def deposit(account: Account, cents: int) -> None:
         BankLine.objects.create(
             reference=reference,
             statement=statement,
+            text=CashAccount.objects.get(account=account).deposit_reference or "",
             amount=cents,
             date=timezone.now().date(),
         )
