@@ -21,7 +21,7 @@ PAGES = [page for page in admin.site._registry.values() if written(page)]
 ACTIONS = [(page, name) for page in PAGES for name in page.actions]
 NAMED = {
     name
-    for room in ("admin", "issuers")
+    for room in ("admin", "issuers", "staff")
     for path in (Path(__file__).parent.parent / room).glob("test_*.py")
     for name in re.findall(r'"(\w+)"', path.read_text())
 }

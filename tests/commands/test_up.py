@@ -157,6 +157,7 @@ def serves(running: System, port: int) -> None:
         "markets": ["DORVAUX", "VALDASTRI", "TIDEWICK", "ROSMARIN"],
         "staff": {
             "login": "staff@sandbox.example",
+            "colleague": "colleague@sandbox.example",
             "password": (running.directory / "staff-password").read_text(),
         },
         "fix": None,

@@ -13,7 +13,16 @@ import pytest
 from django.db import connection
 
 from accounts.access import Scope
-from accounts.models import Account, AccountStatusChange, Actor, ApiKey, Partner, User
+from accounts.models import (
+    Account,
+    AccountStatusChange,
+    Actor,
+    ApiKey,
+    CashAccount,
+    CashHead,
+    Partner,
+    User,
+)
 from partnerapi.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START
@@ -89,6 +98,8 @@ def client(
     with as_owner():
         IdempotencyRecord.objects.filter(partner=partner).delete()
         AccountStatusChange.objects.filter(account=account).delete()
+        CashHead.objects.filter(cash_account__account=account).delete()
+        CashAccount.objects.filter(account=account).delete()
         account.delete()
         ApiKey.objects.filter(partner=partner).delete()
         partner.delete()

@@ -35,7 +35,9 @@ examples:
 """
 
     def add_own_arguments(self, parser):
-        parser.add_argument("phase", choices=PHASES, help="what it becomes")
+        parser.add_argument(
+            "phase", metavar="PHASE", choices=PHASES, help=" or ".join(PHASES)
+        )
         add_reason(parser)
 
     def handle(
