@@ -247,6 +247,11 @@ class Order(models.Model):
                 fields=["partner", "status", "created_at", "id"],
                 name="order_list_by_status",
             ),
+            models.Index(
+                fields=["client_order_id"],
+                condition=Q(client_order_id__isnull=False),
+                name="order_by_client_order_id",
+            ),
         ]
 
     def __str__(self):

@@ -26,6 +26,7 @@ READ = tuple(
         " issuer issuerfinancialdata issuergrant legacyshareholder restriction token"
         " tokenrule",
         "marketdata": "fixsession",
+        "trading": "market order execution",
         "partnerapi": "export idempotencyrecord jobrun",
     }.items()
     for model in models.split()
@@ -64,6 +65,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "issuers.add_document",
         *rights("issuers", "article issuerfinancialdata", "add", "change", "delete"),
         *rights("accounts", "user userholder", "add", "change"),
+        "trading.change_market",
         *kinds("file", *REGISTER, *OF_MARKETS),
         *kinds("decide", Of.PRICE, Of.DELIVERY, Of.REOPEN),
     ),

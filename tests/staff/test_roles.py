@@ -55,6 +55,8 @@ EXPECTED = {
     "issuers.LegacyShareholder": (EVERYBODY, "o", "o", ""),
     "issuers.Token": (EVERYBODY, "o", "o", ""),
     "marketdata.FixSession": (EVERYBODY, "", "k", ""),
+    "trading.Market": (EVERYBODY, "", "o", ""),
+    "trading.Order": (EVERYBODY, "", "", ""),
     "otp_totp.TOTPDevice": ("", "", "", ""),
     "partnerapi.Export": (EVERYBODY, "", "", ""),
     "partnerapi.FailedSignIn": ("ck", "", "", ""),

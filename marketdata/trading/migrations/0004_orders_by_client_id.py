@@ -1,0 +1,20 @@
+from django.db import migrations, models
+
+from partnerapi.core.migrating import AddIndexBeside
+
+
+class Migration(migrations.Migration):
+    atomic = False
+
+    dependencies = [("trading", "0003_partners_are_told")]
+
+    operations = [
+        AddIndexBeside(
+            "order",
+            models.Index(
+                fields=["client_order_id"],
+                condition=models.Q(client_order_id__isnull=False),
+                name="order_by_client_order_id",
+            ),
+        ),
+    ]
