@@ -421,7 +421,12 @@ class OrderEvent(models.Model):
                 fields=["order", "number"],
                 condition=Q(order__isnull=False),
                 name="order_event_of_order",
-            )
+            ),
+            models.Index(
+                fields=["token", "number"],
+                condition=Q(order__isnull=True),
+                name="order_event_of_phase",
+            ),
         ]
 
     def __str__(self):

@@ -17,4 +17,12 @@ class Migration(migrations.Migration):
                 name="order_by_client_order_id",
             ),
         ),
+        AddIndexBeside(
+            "orderevent",
+            models.Index(
+                fields=["token", "number"],
+                condition=models.Q(order__isnull=True),
+                name="order_event_of_phase",
+            ),
+        ),
     ]
