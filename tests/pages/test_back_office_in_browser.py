@@ -107,7 +107,7 @@ CUT_OFF = """
 
 
 def own_pages(page, address):
-    """An issuer, its table, ledger, book and a market, reached as staff reach them."""
+    """Pages of single rows, reached as staff reach them."""
     page.goto(address + "find/?q=lumarelle-optics")
     yield page.url
     page.get_by_role("link", name="Capitalization table").click()
@@ -132,6 +132,11 @@ def own_pages(page, address):
     page.locator("#result_list tbody th a").first.click()
     page.get_by_role("link", name="Market on one page").click()
     page.get_by_role("heading", name="Phases").wait_for()
+    yield page.url
+    page.goto(address + "trading/order/")
+    page.locator("#result_list tbody th a").first.click()
+    page.get_by_role("link", name="Order on one page").click()
+    page.get_by_role("heading", name="What happened").wait_for()
     yield page.url
     page.goto(address + "find/?q=observer")
     yield (partner := page.url)

@@ -97,7 +97,7 @@ def test_a_market_shows_its_phase_its_prices_and_its_trades(traded: Traded, staf
     assert traded.page in staff.get(traded.page.replace("market", "book")).text
 
 
-def test_one_halts_a_market_and_two_reopen_it(traded: Traded, staff, settings):
+def test_one_halts_a_market_and_two_reopen_it(traded: Traded, staff):
     market = traded.token.market
     empty = staff.post(traded.page, {"reason": " "})
     assert empty.status_code == 400
@@ -106,6 +106,9 @@ def test_one_halts_a_market_and_two_reopen_it(traded: Traded, staff, settings):
     market.refresh_from_db()
     assert (market.phase, market.halt_reason) == ("HALTED", "News")
     assert LogEntry.objects.get().change_message == "CONTINUOUS → HALTED."
+    tiles = {tile.title: tile.found for tile in staff.get("/admin/").context["tiles"]}
+    halted = tiles["Markets that are halted"]
+    assert halted.count == staff.get(halted.link).context["cl"].result_count == 1
     again = staff.post(traded.page, {"reason": "News"})
     assert again.status_code == 400
     assert "can not become HALTED" in again.content.decode()
