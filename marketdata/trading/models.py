@@ -247,6 +247,11 @@ class Order(models.Model):
                 fields=["partner", "status", "created_at", "id"],
                 name="order_list_by_status",
             ),
+            models.Index(
+                fields=["client_order_id"],
+                condition=Q(client_order_id__isnull=False),
+                name="order_by_client_order_id",
+            ),
         ]
 
     def __str__(self):
@@ -416,7 +421,12 @@ class OrderEvent(models.Model):
                 fields=["order", "number"],
                 condition=Q(order__isnull=False),
                 name="order_event_of_order",
-            )
+            ),
+            models.Index(
+                fields=["token", "number"],
+                condition=Q(order__isnull=True),
+                name="order_event_of_phase",
+            ),
         ]
 
     def __str__(self):

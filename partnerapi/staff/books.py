@@ -72,9 +72,13 @@ def overview(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm("issuers.view_token"):
         raise PermissionDenied
     after = typed(request, "after")
-    traded = Token.objects.filter(
-        market_type=Token.MarketType.SECONDARY_MARKET, symbol__gt=after
-    ).order_by("symbol")
+    traded = (
+        Token.objects.filter(
+            market_type=Token.MarketType.SECONDARY_MARKET, symbol__gt=after
+        )
+        .select_related("market")
+        .order_by("symbol")
+    )
     tokens = [*traded[: BOOKS_OF_A_PAGE + 1]]
     shown, at = tokens[:BOOKS_OF_A_PAGE], timezone.now()
     books = read_books({str(token.pk) for token in shown}, 1)
@@ -124,7 +128,7 @@ def token_for(request: HttpRequest, pk: UUID) -> Token:
     """
     if not request.user.has_perm("issuers.view_token"):
         raise PermissionDenied
-    return get_object_or_404(Token.objects.select_related("issuer"), pk=pk)
+    return get_object_or_404(Token.objects.select_related("issuer", "market"), pk=pk)
 
 
 def read(token: Token, at: datetime) -> Ladder | None:

@@ -31,6 +31,7 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, Token
 from issuers.search import MOST_WORDS, search
 from marketdata.models import FixSession
+from marketdata.trading.models import Order
 from partnerapi.core.filters import as_code
 from partnerapi.models import IdempotencyRecord
 
@@ -174,6 +175,15 @@ def sessions(text: str, key: UUID | None) -> Iterator[Hit]:
         yield Hit(row.comp_id, str(row.partner), link(row), is_exact)
 
 
+def orders(text: str, key: UUID | None) -> Iterator[Hit]:
+    rows = Order.objects.select_related("token", "account__user", "account__partner")
+    called = rows.filter(client_order_id=text)
+    for row in (called | rows.filter(pk=key) if key else called)[:MOST]:
+        what = f"{row.get_side_display()} {row.quantity:,} {row.token.symbol}"
+        detail = f"{row.get_status_display()} · {row.account}"
+        yield Hit(what, detail, reverse("admin:order", args=[row.pk]), True)
+
+
 def withdrawals(text: str, key: UUID | None) -> Iterator[Hit]:
     rows = Withdrawal.objects.select_related(
         "cash_account__account__user", "cash_account__account__partner"
@@ -217,6 +227,7 @@ KINDS = [
     Kind("Issuers", "name, slug, symbol, ISIN, LEI, id", Issuer, issuers),
     Kind("Tokens", "symbol, ISIN, id", Token, tokens),
     Kind("Accounts", "id", Account, accounts),
+    Kind("Orders", "clientOrderID, id", Order, orders),
     Kind("Withdrawals", "payment reference, id", Withdrawal, withdrawals),
     Kind("Cash accounts", "deposit reference", CashAccount, cash_accounts),
     Kind("Bank lines", "the bank's reference", BankLine, bank_lines),

@@ -27,6 +27,7 @@ from accounts.suspense import unassigned
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Token
 from marketdata.models import FixSession
+from marketdata.trading.models import Market, Phase
 from partnerapi.core.database import fetch
 from partnerapi.models import Export, FailedSignIn, JobRun
 
@@ -176,6 +177,11 @@ def silent_sessions(at: datetime) -> Found:
     )
 
 
+def halted_markets(at: datetime) -> Found:
+    halted = Market.objects.filter(phase=Phase.HALTED)
+    return Found(count(halted), listed(Market, phase__exact="HALTED"))
+
+
 def unpriced_tokens(at: datetime) -> Found:
     unpriced = Token.objects.filter(ledger_head__price_cents=None)
     return Found(count(unpriced), listed(Token, ledger_head__price_cents__isempty=1))
@@ -237,6 +243,7 @@ TILES = [
     Tile("Exports that failed today", Export, failed_exports),
     Tile("Jobs that failed today", JobRun, failed_jobs),
     Tile("Keys that expire within 14 days", ApiKey, expiring_keys),
+    Tile("Markets that are halted", Market, halted_markets),
     Tile("CompIDs enabled, not connected", FixSession, silent_sessions),
     Tile("Tokens without a price", Token, unpriced_tokens),
     Tile("Nightly checks", JobRun, nightly_checks),

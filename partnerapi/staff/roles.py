@@ -26,6 +26,7 @@ READ = tuple(
         " issuer issuerfinancialdata issuergrant legacyshareholder restriction token"
         " tokenrule",
         "marketdata": "fixsession",
+        "trading": "market order execution",
         "partnerapi": "export idempotencyrecord jobrun",
     }.items()
     for model in models.split()
@@ -64,6 +65,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "issuers.add_document",
         *rights("issuers", "article issuerfinancialdata", "add", "change", "delete"),
         *rights("accounts", "user userholder", "add", "change"),
+        "trading.change_market",
         *kinds("file", *REGISTER, *OF_MARKETS),
         *kinds("decide", Of.PRICE, Of.DELIVERY, Of.REOPEN),
     ),
@@ -110,6 +112,9 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "book": READS_TOKENS,
     "book_poll": READS_TOKENS,
     "books": READS_TOKENS,
+    "market": ("trading.view_market",),
+    "order": ("trading.view_order",),
+    "execution": ("trading.view_execution",),
     "delivery": READS_LINES,
     "delivery_confirm": (MAY_DELIVER,),
     "deliveries": READS_LINES,

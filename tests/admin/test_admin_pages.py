@@ -19,6 +19,10 @@ from issuers.compliance.models import ApprovedHolder
 from issuers.compliance.restrictions import Terms, restrict
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer, Token
+from marketdata.replay.own_book import PARTNER
+from marketdata.trading import market
+from marketdata.trading.market import Placed, Request
+from marketdata.trading.queues import BUY
 from partnerapi.models import Export, FailedSignIn, IdempotencyRecord
 from partnerapi.operations.jobs import run_job
 from partnerapi.sandbox.data.approvals import ASKER, approved_rule, colleague
@@ -29,7 +33,7 @@ PASSWORD = "correct horse battery"
 MODELS = [
     model
     for model in admin.site._registry
-    if model._meta.app_label in ("accounts", "issuers", "partnerapi")
+    if model._meta.app_label in ("accounts", "issuers", "partnerapi", "trading")
 ]
 READ_ONLY = (
     "Account", "AccountStatusChange", "ApprovalPolicy", "ApprovalRequest", "BankLine",
@@ -37,7 +41,7 @@ READ_ONLY = (
     "Export", "FailedSignIn", "IdempotencyRecord",
     "IndustryClassificationBenchmark", "JobRun", "Withdrawal",
     "ApprovedHolder", "InvestorAttestation", "InvestorProfile", "Restriction",
-    "TokenRule",
+    "TokenRule", "Market", "Order",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
 ANSWER = b'{"data": {"told": "to the partner"}}'
@@ -73,6 +77,8 @@ SEARCHES = {
     "ApprovedHolder": ("holder-0000020@verge", 1),
     "InvestorProfile": ("holder-0000020@verge", 1),
     "InvestorAttestation": ("holder-0000020@lumarelle", 1),
+    "Market": ("valdas", 1),
+    "Order": ("order-7", 1),
 }
 
 
@@ -91,6 +97,7 @@ def sandbox(django_db_setup, django_db_blocker):
             login = "stranger@example.com" if number == 7 else "sam@example.com"
             FailedSignIn.objects.create(login=login, is_locked=False)
         with_rules()
+        with_orders()
         yield
         transaction.set_rollback(True)
 
@@ -109,6 +116,24 @@ def with_rules():
     facts = investors.Facts("VERIFIED", None, None, "RETAIL")
     investors.attest(account, facts)
     investors.decide(holder, facts, colleague(ASKER).email)
+
+
+def with_orders():
+    token = Token.objects.get(symbol="VALDASTRI")
+    client = Account.objects.filter(partner__login=PARTNER).first()
+    price = token.market.reference_price // token.market.tick_cents
+    placed = market.place_each(
+        token.pk,
+        [
+            Request(
+                client.pk, BUY, 1, price * token.market.tick_cents,
+                client_order_id=f"order-{number}",
+            )
+            for number in range(10)
+        ],
+        PARTNER,
+    )  # fmt: skip
+    assert all(isinstance(one, Placed) for one in placed), placed
 
 
 def said():

@@ -7,7 +7,7 @@ from django.contrib.admin.utils import flatten_fieldsets
 
 from accounts.models import User
 
-ROOMS = ("partnerapi", "accounts", "issuers", "marketdata")
+ROOMS = ("partnerapi", "accounts", "issuers", "marketdata", "trading")
 MODELS = [model for room in ROOMS for model in apps.get_app_config(room).get_models()]
 WITH_PAGE = [model for model in MODELS if model in admin.site._registry]
 
@@ -56,6 +56,11 @@ MODELS_LEFT_OUT = {
     "marketdata.BookSnapshot": BOOKS,
     "marketdata.Trade": BOOKS,
     "marketdata.TradingDay": BOOKS,
+    "trading.Execution": "a market's page lists them, and leads to a page of each",
+    "trading.Bust": "the page of the execution shows it",
+    "trading.OrderEvent": "the order's page shows its own, the market's its phases",
+    "trading.Fill": "a view of executions, for partners",
+    "trading.RegisterTold": EVENTS,
     "marketdata.FixLease": "acceptors write it; list_fix_sessions shows who is there",
 }
 """Why a model has no page."""

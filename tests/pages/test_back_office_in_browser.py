@@ -90,6 +90,10 @@ PAGES = [
     "log/",
     "roles/",
     "books/",
+    "trading/market/",
+    "trading/order/",
+    "ask/bust/",
+    "ask/reopen/",
     "delivery/",
     "delivery/?issuer=lumarelle-optics&status=ANY",
     "deliveries/",
@@ -103,7 +107,7 @@ CUT_OFF = """
 
 
 def own_pages(page, address):
-    """An issuer, its table, a ledger and a book, reached as staff reach them."""
+    """Pages of single rows, reached as staff reach them."""
     page.goto(address + "find/?q=lumarelle-optics")
     yield page.url
     page.get_by_role("link", name="Capitalization table").click()
@@ -123,6 +127,16 @@ def own_pages(page, address):
     page.goto(address + "accounts/account/?status__exact=ACTIVE")
     page.locator("#result_list tbody th a").first.click()
     page.get_by_role("link", name="Account on one page").click()
+    yield page.url
+    page.goto(address + "trading/market/")
+    page.locator("#result_list tbody th a").first.click()
+    page.get_by_role("link", name="Market on one page").click()
+    page.get_by_role("heading", name="Phases").wait_for()
+    yield page.url
+    page.goto(address + "trading/order/")
+    page.locator("#result_list tbody th a").first.click()
+    page.get_by_role("link", name="Order on one page").click()
+    page.get_by_role("heading", name="What happened").wait_for()
     yield page.url
     page.goto(address + "find/?q=observer")
     yield (partner := page.url)

@@ -11,9 +11,21 @@ from django.utils import timezone
 
 from accounts.models import Account, Actor, ApprovalKind, User
 from issuers.legacy.delivery import begin_job
+from issuers.models import Token
+from marketdata.trading.models import Order
 from partnerapi.staff import roles
 from partnerapi.staff.approvals.filing import FORMS
 from tests.characters import World
+from tests.marketdata.trading.trading import (
+    buy,
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    place,
+    placed,
+    sell,
+)
 from tests.owner import superuser
 
 ROLES = {
@@ -55,6 +67,8 @@ EXPECTED = {
     "issuers.LegacyShareholder": (EVERYBODY, "o", "o", ""),
     "issuers.Token": (EVERYBODY, "o", "o", ""),
     "marketdata.FixSession": (EVERYBODY, "", "k", ""),
+    "trading.Market": (EVERYBODY, "", "o", ""),
+    "trading.Order": (EVERYBODY, "", "", ""),
     "otp_totp.TOTPDevice": ("", "", "", ""),
     "partnerapi.Export": (EVERYBODY, "", "", ""),
     "partnerapi.FailedSignIn": ("ck", "", "", ""),
@@ -78,6 +92,7 @@ OWN_PAGES = {
     "account": EVERYBODY, "holder": EVERYBODY, "holder_compliance": EVERYBODY,
     "partner": EVERYBODY,
     "partner_requests": EVERYBODY, "partner_key": "k", "revoke": "k", "grant": "k",
+    "market": EVERYBODY, "order": EVERYBODY, "execution": EVERYBODY,
     "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
     "delivery": EVERYBODY, "delivery_confirm": "o", "deliveries": EVERYBODY,
     "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY,
@@ -170,6 +185,8 @@ def test_every_page_answers_each_role_as_expected(
     places |= dict.fromkeys(
         ("delivery_job", "delivery_progress", "delivery_csv"), job.pk
     )
+    token, order = traded_market()
+    places |= {"market": token.pk, "order": order.pk, "execution": token.pk}
     told = {
         row.what: row.may
         for part, rows in roles.table()
@@ -177,7 +194,9 @@ def test_every_page_answers_each_role_as_expected(
         for row in rows
     }
     for name, letters in OWN_PAGES.items():
-        arguments = [places[name]] if name in places else []
+        arguments: list[Any] = [places[name]] if name in places else []
+        if name == "execution":
+            arguments.append(1)
         page = reverse(f"admin:{name}", args=arguments)
         answered = [answers(client, page) for client in clients.values()]
         assert answered == told[name] == may(letters), name
@@ -185,6 +204,15 @@ def test_every_page_answers_each_role_as_expected(
         page = reverse("admin:ask", args=[kind.lower()])
         answered = [answers(client, page) for client in clients.values()]
         assert answered == may(FILED[kind]), kind
+
+
+def traded_market() -> tuple[Token, Order]:
+    """A market and the buyer's order, after one trade."""
+    token, (buyer, seller) = new_market(), new_clients(2)
+    deposit(buyer, 500)
+    give(token, {seller: 5})
+    place(token, sell(seller, 5, 100))
+    return token, placed(token, buy(buyer, 5, 100))
 
 
 def answers(client: Client, page: str) -> bool:

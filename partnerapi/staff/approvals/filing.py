@@ -49,6 +49,7 @@ from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.core import lock_waits
 from partnerapi.staff.approvals.asking import AskForm, OfToken
 from partnerapi.staff.approvals.kinds import KINDS
+from partnerapi.staff.approvals.market_forms import BustForm, ReopenForm
 from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
 from partnerapi.staff.find import as_uuid, link
 
@@ -282,6 +283,8 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.LIFTING: LiftingForm,
     ApprovalKind.WITHDRAWAL: WithdrawalForm,
     ApprovalKind.ASSIGNMENT: AssignmentForm,
+    ApprovalKind.BUST: BustForm,
+    ApprovalKind.REOPEN: ReopenForm,
 }
 """A delivery is asked for where its lines are chosen: in the list of legacy shares."""
 

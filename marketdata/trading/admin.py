@@ -1,0 +1,83 @@
+"""Markets and orders as staff look them up; pages of their own show each of them.
+
+Django lists nothing whose primary key is composite: a market's page lists executions.
+"""
+
+from uuid import UUID
+
+from django.contrib import admin
+
+from accounts.models import Account
+from marketdata.trading.models import Market, Order
+from partnerapi.core.backoffice import ReadOnlyAdmin, money
+
+
+@admin.register(Market)
+class MarketAdmin(ReadOnlyAdmin):
+    """open_market opens markets. Who may change one halts it, on its page."""
+
+    list_display = [
+        "token", "phase", "phase_since", "next_phase", "next_phase_at", "reference",
+        "halt_reason",
+    ]  # fmt: skip
+    list_select_related = ["token"]
+    list_filter = ["phase"]
+    search_fields = ["^token__symbol"]
+    search_help_text = "The beginning of a token's symbol"
+    ordering = ["token__symbol"]
+    readonly_fields = (
+        "token", "phase", "phase_since", "next_phase", "next_phase_at",
+        "session_opens", "session_closes", "weekdays_only", "tick_cents", "lot_units",
+        "collar_bps", "reference_price", "last_event", "last_phase_event", "last_at",
+        "halt_reason",
+    )  # fmt: skip
+    fields = readonly_fields
+    reference = money("reference_price", "reference price")
+
+    def has_change_permission(self, request, obj=None):
+        # The page of one market as it lies in its table is for reading.
+        if obj is not None:
+            return False
+        return admin.ModelAdmin.has_change_permission(self, request)
+
+
+@admin.register(Order)
+class OrderAdmin(ReadOnlyAdmin):
+    """Finds orders by identifiers, each by an index; the newest come first."""
+
+    list_display = [
+        "id", "token", "side", "quantity", "limit", "filled", "status",
+        "status_reason", "account", "created_at",
+    ]  # fmt: skip
+    list_select_related = ["token", "account__user", "account__partner"]
+    list_filter = ["status"]
+    # The box is shown; what is typed is compared as `get_search_results` does.
+    search_fields = ["pk"]
+    search_help_text = (
+        "An order's id or clientOrderID, an account's id, a holder's id or email"
+    )
+    ordering = ["-id"]
+    readonly_fields = (
+        "id", "token", "account", "user", "ledger_account", "cash_account", "partner",
+        "side", "limit_price", "quantity", "filled", "filled_value", "time_in_force",
+        "expires_at", "status", "status_reason", "priority", "version", "last_event",
+        "client_order_id", "created_at", "updated_at",
+    )  # fmt: skip
+    fields = readonly_fields
+    limit = money("limit_price", "limit")
+
+    def get_search_results(self, request, queryset, search_term):
+        text = search_term.strip()
+        if not text:
+            return queryset, False
+        found = queryset.filter(client_order_id=text)
+        try:
+            key = UUID(text.rpartition("|")[2])
+        except ValueError:
+            of_user = Account.objects.filter(user__email=text.lower())
+        else:
+            found |= queryset.filter(pk=key)
+            of_user = Account.objects.filter(pk=key)
+            of_user |= Account.objects.filter(user=key)
+        accounts = [*of_user.values_list("pk", flat=True)]
+        return found | queryset.filter(account__in=accounts), False

@@ -1,0 +1,46 @@
+"""Forms that ask for the reopening of a halted market, and for the bust of a trade."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from marketdata.trading.busts import bust_content, bust_title
+from marketdata.trading.models import Execution, Market, Phase
+from marketdata.trading.phases import reopening_content, reopening_title
+from partnerapi.staff.approvals.asking import OfToken
+
+
+class ReopenForm(OfToken):
+    phase = forms.ChoiceField(
+        label="What it becomes",
+        choices=[
+            (phase.value, phase.label) for phase in (Phase.CONTINUOUS, Phase.CLOSED)
+        ],
+    )
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        token, phase = self.cleaned_data["token"], self.cleaned_data["phase"]
+        halted = Market.objects.filter(token=token, phase=Phase.HALTED)
+        market = halted.select_related("token").first()
+        if market is None:
+            said = f"{token.symbol} has no market that is halted."
+            raise forms.ValidationError({"token": said})
+        return reopening_content(market, phase), reopening_title(market, phase)
+
+
+class BustForm(OfToken):
+    field_order = ["token", "trade"]
+    trade = forms.IntegerField(
+        label="Trade", min_value=1, help_text="Its number on the tape"
+    )
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        token = asked["token"]
+        trades = Execution.objects.filter(token=token)
+        execution = trades.filter(sequence=asked["trade"]).first()
+        if execution is None:
+            said = f"{token.symbol} has no trade {asked['trade']} of ours."
+            raise forms.ValidationError({"trade": said})
+        return bust_content(execution, asked["reason"]), bust_title(execution, token)

@@ -1,0 +1,122 @@
+"""A market of ours: its phase, its last trades, and the form that halts it."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from accounts.models import ApprovalKind, ApprovalRequest, User
+from marketdata.books.current_books import read_books
+from marketdata.trading.models import REASON_LENGTH, Execution, Market, Phase
+from marketdata.trading.phases import PhaseRefused, change_phase
+from marketdata.trading.round import collar
+from partnerapi.core import lock_waits
+from partnerapi.core.backoffice import euros
+from partnerapi.staff.approvals.filing import address, may_file
+from partnerapi.staff.order import shown_executions
+
+TRADES_OF_A_PAGE, PHASES = 20, 20
+LAST_TRADE = 2**63 - 1
+
+
+class HaltForm(forms.Form):
+    reason = forms.CharField(
+        max_length=REASON_LENGTH,
+        error_messages={
+            "required": "Reason: it is empty. Write why the market is halted.",
+            "max_length": f"Reason: it is longer than {REASON_LENGTH} characters. "
+            "Write less.",
+        },
+    )
+
+
+def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Trades from the one that `before` names downwards; who may halts the market."""
+    if not request.user.has_perm("trading.view_market"):
+        raise PermissionDenied
+    markets = Market.objects.select_related("token__issuer")
+    market = get_object_or_404(markets, pk=pk)
+    may_halt = request.user.has_perm("trading.change_market")
+    form = HaltForm(request.POST or None)
+    problems: list[str] = []
+    if request.method == "POST":
+        if not may_halt:
+            raise PermissionDenied
+        if not form.is_valid():
+            problems = [str(said) for errors in form.errors.values() for said in errors]
+        elif problem := halt(request, market, form.cleaned_data["reason"]):
+            problems = [problem]
+        else:
+            return HttpResponseRedirect(request.path)
+    typed = request.GET.get("before", "")
+    before = min(int(typed), LAST_TRADE) if typed.isdecimal() else LAST_TRADE
+    rows = Execution.objects.filter(token=pk, sequence__lt=before).order_by("-sequence")
+    found = [*rows[: TRADES_OF_A_PAGE + 1]]
+    shown = found[:TRADES_OF_A_PAGE]
+    phases = market.token.order_events.filter(order=None).order_by("-number")
+    asked = ApprovalRequest.objects.open(timezone.now()).filter(
+        kind=ApprovalKind.REOPEN,
+        content__token=str(pk),
+        content__halted=market.last_phase_event,
+    )
+    is_halted = market.phase == Phase.HALTED
+    context: dict[str, Any] = admin.site.each_context(request) | {
+        "title": str(market),
+        "market": market,
+        "zone": settings.MARKET_TIME_ZONE,
+        **prices(market),
+        "executions": shown_executions(pk, shown),
+        "older": shown[-1].sequence if len(found) > len(shown) else None,
+        "is_first": before == LAST_TRADE,
+        "phases": phases[:PHASES],
+        "problems": problems,
+        "reason": form["reason"].value() or "",
+        "reason_length": REASON_LENGTH,
+        "is_halted": is_halted,
+        "may_halt": may_halt,
+        "asked": [*asked[:1]] if is_halted else [],
+        "ask_reopening": is_halted
+        and may_file(request.user, ApprovalKind.REOPEN)
+        and address(ApprovalKind.REOPEN, token=market.token.symbol),
+    }
+    return TemplateResponse(
+        request, "admin/market.html", context, status=400 if problems else 200
+    )
+
+
+def prices(market: Market) -> dict[str, str | None]:
+    """The reference price with its collar, the tick, and the best of each side."""
+    book = read_books([str(market.pk)], 1)[str(market.pk)]
+    bid, ask = (
+        f"{levels[0].quantity:,} at {euros(levels[0].price)}" if levels else None
+        for levels in (book.bids, book.asks)
+    )
+    around = {"tick": euros(market.tick_cents), "bid": bid, "ask": ask}
+    if market.reference_price is None:
+        return around
+    floor, cap = collar(market.reference_price, market.collar_bps)
+    reference = euros(market.reference_price)
+    return around | {"reference": reference, "floor": euros(floor), "cap": euros(cap)}
+
+
+def halt(request: HttpRequest, market: Market, reason: str) -> str:
+    """Why the market was not halted; empty: it was."""
+    assert isinstance(request.user, User)
+    try:
+        with lock_waits.named():
+            change_phase(market.pk, Phase.HALTED, request.user.email or "", reason)
+    except (PhaseRefused, lock_waits.LockTimeout) as error:
+        market.refresh_from_db()
+        return f"Halt: {error}"
+    said = f"{market.phase} → {Phase.HALTED.value}."
+    LogEntry.objects.log_actions(request.user.pk, [market], CHANGE, said)
+    messages.success(request, "The market is halted. Orders can be cancelled.")
+    return ""

@@ -1,0 +1,215 @@
+"""Markets, orders and executions as staff see them."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from accounts.four_eyes import carry_out, decide
+from accounts.models import Account, ApprovalRequest, User
+from issuers.models import Token
+from marketdata.trading.models import Order
+from partnerapi.sandbox.data.approvals import DECIDER, colleague
+from partnerapi.staff import market as market_page
+from partnerapi.staff.approvals.kinds import KINDS
+from tests.marketdata.trading.trading import (
+    as_committed,
+    buy,
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    place,
+    placed,
+    sell,
+)
+
+
+class Traded:
+    """A trade of 5 units at 1.00 €, which left 5 more for sale."""
+
+    def __init__(self) -> None:
+        self.token: Token = new_market()
+        self.buyer, self.seller = new_clients(2)
+        deposit(self.buyer, 10_000)
+        give(self.token, {self.seller: 50})
+        self.sold: Order = placed(
+            self.token, sell(self.seller, 10, 100, client_order_id="S-1")
+        )
+        self.bought: Order = placed(self.token, buy(self.buyer, 5, 100))
+        as_committed()
+
+    @property
+    def page(self) -> str:
+        return f"/admin/token/{self.token.pk}/market/"
+
+    @property
+    def execution(self) -> str:
+        return f"/admin/token/{self.token.pk}/trade/1/"
+
+
+@pytest.fixture
+def traded(db: None) -> Traded:
+    return Traded()
+
+
+def of_role(role: str) -> Client:
+    user = User.objects.create_user(
+        "role@staff.example", type="INDIVIDUAL", first_name=role, is_staff=True
+    )
+    user.groups.add(Group.objects.get(name=role))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def statements(staff: Client, path: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert staff.get(path).status_code == 200
+    return len(captured)
+
+
+def carried_out(path: str) -> None:
+    """What the page of a request shows is approved by somebody else, and done."""
+    request = ApprovalRequest.objects.get(pk=path.split("/")[-3])
+    decide(request, colleague(DECIDER), is_approved=True)
+    request.refresh_from_db()
+    carry_out(request, KINDS[request.kind])
+
+
+def test_a_market_shows_its_phase_its_prices_and_its_trades(traded: Traded, staff):
+    page = staff.get(traded.page).content.decode()
+    for said in (
+        "<strong>Continuous</strong>",
+        "Closed, ",
+        "all day, ending 22:00",
+        "1.00\N{NO-BREAK SPACE}€; limits from 0.80\N{NO-BREAK SPACE}€ to 1.20",
+        "nobody buys",
+        "5 at 1.00\N{NO-BREAK SPACE}€",
+        f'href="{traded.execution}"',
+        f'href="/admin/token/{traded.token.pk}/book/"',
+    ):
+        assert said in page
+    overview = staff.get("/admin/books/").content.decode()
+    assert f'<a href="{traded.page}">Continuous</a>' in overview
+    assert traded.page in staff.get(traded.page.replace("market", "book")).text
+
+
+def test_one_halts_a_market_and_two_reopen_it(traded: Traded, staff):
+    market = traded.token.market
+    empty = staff.post(traded.page, {"reason": " "})
+    assert empty.status_code == 400
+    assert "Write why the market is halted." in empty.content.decode()
+    assert staff.post(traded.page, {"reason": "News"}).status_code == 302
+    market.refresh_from_db()
+    assert (market.phase, market.halt_reason) == ("HALTED", "News")
+    assert LogEntry.objects.get().change_message == "CONTINUOUS → HALTED."
+    tiles = {tile.title: tile.found for tile in staff.get("/admin/").context["tiles"]}
+    halted = tiles["Markets that are halted"]
+    assert halted.count == staff.get(halted.link).context["cl"].result_count == 1
+    again = staff.post(traded.page, {"reason": "News"})
+    assert again.status_code == 400
+    assert "can not become HALTED" in again.content.decode()
+    answer = staff.get(traded.page)
+    assert "<strong>Halted</strong>: News" in answer.content.decode()
+    asked = staff.post(
+        answer.context["ask_reopening"],
+        {"token": traded.token.symbol, "phase": "CONTINUOUS", "reason": "Out"},
+    )
+    assert asked.status_code == 302
+    assert asked["Location"] in staff.get(traded.page).content.decode()
+    carried_out(asked["Location"])
+    market.refresh_from_db()
+    assert market.phase == "CONTINUOUS"
+    refused = staff.post(
+        "/admin/ask/reopen/",
+        {"token": traded.token.symbol, "phase": "CLOSED", "reason": "Out"},
+    )
+    assert "no market that is halted" in refused.content.decode()
+
+
+def test_who_only_reads_markets_halts_none(traded: Traded):
+    support = of_role("Support")
+    answer = support.get(traded.page)
+    assert "and not halt it" in answer.content.decode()
+    assert support.post(traded.page, {"reason": "News"}).status_code == 403
+    traded.token.market.refresh_from_db()
+    assert traded.token.market.phase == "CONTINUOUS"
+
+
+def test_an_order_shows_what_happened_to_it(traded: Traded, staff, monkeypatch):
+    path = f"/admin/order/{traded.sold.pk}/"
+    answer = staff.get(path)
+    kinds = [event.kind for event, _ in answer.context["events"]]
+    assert kinds == ["ORDER_TRADED", "ORDER_ACCEPTED"]
+    page = answer.content.decode()
+    assert "<code>S-1</code>" in page
+    assert "5 for 5.00\N{NO-BREAK SPACE}€; 5 remain" in page
+    assert page.count(f'href="{traded.execution}"') == 2
+    monkeypatch.setattr("partnerapi.staff.order.EVENTS_OF_A_PAGE", 1)
+    older = staff.get(path).context["older"]
+    [(first, _)] = staff.get(path, {"before": older}).context["events"]
+    assert first.kind == "ORDER_ACCEPTED"
+
+
+def test_a_trade_shows_how_it_was_settled_and_is_busted_by_two(traded: Traded, staff):
+    answer = staff.get(traded.execution)
+    page = answer.content.decode()
+    assert f"?seq={answer.context['entry'].seq}#entry-" in page
+    for order in (traded.bought, traded.sold):
+        assert f'href="/admin/order/{order.pk}/"' in page
+    assert answer.context["payment"].amount == 500
+    asked = staff.post(
+        answer.context["ask_bust"],
+        {"token": traded.token.symbol, "trade": 1, "reason": "Mistyped"},
+    )
+    assert asked.status_code == 302
+    assert asked["Location"] in staff.get(traded.execution).content.decode()
+    carried_out(asked["Location"])
+    as_committed()
+    page = staff.get(traded.execution).content.decode()
+    assert "<strong>Busted</strong>" in page
+    assert DECIDER in page
+    assert "<td>busted</td>" in staff.get(traded.page).content.decode()
+    unknown = staff.post(
+        "/admin/ask/bust/",
+        {"token": traded.token.symbol, "trade": 9, "reason": "Mistyped"},
+    )
+    assert "has no trade 9" in unknown.content.decode()
+    assert staff.get(traded.execution.replace("/1/", f"/{2**70}/")).status_code == 404
+
+
+def test_more_trades_take_no_more_statements(traded: Traded, staff, monkeypatch):
+    paths = [traded.page, f"/admin/order/{traded.sold.pk}/"]
+    before = [statements(staff, path) for path in paths]
+    place(traded.token, *(buy(traded.buyer, 1, 100) for _ in range(4)))
+    as_committed()
+    assert [statements(staff, path) for path in paths] == before
+    assert max(*before, statements(staff, traded.execution)) <= 11
+    monkeypatch.setattr(market_page, "TRADES_OF_A_PAGE", 2)
+    older = staff.get(traded.page).context["older"]
+    found = staff.get(traded.page, {"before": older}).context["executions"]
+    assert [execution.sequence for execution, *_ in found] == [3, 2]
+
+
+def test_orders_are_listed_by_identifiers(traded: Traded, staff):
+    def found(text: str) -> set[object]:
+        answer = staff.get("/admin/trading/order/", {"q": text})
+        return {order.pk for order in answer.context["cl"].result_list}
+
+    seller: Account = traded.seller
+    assert found(f"Order|{traded.sold.pk}") == found("S-1") == {traded.sold.pk}
+    for text in (seller.pk, seller.user_id):
+        assert found(str(text)) == {traded.sold.pk}
+    User.objects.filter(pk=seller.user_id).update(email="sue@example.com")
+    assert found("Sue@example.com") == {traded.sold.pk}
+    assert found("S-2") == set()
+
+
+def test_an_order_is_looked_up_by_an_index(db: None):
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    plan = Order.objects.filter(client_order_id="S-1").explain()
+    assert "order_by_client_order_id" in plan
