@@ -252,6 +252,10 @@ class Order(models.Model):
                 condition=Q(client_order_id__isnull=False),
                 name="order_by_client_order_id",
             ),
+            models.Index(
+                fields=["partner", "token", "created_at", "id"],
+                name="order_list_of_token",
+            ),
         ]
 
     def __str__(self):
@@ -284,6 +288,13 @@ class Execution(models.Model):
     sell_order = models.ForeignKey(
         Order, models.PROTECT, related_name="+", db_index=False, db_constraint=False
     )
+    # The orders'.
+    buyer_account = models.ForeignKey(
+        Account, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    seller_account = models.ForeignKey(
+        Account, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
     price = models.BigIntegerField(help_text="Price of a unit, euro cents.")
     quantity = models.BigIntegerField()
     aggressor = models.SmallIntegerField(
@@ -314,6 +325,14 @@ class Execution(models.Model):
         indexes = [
             models.Index(fields=["buy_order", "sequence"], name="execution_of_buy"),
             models.Index(fields=["sell_order", "sequence"], name="execution_of_sell"),
+            models.Index(
+                fields=["buyer_account", "at", "sequence", "token"],
+                name="execution_list_of_buyer",
+            ),
+            models.Index(
+                fields=["seller_account", "at", "sequence", "token"],
+                name="execution_list_of_seller",
+            ),
         ]
 
     def __str__(self):

@@ -368,6 +368,8 @@ class Round:
             sequence=self.book.trade,
             buy_order_id=buy.pk,
             sell_order_id=sell.pk,
+            buyer_account_id=buy.account_id,
+            seller_account_id=sell.account_id,
             price=price,
             quantity=quantity,
             aggressor=taker.side,

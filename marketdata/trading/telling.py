@@ -2,7 +2,7 @@
 
 from django.db import connection, models
 
-from accounts.models import Account, Partner
+from accounts.models import Account
 from issuers.models import Token
 from marketdata.trading.models import Order, OrderSide
 
@@ -19,7 +19,6 @@ class Fill(models.Model):
     side = models.SmallIntegerField(choices=OrderSide)
     order = models.ForeignKey(Order, models.DO_NOTHING, related_name="+")
     account = models.ForeignKey(Account, models.DO_NOTHING, related_name="+")
-    partner = models.ForeignKey(Partner, models.DO_NOTHING, related_name="+")
     price = models.BigIntegerField(help_text="Price of a unit, euro cents.")
     quantity = models.BigIntegerField()
     value = models.BigIntegerField(help_text="Euro cents.")

@@ -167,9 +167,10 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "nobody trades with themselves",
+        "nobody trades with themselves, and a trade names its orders' accounts",
         """
         SELECT count(*), count(*) FILTER (WHERE b.user_id = s.user_id
+            OR (b.account_id, s.account_id) <> (x.buyer_account_id, x.seller_account_id)
             OR (b.side, s.side) <> (0, 1)
             OR (b.token_id, s.token_id) <> (x.token_id, x.token_id))
         FROM trading_execution x

@@ -92,8 +92,9 @@ def values(row: Order | Execution, columns: tuple[str, ...]) -> list[object]:
 
 ORDER_COLUMNS = tuple(field.attname for field in Order._meta.concrete_fields)
 EXECUTION_COLUMNS = (
-    "token_id", "sequence", "buy_order_id", "sell_order_id", "price", "quantity",
-    "aggressor", "ledger_seq", "cash_transaction", "event", "at",
+    "token_id", "sequence", "buy_order_id", "sell_order_id", "buyer_account_id",
+    "seller_account_id", "price", "quantity", "aggressor", "ledger_seq",
+    "cash_transaction", "event", "at",
 )  # fmt: skip
 EVENT_COLUMNS = (
     "token_id", "number", "kind", "order_id", "price", "quantity", "filled",

@@ -1,6 +1,7 @@
 """Orders over GraphQL: placed, traded, amended, cancelled, read; and one's own only."""
 
 import uuid
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,14 +13,18 @@ from accounts.models import Account
 from issuers.models import IssuerGrant, Token
 from marketdata.trading.models import Order
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.api.test_plans import all_planned
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import (
+    buy,
     deposit,
     give,
     new_clients,
     new_market,
     new_partner,
+    place,
     purse,
+    sell,
     units,
 )
 
@@ -512,6 +517,92 @@ def test_events_tell_of_each_side_once_in_order(world: World, partner: Ask):
         "ORDER_ACCEPTED",
         "ORDER_TRADED",
     ]
+
+
+@pytest.fixture
+def busy(trading: Trading, partner: Ask) -> Trading:
+    """A market whose two accounts have traded 400 times with each other."""
+    token = trading.token
+    assert place(token, sell(trading.seller, 400, 100))
+    for _ in range(4):
+        assert place(token, *(buy(trading.buyer, 1, 100) for _ in range(100)))
+    with connection.cursor() as cursor:
+        tables = ["trading_order", "trading_execution", "trading_bust"]
+        cursor.execute("SELECT partnerapi_analyze(%s)", [tables])
+    return trading
+
+
+def rows_read(ask: Ask, document: str, table: str, variables: Any) -> dict[str, int]:
+    """Rows that the statements on a table have read, by the table that held them."""
+    read: Counter[str] = Counter()
+    for nodes in all_planned(ask, document, table, variables):
+        for node in nodes:
+            if name := node.get("Relation Name"):
+                rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+                read[name] += int(rows * node["Actual Loops"])
+    return read
+
+
+@pytest.mark.usefixtures("unlimited_budgets")
+@pytest.mark.parametrize("arguments", ["first: 2", "last: 2"])
+def test_a_page_of_executions_reads_what_it_answers(
+    busy: Trading, partner: Ask, arguments: str
+):
+    document = f"""
+    query ($a: String!, $cursor: String) {{ account(id: $a) {{
+      executions({arguments}, CUT: $cursor) {{
+        nodes {{ {EXECUTION} }} pageInfo {{ startCursor endCursor }} }} }} }}
+    """.replace("CUT", "after" if "first" in arguments else "before")
+    for account in (busy.buyer, busy.seller):
+        asked = {"a": f"Account|{account.pk}", "cursor": None}
+        found = []
+        for _ in range(2):
+            page = partner(document, asked).data["account"]["executions"]
+            found += [int(node["tradeSequence"]) for node in page["nodes"]]
+            read = rows_read(partner, document, "trading_fill", asked)
+            assert read.keys() <= {"trading_execution", "trading_bust"}
+            assert read["trading_execution"] <= 5, asked
+            asked["cursor"] = page["pageInfo"][
+                "endCursor" if "first" in arguments else "startCursor"
+            ]
+        assert found == ([1, 2, 3, 4] if "first" in arguments else [399, 400, 397, 398])
+
+
+def test_executions_are_counted_without_their_orders(busy: Trading, partner: Ask):
+    document = """query ($a: String!) {
+      account(id: $a) { executions(first: 1) { totalCount } } }"""
+    asked = {"a": f"Account|{busy.buyer.pk}"}
+    counted = partner(document, asked).data["account"]["executions"]
+    assert counted == {"totalCount": 400}
+    [other] = new_clients(1, busy.buyer.partner)
+    deposit(other, 1_000)
+    assert place(busy.token, sell(busy.seller, 1, 100), buy(other, 1, 100))
+    asked = {"a": f"Account|{other.pk}"}
+    counted = partner(document, asked).data["account"]["executions"]
+    assert counted == {"totalCount": 1}
+    read = rows_read(partner, document, "trading_fill", asked)
+    assert read == {"trading_execution": 2}, "one for the page, one for the count"
+
+
+def test_orders_of_a_token_are_found_without_the_others(busy: Trading, partner: Ask):
+    other = new_market()
+    give(other, {busy.seller: 10})
+    assert place(other, sell(busy.seller, 10, 100))
+    document = "query ($t: ID!) { orders(tokenID: $t, first: 2) { nodes { id } } }"
+    asked = {"t": f"Token|{other.pk}"}
+    assert len(partner(document, asked).data["orders"]["nodes"]) == 1
+    read = rows_read(partner, document, "trading_order", asked)
+    assert sum(read.values()) <= 3
+
+
+def test_an_amendment_changes_something(trading: Trading, partner: Ask):
+    placed = once(partner, PLACE, **trading.order(trading.seller, "SELL", 10, 100))
+    order = placed.data["placeOrder"]["order"]["id"]
+    for nothing in ({}, {"quantity": None, "limitPrice": None}):
+        refused = once(partner, AMEND, orderID=order, version=1, **nothing)
+        assert refused.code == "BAD_USER_INPUT"
+        assert "`quantity`" in refused.errors[0]["message"]
+    assert Order.objects.get(pk=order.removeprefix("Order|")).version == 1
 
 
 def test_reading_takes_the_same_number_of_statements_for_more(

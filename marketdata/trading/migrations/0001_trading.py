@@ -84,6 +84,8 @@ class Migration(migrations.Migration):
                 ('token', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='executions', to='issuers.token')),
                 ('buy_order', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='trading.order')),
                 ('sell_order', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='trading.order')),
+                ('buyer_account', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.account')),
+                ('seller_account', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.account')),
             ],
         ),
         migrations.CreateModel(
@@ -153,6 +155,10 @@ class Migration(migrations.Migration):
             model_name='order',
             index=models.Index(fields=['partner', 'status', 'created_at', 'id'], name='order_list_by_status'),
         ),
+        migrations.AddIndex(
+            model_name='order',
+            index=models.Index(fields=['partner', 'token', 'created_at', 'id'], name='order_list_of_token'),
+        ),
         migrations.AddConstraint(
             model_name='order',
             constraint=models.CheckConstraint(condition=models.Q(('side__in', [0, 1])), name='order_side_is_known'),
@@ -188,6 +194,14 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='execution',
             index=models.Index(fields=['sell_order', 'sequence'], name='execution_of_sell'),
+        ),
+        migrations.AddIndex(
+            model_name='execution',
+            index=models.Index(fields=['buyer_account', 'at', 'sequence', 'token'], name='execution_list_of_buyer'),
+        ),
+        migrations.AddIndex(
+            model_name='execution',
+            index=models.Index(fields=['seller_account', 'at', 'sequence', 'token'], name='execution_list_of_seller'),
         ),
         migrations.AddConstraint(
             model_name='execution',

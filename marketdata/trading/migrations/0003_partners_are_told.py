@@ -1,6 +1,7 @@
 """Partners are told of their orders and executions, and of registers that trades move.
 
-`trading_fill` shows each execution from both sides: a partner's own is one of them.
+`trading_fill` shows each execution from both sides: a partner's own is one of them. A
+side reads one table alone, so that PostgreSQL can merge both in the order of an index.
 """
 
 from importlib import import_module
@@ -68,21 +69,22 @@ TELL_REGISTERS = function(
 )
 
 
-def side(order: str, number: int) -> str:
+def side(order: str, account: str, number: int) -> str:
     return f"""
     SELECT md5(concat_ws(' ', e.token_id, e.sequence, {number}))::uuid AS id,
         e.token_id, e.sequence, {number}::smallint AS side, e.{order} AS order_id,
-        o.account_id, o.partner_id, e.price, e.quantity, e.price * e.quantity AS value,
+        e.{account} AS account_id, e.price, e.quantity, e.price * e.quantity AS value,
         CASE WHEN e.aggressor IS NULL THEN 'AUCTION' WHEN e.aggressor = {number}
             THEN 'TAKER' ELSE 'MAKER' END AS liquidity,
-        e.ledger_seq, e.at, b.at AS busted_at
-    FROM trading_execution e JOIN trading_order o ON o.id = e.{order}
-    LEFT JOIN trading_bust b ON b.token_id = e.token_id AND b.sequence = e.sequence
+        e.ledger_seq, e.at, (SELECT b.at FROM trading_bust b
+            WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at
+    FROM trading_execution e
     """
 
 
 FILLS = f"""
-CREATE VIEW trading_fill AS {side("buy_order_id", 0)} UNION ALL {side("sell_order_id", 1)}
+CREATE VIEW trading_fill AS {side("buy_order_id", "buyer_account_id", 0)}
+    UNION ALL {side("sell_order_id", "seller_account_id", 1)}
 """
 
 

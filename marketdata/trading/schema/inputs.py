@@ -69,7 +69,7 @@ class PlaceOrdersInput(graphene.InputObjectType):
 
 
 class AmendOrderInput(graphene.InputObjectType):
-    """Which order, and what becomes of it."""
+    """Which order, and what becomes of it: `quantity`, `limitPrice` or both."""
 
     order_id = graphene.ID(name="orderID", required=True, description="The order's id.")
     version = graphene.Int(

@@ -75,6 +75,11 @@ def check_amend(context, input):
     check_scope(context.caller, Scope.TRADING_WRITE)
     if not input:
         return
+    if input.get("quantity") is None and input.get("limit_price") is None:
+        raise BadUserInput(
+            "`quantity` and `limitPrice` are both left out; send one of them, or both.",
+            argument="input",
+        )
     for name, field in (("quantity", "quantity"), ("limit_price", "limitPrice")):
         if input.get(name) == 0:
             raise BadUserInput(

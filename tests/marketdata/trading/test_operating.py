@@ -183,6 +183,16 @@ def test_orders_are_shown_and_cancelled(staff: None):
     out = io.StringIO()
     call_command("show_orders", "--order", str(order.pk), stdout=out)
     assert "ORDER_ACCEPTED units 5 at 110 left 5" in out.getvalue()
+    orders = ("show_orders", traded.token.symbol)
+    out = io.StringIO()
+    call_command(*orders, "--limit", "1", stdout=out)
+    assert str(order.pk) in out.getvalue()
+    assert out.getvalue().endswith("1 orders; there are 4 more.\n")
+    out = io.StringIO()
+    call_command(*orders, stdout=out)
+    assert out.getvalue().endswith("5 orders.\n")
+    with pytest.raises(CommandError, match="1 or more"):
+        call_command(*orders, "--limit", "0")
     cancel = ("cancel_orders", traded.token.symbol)
     assert told(*cancel, "--dry-run").startswith("1 orders would")
     assert told(*cancel) == "1 orders are cancelled."

@@ -10,14 +10,17 @@ from django.db import Error, connection, transaction
 from django.utils import timezone
 
 from accounts.cash import Payment, write_each
+from accounts.models import Actor
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
 from issuers.register.errors import LedgerError
 from issuers.register.ledger import Entry, Kind
 from marketdata.models import OrderBookHead
+from marketdata.trading import writing
 from marketdata.trading.models import Execution, Order
 from marketdata.trading.verification import INVARIANTS
+from marketdata.trading.writing import values
 from partnerapi.core.invariants import kept
 from tests.marketdata.trading.trading import (
     as_committed,
@@ -27,6 +30,7 @@ from tests.marketdata.trading.trading import (
     give,
     new_clients,
     new_market,
+    place,
     placed,
     sell,
 )
@@ -92,6 +96,8 @@ class Traded:
             "sequence": head.last_trade + 1,
             "buy_order_id": self.bid.pk,
             "sell_order_id": self.ask.pk,
+            "buyer_account_id": self.buyer.pk,
+            "seller_account_id": self.seller.pk,
             "price": 95,
             "quantity": 1,
             "aggressor": 1,
@@ -292,6 +298,47 @@ def test_an_order_out_of_nowhere_is_refused(traded: Traded, values: dict[str, An
     row |= {"id": uuid.uuid4(), "client_order_id": None} | values
     with refused():
         insert("trading_order", row)
+
+
+def test_an_account_that_leaves_active_leaves_no_order_open(traded: Traded):
+    account = traded.seller
+    row = {
+        "id": uuid.uuid4(),
+        "account_id": account.pk,
+        "number": account.history.count() + 1,
+        "previous_status": "ACTIVE",
+        "status": "SUSPENDED",
+        "reason": "why",
+        "actor": "me",
+        "is_staff": True,
+        "approved_by": "",
+    }
+    with refused("is not ACTIVE any more"):
+        insert("accounts_accountstatuschange", row)
+    account.refresh_from_db()
+    assert account.status == "ACTIVE"
+    account.change_status(
+        "SUSPENDED", Actor("staff", is_staff=True), "why", timezone.now()
+    )
+    as_committed()
+    traded.ask.refresh_from_db()
+    assert traded.ask.status_reason == "ACCOUNT_NOT_ACTIVE"
+
+
+@pytest.mark.parametrize("column", ["buyer_account_id", "seller_account_id"])
+def test_an_execution_names_its_orders_accounts(
+    traded: Traded, monkeypatch: pytest.MonkeyPatch, column: str
+):
+    [other] = new_clients(1)
+
+    def falsified(row: Execution | Order, columns: tuple[str, ...]) -> list[Any]:
+        if isinstance(row, Execution):
+            setattr(row, column, other.pk)
+        return values(row, columns)
+
+    monkeypatch.setattr(writing, "values", falsified)
+    with refused("names their accounts"):
+        place(traded.token, sell(traded.seller, 1, 95))
 
 
 def test_a_trade_is_undone_by_its_bust_alone(traded: Traded, one_person: None):

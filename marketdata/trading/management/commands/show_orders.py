@@ -9,7 +9,7 @@ from issuers.management.register_command import token_named
 from marketdata.trading.models import Order, OrderEvent, OrderStatus
 from partnerapi.core.commands import CommandWithExamples
 
-SHOWN = 50
+LIMIT = 50
 
 
 class Command(CommandWithExamples):
@@ -17,7 +17,7 @@ class Command(CommandWithExamples):
 
 examples:
   manage.py show_orders ACME
-  manage.py show_orders ACME --status OPEN --user ana@example.com
+  manage.py show_orders ACME --status OPEN --user ana@example.com --limit 200
   manage.py show_orders --order 0190c3a1-0000-7000-8000-000000000000
 """
 
@@ -32,10 +32,18 @@ examples:
             help="only whose; an email or wallet address, an LEI or an id",
         )
         parser.add_argument("--order", metavar="ID", help="one order, with its events")
+        parser.add_argument(
+            "--limit",
+            type=int,
+            default=LIMIT,
+            help=f"how many orders, or events of the one, the newest ({LIMIT})",
+        )
 
-    def handle(self, *, symbol, status, user, order, **options):
+    def handle(self, *, symbol, status, user, order, limit, **options):
+        if limit < 1:
+            raise CommandError(f"The limit is {limit}; pass 1 or more.")
         if order:
-            return self.one(order)
+            return self.one(order, limit)
         orders = Order.objects.select_related("token", "account__user", "partner")
         if symbol:
             orders = orders.filter(token=token_named(symbol))
@@ -44,8 +52,8 @@ examples:
         if user:
             orders = orders.filter(user=user_named(user))
         table = Table("Order", "Token", "Client", "Side", "Filled", "Limit", "Status")
-        found = list(orders.order_by("-created_at", "-pk")[: SHOWN + 1])
-        for each in found[:SHOWN]:
+        found = orders.order_by("-created_at", "-pk")[:limit]
+        for each in found:
             table.add_row(
                 str(each.pk), each.token.symbol, str(each.account),
                 each.get_side_display(), f"{each.filled:,} of {each.quantity:,}",
@@ -53,11 +61,9 @@ examples:
                 f"{each.status} {each.status_reason or ''}".strip(),
             )  # fmt: skip
         Console(file=self.stdout._out, width=160).print(table)  # type: ignore[attr-defined]
-        if len(found) > SHOWN:
-            return f"The newest {SHOWN}; there are more."
-        return f"{len(found)} orders."
+        return shown("orders", len(found), orders.count())
 
-    def one(self, text):
+    def one(self, text, limit):
         try:
             order = Order.objects.select_related("token", "account__user").get(
                 pk=UUID(text.removeprefix("Order|"))
@@ -69,7 +75,9 @@ examples:
             f"{order.limit_price:,} cents, {order.time_in_force}, of {order.account}: "
             f"{order.status} {order.status_reason or ''}"
         )
-        for event in OrderEvent.objects.filter(order=order).order_by("number"):
+        events = OrderEvent.objects.filter(order=order)
+        found = events.order_by("-number")[:limit]
+        for event in reversed(found):
             told = " ".join(
                 f"{name} {value:,}"
                 for name, value in (
@@ -84,4 +92,9 @@ examples:
                 f"  {event.at:%Y-%m-%d %H:%M:%S.%f} {event.number:>8,} {event.kind} "
                 f"{told} {event.reason} by {event.actor}"
             )
-        return ""
+        return shown("events", len(found), events.count())
+
+
+def shown(what, count, total):
+    more = f"; there are {total - count:,} more" if total > count else ""
+    return f"{count:,} {what}{more}."
