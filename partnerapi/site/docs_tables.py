@@ -199,7 +199,7 @@ def shown(action: Action) -> str:
     """An argument or an option as a line of usage has it: `--depth LEVELS`."""
     value = str(action.metavar or action.dest).upper()
     choices = [str(choice) for choice in action.choices or ()]
-    if 0 < len(choices) <= MOST_CHOICES:
+    if action.metavar is None and 0 < len(choices) <= MOST_CHOICES:
         value = "|".join(choices)
     if action.option_strings:
         name = action.option_strings[0]
