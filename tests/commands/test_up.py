@@ -99,7 +99,7 @@ def test_a_system_serves_until_its_end_and_the_next_keeps_its_data(state):
         finds_no_fault(state)
         with psycopg.connect(first.variable("DATABASE_URL")) as connection:
             connection.execute("UPDATE issuers_issuer SET tag_line = 'Kept'")
-            assert connection.execute(EXPIRED).rowcount == 2
+            assert connection.execute(EXPIRED).rowcount == 3
         secrets = [first.variable(n) for n in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER")]
         ends(first, signal.SIGTERM)
     for name in ("environment", "staff-password"):

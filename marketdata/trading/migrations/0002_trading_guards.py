@@ -538,7 +538,8 @@ UNITS = trigger_function(
 ) + """
 CREATE CONSTRAINT TRIGGER trading_settles_units AFTER INSERT ON issuers_ledgertransaction
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.kind IN ('TRADE', 'REVERSAL')) EXECUTE FUNCTION trading_settles_units();
+    WHEN (NEW.kind = 'TRADE' OR NEW.kind = 'REVERSAL')
+    EXECUTE FUNCTION trading_settles_units();
 """
 
 CASH = trigger_function(
@@ -564,7 +565,8 @@ CASH = trigger_function(
 ) + """
 CREATE CONSTRAINT TRIGGER trading_settles_cash AFTER INSERT ON accounts_cashtransaction
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.kind IN ('TRADE', 'REVERSAL')) EXECUTE FUNCTION trading_settles_cash();
+    WHEN (NEW.kind = 'TRADE' OR NEW.kind = 'REVERSAL')
+    EXECUTE FUNCTION trading_settles_cash();
 """
 
 BUSTS = trigger_function(
