@@ -10,7 +10,7 @@ from time import sleep
 from typing import Any, TypeVar
 
 from django.contrib.postgres.operations import AddIndexConcurrently
-from django.db import OperationalError
+from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.operations import AddField
 from psycopg.errors import DeadlockDetected, LockNotAvailable
@@ -56,11 +56,17 @@ def waiting(connection: BaseDatabaseWrapper, seconds: float) -> Iterator[None]:
         cursor.execute("SHOW lock_timeout")
         [(usual,)] = cursor.fetchall()
         cursor.execute("SELECT set_config('lock_timeout', %s, FALSE)", [f"{seconds} s"])
+    is_inside = connection.in_atomic_block
     try:
         yield
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('lock_timeout', %s, FALSE)", [usual])
+        if connection.in_atomic_block and not is_inside:
+            # Django leaves the transaction of a migration whose last statements fail.
+            connection.close()
+            del connections[connection.alias]
+        else:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT set_config('lock_timeout', %s, FALSE)", [usual])
 
 
 class AddFieldBeside(AddField):

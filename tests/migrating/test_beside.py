@@ -47,6 +47,27 @@ def test_what_is_locked_is_tried_again(monkeypatch: pytest.MonkeyPatch):
         assert cursor.fetchall() == [("2s",)]
 
 
+def test_a_migration_whose_last_statement_is_locked_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(migrating, "PAUSE_SECONDS", 0)
+    attempts: list[bool] = []
+
+    def attempt() -> None:
+        attempts.append(connection.in_atomic_block)
+        with waiting(connection, 0.01), connection.schema_editor() as editor:
+            editor.deferred_sql.append("LOCK TABLE accounts_country IN SHARE MODE")
+
+    with psycopg.connect(url_of_test_database()) as other:
+        other.execute("LOCK TABLE accounts_country IN ROW EXCLUSIVE MODE")
+        again_while_locked(attempt, lambda text: other.rollback())
+    assert attempts == [False, False]
+    assert not connection.in_atomic_block
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        assert cursor.fetchall() == [("2s",)]
+
+
 IS_VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('by_region')"
 LEFT_OVER = """
     CREATE UNIQUE INDEX CONCURRENTLY by_region ON accounts_country ((left(code, 1)))
