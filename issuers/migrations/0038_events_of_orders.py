@@ -86,11 +86,12 @@ class Migration(migrations.Migration):
     dependencies = [("issuers", "0036_reserved_is_validated")]
 
     operations = [
-        *told("event"),
+        # First the table that writers lock first.
         *told("unnumberedevent"),
         migrations.AddField(
             "unnumberedevent", "order_id", models.UUIDField(null=True)
         ),
+        *told("event"),
         migrations.AlterField(
             "unnumberedevent",
             "ledger_sequence",
