@@ -83,10 +83,11 @@ class Sessions:
         admission = self.admitted.pop(comp_id)
         session = LiveSession(admission, self.feed, self.conflation, engine_session)
         with self.lock:
+            # Others may end what is live, and wait for its thread.
+            session.start()
             self.live[comp_id] = session
         with logged_as(admission.request_id):
             logger.info("%s is logged on", comp_id)
-        session.start()
         if self.logout_reason:
             session.end(self.logout_reason)
 
