@@ -68,6 +68,10 @@ class Migration(migrations.Migration):
                 ('token', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='orders', to='issuers.token')),
                 ('user', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('status', 'OPEN')), fields=['token', 'side', 'limit_price', 'priority'], name='order_queues'), models.Index(condition=models.Q(('status', 'OPEN')), fields=['account', 'token'], name='order_open_of_account'), models.Index(condition=models.Q(('status', 'OPEN')), fields=['user'], name='order_open_of_user'), models.Index(condition=models.Q(('status', 'OPEN')), fields=['expires_at'], name='order_expiry'), models.Index(fields=['account', 'created_at', 'id'], name='order_list_of_account'), models.Index(fields=['partner', 'created_at', 'id'], name='order_list_of_partner'), models.Index(fields=['partner', 'status', 'created_at', 'id'], name='order_list_by_status'), models.Index(fields=['partner', 'token', 'created_at', 'id'], name='order_list_of_token')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('side__in', [0, 1])), name='order_side_is_known'), models.CheckConstraint(condition=models.Q(('limit_price__gt', 0), ('quantity__gt', 0)), name='order_price_and_quantity_are_positive'), models.CheckConstraint(condition=models.Q(('filled__gte', 0), ('filled__lte', models.F('quantity'))), name='order_is_filled_within_its_quantity'), models.CheckConstraint(condition=models.Q(models.Q(('filled', models.F('quantity')), ('status', 'FILLED')), models.Q(('status__in', ['OPEN', 'CANCELLED', 'EXPIRED']), ('filled__lt', models.F('quantity'))), _connector='OR'), name='order_is_filled_when_all_of_it_is'), models.CheckConstraint(condition=models.Q(models.Q(('status__in', ['OPEN', 'FILLED']), ('status_reason__isnull', True)), models.Q(('status__in', ['CANCELLED', 'EXPIRED']), ('status_reason__isnull', False)), _connector='OR'), name='order_that_ended_early_says_why'), models.CheckConstraint(condition=models.Q(models.Q(('expires_at__isnull', True), ('time_in_force__in', ['IOC', 'FOK']), models.Q(('status__in', ['OPEN', 'EXPIRED']), _negated=True)), models.Q(('expires_at__isnull', False), ('time_in_force__in', ['DAY', 'GTC', 'GTD'])), _connector='OR'), name='order_rests_until_it_expires'), models.UniqueConstraint(fields=('account', 'client_order_id'), name='client_order_id_is_used_once')],
+            },
         ),
         migrations.CreateModel(
             name='Execution',
@@ -87,6 +91,10 @@ class Migration(migrations.Migration):
                 ('buyer_account', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.account')),
                 ('seller_account', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.account')),
             ],
+            options={
+                'indexes': [models.Index(fields=['buy_order', 'sequence'], name='execution_of_buy'), models.Index(fields=['sell_order', 'sequence'], name='execution_of_sell'), models.Index(fields=['buyer_account', 'at', 'sequence', 'token'], name='execution_list_of_buyer'), models.Index(fields=['seller_account', 'at', 'sequence', 'token'], name='execution_list_of_seller')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('price__gt', 0), ('quantity__gt', 0)), name='execution_is_of_units_at_a_price'), models.CheckConstraint(condition=models.Q(('aggressor__isnull', True), ('aggressor__in', [0, 1]), _connector='OR'), name='execution_aggressor_is_known'), models.UniqueConstraint(fields=('token', 'ledger_seq'), name='execution_has_its_own_entry'), models.UniqueConstraint(fields=('cash_transaction',), name='execution_has_its_own_payment')],
+            },
         ),
         migrations.CreateModel(
             name='OrderEvent',
@@ -108,6 +116,10 @@ class Migration(migrations.Migration):
                 ('order', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='events', to='trading.order')),
                 ('token', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='order_events', to='issuers.token')),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('order__isnull', False)), fields=['order', 'number'], name='order_event_of_order')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('kind', 'PHASE_CHANGED'), ('order__isnull', True), ('phase__isnull', False)), models.Q(('kind__in', ['ORDER_ACCEPTED', 'ORDER_AMENDED', 'ORDER_TRADED', 'ORDER_CANCELLED', 'ORDER_EXPIRED', 'TRADE_BUSTED']), ('order__isnull', False), ('phase__isnull', True)), _connector='OR'), name='order_event_is_of_an_order_or_a_phase')],
+            },
         ),
         migrations.CreateModel(
             name='Bust',
@@ -126,105 +138,5 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('token', 'ledger_seq'), name='bust_has_its_own_entry')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(condition=models.Q(('status', 'OPEN')), fields=['token', 'side', 'limit_price', 'priority'], name='order_queues'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(condition=models.Q(('status', 'OPEN')), fields=['account', 'token'], name='order_open_of_account'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(condition=models.Q(('status', 'OPEN')), fields=['user'], name='order_open_of_user'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(condition=models.Q(('status', 'OPEN')), fields=['expires_at'], name='order_expiry'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(fields=['account', 'created_at', 'id'], name='order_list_of_account'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(fields=['partner', 'created_at', 'id'], name='order_list_of_partner'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(fields=['partner', 'status', 'created_at', 'id'], name='order_list_by_status'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(fields=['partner', 'token', 'created_at', 'id'], name='order_list_of_token'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(('side__in', [0, 1])), name='order_side_is_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(('limit_price__gt', 0), ('quantity__gt', 0)), name='order_price_and_quantity_are_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(('filled__gte', 0), ('filled__lte', models.F('quantity'))), name='order_is_filled_within_its_quantity'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('filled', models.F('quantity')), ('status', 'FILLED')), models.Q(('status__in', ['OPEN', 'CANCELLED', 'EXPIRED']), ('filled__lt', models.F('quantity'))), _connector='OR'), name='order_is_filled_when_all_of_it_is'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status__in', ['OPEN', 'FILLED']), ('status_reason__isnull', True)), models.Q(('status__in', ['CANCELLED', 'EXPIRED']), ('status_reason__isnull', False)), _connector='OR'), name='order_that_ended_early_says_why'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('expires_at__isnull', True), ('time_in_force__in', ['IOC', 'FOK']), models.Q(('status__in', ['OPEN', 'EXPIRED']), _negated=True)), models.Q(('expires_at__isnull', False), ('time_in_force__in', ['DAY', 'GTC', 'GTD'])), _connector='OR'), name='order_rests_until_it_expires'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.UniqueConstraint(fields=('account', 'client_order_id'), name='client_order_id_is_used_once'),
-        ),
-        migrations.AddIndex(
-            model_name='execution',
-            index=models.Index(fields=['buy_order', 'sequence'], name='execution_of_buy'),
-        ),
-        migrations.AddIndex(
-            model_name='execution',
-            index=models.Index(fields=['sell_order', 'sequence'], name='execution_of_sell'),
-        ),
-        migrations.AddIndex(
-            model_name='execution',
-            index=models.Index(fields=['buyer_account', 'at', 'sequence', 'token'], name='execution_list_of_buyer'),
-        ),
-        migrations.AddIndex(
-            model_name='execution',
-            index=models.Index(fields=['seller_account', 'at', 'sequence', 'token'], name='execution_list_of_seller'),
-        ),
-        migrations.AddConstraint(
-            model_name='execution',
-            constraint=models.CheckConstraint(condition=models.Q(('price__gt', 0), ('quantity__gt', 0)), name='execution_is_of_units_at_a_price'),
-        ),
-        migrations.AddConstraint(
-            model_name='execution',
-            constraint=models.CheckConstraint(condition=models.Q(('aggressor__isnull', True), ('aggressor__in', [0, 1]), _connector='OR'), name='execution_aggressor_is_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='execution',
-            constraint=models.UniqueConstraint(fields=('token', 'ledger_seq'), name='execution_has_its_own_entry'),
-        ),
-        migrations.AddConstraint(
-            model_name='execution',
-            constraint=models.UniqueConstraint(fields=('cash_transaction',), name='execution_has_its_own_payment'),
-        ),
-        migrations.AddIndex(
-            model_name='orderevent',
-            index=models.Index(condition=models.Q(('order__isnull', False)), fields=['order', 'number'], name='order_event_of_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='orderevent',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'PHASE_CHANGED'), ('order__isnull', True), ('phase__isnull', False)), models.Q(('kind__in', ['ORDER_ACCEPTED', 'ORDER_AMENDED', 'ORDER_TRADED', 'ORDER_CANCELLED', 'ORDER_EXPIRED', 'TRADE_BUSTED']), ('order__isnull', False), ('phase__isnull', True)), _connector='OR'), name='order_event_is_of_an_order_or_a_phase'),
         ),
     ]
