@@ -1,7 +1,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +150,15 @@ def running_server(running_system: System) -> dict:
     return running_system.described
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def is_short(item: pytest.Item) -> bool:
+    directories = item.path.relative_to(settings.BASE_DIR / "tests").parent.parts
+    return not {"chaos", "commands", "pages"} & {*directories}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    items: list[pytest.Item],
+) -> Generator[None, object, object]:
     # One of xdist's workers runs a file, which sets up once what its tests share, and
     # all files whose tests ask the running system.
     for item in items:
@@ -159,3 +166,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("xdist_group") is None:
             name = "running_system" if asks else item.nodeid.split("::")[0]
             item.add_marker(pytest.mark.xdist_group(name))
+    result = yield
+    # Long tests first: at the end, one worker would go on where others have no more.
+    items.sort(key=is_short)
+    return result

@@ -120,6 +120,12 @@ def switch_autovacuum_off(url: str) -> None:
         session.execute("SELECT pg_reload_conf()")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Of `-n auto`: two more than processors, for many tests wait for something."""
+    return (os.cpu_count() or 1) + 2
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(
     early_config: pytest.Config,

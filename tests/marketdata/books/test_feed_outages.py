@@ -102,7 +102,8 @@ def test_waits_for_postgresql_and_says_so_once(token, started, caplog, monkeypat
         write(token, bid(1000, 2))
         until(lambda: feed.pause > 0.4)
         assert book.sequence == 1
-    until(lambda: book.sequence == 2 and not feed.outage.is_on)
+    until(lambda: book.sequence == 2 and "answers again" in caplog.text)
+    assert not feed.outage.is_on
     assert book.rebuilt == 0
     said = [r.message for r in caplog.records if r.name == "marketdata.books.feed"]
     assert [m[:26] for m in said] == [
