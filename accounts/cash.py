@@ -8,12 +8,12 @@ cents.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db import connection
-
 from accounts.models import Account, CashAccount, CashTransaction
+from partnerapi.core.database import fetch
 from partnerapi.core.errors import PartnerAPIError
 
 Kind = CashTransaction.Kind
@@ -66,9 +66,8 @@ class LockedHead(NamedTuple):
 def lock_heads(cash_accounts: Iterable[int]) -> dict[int, LockedHead]:
     """Lock the heads of cash accounts, in the order of their ids, to the transaction's
     end."""
-    with connection.cursor() as cursor:
-        cursor.execute(HOLD, [sorted(set(cash_accounts))])
-        return {row[0]: LockedHead(*row) for row in cursor.fetchall()}
+    rows = fetch(HOLD, [sorted(set(cash_accounts))], tuple)
+    return {row[0]: LockedHead(*row) for row in rows}
 
 
 def write_each(payments: Sequence[Payment], at: datetime | None = None) -> list[int]:
@@ -104,9 +103,7 @@ def write_each(payments: Sequence[Payment], at: datetime | None = None) -> list[
         ),
         strict=True,
     )  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.execute(ENTER, [*map(list, columns), times])
-        return sorted(id for (id,) in cursor.fetchall())
+    return sorted(fetch(ENTER, [*map(list, columns), times], itemgetter(0)))
 
 
 def account_of(account: Account) -> CashAccount:

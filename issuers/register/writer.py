@@ -37,7 +37,7 @@ from issuers.register.standing import (
     refusals,
     standing_of,
 )
-from partnerapi.core.database import copy
+from partnerapi.core.database import copy, fetch
 
 Kind = LedgerTransaction.Kind
 
@@ -190,9 +190,7 @@ class Writer:
             and account not in self.ledgers[entry.token_id].balances
         }
         tokens, accounts = [t for t, _ in pairs], [a for _, a in pairs]
-        with connection.cursor() as cursor:
-            cursor.execute(STATES, [tokens, accounts, self.holds])
-            rows = cursor.fetchall()
+        rows = fetch(STATES, [tokens, accounts, self.holds], tuple)
         for token_id, account, kind, issuer_id, name, balance, reserved, *bound in rows:
             if kind is None:
                 continue
@@ -328,9 +326,7 @@ def lock_ledgers(token_ids: Iterable[UUID]) -> list[LockedLedger]:
         UnknownToken: one of them does not exist.
     """
     wanted = sorted(token_ids)
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK, [wanted])
-        ledgers = [ledger_of(row) for row in cursor]
+    ledgers = fetch(LOCK, [wanted], ledger_of)
     if len(ledgers) < len(wanted):
         missing = set(wanted) - {ledger.token_id for ledger in ledgers}
         raise UnknownToken(f"There is no token {', '.join(map(str, missing))}.")

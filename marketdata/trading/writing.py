@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable
 from functools import partial
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from accounts.cash import write_each
 from issuers.register.errors import LedgerError
@@ -53,8 +53,7 @@ def update(orders: Iterable[Order]) -> None:
     rows = [values(order, CHANGEABLE) for order in orders]
     if rows:
         columns = [list(column) for column in zip(*rows, strict=True)]
-        with connection.cursor() as cursor:
-            cursor.execute(UPDATE, columns)
+        fetch(UPDATE, columns, tuple)
 
 
 def record(of: Round) -> None:
@@ -114,5 +113,5 @@ UPDATE = """
         %s::timestamptz[])
         AS u (id, limit_price, quantity, filled, filled_value, status, status_reason,
             priority, version, last_event, updated_at)
-    WHERE o.id = u.id
+    WHERE o.id = u.id RETURNING o.id
 """
