@@ -4,11 +4,19 @@ import contextlib
 import io
 import os
 import secrets
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import django
+from psycopg.conninfo import conninfo_to_dict
 
-from tests.servers import SETTINGS, throw_away_servers
+from partnerapi.sandbox.run.postgres import (
+    find_postgres,
+    machine_postgres,
+    wheel_postgres,
+)
+from tests.servers import SETTINGS, TABLES, throw_away_servers
 
 UNLIMITED = str(10**9)
 BUDGETS = (
@@ -53,6 +61,25 @@ def migrate() -> None:
     from django.core.management import call_command
     from django.db import connection
 
-    call_command("migrate", verbosity=0)
+    kept = os.environ.get(TABLES)
+    if kept and Path(kept).exists():
+        run_program("pg_restore", "--exit-on-error", f"--dbname={owner()}", kept)
+    else:
+        call_command("migrate", verbosity=0)
+        if kept:
+            unfinished = f"{kept}.{os.getpid()}"
+            run_program("pg_dump", "--format=custom", f"--file={unfinished}", owner())
+            Path(unfinished).rename(kept)
     role = connection.settings_dict["USER"]
     call_command("grant_application_role", role, "--apply", stdout=io.StringIO())
+
+
+def owner() -> str:
+    return os.environ["DATABASE_OWNER_URL"]
+
+
+def run_program(name: str, *arguments: str) -> None:
+    """Run one of the programs of the PostgreSQL that the owner's address names."""
+    private = Path(conninfo_to_dict(owner())["host"])
+    found = find_postgres(private, [*machine_postgres(), *wheel_postgres()])
+    subprocess.run([found.programs / name, *arguments], check=True)

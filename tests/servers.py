@@ -24,6 +24,8 @@ from partnerapi.sandbox.run.processes import Processes, RunError, take_lock
 from partnerapi.sandbox.run.servers import supply
 
 PREFIX = "partnerapi-tests-"
+TABLES = "EMPTY_TABLES"
+"""Names a file of the empty, migrated tables: a test run makes it once."""
 READER = "partnerapi_reader"
 """A role that tests give the rights of readers and backups."""
 SETTINGS = {
@@ -142,9 +144,13 @@ def pytest_load_initial_conftests(
             os.environ.setdefault(name, value)
         for name in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
             os.environ.setdefault(name, secrets.token_urlsafe(50))
+        is_ours = not os.environ.get("DATABASE_URL")
         try:
             os.environ |= servers.enter_context(throw_away_servers())
         except RunError as error:
             raise pytest.UsageError(str(error)) from None
+        if is_ours:
+            made = servers.enter_context(tempfile.TemporaryDirectory())
+            os.environ[TABLES] = f"{made}/tables.dump"
     os.environ["REDIS_URL"] = redis_database(os.environ["REDIS_URL"], number)
     return (yield)
