@@ -87,10 +87,20 @@ def check_cancel(context, input):
     check_scope(context.caller, Scope.TRADING_WRITE)
 
 
-class PlaceOrderPayload(graphene.ObjectType):
+class OrderAndExecutions:
+    # Placing and amending answer with it; each describes its `executions` itself.
+    order = graphene.Field(Order, required=True, description="The order.")
+
+    def resolve_order(payloads, info):
+        return [OrderRow(payload.order) for payload in payloads]
+
+    def resolve_executions(payloads, info):
+        return [execution_rows(p.order, p.executions) for p in payloads]
+
+
+class PlaceOrderPayload(OrderAndExecutions, graphene.ObjectType):
     """The order as it stands after all that it did at once."""
 
-    order = graphene.Field(Order, required=True, description="The order.")
     executions = Field(
         graphene.List(graphene.NonNull(Execution)),
         required=True,
@@ -98,12 +108,6 @@ class PlaceOrderPayload(graphene.ObjectType):
         description="The trades that it made, in their order. Each 4 beyond the first "
         "count as one more.",
     )
-
-    def resolve_order(payloads, info):
-        return [OrderRow(payload.order) for payload in payloads]
-
-    def resolve_executions(payloads, info):
-        return [execution_rows(p.order, p.executions) for p in payloads]
 
 
 class PlaceOrderResult(graphene.ObjectType):
@@ -168,10 +172,9 @@ class PlaceOrdersPayload(graphene.ObjectType):
         return payloads
 
 
-class AmendOrderPayload(graphene.ObjectType):
+class AmendOrderPayload(OrderAndExecutions, graphene.ObjectType):
     """The order as it stands after all that the amendment did at once."""
 
-    order = graphene.Field(Order, required=True, description="The order.")
     executions = Field(
         graphene.List(graphene.NonNull(Execution)),
         required=True,
@@ -184,12 +187,6 @@ class AmendOrderPayload(graphene.ObjectType):
         description="Whether it kept its place: a smaller quantity at the same limit "
         "does, everything else gets a new place.",
     )
-
-    def resolve_order(payloads, info):
-        return [OrderRow(payload.order) for payload in payloads]
-
-    def resolve_executions(payloads, info):
-        return [execution_rows(p.order, p.executions) for p in payloads]
 
 
 class CancelOrderPayload(graphene.ObjectType):
