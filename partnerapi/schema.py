@@ -16,6 +16,7 @@ import issuers.schema.holdings
 import issuers.schema.investors
 import issuers.schema.queries
 import marketdata.schema
+import marketdata.trading.schema.dry_run
 import marketdata.trading.schema.events
 import marketdata.trading.schema.fills
 import marketdata.trading.schema.markets
@@ -102,7 +103,7 @@ def resolve_subject(events, info):
 
 class Query(
     issuers.schema.events.Query,
-    marketdata.trading.schema.mutations.Query,
+    marketdata.trading.schema.dry_run.Query,
     marketdata.trading.schema.orders.Query,
     issuers.schema.compliance.Query,
     partnerapi.exports.schema.Query,

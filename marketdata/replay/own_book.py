@@ -24,7 +24,8 @@ from marketdata.trading.models import (
     OrderStatusReason,
     Phase,
 )
-from marketdata.trading.round import Placed, Request
+from marketdata.trading.placing import Placed
+from marketdata.trading.round import Request
 from partnerapi.core.database import fetch
 
 PARTNER = "simulation"

@@ -17,8 +17,9 @@ from django.db.models import QuerySet
 
 from issuers.register import ledger
 from issuers.register.writer import Writer
-from marketdata.trading import locked
+from marketdata.trading import locked, placing
 from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
+from marketdata.trading.judging import MOST_OPEN, check_active
 from marketdata.trading.locked import Book, Cash, MissingHolders
 from marketdata.trading.models import (
     Execution,
@@ -28,15 +29,16 @@ from marketdata.trading.models import (
     Phase,
     TimeInForce,
 )
+from marketdata.trading.placing import Placed
 from marketdata.trading.queues import BUY, SELL, RanOut
-from marketdata.trading.round import MOST_OPEN, Placed, Request, Round, collar
+from marketdata.trading.round import Request, Round
 from marketdata.trading.writing import write
 from partnerapi.core.errors import BadUserInput, PartnerAPIError
 from partnerapi.core.lock_waits import LockTimeout, named
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["Placed", "Request", "collar"]
+__all__ = ["Placed", "Request"]
 
 FIRST_MAKERS = 16
 MOST_TRIES = 16
@@ -147,9 +149,9 @@ def amend(
         request = Request(order.account_id, order.side, wanted, limit)
         prepared = fill(book, writer, at, [request], makers, [order], holds=True)
         client = prepared.clients[order.account_id]
-        prepared.check_active(client)
+        check_active(client)
         before = len(prepared.executions)
-        kept = prepared.amend(order, wanted, limit)
+        kept = placing.amend(prepared, order, wanted, limit)
         write(prepared)
         return Amended(order, prepared.executions[before:], kept)
 
@@ -334,7 +336,7 @@ def fill(
 
 def try_to_place(prepared: Round, request: Request) -> Placed | PartnerAPIError:
     try:
-        return prepared.place(request)
+        return placing.place(prepared, request)
     except PartnerAPIError as refusal:
         return refusal
 

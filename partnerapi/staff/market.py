@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from accounts.models import ApprovalKind, ApprovalRequest, User
 from marketdata.books.current_books import read_books
+from marketdata.trading.judging import collar
 from marketdata.trading.models import REASON_LENGTH, Execution, Market, Phase
 from marketdata.trading.phases import PhaseRefused, change_phase
-from marketdata.trading.round import collar
 from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import euros
 from partnerapi.staff.approvals.filing import address, may_file

@@ -14,11 +14,11 @@ from accounts.models import Account, Applicant, Country, Description, User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
-from marketdata.trading import market, phases
-from marketdata.trading import round as judging
+from marketdata.trading import judging, market, phases
 from marketdata.trading.models import Phase
+from marketdata.trading.placing import Placed
 from marketdata.trading.queues import BUY
-from marketdata.trading.round import Placed, Request
+from marketdata.trading.round import Request
 from partnerapi.exports import creation
 from partnerapi.gateway.bills import Bill
 from partnerapi.sandbox.data.approvals import approved_rule

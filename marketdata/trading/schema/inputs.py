@@ -156,6 +156,19 @@ def no_account(at="input"):
     return NotFound("You have no account of this id.", argument=f"{at}.accountID")
 
 
+def named_in(caller, input):
+    """The token and the account that an order names.
+
+    Raises:
+        NotFound
+    """
+    token = token_named(caller, input["token_id"])
+    account = accounts_named(caller, [input["account_id"]])
+    if not account:
+        raise no_account()
+    return token, account[input["account_id"]]
+
+
 def request_of(input, account_id):
     return Request(
         account_id=account_id,

@@ -4,9 +4,9 @@ import graphene
 
 from accounts.access import Scope, requires
 from marketdata.models import Trade as TradeModel
+from marketdata.trading.judging import collar
 from marketdata.trading.models import Bust
 from marketdata.trading.models import Market as MarketModel
-from marketdata.trading.round import collar
 from marketdata.trading.schema.enums import MarketPhase
 from partnerapi.graphql.cost import FIGURE, FOUND, Field
 from partnerapi.graphql.pages import read_pages, read_rows

@@ -1,14 +1,12 @@
-"""Orders that partners place, amend and cancel, and the dry run."""
+"""Orders that partners place, amend and cancel."""
 
 from contextlib import contextmanager
 
 import graphene
-from django.utils import timezone
 
-from accounts.access import Scope, check_scope, requires
+from accounts.access import Scope, check_scope
 from issuers.schema.compliance import TransferRefusal
 from marketdata.trading import market
-from marketdata.trading.errors import MarketClosed, NotTradable
 from marketdata.trading.models import Order as OrderModel
 from marketdata.trading.models import OrderStatus, OrderStatusReason
 from marketdata.trading.schema import inputs
@@ -24,13 +22,11 @@ from partnerapi.core.lock_waits import LockTimeout, named
 from partnerapi.graphql.cost import MUTATION, Cost, Field
 from partnerapi.graphql.relay import key_of
 from partnerapi.graphql.resolvers import checked
-from partnerapi.graphql.scalars import Time, Uint64
 
 MOST_POINTS = 300
 """Of what is selected of an answer: the book is held until it is written."""
 TRADE = Cost(points=MUTATION.points, most_below=MOST_POINTS)
 TRADE_LIST = Cost(points=MUTATION.points, most_below=MOST_POINTS // inputs.MOST_ORDERS)
-CHECK_COST = 10
 EXECUTIONS = Cost(items=1, beyond=1)
 
 
@@ -91,10 +87,20 @@ def check_cancel(context, input):
     check_scope(context.caller, Scope.TRADING_WRITE)
 
 
-class PlaceOrderPayload(graphene.ObjectType):
+class OrderAndExecutions:
+    # Placing and amending answer with it; each describes its `executions` itself.
+    order = graphene.Field(Order, required=True, description="The order.")
+
+    def resolve_order(payloads, info):
+        return [OrderRow(payload.order) for payload in payloads]
+
+    def resolve_executions(payloads, info):
+        return [execution_rows(p.order, p.executions) for p in payloads]
+
+
+class PlaceOrderPayload(OrderAndExecutions, graphene.ObjectType):
     """The order as it stands after all that it did at once."""
 
-    order = graphene.Field(Order, required=True, description="The order.")
     executions = Field(
         graphene.List(graphene.NonNull(Execution)),
         required=True,
@@ -102,12 +108,6 @@ class PlaceOrderPayload(graphene.ObjectType):
         description="The trades that it made, in their order. Each 4 beyond the first "
         "count as one more.",
     )
-
-    def resolve_order(payloads, info):
-        return [OrderRow(payload.order) for payload in payloads]
-
-    def resolve_executions(payloads, info):
-        return [execution_rows(p.order, p.executions) for p in payloads]
 
 
 class PlaceOrderResult(graphene.ObjectType):
@@ -172,10 +172,9 @@ class PlaceOrdersPayload(graphene.ObjectType):
         return payloads
 
 
-class AmendOrderPayload(graphene.ObjectType):
+class AmendOrderPayload(OrderAndExecutions, graphene.ObjectType):
     """The order as it stands after all that the amendment did at once."""
 
-    order = graphene.Field(Order, required=True, description="The order.")
     executions = Field(
         graphene.List(graphene.NonNull(Execution)),
         required=True,
@@ -188,12 +187,6 @@ class AmendOrderPayload(graphene.ObjectType):
         description="Whether it kept its place: a smaller quantity at the same limit "
         "does, everything else gets a new place.",
     )
-
-    def resolve_order(payloads, info):
-        return [OrderRow(payload.order) for payload in payloads]
-
-    def resolve_executions(payloads, info):
-        return [execution_rows(p.order, p.executions) for p in payloads]
 
 
 class CancelOrderPayload(graphene.ObjectType):
@@ -218,44 +211,6 @@ class CancelOrdersPayload(graphene.ObjectType):
         return payloads
 
 
-class OrderCheck(graphene.ObjectType):
-    """What placing an order would come to, at an instant; nothing is kept of it."""
-
-    allowed = graphene.Boolean(
-        required=True, description="Whether it would be accepted."
-    )
-    code = graphene.String(
-        description="Why not: the code of the error; null: it would be."
-    )
-    refusals = Field(
-        graphene.List(graphene.NonNull(TransferRefusal)),
-        required=True,
-        cost=Cost(items=1, beyond=1),
-        description="Of TRANSFER_REFUSED: each rule that refuses it.",
-    )
-    reserves = Uint64(
-        required=True,
-        description="What it would hold while it rests: of a buyer euro cents, of a "
-        "seller units. What it fills at once is included.",
-    )
-    would_fill_quantity = Uint64(
-        required=True, description="Units that it would trade at once."
-    )
-    would_fill_value = Uint64(
-        required=True, description="What these would cost, euro cents."
-    )
-    at = Time(required=True, description="The instant.")
-
-    def resolve_allowed(checks, info):
-        return [check.refused is None for check in checks]
-
-    def resolve_code(checks, info):
-        return [check.refused and check.refused.code for check in checks]
-
-    def resolve_refusals(checks, info):
-        return [refusals_of(c.refused) if c.refused else [] for c in checks]
-
-
 def own_order(caller, text):
     """An order of the caller's, as it is.
 
@@ -268,43 +223,6 @@ def own_order(caller, text):
     if order is None:
         raise NotFound("You have no order of this id.", argument="input.orderID")
     return order
-
-
-def named_in(caller, input):
-    """The token and the account that an order names.
-
-    Raises:
-        NotFound
-    """
-    token = inputs.token_named(caller, input["token_id"])
-    account = inputs.accounts_named(caller, [input["account_id"]])
-    if not account:
-        raise inputs.no_account()
-    return token, account[input["account_id"]]
-
-
-class Query(graphene.ObjectType):
-    check_order = Field(
-        OrderCheck,
-        required=True,
-        cost=Cost(points=CHECK_COST, statements=True),
-        input=inputs.PlaceOrderInput(
-            required=True, description="The order that would be placed."
-        ),
-        description="A dry run of `placeOrder`: the same verdict and the same codes, "
-        "as far as nobody else moves the market meanwhile. Nothing is written or "
-        "reserved. What is no order, or names what is not yours, is an error here, "
-        "too. Needs the scope `trading:read`.",
-    )
-
-    @requires(Scope.TRADING_READ)
-    def resolve_check_order(roots, info, input):
-        inputs.check_order(input)
-        token, account = named_in(info.context.caller, input)
-        try:
-            return [market.check(token, inputs.request_of(input, account))]
-        except (NotTradable, MarketClosed) as refusal:
-            return [market.Check(refusal, 0, 0, 0, timezone.now())]
 
 
 LOCKS = (
@@ -374,7 +292,7 @@ class Mutation(graphene.ObjectType):
     @checked(check_place)
     def resolve_place_order(roots, info, input):
         caller = info.context.caller
-        token, account = named_in(caller, input)
+        token, account = inputs.named_in(caller, input)
         with within_time():
             [placed] = market.place_each(
                 token, [inputs.request_of(input, account)], caller.login

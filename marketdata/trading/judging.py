@@ -1,0 +1,185 @@
+"""What an order must keep: its form, the market's rules, cover, and compliance.
+
+An order that keeps it is placed or amended by `placing`.
+"""
+
+from datetime import timedelta
+
+from issuers.compliance.judge import Refusal, Side, refusals
+from issuers.register.ledger import Kind
+from marketdata.books.log import MAX
+from marketdata.trading.errors import (
+    AccountNotActive,
+    DuplicateClientOrderID,
+    InsufficientFunds,
+    InsufficientUnits,
+    LotSize,
+    OrderValueTooLarge,
+    PriceOutsideCollar,
+    TickSize,
+    TooManyOpenOrders,
+    TransferRefused,
+)
+from marketdata.trading.locked import Client
+from marketdata.trading.models import Order
+from marketdata.trading.queues import BUY, SELL, Resting
+from marketdata.trading.round import Request, Round
+from partnerapi.core.errors import BadUserInput
+
+LONGEST = timedelta(days=90)
+"""After so long an order that rests expires."""
+MOST_OPEN = 1_000
+"""Open orders of an account and a token."""
+RESERVED = "UNITS_RESERVED"
+
+
+def check_active(client: Client) -> None:
+    if client.status != "ACTIVE":
+        raise AccountNotActive(f"The account is {client.status}.", status=client.status)
+
+
+def check_shape(of: Round, request: Request) -> None:
+    if not request.quantity >= 1 or not request.limit_price >= 1:
+        raise BadUserInput("A quantity and a limit are 1 or more.")
+    check_limit(of, request.quantity, request.limit_price)
+    rests = request.time_in_force not in ("IOC", "FOK")
+    if (request.time_in_force == "GTD") != (request.expires_at is not None):
+        raise BadUserInput("expiresAt belongs to GTD, and GTD has one.")
+    if request.expires_at is not None and not (
+        of.at < request.expires_at <= of.at + LONGEST
+    ):
+        raise BadUserInput(f"expiresAt is after now and within {LONGEST.days} days.")
+    if rests:
+        check_level(of, request.side, request.limit_price, request.quantity)
+        if of.open_counts[request.account_id] >= MOST_OPEN:
+            raise TooManyOpenOrders(
+                f"The account has {MOST_OPEN:,} open orders of this token.",
+                maximum=MOST_OPEN,
+            )
+
+
+def check_limit(of: Round, quantity: int, limit_price: int) -> None:
+    book = of.book
+    if quantity * limit_price > MAX:
+        raise too_large()
+    if limit_price % book.tick:
+        raise TickSize(
+            f"The limit {limit_price} is no multiple of {book.tick} cents.",
+            tickSize=book.tick,
+        )
+    if quantity % book.lot:
+        raise LotSize(
+            f"The quantity {quantity} is no multiple of {book.lot} units.",
+            lotSize=book.lot,
+        )
+    floor, cap = collar(book.reference or 0, book.collar_bps)
+    if not floor <= limit_price <= cap:
+        raise PriceOutsideCollar(
+            f"The limit {limit_price} is not within {floor} to {cap} cents.",
+            floor=floor,
+            cap=cap,
+        )
+
+
+def check_level(of: Round, side: int, price: int, units: int) -> None:
+    if of.levels.get((side, price), 0) + units > MAX:
+        raise too_large()
+
+
+def check_once(of: Round, request: Request) -> None:
+    if request.client_order_id is None:
+        return
+    used = of.used_ids.get((request.account_id, request.client_order_id))
+    if used is not None:
+        raise DuplicateClientOrderID(
+            f"The account has an order {request.client_order_id} already.",
+            orderID=used,
+        )
+
+
+def check_movement(of: Round, order: Order, units: int) -> None:
+    """Whether rules let these units move, and what pays for them is free."""
+    account = order.ledger_account_id
+    own = of.ledger.side(account)
+    if order.side == BUY:
+        found = refused(of, units, Side(), own, 0)
+        needed = order.limit_price * units
+        available = of.cash[order.cash_account_id].available
+        if not found and needed > available:
+            raise InsufficientFunds(
+                f"The order may cost {needed} cents; {available} are available.",
+                available=available,
+                required=needed,
+            )
+    else:
+        free = own.balance - own.reserved - own.standing.locked
+        found = [
+            refusal
+            for refusal in refused(of, units, own, Side(), 0)
+            if refusal.code != RESERVED
+        ]
+        if not found and units > free:
+            available = max(free, 0)
+            raise InsufficientUnits(
+                f"The order sells {units} units; {available} are available.",
+                available=available,
+                required=units,
+            )
+    if found:
+        raise TransferRefused(
+            " ".join(refusal.text for refusal in found),
+            refusals=[{"code": r.code, **r.details} for r in found],
+        )
+
+
+def refused(
+    of: Round, units: int, gives: Side, takes: Side, further: int
+) -> list[Refusal]:
+    """Why units may not go from one to another; `further`: holders since."""
+    ledger = of.ledger
+    if not ledger.standings and not gives.reserved:
+        return []
+    holders = ledger.holders + further
+    after = holders + (takes.balance == 0) - (gives.balance == units)
+    return refusals(Kind.TRADE, units, gives, takes, ledger.supply, holders, after)
+
+
+class Eligible:
+    """Whether rules let resting orders have the fills that one order brings them."""
+
+    def __init__(self, of: Round, taker: Order) -> None:
+        self.round, self.taker = of, taker
+        self.moved: dict[int, int] = {}
+        self.further = 0
+
+    def __call__(self, maker: Resting, quantity: int) -> bool:
+        ledger = self.round.ledger
+        if not ledger.standings:
+            return True
+        order = self.round.orders[maker.order]  # type: ignore[index]
+        accounts = (order.ledger_account_id, self.taker.ledger_account_id)
+        seller, buyer = accounts if maker.side == SELL else reversed(accounts)
+        gives, takes = self.side(seller), self.side(buyer)
+        if refused(self.round, quantity, gives, takes, self.further):
+            return False
+        self.further += (takes.balance == 0) - (gives.balance == quantity)
+        for account, delta in ((seller, -quantity), (buyer, quantity)):
+            self.moved[account] = self.moved.get(account, 0) + delta
+        return True
+
+    def side(self, account: int) -> Side:
+        """An account's units after the fills so far; the matched ones are not held."""
+        own = self.round.ledger.side(account)
+        return Side(own.balance + self.moved.get(account, 0), 0, own.standing)
+
+
+def collar(reference: int, bps: int) -> tuple[int, int]:
+    """The lowest and the highest limit around a reference price, cents."""
+    away = reference * bps // 10_000
+    return max(reference - away, 1), reference + away
+
+
+def too_large() -> OrderValueTooLarge:
+    return OrderValueTooLarge(
+        f"An order's value, and the units at a limit, are {MAX} at most.", maximum=MAX
+    )

@@ -1,0 +1,194 @@
+"""What happens with an order: it is judged, trades at once, and what is left rests.
+
+All of it is done on a `Round`; nothing here reads or writes the database.
+"""
+
+from datetime import datetime
+from typing import NamedTuple
+
+import uuid_utils.compat as uuid
+
+from accounts.cash import Payment
+from issuers.register.ledger import Entry, Kind
+from marketdata.books.log import Deal
+from marketdata.trading.judging import (
+    LONGEST,
+    Eligible,
+    check_active,
+    check_level,
+    check_limit,
+    check_movement,
+    check_once,
+    check_shape,
+)
+from marketdata.trading.models import Execution, Order, OrderStatus
+from marketdata.trading.queues import BUY, Match, Resting
+from marketdata.trading.round import Event, Request, Round
+
+
+class Placed(NamedTuple):
+    """An order that was taken, as it stands, and its executions."""
+
+    order: Order
+    executions: list[Execution]
+
+
+def place(of: Round, request: Request) -> Placed:
+    """Judge an order, and let it trade and rest.
+
+    Raises:
+        PartnerAPIError: why it is not taken; nothing has changed.
+        RanOut: it reaches orders that are not here; the round is of no more use.
+    """
+    client = of.clients[request.account_id]
+    check_shape(of, request)
+    check_active(client)
+    check_once(of, request)
+    order = Order(
+        id=uuid.uuid7(),
+        token_id=of.book.token_id,
+        account_id=client.account_id,
+        user_id=client.user_id,
+        ledger_account_id=client.ledger_account,
+        cash_account_id=client.cash_account,
+        partner_id=client.partner_id,
+        side=request.side,
+        limit_price=request.limit_price,
+        quantity=request.quantity,
+        time_in_force=request.time_in_force,
+        expires_at=expiry(of, request),
+        status=OrderStatus.OPEN,
+        priority=0,
+        last_event=0,
+        client_order_id=request.client_order_id,
+        created_at=of.at,
+        updated_at=of.at,
+    )
+    check_movement(of, order, order.quantity)
+    taker, match = meet(of, order)
+    close(of, match)
+    of.orders[order.pk] = order
+    of.new[order.pk] = order
+    if request.client_order_id is not None:
+        of.used_ids[order.account_id, request.client_order_id] = order.pk
+    order.priority = of.tell(order, Event.ORDER_ACCEPTED)
+    executions = settle(of, order, taker, match)
+    of.open_counts[order.account_id] += order.status == OrderStatus.OPEN
+    of.end_message()
+    return Placed(order, executions)
+
+
+def amend(of: Round, order: Order, quantity: int, limit_price: int) -> bool:
+    """Give an order another quantity or limit; whether it has kept its place.
+
+    Raises:
+        PartnerAPIError: why not; the round is of no more use.
+        RanOut: as `place`.
+    """
+    before = (order.limit_price, order.remaining)
+    check_limit(of, quantity, limit_price)
+    of.release(order, order.remaining)
+    if order.pk in of.queues.orders:
+        of.queues.remove(order.pk)
+    remaining = quantity - order.filled
+    check_level(of, order.side, limit_price, remaining)
+    order.quantity, order.limit_price = quantity, limit_price
+    check_movement(of, order, remaining)
+    keeps = limit_price == before[0] and remaining <= before[1]
+    match = Match(left=remaining)
+    taker = Resting(order.pk, order.user_id, order.side, limit_price, remaining)
+    if not keeps:
+        taker, match = meet(of, order)
+        order.priority = of.book.event + 1 + len(match.closed)
+    close(of, match)
+    order.version += 1
+    of.amended.append(order)
+    of.tell(order, Event.ORDER_AMENDED)
+    settle(of, order, taker, match)
+    of.end_message()
+    return keeps
+
+
+def expiry(of: Round, request: Request) -> datetime | None:
+    if request.time_in_force == "DAY":
+        return of.book.session.next_close(of.at)
+    if request.time_in_force == "GTC":
+        return of.at + LONGEST
+    return request.expires_at
+
+
+def meet(of: Round, order: Order) -> tuple[Resting, Match]:
+    taker = Resting(
+        order.pk, order.user_id, order.side, order.limit_price, order.remaining
+    )
+    may = Eligible(of, order)
+    return taker, of.queues.match(taker, order.time_in_force, may)
+
+
+def close(of: Round, match: Match) -> None:
+    """End orders that a rule keeps from their fill."""
+    for maker in match.closed:
+        order = of.orders[maker.order]  # type: ignore[index]
+        of.end(order, OrderStatus.CANCELLED, "NOT_ELIGIBLE")
+    match.closed.clear()
+
+
+def settle(of: Round, order: Order, taker: Resting, match: Match) -> list[Execution]:
+    fills = [
+        (of.orders[fill.maker.order], fill.quantity)  # type: ignore[index]
+        for fill in match.fills
+    ]
+    of.queues.apply(taker, match)
+    executions = [trade(of, order, maker, quantity) for maker, quantity in fills]
+    if match.left and match.stop is None:
+        of.reserve(order, match.left)
+    elif match.left:
+        order.status = OrderStatus.CANCELLED
+        order.status_reason = match.stop.value if match.stop else None
+        of.tell(order, Event.ORDER_CANCELLED)
+    return executions
+
+
+def trade(of: Round, taker: Order, maker: Order, quantity: int) -> Execution:
+    price = maker.limit_price
+    value = price * quantity
+    buy, sell = (taker, maker) if taker.side == BUY else (maker, taker)
+    of.release(maker, quantity)
+    of.book.trade += 1
+    entry = Entry(
+        of.book.token_id,
+        Kind.TRADE,
+        quantity,
+        sell.ledger_account_id,
+        buy.ledger_account_id,
+    )
+    recorded = of.writer.enter(entry, of.moved)
+    of.cash[buy.cash_account_id].balance -= value
+    of.cash[sell.cash_account_id].balance += value
+    of.payments.append(
+        Payment("TRADE", buy.cash_account_id, sell.cash_account_id, value, of.actor)
+    )
+    for order in (maker, taker):
+        order.filled += quantity
+        order.filled_value += value
+        if not order.remaining:
+            order.status = OrderStatus.FILLED
+        of.tell(order, Event.ORDER_TRADED, price, quantity, of.book.trade)
+    of.change(maker)
+    of.deals.append(Deal(price, quantity))
+    execution = Execution(
+        token_id=of.book.token_id,
+        sequence=of.book.trade,
+        buy_order_id=buy.pk,
+        sell_order_id=sell.pk,
+        buyer_account_id=buy.account_id,
+        seller_account_id=sell.account_id,
+        price=price,
+        quantity=quantity,
+        aggressor=taker.side,
+        ledger_seq=recorded.number,
+        event=of.book.event,
+        at=of.at,
+    )
+    of.executions.append(execution)
+    return execution

@@ -1,0 +1,77 @@
+"""The dry run of an order."""
+
+import graphene
+from django.utils import timezone
+
+from accounts.access import Scope, requires
+from issuers.schema.compliance import TransferRefusal
+from marketdata.trading import market
+from marketdata.trading.errors import MarketClosed, NotTradable
+from marketdata.trading.schema import inputs
+from marketdata.trading.schema.answers import refusals_of
+from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.scalars import Time, Uint64
+
+CHECK_COST = 10
+
+
+class OrderCheck(graphene.ObjectType):
+    """What placing an order would come to, at an instant; nothing is kept of it."""
+
+    allowed = graphene.Boolean(
+        required=True, description="Whether it would be accepted."
+    )
+    code = graphene.String(
+        description="Why not: the code of the error; null: it would be."
+    )
+    refusals = Field(
+        graphene.List(graphene.NonNull(TransferRefusal)),
+        required=True,
+        cost=Cost(items=1, beyond=1),
+        description="Of TRANSFER_REFUSED: each rule that refuses it.",
+    )
+    reserves = Uint64(
+        required=True,
+        description="What it would hold while it rests: of a buyer euro cents, of a "
+        "seller units. What it fills at once is included.",
+    )
+    would_fill_quantity = Uint64(
+        required=True, description="Units that it would trade at once."
+    )
+    would_fill_value = Uint64(
+        required=True, description="What these would cost, euro cents."
+    )
+    at = Time(required=True, description="The instant.")
+
+    def resolve_allowed(checks, info):
+        return [check.refused is None for check in checks]
+
+    def resolve_code(checks, info):
+        return [check.refused and check.refused.code for check in checks]
+
+    def resolve_refusals(checks, info):
+        return [refusals_of(c.refused) if c.refused else [] for c in checks]
+
+
+class Query(graphene.ObjectType):
+    check_order = Field(
+        OrderCheck,
+        required=True,
+        cost=Cost(points=CHECK_COST, statements=True),
+        input=inputs.PlaceOrderInput(
+            required=True, description="The order that would be placed."
+        ),
+        description="A dry run of `placeOrder`: the same verdict and the same codes, "
+        "as far as nobody else moves the market meanwhile. Nothing is written or "
+        "reserved. What is no order, or names what is not yours, is an error here, "
+        "too. Needs the scope `trading:read`.",
+    )
+
+    @requires(Scope.TRADING_READ)
+    def resolve_check_order(roots, info, input):
+        inputs.check_order(input)
+        token, account = inputs.named_in(info.context.caller, input)
+        try:
+            return [market.check(token, inputs.request_of(input, account))]
+        except (NotTradable, MarketClosed) as refusal:
+            return [market.Check(refusal, 0, 0, 0, timezone.now())]
