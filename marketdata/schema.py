@@ -111,7 +111,8 @@ class TradingDay(graphene.ObjectType):
     """What the trades of a token from midnight to midnight add up to.
 
     The day is the calendar day of the market, in Paris unless `/docs/fix` says another
-    zone. A day without a trade is none.
+    zone. A day without a trade is none. A trade that was busted is not counted; a day
+    that had no other has `trades` 0 and keeps its prices.
     """
 
     date = graphene.String(
@@ -145,7 +146,7 @@ class TradingDay(graphene.ObjectType):
     vwap = Uint64(
         required=True,
         description="Volume-weighted average price: `value` by `volume`, rounded half "
-        "up to a cent.",
+        "up to a cent; 0 where all trades were busted.",
     )
     trades = Uint64(required=True, description="How many trades there were.")
 

@@ -19,7 +19,9 @@ from partnerapi.core.database import fetch
 class DayFigures(NamedTuple):
     """Of one token and day; prices in euro cents, `volume` in units, `value` in cents.
 
-    `close` is the price of the last trade so far, `at` its time.
+    `close` is the price of the last trade so far, `at` its time. Trades that were
+    busted are not counted; a day that has no other keeps its prices. `through` is the
+    number of the last trade, a busted one, too.
     """
 
     day: date
@@ -31,17 +33,20 @@ class DayFigures(NamedTuple):
     value: int
     trades: int
     at: datetime
+    through: int
 
     @property
     def vwap(self) -> int:
         """Value by volume, cents, rounded half up."""
         return vwap(self.value, self.volume)
 
-    def followed_by(self, price: int, quantity: int, at: datetime) -> "DayFigures":
+    def followed_by(
+        self, number: int, price: int, quantity: int, at: datetime
+    ) -> "DayFigures":
         """The figures after one more trade, which may be the first of a later day."""
         day = day_of(at)
-        if day > self.day:
-            return first_trade(day, price, quantity, at)
+        if day > self.day or not self.trades:
+            return first_trade(day, number, price, quantity, at)
         return DayFigures(
             self.day,
             self.open,
@@ -52,17 +57,22 @@ class DayFigures(NamedTuple):
             self.value + price * quantity,
             self.trades + 1,
             at,
+            number,
         )
 
 
 def vwap(value: int, volume: int) -> int:
-    """The volume-weighted average price, cents, rounded half up."""
+    """The volume-weighted average price, cents, rounded half up; 0 without a volume."""
+    if not volume:
+        return 0
     return (2 * value + volume) // (2 * volume)
 
 
-def first_trade(day: date, price: int, quantity: int, at: datetime) -> DayFigures:
+def first_trade(
+    day: date, number: int, price: int, quantity: int, at: datetime
+) -> DayFigures:
     value = price * quantity
-    return DayFigures(day, price, price, price, price, quantity, value, 1, at)
+    return DayFigures(day, price, price, price, price, quantity, value, 1, at, number)
 
 
 def day_of(at: datetime) -> date:
@@ -104,31 +114,44 @@ COMPARED_DAYS = """
             closing.price_cents AS close_cents, t.volume, t.value_cents, t.trades,
             t.first_trade, t.last_trade
         FROM (
-            SELECT (at AT TIME ZONE market_time_zone())::date AS day,
-                max(price_cents) AS high_cents, min(price_cents) AS low_cents,
-                sum(quantity) AS volume,
-                sum(price_cents::numeric * quantity) AS value_cents,
-                count(*) AS trades, min(sequence) AS first_trade,
-                max(sequence) AS last_trade
-            FROM marketdata_trade WHERE token_id = %(token)s GROUP BY day
+            SELECT (t.at AT TIME ZONE market_time_zone())::date AS day,
+                max(t.price_cents) FILTER (WHERE stands) AS high_cents,
+                min(t.price_cents) FILTER (WHERE stands) AS low_cents,
+                coalesce(sum(t.quantity) FILTER (WHERE stands), 0) AS volume,
+                coalesce(sum(t.price_cents::numeric * t.quantity)
+                    FILTER (WHERE stands), 0) AS value_cents,
+                count(*) FILTER (WHERE stands) AS trades,
+                min(t.sequence) FILTER (WHERE stands) AS opening,
+                max(t.sequence) FILTER (WHERE stands) AS closing,
+                min(t.sequence) AS first_trade, max(t.sequence) AS last_trade
+            FROM marketdata_trade t
+            LEFT JOIN trading_bust b
+                ON b.token_id = t.token_id AND b.sequence = t.sequence
+            CROSS JOIN LATERAL (SELECT b.sequence IS NULL AS stands) s
+            WHERE t.token_id = %(token)s GROUP BY 1
         ) t
-        JOIN marketdata_trade opening ON opening.token_id = %(token)s
-            AND opening.sequence = t.first_trade
-        JOIN marketdata_trade closing ON closing.token_id = %(token)s
-            AND closing.sequence = t.last_trade
+        LEFT JOIN marketdata_trade opening ON opening.token_id = %(token)s
+            AND opening.sequence = t.opening
+        LEFT JOIN marketdata_trade closing ON closing.token_id = %(token)s
+            AND closing.sequence = t.closing
     ), kept AS (
         SELECT day, open_cents, high_cents, low_cents, close_cents, volume,
             value_cents, trades, first_trade, last_trade
         FROM marketdata_tradingday WHERE token_id = %(token)s
     )
     SELECT coalesce(traded.day, kept.day),
-        ROW(traded.*) IS NOT DISTINCT FROM ROW(kept.*)
+        ROW(traded.day, coalesce(traded.open_cents, kept.open_cents),
+            coalesce(traded.high_cents, kept.high_cents),
+            coalesce(traded.low_cents, kept.low_cents),
+            coalesce(traded.close_cents, kept.close_cents), traded.volume,
+            traded.value_cents, traded.trades, traded.first_trade, traded.last_trade)
+        IS NOT DISTINCT FROM ROW(kept.*)
     FROM traded FULL JOIN kept ON kept.day = traded.day
     ORDER BY 1
 """
 LAST_DAYS = """
     SELECT d.token_id, d.day, d.open_cents, d.high_cents, d.low_cents, d.close_cents,
-        d.volume, d.value_cents, d.trades, t.at
+        d.volume, d.value_cents, d.trades, t.at, d.last_trade
     FROM unnest(%s::uuid[]) AS w (token_id)
     CROSS JOIN LATERAL (
         SELECT * FROM marketdata_tradingday d WHERE d.token_id = w.token_id

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
-from marketdata.books.days import day_of
+from marketdata.books.days import day_of, read_last_days
 from marketdata.books.listen import GrowthListener
 from marketdata.books.livebook import BrokenLog, LiveBook, PrunedLog
 from marketdata.books.reading import Broken, advance, make_books, read_heads
@@ -141,14 +141,18 @@ class Feed:
         rows = read_heads(self.token_ids)
         self.look_at = monotonic() + LOOK_SECONDS
         new = []
+        busted: list[LiveBook] = []
         behind: dict[LiveBook, int] = {}
         for token_id, *facts, last_sequence, last_trade in rows:
             book = self.books.get(token_id)
             if book is None:
                 new.append(token_id)
                 continue
+            busts = book.busts
             if book.describe(*facts):
                 self.changed.add(book)
+                if book.busts != busts:
+                    busted.append(book)
                 self.described += 1
             if last_sequence < book.read or last_trade < book.last_trade:
                 self.broken[book] = BrokenLog(
@@ -157,6 +161,10 @@ class Feed:
                 )
             elif (last_sequence, last_trade) != (book.read, book.last_trade):
                 behind[book] = last_sequence
+        if busted:
+            days = read_last_days([book.token_id for book in busted], 2)
+            for book in busted:
+                book.count_anew(days.get(book.token_id, []))
         advance(behind, self.changed, self.broken)
         for book, last_sequence in behind.items():
             if book.read < last_sequence:

@@ -268,13 +268,21 @@ class LiveBook:
 
     def count(self, trade: TradeRow) -> None:
         before = self.day
-        of_trade = trade.price, trade.quantity, trade.at
         if before is None:
-            self.day = first_trade(day_of(trade.at), *of_trade)
+            self.day = first_trade(day_of(trade.at), *trade)
             return
-        self.day = before.followed_by(*of_trade)
+        if trade.number <= before.through:
+            return
+        self.day = before.followed_by(*trade)
         if self.day.day != before.day:
             self.closed = before
+
+    def count_anew(self, days: Sequence[DayFigures]) -> None:
+        """Take the figures of the last days, the latest first: a trade was busted."""
+        with self.lock:
+            self.day, before, *_ = *days, None, None
+            if self.closed and self.day:
+                self.closed = self.day if self.closed.day == self.day.day else before
 
     def end_day(self, today: date) -> bool:
         """Whether the day of the last trade has ended, which was not known before."""

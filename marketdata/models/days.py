@@ -6,7 +6,7 @@ from issuers.models import Token
 
 
 class TradingDay(models.Model):
-    """A day on which a token was traded; derived, by a trigger on the trades.
+    """A day on which a token was traded; derived, by triggers on trades and on busts.
 
     The day is the calendar day in MARKET_TIME_ZONE, which the first migration has made
     the function market_time_zone().

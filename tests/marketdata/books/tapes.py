@@ -14,8 +14,12 @@ OVER_THE_TAPE = """
     SELECT (at AT TIME ZONE 'Europe/Paris')::date AS day,
         (array_agg(price_cents ORDER BY sequence))[1], max(price_cents),
         min(price_cents), (array_agg(price_cents ORDER BY sequence DESC))[1],
-        sum(quantity)::bigint, sum(price_cents * quantity)::bigint, count(*), max(at)
-    FROM marketdata_trade WHERE token_id = %s GROUP BY 1 ORDER BY 1
+        sum(quantity)::bigint, sum(price_cents * quantity)::bigint, count(*), max(at),
+        max(sequence)
+    FROM marketdata_trade t WHERE token_id = %s AND NOT EXISTS (
+        SELECT FROM trading_bust b
+        WHERE b.token_id = t.token_id AND b.sequence = t.sequence)
+    GROUP BY 1 ORDER BY 1
 """
 # Summer time begins at night: this day has 23 hours.
 SHORT_DAY = datetime(2026, 3, 28, 22, 0, tzinfo=UTC)

@@ -10,8 +10,18 @@ from marketdata.books.days import day_of, read_last_days
 from marketdata.books.livebook import LiveBook
 from marketdata.books.log import Deal, Message, record
 from marketdata.models import TradingDay
+from marketdata.trading.busts import bust
 from tests.marketdata.books.markets import traded
 from tests.marketdata.books.tapes import over_the_tape, tape
+from tests.marketdata.trading.trading import (
+    buy,
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    place,
+    sell,
+)
 from tests.waiting import until
 
 
@@ -62,6 +72,28 @@ def test_a_feed_carries_the_day_on(transactional_db: None, started):
     assert book.tape.day == over_the_tape(acme)[-1]
     assert book.tape.day.vwap == 11
     assert started([acme.pk]).books[acme.pk].tape == book.tape
+
+
+def test_a_feed_does_not_count_what_was_busted(
+    transactional_db: None, one_person: None, started
+):
+    token = new_market()
+    seller, buyer = new_clients(2)
+    deposit(buyer, 10_000)
+    give(token, {seller: 100})
+    for price in (100, 110):
+        place(token, sell(seller, 5, price), buy(buyer, 5, price))
+    feed = started([token.pk])
+    book = feed.books[token.pk]
+    for busted, day in (
+        (2, (100, 100, 100, 100, 5, 500, 1)),
+        (1, (100,) * 4 + (0,) * 3),
+    ):
+        bust(token.pk, busted, "Oops", "", "")
+        until(lambda day=day: book.tape.day[1:8] == day)
+    place(token, sell(seller, 1, 105), buy(buyer, 1, 105))
+    until(lambda: book.tape.day[1:8] == (105, 105, 105, 105, 1, 105, 1))
+    assert started([token.pk]).books[token.pk].tape == book.tape
 
 
 def test_the_day_is_the_calendar_day_of_the_market():

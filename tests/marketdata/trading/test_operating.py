@@ -16,9 +16,10 @@ from accounts.models import ApprovalRequest
 from issuers.models import Token
 from issuers.register.models import TokenLedgerHead, TokenPrice
 from marketdata.books import log
+from marketdata.books.days import compare_days
 from marketdata.books.livebook import LiveBook
 from marketdata.books.reading import read_heads
-from marketdata.models import BookLevel, OrderBookHead
+from marketdata.models import BookLevel, OrderBookHead, TradingDay
 from marketdata.trading.models import Bust, Execution, Market, OrderEvent
 from marketdata.trading.verification import INVARIANTS
 from partnerapi.core.invariants import kept
@@ -146,6 +147,24 @@ def test_a_trade_is_busted_by_two(staff: None):
     with pytest.raises(CommandError, match="busted before"):
         traded.bust("2", "--dry-run")
     assert [found for found in kept(INVARIANTS) if found.breaches] == []
+
+
+def figures(token: Token) -> list[int]:
+    assert [is_right for _, is_right in compare_days(token.pk)] == [True]
+    day = TradingDay.objects.get(token=token)
+    prices = [day.open_cents, day.high_cents, day.low_cents, day.close_cents]
+    return [*prices, int(day.volume), int(day.value_cents), day.trades]
+
+
+def test_a_busted_trade_is_not_counted(one_person: None):
+    traded = Traded()
+    assert figures(traded.token) == [100, 110, 100, 110, 10, 1050, 2]
+    traded.bust("1")
+    assert figures(traded.token) == [110, 110, 110, 110, 5, 550, 1]
+    traded.bust("2")
+    assert figures(traded.token) == [110, 110, 110, 110, 0, 0, 0]
+    place(traded.token, sell(traded.seller, 2, 105), buy(traded.buyer, 2, 105))
+    assert figures(traded.token) == [105, 105, 105, 105, 2, 210, 1]
 
 
 def test_a_bust_needs_a_second_person_and_units_and_cash_that_are_still_there(
