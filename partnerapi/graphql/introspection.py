@@ -11,6 +11,7 @@ from graphql import (
     DocumentNode,
     OperationDefinitionNode,
     SelectionSetNode,
+    StringValueNode,
     execute_sync,
     get_nullable_type,
     is_list_type,
@@ -37,7 +38,7 @@ class Introspection:
     def add(self, field: SelectedField) -> None:
         """Count a `__schema` or `__type`.
 
-        A variable may name the type: the one with most fields counts.
+        Where a variable names the type, the one with most fields counts.
 
         Raises:
             MaxCostExceeded: the operation would answer more than MAX_FIELDS fields.
@@ -48,8 +49,12 @@ class Introspection:
         if field.name == "__schema":
             self.count(selection, schema)
             return
+        [name] = [a.value for a in field.nodes[0].arguments if a.name.value == "name"]
+        types = schema.type_map
+        if isinstance(name, StringValueNode):
+            types = {n: types[n] for n in (name.value,) if n in types}
         before = most = self.fields
-        for type_ in schema.type_map.values():
+        for type_ in types.values():
             self.fields = before
             self.count(selection, type_)
             most = max(most, self.fields)

@@ -24,6 +24,9 @@ TRADES = OrderedList(
     unique=True,
     parent="token_id",
     identity="token_id",
+    # They are numbered from 1 under the lock of the head, and stay.
+    count="SELECT coalesce(max(h.last_trade), 0) FROM marketdata_orderbookhead h"
+    " WHERE h.token_id = p.key",
 )
 
 
