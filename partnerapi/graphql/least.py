@@ -40,6 +40,14 @@ def takes_statements(field: SelectedField) -> bool:
     return cost is not None and (cost.page or cost.statements)
 
 
+def is_counted(field: SelectedField) -> bool:
+    return (
+        is_connection_field(field)
+        and field.selection is not None
+        and field.selection.selects("totalCount")
+    )
+
+
 def count_statements(selection: Selection, known: dict[int, int]) -> int:
     """How many statements fields of a selection take, and those below them.
 
@@ -53,6 +61,8 @@ def count_statements(selection: Selection, known: dict[int, int]) -> int:
             f.selection for f in fields if f.selection and f.name not in INTROSPECTION
         ]
         count = sum(map(takes_statements, fields))
+        # A total is one more of its list's.
+        count += sum(is_counted(f) for f in fields)
         count += sum(count_statements(each, known) for each in inner)
         known[id(selection)] = count
     return count
