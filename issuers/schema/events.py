@@ -42,7 +42,7 @@ EVENTS = OrderedList(
     (OrderKey("issuers_event.sequence", "bigint"),),
     unique=True,
 )
-READING_COST = 25
+READING_COST = 40
 """Points of a page of events, besides theirs."""
 NO_EVENT = "00000000-0000-0000-0000-000000000000"
 """Of an event the cursor needs the number only."""
