@@ -17,6 +17,8 @@ CLIENTS = 32
 ANSWER_SECONDS = 15
 LONGEST_PAUSE = 0.05
 STATUSES = ("SUSPENDED", "ACTIVE")
+REPEATABLE = ("INTERNAL_SERVER_ERROR", "TIMEOUT")
+"""Codes of a 200 that is no answer yet."""
 CHANGE = (
     "mutation ($input: UpdateAccountStatusInput!) { updateAccountStatus(input: $input)"
     " { previousStatus changedAt account { id status } } }"
@@ -155,7 +157,7 @@ def code_of(answer: Answer) -> str:
     except ValueError:
         return str(answer.status)
     code: str = error["extensions"]["code"]
-    if answer.status == 200 and code != "INTERNAL_SERVER_ERROR":
+    if answer.status == 200 and code not in REPEATABLE:
         raise UnexpectedAnswer(f"{code} without a key's expiry: {answer.body!r}")
     return f"{answer.status} {code}"
 

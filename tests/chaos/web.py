@@ -23,6 +23,7 @@ def serving(
     environment: Mapping[str, str],
     code: Path = ROOT,
     options: Sequence[str] = CONFIGURED,
+    workers: int = WORKERS,
 ) -> Iterator[int]:
     """A server that answers, by the code below a directory; its port.
 
@@ -31,7 +32,7 @@ def serving(
     """
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi", *options]
-    command += ["--workers", str(WORKERS), "--bind", f"127.0.0.1:{port}"]
+    command += ["--workers", str(workers), "--bind", f"127.0.0.1:{port}"]
     with log.open("ab") as output:
         server = subprocess.Popen(
             [*command, "--no-control-socket"],

@@ -1,0 +1,397 @@
+"""Orders over HTTP: how many a second, and when FIX and the table show them.
+
+Run it on a quiet machine: `python -m tests.benchmarks.trading_http`. Clients, web
+server and PostgreSQL share its processors, every commit is on the disk, budgets never
+run out. First sixteen connections place orders on eight tokens, one by one and in lists
+of 100. Then one order at a time goes to one worker, now resting, now trading: told is
+when a FIX client has the change, with the default conflation, and the next request
+must find the trade in the capitalization table. How long ten million additions take
+tells how busy the machine is: beside each figure stands what it would be at 0.4 s. It
+ends with exit code 1 where a figure as measured misses its number.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID, uuid4
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.benchmarks.imports import additions
+from tests.benchmarks.trading import flow, make_markets
+from tests.chaos.clients import Connection
+from tests.chaos.pooled import request_of
+from tests.chaos.web import serving
+from tests.installation import throw_away_installation
+
+if TYPE_CHECKING:
+    from accounts.models import Account
+    from issuers.models import Token
+    from marketdata.fix.client.client import Client
+
+CONNECTIONS = 16
+IDLE_SECONDS = 0.4
+"""That ten million additions take on idle cores."""
+WARM_UP_SECONDS = 2.0
+FEWEST_SINGLE, FEWEST_OF_LISTS = 100, 800
+"""Orders a second."""
+MOST_SECONDS = 0.25
+"""That 99 of 100 orders may take, until they are answered and until FIX has them."""
+ACCEPTED = "accepted"
+PRICE, UNITS = 10_000, 10
+FIX_SECONDS = 30
+PLACE = """
+mutation ($input: PlaceOrderInput!) { placeOrder(input: $input) {
+  order { id status filledQuantity } executions { price quantity } } }
+"""
+PLACE_EACH = """
+mutation ($input: PlaceOrdersInput!) { placeOrders(input: $input) {
+  results { order { id status } code } } }
+"""
+TABLE = """
+query ($id: ID!) { issuer(id: $id) { capitalizationTable { holders {
+  tokenBalances { balanceSpecificToken } } } } }
+"""
+
+
+class Group(NamedTuple):
+    """Clients of one partner on one token; `key` is the partner's."""
+
+    token: UUID
+    key: str
+    accounts: list[UUID]
+
+
+def make_groups() -> list[list[Group]]:
+    """By token."""
+    from accounts.access import Scope
+    from accounts.models import Account, Partner
+    from partnerapi.sandbox.data.approvals import approved_key
+
+    tokens, accounts = make_markets()
+    keys = {
+        partner.pk: approved_key(partner, list(Scope))[1]
+        for partner in Partner.objects.all()
+    }
+    groups = []
+    for token, own in zip(tokens, accounts, strict=True):
+        by_partner: dict[Any, list[UUID]] = defaultdict(list)
+        for account in Account.objects.filter(pk__in=own):
+            by_partner[account.partner_id].append(account.pk)
+        groups.append([Group(token, keys[p], ids) for p, ids in by_partner.items()])
+    return groups
+
+
+def orders_of(dice: random.Random, group: Group, size: int) -> list[dict[str, object]]:
+    return [
+        {
+            "accountID": f"Account|{request.account_id}",
+            "side": ("BUY", "SELL")[request.side],
+            "quantity": request.quantity,
+            "limitPrice": request.limit_price,
+            "timeInForce": request.time_in_force,
+        }
+        for request in flow(dice, group.accounts, size)
+    ]
+
+
+def request_for(dice: random.Random, groups: list[Group], size: int) -> bytes:
+    group = dice.choice(groups)
+    token = {"tokenID": f"Token|{group.token}"}
+    orders = orders_of(dice, group, size)
+    input = token | ({"orders": orders} if size > 1 else orders[0])
+    query = PLACE_EACH if size > 1 else PLACE
+    return request_of(group.key, {"query": query, "variables": {"input": input}})
+
+
+class Load(NamedTuple):
+    """Orders that were accepted; `seconds` until each request was answered, sorted."""
+
+    orders: int
+    took: float
+    seconds: list[float]
+    refused: Counter[str]
+
+    @property
+    def rate(self) -> float:
+        return self.orders / self.took
+
+
+async def load(
+    port: int, groups: list[list[Group]], size: int, seconds: float, seed: int
+) -> Load:
+    """Let all connections place lists of this size for so long.
+
+    Who is told that all is busy sends the same request again when it is told to.
+    """
+    taken: list[float] = []
+    codes: Counter[str] = Counter()
+    end = time.perf_counter() + seconds
+
+    async def place(number: int) -> None:
+        dice = random.Random(seed + number)
+        connection = Connection(port)
+        while time.perf_counter() < end:
+            request = request_for(dice, groups[number % len(groups)], size)
+            began = time.perf_counter()
+            while (answer := await connection.ask(request)).status == 503:
+                codes["503"] += 1
+                await asyncio.sleep(int(answer.headers["retry-after"]))
+            taken.append(time.perf_counter() - began)
+            assert answer.status == 200, answer
+            codes.update(codes_of(json.loads(answer.body)))
+        connection.close()
+
+    began = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for number in range(CONNECTIONS):
+            group.create_task(place(number))
+    took = time.perf_counter() - began
+    accepted = codes.pop(ACCEPTED, 0)
+    return Load(accepted, took, sorted(taken), codes)
+
+
+def codes_of(answer: dict[str, Any]) -> list[str]:
+    """Of each order, why it was refused, or ACCEPTED; of an error, its code."""
+    if errors := answer.get("errors"):
+        return [error["extensions"]["code"] for error in errors]
+    [payload] = answer["data"].values()
+    results = payload.get("results", [{"code": None}])
+    return [result["code"] or ACCEPTED for result in results]
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Of values that are sorted."""
+    return values[int(share * (len(values) - 1))]
+
+
+class Pair(NamedTuple):
+    """Two clients of a partner on a token of their own, whom the table shows."""
+
+    token: "Token"
+    key: str
+    seller: "Account"
+    buyer: "Account"
+
+
+def make_pair() -> Pair:
+    from accounts.access import Scope
+    from issuers.models import IssuerGrant
+    from partnerapi.sandbox.data.approvals import approved_key
+    from tests.marketdata.trading.trading import (
+        deposit,
+        give,
+        new_clients,
+        new_market,
+        new_partner,
+    )
+
+    token, partner = new_market(PRICE), new_partner()
+    IssuerGrant.objects.create(partner=partner, issuer=token.issuer)
+    seller, buyer = new_clients(2, partner)
+    deposit(buyer, 10**12)
+    give(token, {seller: 10**9})
+    _, key = approved_key(partner, list(Scope))
+    return Pair(token, key, seller, buyer)
+
+
+class Shown(NamedTuple):
+    """Seconds, sorted: until the answer, until FIX, and what the table's request took.
+
+    `missing` are trades that the next request's table did not show.
+    """
+
+    answered: list[float]
+    on_fix: list[float]
+    table: list[float]
+    missing: int
+
+
+def ask(web: HTTPConnection, key: str, query: str, variables: dict[str, Any]) -> Any:
+    headers = {
+        "Content-Type": "application/json",
+        "X-Token-Auth": key,
+        "Idempotency-Key": str(uuid4()),
+    }
+    body = json.dumps({"query": query, "variables": variables})
+    web.request("POST", "/graphql", body, headers)
+    answer = json.loads(web.getresponse().read())
+    assert "errors" not in answer, answer
+    return answer["data"]
+
+
+def follow(
+    web: HTTPConnection, client: "Client", pair: Pair, orders: int, dice: random.Random
+) -> Shown:
+    """Place one order at a time, now a sale that rests, now one that buys it."""
+    [book] = client.snapshots([pair.token.symbol], trades=True)
+    shown = Shown([], [], [], 0)
+    for number in range(orders):
+        trades = number % 2
+        # The feed's ticks must not set the pace of the orders.
+        time.sleep(dice.uniform(0, 0.1))
+        before = len(book.trades)
+        account = pair.buyer if trades else pair.seller
+        order = {
+            "accountID": f"Account|{account.pk}",
+            "tokenID": f"Token|{pair.token.pk}",
+            "side": "BUY" if trades else "SELL",
+            "quantity": UNITS,
+            "limitPrice": PRICE,
+            "timeInForce": "GTC",
+        }
+        began = time.perf_counter()
+        ask(web, pair.key, PLACE, {"input": order})
+        shown.answered.append(time.perf_counter() - began)
+        expected = () if trades else ((PRICE, UNITS),)
+        while book.ladder().asks != expected or len(book.trades) != before + trades:
+            left = began + FIX_SECONDS - time.perf_counter()
+            if left <= 0:
+                raise TimeoutError(f"FIX has not shown it in {FIX_SECONDS} s")
+            client.receive(left)
+        shown.on_fix.append(time.perf_counter() - began)
+        if trades:
+            began = time.perf_counter()
+            table = ask(web, pair.key, TABLE, {"id": f"Issuer|{pair.token.issuer_id}"})
+            shown.table.append(time.perf_counter() - began)
+            bought = UNITS * (number + 1) // 2
+            if bought not in held(table):
+                shown = shown._replace(missing=shown.missing + 1)
+    for seconds in (shown.answered, shown.on_fix, shown.table):
+        seconds.sort()
+    return shown
+
+
+def held(data: Any) -> set[int]:
+    holders = data["issuer"]["capitalizationTable"]["holders"]
+    return {b["balanceSpecificToken"] for h in holders for b in h["tokenBalances"]}
+
+
+def measure_load(seconds: float, log: Path) -> tuple[Load, Load]:
+    """One by one, and in lists of 100."""
+    groups = make_groups()
+    with serving(log, {}) as port:
+        asyncio.run(load(port, groups, 1, WARM_UP_SECONDS, 1_000))
+        single = asyncio.run(load(port, groups, 1, seconds, 0))
+        asyncio.run(load(port, groups, 100, WARM_UP_SECONDS, 2_000))
+        return single, asyncio.run(load(port, groups, 100, seconds, 3_000))
+
+
+def measure_shown(orders: int, directory: Path) -> Shown:
+    from tests.marketdata.fix.acceptor_process import running_acceptor
+    from tests.marketdata.fix.market import new_member
+
+    pair = make_pair()
+    member = new_member(1)
+    with (
+        serving(directory / "web.log", {}, workers=1) as port,
+        running_acceptor(directory / "acceptor.log", [member]) as acceptor,
+        acceptor.client() as client,
+    ):
+        web = HTTPConnection("127.0.0.1", port, timeout=FIX_SECONDS)
+        dice = random.Random(7)
+        shown = follow(web, client, pair, orders, dice)
+        web.close()
+    return shown
+
+
+class Figure(NamedTuple):
+    """Orders a second, at least; or seconds, at most."""
+
+    name: str
+    measured: float
+    promised: float
+    is_rate: bool
+
+    @property
+    def is_missed(self) -> bool:
+        if self.is_rate:
+            return self.measured < self.promised
+        return self.measured > self.promised
+
+    def row(self, pace: float) -> list[str]:
+        """`pace`: how many times as long as on idle cores things take."""
+        if self.is_rate:
+            values = [self.measured, self.measured * pace, self.promised]
+            told = [f"{value:,.0f}/s" for value in values]
+        else:
+            values = [self.measured, self.measured / pace, self.promised]
+            told = [f"{value * 1000:.0f} ms" for value in values]
+        return [self.name, *told, "MISSED" if self.is_missed else ""]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.trading_http",
+        description="Measure orders over HTTP, and when FIX and the table show them.",
+    )
+    parser.add_argument("--seconds", type=float, default=20, help="of each load (20)")
+    parser.add_argument(
+        "--orders", type=int, default=300, help="followed one by one (300)"
+    )
+    options = parser.parse_args()
+    paces = [additions()]
+    with (
+        throw_away_installation(durable=True),
+        tempfile.TemporaryDirectory() as made,
+    ):
+        directory = Path(made)
+        single, lists = measure_load(options.seconds, directory / "load.log")
+        paces.append(additions())
+        shown = measure_shown(options.orders, directory)
+        paces.append(additions())
+    figures = [
+        Figure("placeOrder", single.rate, FEWEST_SINGLE, True),
+        Figure(
+            "placeOrder, p99", percentile(single.seconds, 0.99), MOST_SECONDS, False
+        ),
+        Figure("placeOrders of 100, orders", lists.rate, FEWEST_OF_LISTS, True),
+        Figure(
+            "on FIX after it was sent, p99",
+            percentile(shown.on_fix, 0.99),
+            MOST_SECONDS,
+            False,
+        ),
+    ]
+    pace = statistics.mean(paces) / IDLE_SECONDS
+    console = Console(width=120)
+    table = Table("", "measured", f"at {IDLE_SECONDS} s", "promised", "")
+    for figure in figures:
+        table.add_row(*figure.row(pace))
+    console.print(table)
+    for name, values in {
+        "placeOrder": single.seconds,
+        "placeOrders of 100": lists.seconds,
+        "one at a time, answered": shown.answered,
+        "one at a time, on FIX": shown.on_fix,
+        "the table": shown.table,
+    }.items():
+        told = (
+            f"p{s * 100:.0f} {percentile(values, s) * 1e3:.0f}" for s in (0.5, 0.99)
+        )
+        console.print(f"{name}: {', '.join(told)} ms, of {len(values):,}")
+    console.print(f"trades that the table did not show: {shown.missing}")
+    console.print(
+        f"refused, or sent again: {dict(single.refused + lists.refused) or 'nothing'}"
+    )
+    pacing = ", ".join(f"{seconds:.2f}" for seconds in paces)
+    console.print(
+        f"10⁷ additions before, between and after: {pacing} s ({IDLE_SECONDS} s on "
+        f"idle cores); load {os.getloadavg()[0]:.1f}"
+    )
+    return int(shown.missing > 0 or any(figure.is_missed for figure in figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
