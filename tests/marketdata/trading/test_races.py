@@ -1,24 +1,20 @@
 """Many at once want the same units, the same cash, or to freeze who trades."""
 
-import random
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
-from django.utils import timezone
 
 from accounts.cash import lock_heads
-from accounts.models import Account, Actor
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
-from issuers.register.models import LedgerTransaction
 from marketdata.trading import market
 from marketdata.trading.models import Order
 from marketdata.trading.verification import INVARIANTS, verify
 from partnerapi.core.invariants import kept
+from tests.marketdata.trading.races import STOPS, Race
 from tests.marketdata.trading.trading import (
     buy,
     cash_of,
@@ -103,47 +99,11 @@ def test_an_order_of_one_client_id_is_taken_once_over_all_markets():
     assert sorted(sum(said, [])) == ["DUPLICATE_CLIENT_ORDER_ID"] * 15 + ["OPEN"]
 
 
-def test_nobody_trades_after_a_freeze_or_a_suspension():
-    tokens = [new_market(), new_market()]
-    clients = new_clients(6)
-    for client in clients:
-        deposit(client, 10**7)
-    for token in tokens:
-        give(token, dict.fromkeys(clients, 10_000))
-    times: dict[Account, Any] = {}
-    lock = threading.Lock()
-
-    def trade(seed: int) -> None:
-        dice = random.Random(seed)
-        for _ in range(15):
-            requests = [
-                dice.choice([buy, sell])(
-                    dice.choice(clients), dice.randint(1, 9), dice.randint(98, 102)
-                )
-                for _ in range(4)
-            ]
-            place(dice.choice(tokens), *requests)
-
-    def stop(client: Account, is_frozen: bool) -> None:
-        if is_frozen:
-            restrictions.restrict(client.user, Terms("FREEZE", "why"), "staff")
-        else:
-            client.change_status(
-                "SUSPENDED", Actor("staff", is_staff=True), None, timezone.now()
-            )
-        with lock:
-            times[client] = timezone.now()
-
-    stops = [lambda n=n: stop(clients[n], n % 2 == 0) for n in range(4)]
-    trades = [lambda n=n: trade(n) for n in range(6)]
-    at_once([*trades[:3], *stops, *trades[3:]])
-    for client, stopped in times.items():
-        own = Order.objects.filter(account=client)
-        assert not own.filter(status="OPEN").exists()
-        ids = own.values_list("ledger_account", flat=True)
-        late = LedgerTransaction.objects.filter(kind="TRADE", effective_at__gt=stopped)
-        assert not late.filter(source__in=ids).exists()
-        assert not late.filter(target__in=ids).exists()
+def test_nobody_trades_after_a_freeze_a_suspension_or_a_rule():
+    race = Race()
+    race.run(6)
+    assert race.traded() == race.left_open == dict.fromkeys(STOPS, 0)
+    assert all(race.ended().values())
     assert [found for found in verify() if found.breaches] == []
 
 
