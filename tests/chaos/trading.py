@@ -73,7 +73,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        harm = min(self.control.twice, self.control.lost)
+        harm = self.control.twice + self.control.lost
         return not self.findings.broken and harm > 0 and self.crashes == CRASHES
 
 
