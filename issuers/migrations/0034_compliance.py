@@ -97,19 +97,10 @@ class Migration(migrations.Migration):
                 ('ended_at', models.DateTimeField(editable=False, null=True)),
             ],
         ),
-        migrations.AddField(
-            model_name='holderbalance',
-            name='reserved',
-            field=issuers.models.tokens.Units(db_default=0, decimal_places=0, help_text='Units that open orders sell.', max_digits=20),
-        ),
         migrations.AlterField(
             model_name='ledgertransaction',
             name='kind',
             field=models.CharField(choices=[('MINT', 'Mint'), ('ALLOCATE', 'Allocate'), ('TRANSFER', 'Transfer'), ('RETURN', 'Return'), ('BURN', 'Burn'), ('FORCED_TRANSFER', 'Forced transfer'), ('LEGACY_DELIVERY', 'Legacy delivery'), ('REVERSAL', 'Reversal'), ('TRADE', 'Trade')], max_length=15),
-        ),
-        AddConstraintNotValid(
-            model_name='holderbalance',
-            constraint=models.CheckConstraint(condition=models.Q(('reserved__gte', 0), ('reserved__lte', models.F('balance'))), name='holder_balance_reserved_within_balance'),
         ),
         migrations.AddField(
             model_name='approvedholder',
@@ -176,5 +167,15 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='tokenrule',
             constraint=models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('token', 'kind'), name='token_rule_in_force_is_one'),
+        ),
+        # Last: writers wait for this table until the end.
+        migrations.AddField(
+            model_name='holderbalance',
+            name='reserved',
+            field=issuers.models.tokens.Units(db_default=0, decimal_places=0, help_text='Units that open orders sell.', max_digits=20),
+        ),
+        AddConstraintNotValid(
+            model_name='holderbalance',
+            constraint=models.CheckConstraint(condition=models.Q(('reserved__gte', 0), ('reserved__lte', models.F('balance'))), name='holder_balance_reserved_within_balance'),
         ),
     ]

@@ -148,6 +148,9 @@ class Sessions:
         deadline = time.monotonic() + LEAVE_SECONDS
         while self.live and time.monotonic() < deadline:
             time.sleep(0.02)
+        # The engine forgets its sessions next: nobody may send to them any more.
+        for session in list(self.left.values()):
+            session.thread.join(max(0.0, deadline - time.monotonic()))
 
     def status(self) -> dict[str, Status]:
         """The state of each CompID of the pool."""
