@@ -207,14 +207,6 @@ class Migration(migrations.Migration):
     dependencies = [("accounts", "0019_cash_accounts")]
 
     operations = [
-        migrations.AddField(
-            "partner",
-            "may_attest",
-            models.BooleanField(
-                db_default=False,
-                help_text="On: what it attests of investors is in force at once.",
-            ),
-        ),
         migrations.CreateModel(
             "InvestorAttestation",
             [

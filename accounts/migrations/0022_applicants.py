@@ -115,7 +115,7 @@ CREATE TRIGGER accounts_accept_applicant AFTER INSERT ON accounts_accountstatusc
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0020_investors")]
+    dependencies = [("accounts", "0021_partners_may_attest")]
 
     operations = [
         migrations.CreateModel(

@@ -5,7 +5,6 @@ import django.db.models.functions.datetime
 import issuers.compliance.models
 import issuers.models.tokens
 import uuid_utils.compat
-from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db import migrations, models
 
 
@@ -167,15 +166,5 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='tokenrule',
             constraint=models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('token', 'kind'), name='token_rule_in_force_is_one'),
-        ),
-        # Last: writers wait for this table until the end.
-        migrations.AddField(
-            model_name='holderbalance',
-            name='reserved',
-            field=issuers.models.tokens.Units(db_default=0, decimal_places=0, help_text='Units that open orders sell.', max_digits=20),
-        ),
-        AddConstraintNotValid(
-            model_name='holderbalance',
-            constraint=models.CheckConstraint(condition=models.Q(('reserved__gte', 0), ('reserved__lte', models.F('balance'))), name='holder_balance_reserved_within_balance'),
         ),
     ]

@@ -83,7 +83,7 @@ def told(model: str) -> list[migrations.AddField]:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("issuers", "0036_reserved_is_validated")]
+    dependencies = [("issuers", "0037_reserved_is_validated")]
 
     operations = [
         # First the table that writers lock first.

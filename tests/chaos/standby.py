@@ -274,7 +274,9 @@ def while_the_primary_stands_still(
     close_connection()
     until(lambda: partner.supply(register.issuer) == 109)
     again = partner.table(register.issuer, table["date"]).data
-    report.claim("a table told in a standstill is told again", again == table, [table, again])
+    report.claim(
+        "a table told in a standstill is told again", again == table, [table, again]
+    )
 
 
 def measure() -> Report:

@@ -711,7 +711,7 @@ class Migration(migrations.Migration):
         ("trading", "0001_trading"),
         ("marketdata", "0013_own_books"),
         ("accounts", "0025_approvals_of_markets"),
-        ("issuers", "0036_reserved_is_validated"),
+        ("issuers", "0037_reserved_is_validated"),
     ]
 
     operations = [

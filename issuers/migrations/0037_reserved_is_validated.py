@@ -3,7 +3,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("issuers", "0035_compliance_judge")]
+    dependencies = [("issuers", "0036_compliance_judge")]
 
     operations = [
         ValidateConstraint("holderbalance", "holder_balance_reserved_within_balance"),

@@ -589,7 +589,7 @@ CREATE CONSTRAINT TRIGGER approvals_of_lifting AFTER UPDATE ON issuers_restricti
 
 
 class Migration(migrations.Migration):
-    dependencies = [("issuers", "0034_compliance")]
+    dependencies = [("issuers", "0035_reserved_units")]
 
     operations = [
         migrations.RunSQL(TRADES, stays.FOLLOW_ENTRIES),
