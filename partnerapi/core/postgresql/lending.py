@@ -11,6 +11,7 @@ import os
 import select
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from logging import Logger, getLogger
@@ -119,6 +120,8 @@ class Lender:
     def begin(self) -> None:
         """Know of no connection, no loan and no outage."""
         self.taken = 0
+        # Who came first is served first.
+        self.waiting: deque[object] = deque()
         self.returned_at = monotonic()
         self.changed = threading.Condition()
         self.shelf: list[Raw] = []
@@ -176,19 +179,26 @@ class Lender:
             raw.close()
 
     def take_permit(self) -> None:
+        me = object()
         with self.changed:
             patience = monotonic() + WAIT_SECONDS
-            waits = self.taken >= self.permits
-            while self.taken >= self.permits:
-                # Once nothing moves, who comes does not wait, so that threads are left.
-                limit = min(patience, self.returned_at + WAIT_SECONDS)
-                if not self.changed.wait(limit - monotonic()) and (
-                    monotonic() >= limit
-                ):
-                    metrics.CONNECTION_LACKED.inc()
-                    raise Busy(
-                        f"All {self.permits} connections of this process are taken."
-                    )
+            waits = bool(self.waiting) or self.taken >= self.permits
+            self.waiting.append(me)
+            try:
+                while self.taken >= self.permits or self.waiting[0] is not me:
+                    # Once nothing moves, who comes does not wait, so that threads are
+                    # left.
+                    limit = min(patience, self.returned_at + WAIT_SECONDS)
+                    if not self.changed.wait(limit - monotonic()) and (
+                        monotonic() >= limit
+                    ):
+                        metrics.CONNECTION_LACKED.inc()
+                        raise Busy(
+                            f"All {self.permits} connections of this process are taken."
+                        )
+            finally:
+                self.waiting.remove(me)
+                self.changed.notify_all()
             if waits:
                 metrics.CONNECTION_CAME.inc()
             if not self.taken:
@@ -199,7 +209,7 @@ class Lender:
         with self.changed:
             self.taken -= 1
             self.returned_at = monotonic()
-            self.changed.notify()
+            self.changed.notify_all()
 
     def kept(self) -> Raw | None:
         """The connection that was given back last, if it is still of use."""
