@@ -60,6 +60,7 @@ class Cost:
     statements: whether it takes statements of its own, however little they read. An
         object that a resolver finds does, where no cost is declared.
     most_below: the most points that what is selected below it may cost.
+    most_statements: the most fields below it that may take statements of their own.
     beyond: of items above this number every four count as one more, as soon as somebody
         knows how many they are.
     """
@@ -73,6 +74,7 @@ class Cost:
     beyond: int | None = None
     statements: bool = False
     most_below: int | None = None
+    most_statements: int | None = None
 
     @property
     def counts_items(self) -> bool:

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 
+from partnerapi.core.errors import MaxCostExceeded
 from partnerapi.graphql.cost import Cost, count_cost, too_costly
 from partnerapi.graphql.introspection import INTROSPECTION
 from partnerapi.graphql.selections import SelectedField, Selection
@@ -28,11 +29,31 @@ def least_points(selection: Selection) -> int:
         if is_connection_field(field):
             points += NARROWING_COST * count_narrowing(field) + count_cost(field)
         if field.selection and field.name not in INTROSPECTION:
-            below += count_statements(field.selection, known)
+            statements = count_statements(field.selection, known)
+            check_statements(field, statements)
+            below += statements
     lists = STATEMENT_COST * max(0, below - 1)
     if lists > settings.PARTNER_API_MAX_COST:
         raise too_costly(lists)
     return points + lists
+
+
+def check_statements(field: SelectedField, count: int) -> None:
+    """Refuse a root field below which too many fields take statements.
+
+    Raises:
+        MaxCostExceeded
+    """
+    cost: Cost | None = field.definition.extensions.get("cost")
+    if cost is None or cost.most_statements is None or count <= cost.most_statements:
+        return
+    raise MaxCostExceeded(
+        f"What is selected of `{field.name}` names {count} connections, totals and "
+        f"objects; at most {cost.most_statements} are allowed, because others wait "
+        "meanwhile. Ask for the rest in a query.",
+        cost=STATEMENT_COST * count,
+        maximum=STATEMENT_COST * cost.most_statements,
+    )
 
 
 def takes_statements(field: SelectedField) -> bool:

@@ -73,10 +73,11 @@ def write(
 def read(
     partner_id: UUID, key: str, after: int, over: Event, ready: Barrier
 ) -> tuple[UUID, list[Seen]]:
-    """What a partner reads until the writers are over, and it has all of it."""
+    """What a partner reads until the writers have ended, and it has all of it."""
     from tests.characters import Ask
 
     ask, seen, missed = Ask(key), [], 0.0
+    ask(DOCUMENT, {"after": str(after)})
     ready.wait()
     while True:
         is_last, began = over.is_set(), monotonic()
@@ -122,7 +123,10 @@ class Run:
             last = EventHead.objects.get(partner=partner).last_sequence
             expected = list(range(begins[partner] + 1, last + 1))
             if [event.sequence for event in seen] != expected:
-                self.wrong.append(f"{partner} did not read 1, 2, 3 …")
+                first = begins[partner] + 1
+                self.wrong.append(
+                    f"{partner} read {len(seen)} of {first} to {last}, or not in order"
+                )
             self.judge_events(partner, seen)
         for partner, lost in not_told():
             self.wrong.append(f"{partner} was not told of {lost} events")
@@ -173,7 +177,8 @@ def run(
     from issuers.models import EventHead
 
     spawn = multiprocessing.get_context("spawn")
-    over, written, seen = spawn.Event(), spawn.Queue(), spawn.Queue()
+    over, ended = spawn.Event(), spawn.Event()
+    written, seen = spawn.Queue(), spawn.Queue()
     ready = spawn.Barrier(len(tokens) + len(keys) + 1)
     heads = EventHead.objects.filter(partner__in=keys)
     begins = dict(heads.values_list("partner", "last_sequence"))
@@ -186,7 +191,7 @@ def run(
     ] + [
         spawn.Process(
             target=in_process,
-            args=(read, (partner, key, begins[partner], over, ready), seen),
+            args=(read, (partner, key, begins[partner], ended, ready), seen),
         )
         for partner, key in keys.items()
     ]
@@ -195,10 +200,10 @@ def run(
     ready.wait(timeout=120)
     over.wait(timeout=seconds)
     over.set()
-    found = Run(
-        dict(written.get(timeout=120) for _ in tokens),
-        dict(seen.get(timeout=120) for _ in keys),
-    )
+    lists = dict(written.get(timeout=120) for _ in tokens)
+    # A list that was on its way when the writers were told has come by now.
+    ended.set()
+    found = Run(lists, dict(seen.get(timeout=120) for _ in keys))
     for process in processes:
         process.join()
     found.judge(begins)

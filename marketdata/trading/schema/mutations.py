@@ -23,10 +23,17 @@ from partnerapi.graphql.cost import MUTATION, Cost, Field
 from partnerapi.graphql.relay import key_of
 from partnerapi.graphql.resolvers import checked
 
-MOST_POINTS = 300
+MOST_POINTS, MOST_STATEMENTS = 30, 6
 """Of what is selected of an answer: the book is held until it is written."""
-TRADE = Cost(points=MUTATION.points, most_below=MOST_POINTS)
-TRADE_LIST = Cost(points=MUTATION.points, most_below=MOST_POINTS // inputs.MOST_ORDERS)
+MOST_POINTS_OF_RESULT = 3
+TRADE = Cost(
+    points=MUTATION.points, most_below=MOST_POINTS, most_statements=MOST_STATEMENTS
+)
+TRADE_LIST = Cost(
+    points=MUTATION.points,
+    most_below=MOST_POINTS_OF_RESULT,
+    most_statements=MOST_STATEMENTS,
+)
 EXECUTIONS = Cost(items=1, beyond=1)
 
 
@@ -230,8 +237,9 @@ LOCKS = (
     "same request may be sent again."
 )
 SELECTION = (
-    f"What is selected of the answer costs at most {MOST_POINTS} points: others wait "
-    "meanwhile."
+    f"What is selected of the answer costs at most {MOST_POINTS} points, and at most "
+    f"{MOST_STATEMENTS} fields of it are connections, totals or objects: others "
+    "wait meanwhile."
 )
 
 

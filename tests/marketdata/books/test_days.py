@@ -85,12 +85,10 @@ def test_a_feed_does_not_count_what_was_busted(
         place(token, sell(seller, 5, price), buy(buyer, 5, price))
     feed = started([token.pk])
     book = feed.books[token.pk]
-    for busted, day in (
-        (2, (100, 100, 100, 100, 5, 500, 1)),
-        (1, (100,) * 4 + (0,) * 3),
-    ):
-        bust(token.pk, busted, "Oops", "", "")
-        until(lambda day=day: book.tape.day[1:8] == day)
+    bust(token.pk, 2, "Oops", "", "")
+    until(lambda: book.tape.day[1:8] == (100, 100, 100, 100, 5, 500, 1))
+    bust(token.pk, 1, "Oops", "", "")
+    until(lambda: book.tape.day[1:8] == (100, 100, 100, 100, 0, 0, 0))
     place(token, sell(seller, 1, 105), buy(buyer, 1, 105))
     until(lambda: book.tape.day[1:8] == (105, 105, 105, 105, 1, 105, 1))
     assert started([token.pk]).books[token.pk].tape == book.tape

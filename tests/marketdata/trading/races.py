@@ -5,8 +5,9 @@
 Traders send lists to three markets without a pause, while one person freezes holders,
 one suspends accounts, and one changes rules of tokens; each lets a few lists pass and
 takes it back again, so many times. It ends with exit code 1 where an order of theirs
-was left open, or something of theirs traded between the times that the database has
-written down; with an error where anybody met a deadlock, or waited for a minute.
+was left open, or something of theirs traded in between, by the dates that the database
+has written down; of a suspension, until somebody asks for the account to be ACTIVE
+again. It ends with an error where anybody met a deadlock, or waited for a minute.
 """
 
 import argparse
