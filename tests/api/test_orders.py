@@ -473,7 +473,8 @@ def test_what_is_selected_of_a_mutation_is_bounded(trading: Trading, partner: As
         order {{ account {{ {counts} }} }} }} }}"""
     refused = once(partner, many, **order)
     assert refused.code == "MAX_COST_EXCEEDED"
-    assert "18 connections, totals and objects; at most 6" in refused.errors[0]["message"]
+    told = refused.errors[0]["message"]
+    assert "18 connections, totals and objects; at most 6" in told
     assert not Order.objects.exists()
 
 
