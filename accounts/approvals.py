@@ -137,7 +137,6 @@ class CloseAccount:
                     Account.Status.CLOSED,
                     actor,
                     request.content["reason"],
-                    timezone.now(),
                 )
         except (InvalidStatusTransition, AccountNotEmpty) as error:
             raise Overtaken(str(error)) from None

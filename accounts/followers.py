@@ -36,12 +36,20 @@ class _CameUp(Exception):
     """Another token is concerned than those that are held."""
 
 
-def followed(users: Ids, tokens: Ids, reason: str, change: Callable[[], Done]) -> Done:
+def followed(
+    users: Ids,
+    tokens: Ids,
+    reason: str,
+    change: Callable[[], Done],
+    lock: Callable[[], object] = lambda: None,
+) -> Done:
     """Make a change, and what follows from it, in one transaction.
 
     `change` locks its own rows, and judges under these locks. It may be called more
     than once: where another token has come up before it had its locks, what it did is
-    rolled back. `reason` is what followers write down, such as ACCOUNT_NOT_ACTIVE.
+    rolled back. `lock` takes its locks before, where others may still trade with what
+    came up: `change` is then called when nothing has. `reason` is what followers write
+    down, such as ACCOUNT_NOT_ACTIVE.
 
     Raises:
         LockTimeout: other tokens came up again and again.
@@ -49,20 +57,33 @@ def followed(users: Ids, tokens: Ids, reason: str, change: Callable[[], Done]) -
     for _ in range(MOST_TRIES):
         try:
             with transaction.atomic():
-                return _follow(users, tokens, reason, change)
+                return _follow(users, tokens, reason, change, lock)
         except _CameUp:
             continue
     raise LockTimeout("Orders of this holder keep coming; try again.")
 
 
-def _follow(users: Ids, tokens: Ids, reason: str, change: Callable[[], Done]) -> Done:
+def _follow(
+    users: Ids,
+    tokens: Ids,
+    reason: str,
+    change: Callable[[], Done],
+    lock: Callable[[], object],
+) -> Done:
     held = [follower.concerned(users, tokens) for follower in FOLLOWERS]
     for follower, of in zip(FOLLOWERS, held, strict=True):
         follower.hold(of)
+    # Who places an order shares the locks of `lock` or `change`: none comes up now.
+    lock()
+    _check_held(users, tokens, held)
     done = change()
-    # Who places an order shares the lock that `change` has taken: none comes up now.
+    _check_held(users, tokens, held)
+    for follower, of in zip(FOLLOWERS, held, strict=True):
+        follower.follow(users, of, reason)
+    return done
+
+
+def _check_held(users: Ids, tokens: Ids, held: list[set[UUID]]) -> None:
     for follower, of in zip(FOLLOWERS, held, strict=True):
         if follower.concerned(users, tokens) - of:
             raise _CameUp
-        follower.follow(users, of, reason)
-    return done

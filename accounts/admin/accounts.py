@@ -5,7 +5,6 @@ from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.db import transaction
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 
 from accounts.admin.users import user_columns
@@ -139,12 +138,11 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
                 messages.ERROR,
             )
             return
-        at = timezone.now()
         selected, moved = queryset.count(), 0
         for account in queryset.filter(status=source).order_by("pk"):
             with transaction.atomic():
                 try:
-                    previous = account.change_status(target, actor, reason, at)
+                    previous = account.change_status(target, actor, reason)
                 except InvalidStatusTransition:
                     # Somebody else has moved it since the query above.
                     continue

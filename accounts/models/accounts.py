@@ -5,14 +5,14 @@ from datetime import datetime
 
 import uuid_utils.compat as uuid
 from django.db import IntegrityError, connection, models, transaction
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import Q, Value
+from django.db.models.functions import Greatest, Now
 
 from accounts.access import Caller, Scope
 from accounts.followers import followed
 from accounts.models.partners import Partner
 from accounts.models.users import User
-from partnerapi.core.database import constraint_of
+from partnerapi.core.database import ClockTimestamp, constraint_of
 from partnerapi.core.errors import PartnerAPIError
 
 
@@ -185,13 +185,14 @@ class Account(models.Model):
         return f"{self.user} at {self.partner}"
 
     def change_status(
-        self, status: str, actor: Actor, reason: str | None, at: datetime
+        self, status: str, actor: Actor, reason: str | None
     ) -> AccountStatus:
         """Move the account and record the move; return the status before.
 
         The status of the locked row decides, so of two moves that race the later one
         sees what the earlier one did. The same status again succeeds and writes
-        nothing.
+        nothing. The database's clock dates the move when nothing of the account can
+        trade any more.
 
         An account that leaves ACTIVE takes its open orders out of the books.
 
@@ -202,8 +203,11 @@ class Account(models.Model):
             LockTimeout: the books did not come free.
         """
 
+        def lock() -> None:
+            [_] = Account.objects.raw(LOCKED, [self.pk])
+
         def move() -> AccountStatus:
-            [locked] = Account.objects.raw(LOCKED, [self.pk])
+            locked = Account.objects.get(pk=self.pk)
             previous = AccountStatus(locked.status)
             if status != previous:
                 allowed = allowed_statuses(previous, actor.rights)
@@ -211,14 +215,19 @@ class Account(models.Model):
                     raise refused_move(previous, status, allowed)
                 if status == AccountStatus.CLOSED:
                     locked.check_empty()
+                # So that times never run backwards in a history.
+                at = Greatest(Value(locked.updated_at), ClockTimestamp())
                 locked.record(previous, AccountStatus(status), actor, reason, at)
             return previous
 
         try:
             if status in (AccountStatus.SUSPENDED, AccountStatus.CLOSED):
-                previous = followed([self.user_id], None, "ACCOUNT_NOT_ACTIVE", move)
+                previous = followed(
+                    [self.user_id], None, "ACCOUNT_NOT_ACTIVE", move, lock
+                )
             else:
                 with transaction.atomic():
+                    lock()
                     previous = move()
         except IntegrityError as error:
             if constraint_of(error) not in KNOWN_BY:
@@ -243,7 +252,7 @@ class Account(models.Model):
         status: AccountStatus,
         actor: Actor,
         reason: str | None,
-        at: datetime,
+        at: datetime | Greatest,
     ) -> None:
         # A trigger lets the account stand where its history ends.
         self.history.create(
@@ -254,8 +263,7 @@ class Account(models.Model):
             actor=actor.name,
             is_staff=actor.is_staff,
             approved_by=actor.approved_by,
-            # Under the row's lock, so that times never run backwards in a history.
-            created_at=max(at, self.updated_at),
+            created_at=at,
         )
         self.refresh_from_db()
 

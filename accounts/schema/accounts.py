@@ -1,7 +1,6 @@
 """Accounts: to read them, and to change their status."""
 
 import graphene
-from django.utils import timezone
 
 from accounts import models
 from accounts.access import Scope, check_scope, requires
@@ -274,7 +273,7 @@ class Mutation(graphene.ObjectType):
         try:
             with named():
                 previous = account.change_status(
-                    input["status"], actor, input.get("reason"), timezone.now()
+                    input["status"], actor, input.get("reason")
                 )
         except LockTimeout as error:
             raise RequestTimeout(

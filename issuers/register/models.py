@@ -62,6 +62,12 @@ class TokenPrice(models.Model):
                 name="token_price_at",
             ),
             BrinIndex(fields=["recorded_at"], name="token_price_recorded"),
+            # For the log, which leaves out the prices of trades.
+            models.Index(
+                fields=["token", "recorded_at"],
+                condition=~Q(source="TRADE"),
+                name="token_price_recorded_by_hand",
+            ),
         ]
 
     def __str__(self):
@@ -260,6 +266,9 @@ class LedgerTransaction(models.Model):
                 name="ledger_state_at",
             ),
             BrinIndex(fields=["recorded_at"], name="ledger_recorded"),
+            models.Index(
+                fields=["token", "recorded_at"], name="ledger_recorded_of_token"
+            ),
         ]
 
     def __str__(self):

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from issuers.compliance.judge import Refusal, Side, refusals
 from issuers.register.ledger import Kind
+from marketdata.books.collar import collar
 from marketdata.books.log import MAX
 from marketdata.trading.errors import (
     AccountNotActive,
@@ -171,12 +172,6 @@ class Eligible:
         """An account's units after the fills so far; the matched ones are not held."""
         own = self.round.ledger.side(account)
         return Side(own.balance + self.moved.get(account, 0), 0, own.standing)
-
-
-def collar(reference: int, bps: int) -> tuple[int, int]:
-    """The lowest and the highest limit around a reference price, cents."""
-    away = reference * bps // 10_000
-    return max(reference - away, 1), reference + away
 
 
 def too_large() -> OrderValueTooLarge:

@@ -97,15 +97,21 @@ def ledger_writer(token_ids: Collection[UUID], actor: str, holds: bool) -> Write
     return writer
 
 
-def clients(account_ids: Iterable[UUID], holds: bool) -> dict[UUID, Client]:
-    """The accounts by id, FOR SHARE.
+def clients(
+    account_ids: Iterable[UUID], at: datetime, holds: bool
+) -> dict[UUID, Client]:
+    """The accounts by id, FOR SHARE, as they are.
+
+    One that became ACTIVE after `at`, while its lock was waited for, has the status
+    that it had before: what it does now is dated before.
 
     Raises:
         MissingHolders
     """
     source = "accounts_share(%s)" if holds else "accounts_account"
     where = "" if holds else " WHERE a.id = ANY (%s)"
-    rows = fetch(CLIENTS.format(source, where), [sorted(set(account_ids))], tuple)
+    wanted = [at, at, sorted(set(account_ids))]
+    rows = fetch(CLIENTS.format(source, where), wanted, tuple)
     missing = [row[1] for row in rows if row[4] is None]
     if missing:
         raise MissingHolders(missing)
@@ -220,7 +226,12 @@ OPEN_ORDERS = f"""
     WHERE id = ANY (%s) AND status = 'OPEN' ORDER BY priority
 """
 CLIENTS = """
-    SELECT a.id, a.user_id, a.partner_id, a.status, l.id, c.id
+    SELECT a.id, a.user_id, a.partner_id,
+        CASE WHEN a.status = 'ACTIVE' AND a.updated_at > %s THEN coalesce((
+            SELECT h.status FROM accounts_accountstatuschange h
+            WHERE h.account_id = a.id AND h.created_at <= %s
+            ORDER BY h.number DESC LIMIT 1), 'PENDING') ELSE a.status END,
+        l.id, c.id
     FROM {} a
     LEFT JOIN issuers_ledgeraccount l ON l.user_id = a.user_id
     JOIN accounts_cashaccount c ON c.account_id = a.id{}

@@ -294,7 +294,7 @@ def fill(
         wanted[1 - request.side] += request.quantity * reach
     queues, reached = locked.queues_of(found, most, wanted, at)
     gone = [order for order in found if order.is_over(at)]
-    clients = locked.clients({r.account_id for r in requests}, holds)
+    clients = locked.clients({r.account_id for r in requests}, at, holds)
     met = [*reached, *gone]
     locked.load_holders(
         writer,

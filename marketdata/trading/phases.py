@@ -93,17 +93,16 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
         with connection.cursor() as cursor:
             cursor.execute("SELECT clock_timestamp()")
             [(at,)] = cursor.fetchall()
-        follows, follows_at, price = None, None, None
+        follows, follows_at = None, None
         if phase == Phase.CONTINUOUS:
             follows, follows_at = Phase.CLOSED, book.session.next_close(at)
-            price = reference(token_id) or book.reference
-            if not price:
+            if not (reference(token_id) or book.reference):
                 raise PhaseRefused("There is no price that limits could refer to.")
         elif phase == Phase.CLOSED:
             follows, follows_at = Phase.CONTINUOUS, begins(book.session, at)
         with connection.cursor() as cursor:
             cursor.execute(
-                CHANGE, [token_id, phase, follows, follows_at, price, reason, actor]
+                CHANGE, [token_id, phase, follows, follows_at, reason, actor]
             )
         if phase == Phase.CLOSED:
             expire(token_id)
@@ -156,7 +155,8 @@ STANDS = """NOT EXISTS (SELECT FROM trading_bust b
     WHERE b.token_id = trading_execution.token_id
         AND b.sequence = trading_execution.sequence)"""
 OPEN = "SELECT trading_open(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-CHANGE = "SELECT trading_change_phase(%s, %s, %s, %s, %s, %s, %s)"
+# What limits refer to is the database's to say.
+CHANGE = "SELECT trading_change_phase(%s, %s, %s, %s, NULL, %s, %s)"
 
 
 def reopening_content(market: Market, phase: str) -> dict[str, Any]:

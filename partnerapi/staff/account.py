@@ -152,7 +152,7 @@ def move(request: HttpRequest, account: Account, status: str, reason: str) -> st
     actor = Actor(request.user.email or "", is_staff=True)
     try:
         with lock_waits.named():
-            previous = account.change_status(status, actor, reason, timezone.now())
+            previous = account.change_status(status, actor, reason)
     except (InvalidStatusTransition, lock_waits.LockTimeout) as error:
         account.refresh_from_db()
         return f"Status: {error}"

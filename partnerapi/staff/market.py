@@ -14,8 +14,8 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from accounts.models import ApprovalKind, ApprovalRequest, User
+from marketdata.books.collar import collar
 from marketdata.books.current_books import read_books
-from marketdata.trading.judging import collar
 from marketdata.trading.models import REASON_LENGTH, Execution, Market, Phase
 from marketdata.trading.phases import PhaseRefused, change_phase
 from partnerapi.core import lock_waits

@@ -40,7 +40,7 @@ def new_account(partner: Partner, status: str = "ACTIVE") -> Account:
     )
     account = Account.objects.open(partner, user, STAFF, timezone.now())
     if status != "PENDING":
-        account.change_status(status, STAFF, None, timezone.now())
+        account.change_status(status, STAFF, None)
     return account
 
 

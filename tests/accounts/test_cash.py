@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
-from django.utils import timezone
 from stdnum import iso11649
 
 from accounts.bank_statements import book_statement
@@ -195,7 +194,7 @@ def test_a_withdrawal_is_refused_with_what_is_there(account: Account):
     with pytest.raises(DuplicateReference) as again:
         request_withdrawal(account, 1, "a", "partner")
     assert again.value.details["withdrawalID"] == f"Withdrawal|{first.pk}"
-    account.change_status("SUSPENDED", STAFF, None, timezone.now())
+    account.change_status("SUSPENDED", STAFF, None)
     with pytest.raises(AccountNotActive) as suspended:
         request_withdrawal(account, 1, "c", "partner")
     assert suspended.value.details == {"status": "SUSPENDED"}
@@ -220,7 +219,7 @@ def test_one_person_does_not_approve_a_withdrawal(account: Account):
 
 def test_cash_keeps_an_account_from_being_closed(account: Account):
     with pytest.raises(AccountNotEmpty):
-        account.change_status("CLOSED", PARTNER, None, timezone.now())
+        account.change_status("CLOSED", PARTNER, None)
     statement = """
         INSERT INTO accounts_accountstatuschange (id, account_id, number,
             previous_status, status, actor, is_staff, approved_by, created_at)
@@ -236,7 +235,7 @@ def test_cash_keeps_an_account_from_being_closed(account: Account):
     withdrawal = request_withdrawal(account, 1_000, "all", "partner")
     approve(withdrawal)
     bank((withdrawal.payment_reference, -1_000))
-    account.change_status("CLOSED", PARTNER, None, timezone.now())
+    account.change_status("CLOSED", PARTNER, None)
     # Who pays in later pays nobody.
     assert len(bank((reference_of(account), 7)).unknown) == 1
     as_committed()

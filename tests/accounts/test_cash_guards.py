@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.db import Error, IntegrityError, connection, transaction
-from django.utils import timezone
 
 from accounts.cash import InsufficientFunds, account_of
 from accounts.cash_verification import INVARIANTS, verify
@@ -152,11 +151,34 @@ def test_a_withdrawal_does_not_begin_as_approved(cash: Cash):
         asked = {"amount": 1, "reference": "X", "requested_by": "me"} | wrong
         with pytest.raises(IntegrityError), transaction.atomic():
             Withdrawal.objects.create(cash_account_id=cash.a, **asked)
-    cash.account.change_status("SUSPENDED", PARTNER, None, timezone.now())
+    cash.account.change_status("SUSPENDED", PARTNER, None)
     with pytest.raises(IntegrityError, match="ACTIVE"), transaction.atomic():
         Withdrawal.objects.create(
             cash_account_id=cash.a, amount=1, reference="X", requested_by="me"
         )
+
+
+def test_a_bank_line_pays_the_withdrawal_that_it_names_and_no_other(cash: Cash):
+    other = request_withdrawal(cash.account, 400, "V", "partner")
+    for withdrawal in (cash.withdrawal, other):
+        approve(withdrawal)
+    named = f"'{cash.withdrawal.payment_reference}', -400"
+    paid = entered(
+        "WITHDRAWAL",
+        "{a}, {bank}",
+        400,
+        reference="'made up'",
+        withdrawal_id=f"'{other.pk}'",
+    )
+    booked = LINE.replace("'', 5", named) + ";" + paid.format(**cash.words())
+    with (
+        pytest.raises(IntegrityError, match="the withdrawal or the transaction"),
+        transaction.atomic(),
+    ):
+        run(booked)
+    run(booked.replace(str(other.pk), str(cash.withdrawal.pk)))
+    statuses = {w.reference: w.status for w in Withdrawal.objects.all()}
+    assert statuses == {"W": "PAID", "V": "APPROVED"}
 
 
 HEAD = "UPDATE accounts_cashhead SET {} WHERE cash_account_id = {{a}}"
@@ -237,7 +259,7 @@ def test_who_closes_an_account_and_who_pays_in_come_one_after_the_other(
             booked.append(bank((reference_of(account), 5)))
             return
         try:
-            account.change_status("CLOSED", PARTNER, None, timezone.now())
+            account.change_status("CLOSED", PARTNER, None)
         except AccountNotEmpty as error:
             booked.append(error)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from partnerapi.core.invariants import kept
 from tests.installation import throw_away_installation
@@ -232,8 +231,7 @@ class Machine:
         account, before = self.accounts[number], self.model.status[number]
         after = self.random.choice(["ACTIVE", "ACTIVE", "SUSPENDED", "CLOSED"])
         actor = Actor("partner", is_staff=False)
-        at = timezone.now()
-        done = self.outcome(lambda: account.change_status(after, actor, None, at))
+        done = self.outcome(lambda: account.change_status(after, actor, None))
         may = before != "CLOSED" and (after != "CLOSED" or not self.model.cash[number])
         assert done == (may or before == after)
         self.model.status[number] = after if done else before

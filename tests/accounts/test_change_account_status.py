@@ -45,7 +45,7 @@ def brought(account: Account, *statuses: str) -> Account:
         if status == "CLOSED":
             close(account)
         else:
-            account.change_status(status, alone, None, START)
+            account.change_status(status, alone, None)
     return account
 
 

@@ -53,7 +53,7 @@ def accounts(one_person: None) -> dict[str, Account]:
         )
         opened[status] = Account.objects.open(acme, client, both, START)
         for step in path:
-            opened[status].change_status(step, both, f"became {step}", START)
+            opened[status].change_status(step, both, f"became {step}")
     return opened
 
 

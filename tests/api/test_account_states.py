@@ -5,7 +5,6 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import nullcontext
-from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
@@ -82,7 +81,7 @@ def open_account(partner: Partner, status: str = "PENDING") -> Account:
     user.save()
     account = Account.objects.open(partner, user, ACTORS["staff"], START)
     if status != "PENDING":
-        account.change_status(status, ACTORS["staff"], None, START)
+        account.change_status(status, ACTORS["staff"], None)
     return account
 
 
@@ -169,11 +168,11 @@ class Accounts(RuleBasedStateMachine):
         before, refused = self.expect(number, who, status, reason)
         if refused:
             with pytest.raises(InvalidStatusTransition) as raised:
-                account.change_status(status, ACTORS[who], reason, START)
+                account.change_status(status, ACTORS[who], reason)
             allowed = {after for b, after in MAY[who] if b == before}
             assert set(raised.value.details["allowedStatuses"]) == allowed
         else:
-            previous = account.change_status(status, ACTORS[who], reason, START)
+            previous = account.change_status(status, ACTORS[who], reason)
             assert previous == before
             assert account.status == status
 
@@ -283,12 +282,12 @@ def test_of_two_that_saw_active_the_later_sees_what_the_earlier_did(
 
     def change_theirs() -> None:
         try:
-            found.append(theirs.change_status(second, ACTORS["partner"], "b", START))
+            found.append(theirs.change_status(second, ACTORS["partner"], "b"))
         except InvalidStatusTransition as error:
             found.append(error.details["allowedStatuses"])
 
     with transaction.atomic():
-        assert mine.change_status(first, ACTORS["partner"], "a", START) == "ACTIVE"
+        assert mine.change_status(first, ACTORS["partner"], "a") == "ACTIVE"
         thread = in_thread(change_theirs)
         until_waiting_for_a_lock()
         assert found == []
@@ -320,8 +319,7 @@ def test_many_at_once_make_one_history(committed: Partner, unlimited_budgets: No
         mine = Account.objects.get(pk=account.pk)
         for number in range(20):
             status, reason = ["SUSPENDED", "ACTIVE"][number % 2], f"{name}{number}"
-            now = datetime.now(UTC)
-            previous = mine.change_status(status, ACTORS["staff"], reason, now)
+            previous = mine.change_status(status, ACTORS["staff"], reason)
             moved.append((previous, status, reason))
 
     jobs = [(by_api, "a"), (by_api, "b"), (by_staff, "c"), (by_staff, "d")]

@@ -26,7 +26,7 @@ def account(world: World) -> Account:
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
     opened = Account.objects.open(world.partner, client, STAFF, START)
-    opened.change_status("ACTIVE", STAFF, "checked", START)
+    opened.change_status("ACTIVE", STAFF, "checked")
     return opened
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.models import Account, Actor, CashHead, Withdrawal
@@ -143,7 +142,7 @@ def test_what_can_not_be_withdrawn_is_refused(
     other = new_account(world.observer)
     deposit(other, 100)
     assert request(partner, other, 1).code == "NOT_FOUND"
-    account.change_status("SUSPENDED", PARTNER, None, timezone.now())
+    account.change_status("SUSPENDED", PARTNER, None)
     [error] = (suspended := request(partner, account, 1)).errors
     assert suspended.code == "ACCOUNT_NOT_ACTIVE"
     assert error["extensions"]["status"] == "SUSPENDED"

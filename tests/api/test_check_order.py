@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from django.utils import timezone
 
 from accounts.models import Account, Actor
 from marketdata.trading import market, phases
@@ -33,7 +32,7 @@ def test_the_dry_run_says_what_the_order_does(world: World, partner: Ask):
     for number, client in enumerate(clients):
         deposit(client, 1_000 * (number + 1))
     give(token, dict.fromkeys(clients[:4], 40))
-    clients[5].change_status("SUSPENDED", STAFF, None, timezone.now())
+    clients[5].change_status("SUSPENDED", STAFF, None)
     seen = set()
     for number in range(CASES):
         if number == CASES // 3:

@@ -187,9 +187,7 @@ def test_accounts_of_others_and_closed_ones_are_not_attested(
     other = new_account(world.observer, "Olga")
     assert attest(partner, other).code == "NOT_FOUND"
     ended = new_account(world.partner, "Ende")
-    ended.change_status(
-        "REJECTED", Actor("ana@staff.example", True), None, timezone.now()
-    )
+    ended.change_status("REJECTED", Actor("ana@staff.example", True), None)
     assert attest(partner, ended).code == "ACCOUNT_NOT_ACTIVE"
     key = approved_key(world.partner, [Scope.COMPLIANCE_READ])[1]
     assert attest(Ask(key), other).code == "FORBIDDEN"

@@ -60,7 +60,7 @@ def test_a_change_of_an_account_is_told_to_its_partner(
     client = User.objects.create(type=User.Type.INDIVIDUAL, first_name="Otto")
     account = Account.objects.open(world.partner, client, STAFF, timezone.now())
     as_committed()
-    account.change_status("ACTIVE", STAFF, None, timezone.now())
+    account.change_status("ACTIVE", STAFF, None)
     first, second = read(told)
     assert (first["sequence"], second["sequence"]) == (1, 2)
     assert first["at"] <= second["at"]

@@ -241,7 +241,7 @@ def test_accounts_are_narrowed_by_user_status_and_opening(world: World, partner:
         )
         at = START + timedelta(days=day)
         accounts.append(Account.objects.open(world.partner, client, STAFF, at))
-    accounts[2].change_status("ACTIVE", STAFF, None, START + timedelta(days=9))
+    accounts[2].change_status("ACTIVE", STAFF, None)
     document = """query ($user: ID, $status: AccountStatus, $after: Time) {
         accounts(userID: $user, status: $status, createdAfter: $after) {
             totalCount nodes { id } } }"""

@@ -187,7 +187,7 @@ def test_a_mirror_that_follows_writers_becomes_the_database(
                     number_of_shares=turn + 1,
                     price_cents=1,
                 )
-                account.change_status(next(statuses), STAFF, None, timezone.now())
+                account.change_status(next(statuses), STAFF, None)
                 with connection.cursor() as cursor:
                     cursor.execute("SELECT pg_sleep(%s)", [dice.random() / 20])
             if turn % 3 == 0:
@@ -339,7 +339,7 @@ def test_lists_are_narrowed_to_what_was_updated_since(
 
     assert found() == [[], [], []]
     Issuer.objects.filter(pk=world.quiet.pk).update(tag_line="New")
-    account.change_status("ACTIVE", STAFF, None, timezone.now())
+    account.change_status("ACTIVE", STAFF, None)
     LegacyShareholder.objects.filter(pk=world.shareholders[2].pk).update(price_cents=9)
     assert found() == [
         [f"Issuer|{world.quiet.pk}"],

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
-from django.utils import timezone
 
 from accounts.models import (
     Account,
@@ -69,7 +68,7 @@ def test_opens_a_pending_account_of_a_new_user_and_tells_it_in_the_feed(
     opened = Account.objects.get(applicant__reference="client-1")
     assert (opened.user.first_name, opened.user.email) == ("Anna Maria", None)
     assert opened.history.get().actor == "broker_one"
-    opened.change_status("ACTIVE", STAFF, None, timezone.now())
+    opened.change_status("ACTIVE", STAFF, None)
     opened.user.refresh_from_db()
     assert opened.user.email == "anna@client.example"
 
@@ -93,14 +92,14 @@ def test_who_is_known_is_not_told(partner: Ask, world: World, staff: Client):
 
     account = Account.objects.get(applicant__reference="client-3")
     with pytest.raises(InvalidStatusTransition, match="another user's"):
-        account.change_status("ACTIVE", STAFF, None, timezone.now())
+        account.change_status("ACTIVE", STAFF, None)
     page = f"/admin/account/{account.pk}/"
     assert staff.get(page).context["known"] == [world.owner]
     assert staff.post(page, {"join": str(uuid.uuid4())}).status_code == 400
     assert staff.post(page, {"join": str(world.owner.pk)}).status_code == 302
     account.refresh_from_db()
     assert account.user == world.owner
-    account.change_status("ACTIVE", STAFF, None, timezone.now())
+    account.change_status("ACTIVE", STAFF, None)
     world.owner.refresh_from_db()
     assert (world.owner.email, world.owner.lei) == (None, LEI)
     assert staff.get(page).context["known"] == []
@@ -118,7 +117,7 @@ def test_only_sql_that_the_rules_allow_joins(partner: Ask, world: World):
     for account, user in ((applicant.pk, other.pk), (applicant.pk, applicant.user_id)):
         with pytest.raises(IntegrityError):
             join(account, user)
-    Account.objects.get().change_status("REJECTED", STAFF, None, timezone.now())
+    Account.objects.get().change_status("REJECTED", STAFF, None)
     with pytest.raises(IntegrityError, match="PENDING"):
         join(applicant.pk, world.owner.pk)
 

@@ -51,7 +51,7 @@ def account(world: World) -> Account:
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
     account = Account.objects.open(world.partner, user, STAFF, START)
-    account.change_status("ACTIVE", STAFF, None, START)
+    account.change_status("ACTIVE", STAFF, None)
     return account
 
 
@@ -95,7 +95,7 @@ def states(
         Applicant.objects.open(caller, "client-4711", client, START)
 
     def suspend() -> None:
-        account.change_status("SUSPENDED", STAFF, None, START)
+        account.change_status("SUSPENDED", STAFF, None)
 
     def on_market(
         *orders: Request, cancelled: bool = False, **settings: Any

@@ -105,7 +105,7 @@ def clients(world: World) -> list[Account]:
         at = timezone.now() - timedelta(days=7 - number)
         account = Account.objects.open(world.partner, user, STAFF, at)
         if number % 2:
-            account.change_status("ACTIVE", STAFF, "Checked", timezone.now())
+            account.change_status("ACTIVE", STAFF, "Checked")
         opened.append(account)
     return opened
 

@@ -38,7 +38,7 @@ def open_account(partner: Partner) -> Account:
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
     account = Account.objects.open(partner, client, STAFF, START)
-    account.change_status("ACTIVE", STAFF, None, START)
+    account.change_status("ACTIVE", STAFF, None)
     return account
 
 
@@ -349,7 +349,7 @@ def test_keeps_and_replays_a_refusal_of_the_domain(
     assert "Idempotency-Key-Expires" in first
     assert rows(account) == ("ACTIVE", 2, 1)
     # What would be answered now is something else; the key keeps its first answer.
-    account.change_status("SUSPENDED", STAFF, None, START)
+    account.change_status("SUSPENDED", STAFF, None)
     again = send(**wrong)
     assert again.status_code == 200
     assert again.content == first.content

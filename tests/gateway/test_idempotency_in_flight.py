@@ -92,7 +92,7 @@ def client(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
     account = Account.objects.open(partner, user, STAFF, START)
-    account.change_status("ACTIVE", STAFF, None, START)
+    account.change_status("ACTIVE", STAFF, None)
     token = approved_key(partner, list(Scope))[1]
     yield Client(web_server.port, token, account)
     with as_owner():

@@ -28,7 +28,7 @@ def open_account(partner: Partner) -> Account:
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
     account = Account.objects.open(partner, client, STAFF, START)
-    account.change_status("ACTIVE", STAFF, None, START)
+    account.change_status("ACTIVE", STAFF, None)
     return account
 
 

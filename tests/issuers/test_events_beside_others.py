@@ -116,7 +116,7 @@ def test_each_follower_sees_every_commit_once_and_in_order(
                         transaction.set_rollback(True)
                 account = opened[number * 2 + turn % 2]
                 status = ("ACTIVE", "SUSPENDED")[turn // 2 % 2]
-                account.change_status(status, STAFF, None, timezone.now())
+                account.change_status(status, STAFF, None)
         except BaseException:
             ended.set()
             raise

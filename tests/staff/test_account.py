@@ -81,7 +81,7 @@ def rows(client: Client, path: str) -> list:
 def test_one_timeline_has_status_entries_lines_and_profile(
     account: Account, staff: Client
 ):
-    account.change_status("ACTIVE", ANA, "Seen in person", timezone.now())
+    account.change_status("ACTIVE", ANA, "Seen in person")
     for path in (page_of(account), f"/admin/holder/{account.user_id}/"):
         found = rows(staff, path)
         assert [row.at for row, _ in found] == sorted(

@@ -64,7 +64,7 @@ def test_each_kind_is_asked_for_and_decided_on_pages(
     account = Account.objects.open(
         world.partner, world.owner, Actor("ana", is_staff=True), timezone.now()
     )
-    account.change_status("ACTIVE", Actor("a", is_staff=True), None, timezone.now())
+    account.change_status("ACTIVE", Actor("a", is_staff=True), None)
     asked = [
         ("mint", of | {"units": 100, "target": a}),
         ("forced_transfer", of | {"units": 30, "source": a, "target": b}),

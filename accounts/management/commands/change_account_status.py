@@ -3,7 +3,6 @@ from uuid import UUID
 
 from django.core.management.base import CommandError
 from django.db import transaction
-from django.utils import timezone
 
 from accounts.approvals import closing_content, closing_title
 from accounts.four_eyes import NotApproved, carrying
@@ -74,7 +73,7 @@ examples:
         actor = Actor(person.email, True, approver(approval) if approval else "")
         try:
             with carrying([approval] if approval else []):
-                previous = account.change_status(status, actor, reason, timezone.now())
+                previous = account.change_status(status, actor, reason)
                 transaction.set_rollback(dry_run)
         except InvalidStatusTransition:
             raise refusal(account, status, actor) from None

@@ -25,9 +25,8 @@ PAID = f"""
     SELECT 0, {LISTED}, e.cash_transaction
     FROM unnest(%s::bigint[], %s::smallint[]) AS wanted (payment, side)
     JOIN trading_execution e ON e.cash_transaction = wanted.payment
-    JOIN {Fill._meta.db_table} f ON f.sequence = e.sequence AND f.side = wanted.side
-        AND f.order_id = CASE wanted.side WHEN 0 THEN e.buy_order_id
-            ELSE e.sell_order_id END
+    JOIN {Fill._meta.db_table} f ON f.token_id = e.token_id
+        AND f.sequence = e.sequence AND f.side = wanted.side
 """
 
 

@@ -3,8 +3,8 @@
 import graphene
 
 from accounts.access import Scope, requires
+from marketdata.books.collar import collar
 from marketdata.models import Trade as TradeModel
-from marketdata.trading.judging import collar
 from marketdata.trading.models import Bust
 from marketdata.trading.models import Market as MarketModel
 from marketdata.trading.schema.enums import MarketPhase

@@ -23,7 +23,7 @@ from partnerapi.graphql.cost import MUTATION, Cost, Field
 from partnerapi.graphql.relay import key_of
 from partnerapi.graphql.resolvers import checked
 
-MOST_POINTS, MOST_STATEMENTS = 30, 6
+MOST_POINTS, MOST_STATEMENTS = 30, 4
 """Of what is selected of an answer: the book is held until it is written."""
 MOST_POINTS_OF_RESULT = 3
 TRADE = Cost(

@@ -282,17 +282,16 @@ class Both:
         return str(user)
 
     def suspend(self) -> str:
-        from django.utils import timezone
 
         from accounts.models import Actor
 
         number = self.random.randrange(len(USERS))
-        staff, now = Actor("staff", is_staff=True), timezone.now()
+        staff = Actor("staff", is_staff=True)
         if number in self.model.suspended:
-            self.accounts[number].change_status("ACTIVE", staff, None, now)
+            self.accounts[number].change_status("ACTIVE", staff, None)
             self.model.suspended.discard(number)
             return f"{number} is ACTIVE"
-        self.accounts[number].change_status("SUSPENDED", staff, None, now)
+        self.accounts[number].change_status("SUSPENDED", staff, None)
         self.model.suspended.add(number)
         self.model.end_forbidden(USERS[number])
         return str(number)

@@ -6,8 +6,8 @@ Traders send lists to three markets without a pause, while one person freezes ho
 one suspends accounts, and one changes rules of tokens; each lets a few lists pass and
 takes it back again, so many times. It ends with exit code 1 where an order of theirs
 was left open, or something of theirs traded in between, by the dates that the database
-has written down; of a suspension, until somebody asks for the account to be ACTIVE
-again. It ends with an error where anybody met a deadlock, or waited for a minute.
+has written down. It ends with an error where anybody met a deadlock, or waited for a
+minute.
 """
 
 import argparse
@@ -58,7 +58,7 @@ class Race:
         facts = investors.Facts("VERIFIED", None, None, "PROFESSIONAL")
         for account in first[1::2]:
             investors.decide(account.user, facts, colleague(ASKER).email or "")
-        self.lists = self.late = 0
+        self.lists = 0
         self.left_open = dict.fromkeys(STOPS, 0)
         self.stopping = len(STOPS)
         self.lock = threading.Lock()
@@ -125,20 +125,14 @@ class Race:
         restrictions.end(made, "staff")
 
     def suspend(self, dice: random.Random) -> None:
-        from django.utils import timezone
 
         from accounts.models import Account, Actor
-        from marketdata.trading.telling import Fill
 
         account = Account.objects.get(pk=dice.choice(self.clients).pk)
         staff = Actor("staff", is_staff=True)
-        account.change_status("SUSPENDED", staff, None, timezone.now())
+        account.change_status("SUSPENDED", staff, None)
         self.look("suspension", account=account)
-        # An order may be judged before somebody asks for the account to be ACTIVE
-        # again, and come when it is: so this is asked of now.
-        since = account.history.latest("number").recorded_at
-        self.late += Fill.objects.filter(account=account, at__gt=since).count()
-        account.change_status("ACTIVE", staff, None, timezone.now())
+        account.change_status("ACTIVE", staff, None)
 
     def rule(self, dice: random.Random) -> None:
         """Nobody trades any more, or only professionals buy."""
@@ -167,7 +161,7 @@ class Race:
         """By what stops, fills of theirs while it was in force."""
         from partnerapi.core.database import fetch
 
-        found = {"suspension": self.late}
+        found = {}
         for kind, statement in FILLS.items():
             values = [self.others()] if kind == "rule" else []
             [(found[kind],)] = fetch(statement, values, tuple)
@@ -192,6 +186,14 @@ FILLS = {
         JOIN trading_fill f ON f.account_id = a.id
             AND f.at > r.created_at AND f.at < coalesce(r.ended_at, 'infinity')
         WHERE r.token_id IS NULL OR r.token_id = f.token_id
+    """,
+    "suspension": """
+        SELECT count(*) FROM accounts_accountstatuschange s
+        LEFT JOIN accounts_accountstatuschange n ON n.account_id = s.account_id
+            AND n.number = s.number + 1
+        JOIN trading_fill f ON f.account_id = s.account_id
+            AND f.at > s.created_at AND f.at < coalesce(n.created_at, 'infinity')
+        WHERE s.status = 'SUSPENDED'
     """,
     "rule": """
         SELECT count(*) FROM issuers_tokenrule r

@@ -60,3 +60,15 @@ def test_an_order_is_on_fix_and_in_the_table(
         until(lambda: client.receive(0.1) and book.ladder().asks == ((101, 6),))
         [trade] = book.trades
         assert (trade.price, trade.quantity) == (101, 4)
+
+
+def test_fix_tells_the_rules_of_a_market(
+    market: Market, start_acceptor: Callable[..., Acceptor]
+):
+    token = new_market(1_000, tick_cents=5, lot_units=10, collar_bps=2_000)
+    with start_acceptor().client() as client:
+        client.send("c", (320, "C1"), (321, 0), (55, token.symbol))
+        told = client.answer(lambda message: message.type == "d")
+    attributes = [value for tag, value in told.fields if tag == 872]
+    assert attributes == ["TICK=0.05", "FLOOR=8.00", "CAP=12.00", "MARKET=OWN"]
+    assert (told.get(561), told.get(562)) == ("10", "10")

@@ -7,13 +7,17 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from accounts import investors
 from accounts.cash import lock_heads
+from accounts.models import Account, Actor
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from marketdata.trading import market
-from marketdata.trading.models import Order
+from marketdata.trading.errors import AccountNotActive
+from marketdata.trading.models import Execution, Order
 from marketdata.trading.verification import INVARIANTS, verify
 from partnerapi.core.invariants import kept
+from partnerapi.sandbox.data.approvals import ASKER, colleague
 from tests.marketdata.trading.races import STOPS, Race
 from tests.marketdata.trading.trading import (
     buy,
@@ -135,3 +139,65 @@ def test_ending_orders_of_several_markets_locks_cash_in_one_order(how: str):
             lock_heads([cash_of(high)])
         ended.result()
     assert not Order.objects.filter(status="OPEN").exists()
+
+
+class Meeting:
+    """A market with a buyer, and a seller whose 5 units rest at 100."""
+
+    def __init__(self) -> None:
+        self.token = new_market()
+        self.buyer, self.seller = new_clients(2)
+        deposit(self.buyer, 10_000)
+        give(self.token, {self.seller: 5})
+        assert codes(place(self.token, sell(self.seller, 5, 100))) == ["OPEN"]
+
+    def traded_while(self, waits: Callable[[], Any]) -> Execution:
+        """What the buyer trades while something waits for the buyer's last order."""
+        with ThreadPoolExecutor(1) as pool:
+            with transaction.atomic():
+                order = buy(self.buyer, 1, 99, time_in_force="IOC")
+                assert codes(place(self.token, order)) == ["CANCELLED"]
+                waited = pool.submit(at_once, [waits])
+                until_waiting_for_a_lock()
+                assert codes(place(self.token, buy(self.buyer, 5, 100))) == ["FILLED"]
+            waited.result()
+        return Execution.objects.get(token=self.token)
+
+
+def move(account: Account, status: str) -> None:
+    account.change_status(status, Actor("staff", is_staff=True), None)
+
+
+def test_an_account_is_suspended_after_what_it_traded_meanwhile():
+    meeting = Meeting()
+    traded = meeting.traded_while(lambda: move(meeting.buyer, "SUSPENDED"))
+    assert meeting.buyer.history.get(status="SUSPENDED").created_at > traded.at
+
+
+def test_an_investor_s_profile_changes_after_what_was_traded_meanwhile():
+    meeting, user = Meeting(), colleague(ASKER)
+    facts = investors.Facts("REFUSED", None, None, "RETAIL")
+    traded = meeting.traded_while(
+        lambda: investors.decide(meeting.buyer.user, facts, user.email or "")
+    )
+    profile = investors.profile_of(meeting.buyer.user)
+    assert profile.updated_at > traded.at
+
+
+def test_an_order_that_waited_for_its_account_to_be_active_came_before():
+    """It would be dated inside the suspension."""
+    meeting = Meeting()
+    move(meeting.buyer, "SUSPENDED")
+    order = buy(meeting.buyer, 5, 100)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            [_] = Account.objects.raw(
+                "SELECT * FROM accounts_lock(%s)", [meeting.buyer.pk]
+            )
+            placed = pool.submit(at_once, [lambda: place(meeting.token, order)])
+            until_waiting_for_a_lock()
+            move(meeting.buyer, "ACTIVE")
+        [[refusal]] = placed.result()
+    assert isinstance(refusal, AccountNotActive)
+    assert refusal.details == {"status": "SUSPENDED"}
+    assert codes(place(meeting.token, order)) == ["FILLED"]

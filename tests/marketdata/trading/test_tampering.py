@@ -317,9 +317,7 @@ def test_an_account_that_leaves_active_leaves_no_order_open(traded: Traded):
         insert("accounts_accountstatuschange", row)
     account.refresh_from_db()
     assert account.status == "ACTIVE"
-    account.change_status(
-        "SUSPENDED", Actor("staff", is_staff=True), "why", timezone.now()
-    )
+    account.change_status("SUSPENDED", Actor("staff", is_staff=True), "why")
     as_committed()
     traded.ask.refresh_from_db()
     assert traded.ask.status_reason == "ACCOUNT_NOT_ACTIVE"

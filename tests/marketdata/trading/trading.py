@@ -63,7 +63,7 @@ def new_clients(
     accounts = []
     for user in users or people(count):
         account = Account.objects.open(partner, user, staff, timezone.now())
-        account.change_status("ACTIVE", staff, None, timezone.now())
+        account.change_status("ACTIVE", staff, None)
         accounts.append(account)
     return accounts
 
