@@ -13,12 +13,12 @@ from uuid import UUID
 
 import orjson
 from django.db import OperationalError, connection, transaction
-from django.db.models import DateTimeField, Func
 from django.utils import timezone
 from graphql import ExecutionResult
 from psycopg.errors import LockNotAvailable
 
 from accounts.access import Caller
+from partnerapi.core.database import ClockTimestamp
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.gateway.refusals import AnswerNotReplayed, Refusal
 from partnerapi.graphql.documents import PreparedRequest
@@ -182,12 +182,6 @@ def once(
             ) from error
         raise
     return StoredAnswer(body, expires_at, replayed=False)
-
-
-class ClockTimestamp(Func):
-    """The database's time at this moment, not at the start of the transaction."""
-
-    template, output_field = "clock_timestamp()", DateTimeField()
 
 
 # A key whose record has expired counts as new. If another transaction holds the key,

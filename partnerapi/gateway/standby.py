@@ -28,7 +28,7 @@ def answered(read: Callable[[], Answer], deadline: float) -> Answer:
     try:
         return read()
     except Error as error:
-        is_away = fault_of(error) is Fault.AWAY
+        is_away = fault_of(error) in (Fault.AWAY, Fault.CROWDED)
         if lending.standby is None or not is_away or monotonic() >= deadline:
             raise
     with lending.reading_replica():

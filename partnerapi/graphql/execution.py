@@ -17,6 +17,9 @@ from graphql import (
     ExecutionResult,
     GraphQLList,
     GraphQLNonNull,
+    ListValueNode,
+    ObjectValueNode,
+    VariableNode,
     is_abstract_type,
     is_leaf_type,
 )
@@ -118,13 +121,27 @@ def builder(keys: list[str]) -> Builder:
 
 
 def reader(parents: list[Any]) -> Callable[[str], list[Any]]:
-    """A function from a column's name to the column; it transposes rows once."""
+    """A function from a column's name to the column; it transposes rows once.
+
+    Objects whose fields have resolvers only are not transposed at all.
+    """
     classes = set(map(type, parents))
     positions = getattr(parents[0], "positions", None) if len(classes) == 1 else None
     if positions is None:
         return lambda name: list(map(attrgetter(name), parents))
-    columns = list(zip(*parents))  # noqa: B905
-    return lambda name: columns[positions[name]]  # type: ignore[return-value]
+    columns: list[Any] = []
+
+    def read(name: str) -> list[Any]:
+        if not columns:
+            columns.extend(zip(*parents))  # noqa: B905
+        column: list[Any] = columns[positions[name]]
+        return column
+
+    return read
+
+
+CHANGING = (VariableNode, ListValueNode, ObjectValueNode)
+"""Arguments that are another's with each request, or that a resolver may change."""
 
 
 class FieldStep:
@@ -136,6 +153,7 @@ class FieldStep:
         "batch",
         "complete",
         "field",
+        "is_constant",
         "question",
         "rest",
     )
@@ -145,7 +163,9 @@ class FieldStep:
         self.field = field
         self.attribute: str | None = extensions.get("attribute")
         self.batch: BatchResolver | None = extensions.get("batch")
-        self.arguments = None if field.nodes[0].arguments else default_arguments(field)
+        given = field.nodes[0].arguments
+        self.arguments = None if given else default_arguments(field)
+        self.is_constant = not any(isinstance(a.value, CHANGING) for a in given)
         self.complete = completer(field.definition.type, field)
         self.rest = rest_of(field)
         self.question = Question(field) if field.name in INTROSPECTION else None
@@ -169,6 +189,8 @@ class FieldStep:
                 definition, node = self.field.definition, self.field.nodes[0]
                 arguments = get_argument_values(definition, node, run.variables)
                 check_lengths(definition, arguments)
+                if self.is_constant:
+                    self.arguments = arguments
             info = Info(run.context, self.field.selection)
             values = self.batch(parents, info, **arguments)
             if len(values) != len(parents):

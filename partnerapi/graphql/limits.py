@@ -107,22 +107,19 @@ def check_lengths(definition: GraphQLField, arguments: dict[str, Any]) -> None:
     """
     for name, argument in definition.args.items():
         value = arguments.get(argument.out_name or name)
-        if isinstance(value, str):
-            maximum = MAX_TEXT_LENGTHS.get(name, MAX_TEXT_LENGTH)
-            if get_named_type(argument.type) is GraphQLID:
-                maximum = MAX_ID_LENGTH
-            longest = len(value)
-        elif isinstance(value, list):
+        maximum = MAX_TEXT_LENGTHS.get(name, MAX_TEXT_LENGTH)
+        if get_named_type(argument.type) is GraphQLID:
             maximum = MAX_ID_LENGTH
-            longest = max((len(v) for v in value if isinstance(v, str)), default=0)
-        else:
-            continue
-        if longest > maximum:
-            raise BadUserInput(
-                f"`{name}` has {longest} characters; pass at most {maximum}.",
-                argument=name,
-                maximum=maximum,
-            )
+        texts = {name: value}
+        if isinstance(value, list):
+            texts = {f"{name}.{place}": item for place, item in enumerate(value)}
+        for path, text in texts.items():
+            if isinstance(text, str) and len(text) > maximum:
+                raise BadUserInput(
+                    f"`{path}` has {len(text)} characters; pass at most {maximum}.",
+                    argument=path,
+                    maximum=maximum,
+                )
 
 
 def check_mutations(selection: Selection) -> None:

@@ -108,7 +108,7 @@ def read_pages(
             *(before or ()),
             *([] if parents is None else [limit]),
         ],
-        row_class(of.graphql_type, of.name, PAGE_COLUMNS, columns),
+        row_class(of.graphql_type, of.name, shape.page_columns, columns),
         kind,
     )
     pages = split(found, window, count)
@@ -136,7 +136,7 @@ def read_placed(
     return fetch(
         placed_statement(of.model, columns),
         [array_text([place[-1] for place in places]), keys],
-        row_class(of.graphql_type, of.name, PAGE_COLUMNS, columns),
+        row_class(of.graphql_type, of.name, ("cursor_key",), columns),
     )
 
 
@@ -282,9 +282,6 @@ def cut(rows: list[Any], window: Window, more_after: bool, more_before: bool) ->
     return Page(rows, more_after, more_before)
 
 
-PAGE_COLUMNS = ("beyond_after", "beyond_before", "cursor_key")
-
-
 @lru_cache(maxsize=500)
 def row_class(
     graphql_type: str, list_name: str, before: tuple[str, ...], columns: frozenset[str]
@@ -292,6 +289,7 @@ def row_class(
     """A class of tuples whose items are also attributes, by their columns' names.
 
     Item 0 is the number of the parent, from 1. `before` and the sorted columns follow.
+    Without a cursor nothing lies beyond it.
     """
     names = (*before, *sorted(columns))
     getters = {name: property(itemgetter(n)) for n, name in enumerate(names, 1)}
@@ -299,6 +297,8 @@ def row_class(
         "__slots__": (),
         "graphql_type": graphql_type,
         "list_name": list_name,
+        "beyond_after": False,
+        "beyond_before": False,
         "positions": {name: n for n, name in enumerate(names, 1)},
     }
     return type(graphql_type, (tuple,), fixed | getters)

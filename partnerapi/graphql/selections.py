@@ -107,13 +107,21 @@ class SelectedField:
 class Selection:
     """The fields selected on a type; those of an interface, on each type behind it."""
 
-    __slots__ = ("fields_by_type", "nodes", "source", "steps", "type")
+    __slots__ = (
+        "columns_by_path",
+        "fields_by_type",
+        "nodes",
+        "source",
+        "steps",
+        "type",
+    )
 
     def __init__(self, source: Source, type_: Any, nodes: list[FieldNode]) -> None:
         self.source = source
         self.type = type_
         self.nodes = nodes
         self.fields_by_type: dict[str, list[SelectedField]] = {}
+        self.columns_by_path: dict[tuple[str, ...], frozenset[str]] = {}
         # The executor keeps its steps here, by type, and what makes objects of them.
         self.steps: dict[str, Any] = {}
 
@@ -141,6 +149,13 @@ class Selection:
 
     def columns(self, type_name: str, *path: str) -> frozenset[str]:
         """The columns that the fields of a type need, below a path of field names."""
+        known = self.columns_by_path.get((type_name, *path))
+        if known is None:
+            known = self.find_columns(type_name, *path)
+            self.columns_by_path[type_name, *path] = known
+        return known
+
+    def find_columns(self, type_name: str, *path: str) -> frozenset[str]:
         if not path:
             return frozenset(
                 column

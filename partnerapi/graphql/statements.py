@@ -70,6 +70,12 @@ class Shape(NamedTuple):
     before: bool
     limit: int | None
 
+    @property
+    def page_columns(self) -> tuple[str, ...]:
+        """What a line tells of its page, before the columns of its row."""
+        beyond = {"beyond_after": self.after, "beyond_before": self.before}
+        return (*(name for name, given in beyond.items() if given), "cursor_key")
+
 
 def concrete_field(model: type[models.Model], name: str) -> Any:
     """The field of a column, by its name; a foreign key also by its column's name."""
@@ -133,7 +139,7 @@ class Columns:
 
 @lru_cache(maxsize=500)
 def page_statement(shape: Shape) -> str:
-    """For each parent: whether rows lie beyond each cursor, and a page and one row.
+    """For each parent: whether rows lie beyond a cursor, and a page and one row.
 
     A parent without rows has one line of nulls. Parameters: the parents' ids; for each
     cursor that is given, conditions and cursor; then conditions, cursors, and the limit
@@ -191,14 +197,17 @@ def page_statement(shape: Shape) -> str:
     ]
     return (
         sql.SQL(
-            "SELECT p.n, {after}, {before}, page.* FROM {parents}{beyond}"
+            "SELECT p.n, {there}page.* FROM {parents}{beyond}"
             " LEFT JOIN LATERAL (SELECT {cursor_key} AS cursor_key, {listed}"
             " FROM {source} WHERE {condition} ORDER BY {order} LIMIT {limit})"
             " AS page ON TRUE"
         )
         .format(
-            after=sql.SQL("beyond_after.there IS TRUE" if shape.after else "FALSE"),
-            before=sql.SQL("beyond_before.there IS TRUE" if shape.before else "FALSE"),
+            there=sql.SQL("").join(
+                sql.SQL("{}.there IS TRUE, ").format(sql.Identifier(name))
+                for name, given, _, _ in cursors
+                if given
+            ),
             parents=parents_of(of),
             beyond=sql.SQL("").join(beyond),
             cursor_key=cursor_key,
@@ -222,7 +231,7 @@ def placed_statement(model: Any, paths: frozenset[str]) -> str:
     listed = columns.listed(paths)
     return (
         sql.SQL(
-            "SELECT 1, FALSE, FALSE, p.cursor_key, {} FROM"
+            "SELECT 1, p.cursor_key, {} FROM"
             " unnest(%s::uuid[], %s::text[]) WITH ORDINALITY AS p(key, cursor_key, n)"
             " JOIN {} ON {}.id = p.key{} ORDER BY p.n"
         )

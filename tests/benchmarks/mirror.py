@@ -202,7 +202,6 @@ def fill(partner: Any, issuers: int, lines: int, accounts: int) -> Any:
 
 def changes(partner: Any) -> list[Any]:
     """What a writer may do: each takes the dice, and changes something by them."""
-    from django.utils import timezone
 
     from accounts.models import Account, Actor
     from issuers.legacy.models import LegacyShareholder
@@ -231,7 +230,7 @@ def changes(partner: Any) -> list[Any]:
     def decide(dice: random.Random) -> None:
         account = Account.objects.get(pk=dice.choice(opened).pk)
         status = "SUSPENDED" if account.status == "ACTIVE" else "ACTIVE"
-        account.change_status(status, staff, None, timezone.now())
+        account.change_status(status, staff, None)
 
     return [
         partial(set_column, LegacyShareholder, "number_of_shares", False),

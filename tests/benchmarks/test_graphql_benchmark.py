@@ -1,4 +1,5 @@
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -7,7 +8,7 @@ import pytest
 from accounts.access import Scope
 from accounts.models import Partner
 from partnerapi.sandbox.data.approvals import approved_key
-from tests.benchmarks.graphql import caches, load
+from tests.benchmarks.graphql import caches, inside, load
 from tests.benchmarks.graphql.answers import PRODUCT, WrongAnswer, compare
 from tests.benchmarks.graphql.rows import add_issuers, changed_row, expected
 from tests.characters import Ask
@@ -64,6 +65,14 @@ def test_comparison_misses_no_row(ask):
     found["issuers"].pop()
     with pytest.raises(WrongAnswer, match=r"answer\.issuers\[9\] is None"):
         compare(found, wanted)
+
+
+def test_each_stage_of_an_answer_takes_time(ask):
+    spent = defaultdict(float)
+    with inside.timed(spent):
+        read(ask)
+    assert set(inside.STAGES) < set(spent)
+    assert all(spent[stage] > 0 for stage in inside.STAGES)
 
 
 def test_documents_for_the_caches_are_valid_and_differ(ask):

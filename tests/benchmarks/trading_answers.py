@@ -45,8 +45,9 @@ SELECTIONS = {
     "amount balanceAfter reference at execution { id } } } } }",
     "counts": "order { account { b§ } }",
     "the account": "order { account { cash { balance reserved available } "
-    "investor { verification frozen } positions(first: §) { nodes { quantity "
-    "reserved available } } } }",
+    "investor { verification verifiedUntil frozen } } }",
+    "the account's positions": "order { account { positions(first: §) { nodes { "
+    "quantity reserved available } } } }",
     "the tape": "order { token { trades(first: §) { nodes { sequence price quantity "
     "at busted } } } }",
     "the register": "order { token { transactions(first: §) { nodes { sequence kind "
@@ -54,8 +55,7 @@ SELECTIONS = {
     "the book": "order { token { orderBook(depth: §) { sequence bids { price quantity "
     "} asks { price quantity } } market { floorPrice capPrice } } }",
     "the table": "order { token { issuer { capitalizationTable { totalValue "
-    "holderCount holdersConnection(first: §) { nodes { holderName percentage } } } "
-    "} } }",
+    "holderCount } } } }",
 }
 """By what is asked for; § is how much of it, and grows until it is too dear."""
 REPEATED = {"a§": "a#: updatedAt", "b§": "b#: orders(first: 1) { totalCount }"}

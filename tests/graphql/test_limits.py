@@ -372,7 +372,10 @@ def test_2_000_values_of_variables_and_2_001():
         ("{ issuer(slug: %s) { id } }", "slug", 100),
         ("{ issuer(id: %s) { id } }", "id", 200),
         ("{ node(id: %s) { id } }", "id", 200),
-        ('{ nodes(ids: ["a", %s]) { id } }', "ids", 200),
+        ('{ nodes(ids: ["a", %s]) { id } }', "ids.1", 200),
+        ("{ issuers(isin: %s) { totalCount } }", "isin.0", 100),
+        ('{ issuers(symbol: ["a", %s]) { totalCount } }', "symbol.1", 100),
+        ("{ issuers(lei: [%s]) { totalCount } }", "lei.0", 100),
     ],
 )
 def test_texts_are_no_longer_than_what_they_look_for(

@@ -2,7 +2,7 @@
 
 import graphql
 import pytest
-from graphql import GraphQLError, GraphQLSyntaxError, parse
+from graphql import GraphQLError, parse
 
 from partnerapi.core.errors import MaxFragmentsExceeded
 from partnerapi.graphql.documents import MAX_ERRORS, RULES
@@ -19,15 +19,23 @@ TEXTS = {
 }
 
 
-def is_readable(text: str) -> bool:
-    try:
-        parse(text, max_tokens=2_000)
-    except (GraphQLSyntaxError, RecursionError):
-        return False
-    return True
-
-
-READABLE = [name for name, text in TEXTS.items() if is_readable(text)]
+UNREADABLE = {
+    "600 inline fragments, nested",
+    "900 levels",
+    "14,000 opening braces",
+    "14,000 opening brackets",
+    "a list literal 900 deep",
+    "an object literal 450 deep",
+    "2,000 halves of surrogates",
+    "4,900 comments",
+    "an open string",
+    "an open block string",
+    "tiny, an open brace",
+    "tiny, no document",
+    "300 fragments that nobody spreads",
+    "numbers",
+}
+"""Nobody parses these, so that there is nothing to validate."""
 
 
 def told(errors: list[GraphQLError]) -> list[object]:
@@ -38,7 +46,7 @@ def told(errors: list[GraphQLError]) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("name", READABLE)
+@pytest.mark.parametrize("name", [name for name in TEXTS if name not in UNREADABLE])
 def test_finds_what_graphql_core_finds(name: str):
     document = parse(TEXTS[name], max_tokens=2_000)
     try:

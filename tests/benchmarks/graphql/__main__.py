@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from partnerapi.operations import gunicorn_config
 from tests.installation import throw_away_installation
 
 TABLES = ("compare", "sizes", "lengths", "processes", "inside", "nesting", "caches")
@@ -19,8 +20,8 @@ WIDTH = 150
 EXAMPLES = """
 The peers are installed once, below --directory, and nowhere else: graphene-django as
 its documentation shows it, strawberry-django with its optimizer, PostGraphile 5 with
-its Amber preset. Each server is one process. Each answer is compared with what plain
-SQL finds.
+its Amber preset. Each server is one process, those of Python with as many threads as
+`up` and production give it. Each answer is compared with what plain SQL finds.
 
 examples:
   python -m tests.benchmarks.graphql
@@ -51,7 +52,12 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         ("--rounds", int, 5, "rounds of each server, taken in turns"),
         ("--seconds", float, 3.0, "seconds of a round"),
         ("--connections", int, 4, "connections at once"),
-        ("--threads", int, 2, "threads of a Python server's process"),
+        (
+            "--threads",
+            int,
+            gunicorn_config.threads,
+            "threads of a Python server's process",
+        ),
         ("--documents", int, 100_000, "different documents for the caches"),
     ]
     for name, kind, default, meaning in numbers:
