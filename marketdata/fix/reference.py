@@ -9,7 +9,7 @@ from django.conf import settings
 
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import Ladder, Level, difference
-from marketdata.fix.acceptor import leases, listener, logon, watches
+from marketdata.fix.acceptor import first_message, leases, listener, logon, watches
 from marketdata.fix.protocol import instruments, messages, rules, statuses
 from marketdata.fix.protocol.wire import SOH, encode, utc_timestamp
 
@@ -27,6 +27,7 @@ LOGOUTS = (
     leases.LOST,
     rules.LOGON_REFUSED,
     rules.LOGON_WITHIN,
+    rules.TOO_LONG,
     rules.LOGGED_ON_ELSEWHERE,
     rules.TOO_MANY_MESSAGES,
     rules.SLOW_CONSUMER,
@@ -60,6 +61,10 @@ class Listed:
     votes_per_share: int | None = None
     authorized_units: int | None = None
     country: str | None = None
+    phase: str | None = None
+    tick_cents: int = 1
+    lot_units: int = 1
+    limits: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,8 @@ def limits() -> list[Limit]:
         ("Connections of an address", f"{settings.FIX_CONNECTIONS_PER_ADDRESS:,}"),
         ("Messages you may send a second", f"{settings.FIX_MESSAGES_PER_SECOND:,}"),
         ("Messages you may send at once", f"{rules.MESSAGES_BURST:,}"),
+        ("Bytes of a message that you send", f"{rules.LONGEST_MESSAGE:,}"),
+        ("Bytes of a Logon", f"{first_message.LOGON_BYTES:,}"),
         ("Subscribed instruments of a session", f"{rules.MOST_SUBSCRIPTIONS:,}"),
         ("Other requests with 263=1 of a session", f"{watches.MOST_WATCHES:,}"),
         ("Instruments in one MarketDataRequest", f"{rules.MOST_INSTRUMENTS:,}"),
@@ -231,7 +238,10 @@ def conversation() -> list[Step]:
 
 def engine_settings() -> str:
     """The settings of a QuickFIX initiator; other engines have the same."""
-    return f"""[DEFAULT]
+    return f"""# Yours are SenderCompID, the hosts and the ports.
+# The key is Password(554), which your code sets in toAdmin.
+# With TLS: SocketUseSSL=Y (QuickFIX/J), SSLEnable=Y (QuickFIX/n), else stunnel.
+[DEFAULT]
 ConnectionType=initiator
 StartTime=00:00:00
 EndTime=00:00:00

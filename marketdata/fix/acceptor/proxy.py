@@ -15,7 +15,12 @@ from marketdata.fix.acceptor.first_message import (
     refuse,
 )
 from marketdata.fix.acceptor.logon import Admission
-from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE, LOGON_WITHIN
+from marketdata.fix.protocol.rules import (
+    LOGGED_ON_ELSEWHERE,
+    LOGON_WITHIN,
+    LONGEST_MESSAGE,
+    TOO_LONG,
+)
 from partnerapi.core.buckets import Bucket
 from partnerapi.core.sparing_log import SparingLog
 
@@ -33,8 +38,8 @@ LOGOUT_SECONDS = 0.1
 """How long the Logout of a session that is cut has to pass."""
 AGAIN_SECONDS = 1.0
 """How long a Logon is repeated to an engine that closes without an answer."""
-LONGEST_MESSAGE, TRAILER = 65_536, b"\x0110="
-"""Bytes; the engine would buffer any number of them until the trailer comes."""
+TRAILER = b"\x0110="
+"""The engine would buffer any number of bytes until it comes."""
 BODY_LENGTH, MOST_DIGITS = re.compile(rb"\x019=([^\x01]+)"), 12
 """BodyLength(9): the engine waits for as much as it says."""
 LOGON = re.compile(rb"\x019=[^\x01]+\x0135=A\x01")
@@ -44,11 +49,11 @@ INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 """Bytes that a client may send at once, and a second; more wait in its sockets."""
 
 
-class LogonWithin(Exception):
-    """A client has sent a Logon within its session.
+class RuleBroken(Exception):
+    """A client has sent what the engine must not read; the message is its Logout's.
 
-    The engine would begin its numbers anew before it refused the Logon: what was sent
-    meanwhile, and the Logout, would be numbered too low.
+    At a Logon within a session the engine would begin its numbers anew before it
+    refused it: what was sent meanwhile, and the Logout, would be numbered too low.
     """
 
 
@@ -135,8 +140,8 @@ class Proxy:
                 await asyncio.wait({outward}, timeout=CLOSE_SECONDS)
             else:
                 await outward
-        except LogonWithin:
-            await asyncio.to_thread(self.end_now, admission.comp_id, LOGON_WITHIN)
+        except RuleBroken as broken:
+            await asyncio.to_thread(self.end_now, admission.comp_id, str(broken))
             await asyncio.sleep(LOGOUT_SECONDS)
         except Cut as cut:
             self.log.warn(
@@ -219,8 +224,7 @@ async def relay_in(
     """Relay a client's bytes to the engine, `rest` first, as fast as allowed.
 
     Raises:
-        Cut: a message is longer than any that a session needs.
-        LogonWithin
+        RuleBroken
     """
     rate = Bucket(INBOUND_BURST, INBOUND_PER_SECOND)
     unended = 0
@@ -231,11 +235,11 @@ async def relay_in(
         unended = len(data) - last if last >= 0 else unended + len(data)
         seen = seen[-HEAD_BYTES:] + data
         if LOGON.search(seen):
-            raise LogonWithin
+            raise RuleBroken(LOGON_WITHIN)
         if unended > LONGEST_MESSAGE or any(
             map(is_too_long, BODY_LENGTH.findall(seen))
         ):
-            raise Cut(f"it sent a message longer than {LONGEST_MESSAGE} bytes")
+            raise RuleBroken(TOO_LONG)
         engine.write(data)
         await engine.drain()
         rate.spend(len(data))

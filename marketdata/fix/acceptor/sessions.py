@@ -16,8 +16,8 @@ from partnerapi.core.json_lines import logged_as
 logger = logging.getLogger(__name__)
 
 ANNOUNCE_SECONDS = 0.5
-BEGIN_SECONDS, LEAVE_SECONDS = 0.2, 5.0
-"""How long admitted Logons, then all Logouts, may take when the acceptor stops."""
+BEGIN_SECONDS, LEAVE_SECONDS = 2.0, 5.0
+"""From an admitted Logon to its session; all Logouts, when the acceptor stops."""
 
 
 class Status(NamedTuple):
@@ -130,7 +130,13 @@ class Sessions:
             time.sleep(0.005)
 
     def end_now(self, comp_id: str, text: str) -> None:
-        """Have a session whose connection is about to be cut told why, if it lives."""
+        """Have a session whose connection is about to be cut told why, if it lives.
+
+        The engine answers a Logon before the session begins.
+        """
+        deadline = time.monotonic() + BEGIN_SECONDS
+        while comp_id in self.admitted and time.monotonic() < deadline:
+            time.sleep(0.005)
         session = self.live.get(comp_id)
         if session:
             session.end_now(text)

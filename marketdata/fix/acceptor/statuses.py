@@ -5,7 +5,7 @@ is what the phase of its market says.
 """
 
 from marketdata.books.livebook import LiveBook
-from marketdata.fix.protocol.messages import price
+from marketdata.fix.protocol.instruments import price
 from marketdata.fix.protocol.statuses import (
     HALTED,
     NOT_AVAILABLE,

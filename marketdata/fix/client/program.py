@@ -4,14 +4,16 @@ Standard library only. /docs/fix offers it as one file.
 """
 
 import argparse
+import itertools
 import os
 import sys
 import time
 from functools import partial
 
-from marketdata.fix.client.client import Client
+from marketdata.fix.client.client import Client, Refused
 from marketdata.fix.client.initiator import FixFailure, tls_context
-from marketdata.fix.protocol.wire import readable
+from marketdata.fix.client.replica import Inconsistent
+from marketdata.fix.protocol.wire import GarbledMessage, readable
 
 PAUSES_SECONDS = (1, 2, 5, 10, 30)
 
@@ -21,8 +23,7 @@ def main() -> None:
     addresses = [address.rpartition(":")[::2] for address in options.address]
     tls = None if options.no_tls else tls_context(options.ca)
     failures = 0
-    while True:
-        host, port = addresses[failures % len(addresses)]
+    for host, port in itertools.cycle(addresses):
         client = Client(
             host=host,
             port=int(port),
@@ -38,7 +39,9 @@ def main() -> None:
                 failures = 0
                 work(client, options.symbols)
                 return
-        except FixFailure as failure:
+        except Refused as refusal:
+            sys.exit(f"{host}:{port}: {refusal}")
+        except (FixFailure, GarbledMessage, Inconsistent) as failure:
             say(f"{host}:{port}: {failure}")
             if not options.symbols:
                 sys.exit(1)
@@ -65,7 +68,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-tls", action="store_true", help="for a sandbox")
     parser.add_argument("--ca", help="file of the certificate's authority")
     parser.add_argument("--raw", action="store_true", help="show every message")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not os.environ.get("FIX_KEY"):
+        parser.error("FIX_KEY must hold your API key")
+    return options
 
 
 def work(client: Client, symbols: list[str]) -> None:
@@ -76,11 +82,11 @@ def work(client: Client, symbols: list[str]) -> None:
         return
     client.snapshots(symbols, trades=True)
     while True:
-        message = client.receive(60)
-        if message is not None and message.type in ("W", "X"):
-            for symbol, book in client.books.items():
-                bids, asks = book.ladder(1)
-                say(f"{symbol:12} bid {best(bids)} ask {best(asks)}")
+        for symbol, book in client.books.items():
+            bids, asks = book.ladder(1)
+            say(f"{symbol:12} bid {best(bids)} ask {best(asks)}")
+        while (message := client.receive(60)) is None or message.type not in ("W", "X"):
+            pass
 
 
 def best(levels: tuple[tuple[int, int], ...]) -> str:

@@ -10,9 +10,10 @@ YOURS = f"Yours; 1 to {LONGEST_REQUEST_ID} printable ASCII characters."
 ACTIONS = "0 once. 1 again whenever the answer changes. 2 no longer."
 FOUND, TRADED = "with 323=1", "if there was a trade"
 ATTRIBUTES = (
-    "NAME=VALUE. TICK: smallest difference of prices, euro. AUTHORISED: the most "
-    "units that may exist. FLOOR, CAP: price limits, where there are any. MARKET: FED, "
-    "another venue feeds the book."
+    "NAME=VALUE. TICK: smallest difference of prices, euro. FLOOR, CAP: the lowest and "
+    "the highest price of an order, euro, where there are limits. AUTHORISED: the most "
+    "units that may exist. MARKET: FED, another venue feeds the book; OWN, it holds "
+    "orders that are placed here."
 )
 
 
@@ -37,8 +38,8 @@ def listed(group: int) -> tuple[Tag, ...]:
         Tag(871, "InstrAttribType", "99: as 872 says.", group=870),
         Tag(872, "InstrAttribValue", ATTRIBUTES, group=870),
         Tag(15, "Currency", "EUR", group=group),
-        Tag(561, "RoundLot", "1", group=group),
-        Tag(562, "MinTradeVol", "1", group=group),
+        Tag(561, "RoundLot", "Quantities are multiples of it, units.", group=group),
+        Tag(562, "MinTradeVol", "As 561.", group=group),
     )
 
 

@@ -15,12 +15,14 @@ FOUND, UNSUPPORTED, NONE_FOUND = "0", "1", "2"
 """SecurityRequestResult(560)."""
 ACCEPTED, REJECTED, NO_MATCH = "1", "5", "6"
 """SecurityResponseType(323)."""
-TICK = "0.01"
-"""The smallest difference of two prices, euro."""
 
 
 class Instrument(Protocol):
-    """`authorized_units` and `votes_per_share` are None where nothing says so."""
+    """`authorized_units` and `votes_per_share` are None where nothing says so.
+
+    `phase` is None where another venue feeds the book. `limits` are the lowest and the
+    highest price of an order, cents, where there are limits.
+    """
 
     symbol: str
     isin: str | None
@@ -31,6 +33,17 @@ class Instrument(Protocol):
     votes_per_share: int | None
     authorized_units: int | None
     country: str | None
+    phase: str | None
+    tick_cents: int
+    lot_units: int
+
+    @property
+    def limits(self) -> tuple[int, int] | None: ...
+
+
+def price(cents: int) -> str:
+    """Euro, with two decimals."""
+    return f"{cents // 100}.{cents % 100:02d}"
 
 
 def identity(instrument: Instrument) -> str:
@@ -54,12 +67,15 @@ def cfi(instrument: Instrument) -> str:
 
 
 def attributes(instrument: Instrument) -> list[tuple[str, str]]:
-    """What FIX 4.4 has no tag for; FLOOR and CAP are for markets with price limits."""
-    found = [("TICK", TICK)]
+    """What FIX 4.4 has no tag for."""
+    found = [("TICK", price(instrument.tick_cents))]
+    if instrument.limits:
+        floor, cap = instrument.limits
+        found += [("FLOOR", price(floor)), ("CAP", price(cap))]
     if instrument.authorized_units is not None:
         found.append(("AUTHORISED", str(instrument.authorized_units)))
-    # Whose orders make the book: another venue's, which feeds it.
-    found.append(("MARKET", "FED"))
+    # Whose orders make the book: another venue's, which feeds it, or our partners'.
+    found.append(("MARKET", "FED" if instrument.phase is None else "OWN"))
     return found
 
 
@@ -77,7 +93,8 @@ def facts(instrument: Instrument, mic: str) -> str:
 
 
 def entry(instrument: Instrument, mic: str) -> str:
-    return f"{facts(instrument, mic)}{CURRENCY}561=1\x01562=1\x01"
+    lot = instrument.lot_units
+    return f"{facts(instrument, mic)}{CURRENCY}561={lot}\x01562={lot}\x01"
 
 
 def security_list(

@@ -8,7 +8,7 @@ units. Standard library only.
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from marketdata.fix.protocol.instruments import CURRENCY
+from marketdata.fix.protocol.instruments import CURRENCY, price
 from marketdata.fix.protocol.rules import (
     BOOK_SEQUENCE,
     READ_ONLY,
@@ -31,10 +31,6 @@ Update = tuple[int, int, int, int]
 """MDUpdateAction(279), MDEntryType(269), price, quantity; 0 where it is a deletion."""
 Trade = tuple[int, int, int, datetime]
 """Number, price, quantity, instant."""
-
-
-def price(cents: int) -> str:
-    return f"{cents // 100}.{cents % 100:02d}"
 
 
 def stamp(at: datetime | None) -> str:

@@ -77,6 +77,9 @@ TOO_MANY_WATCHES = (
 REQUEST_ID_RULE = (
     f"{{field}} must be 1 to {LONGEST_REQUEST_ID} printable ASCII characters"
 )
+LONGEST_MESSAGE = 65_536
+"""Bytes of a message that a partner sends."""
+TOO_LONG = f"A message is longer than {LONGEST_MESSAGE:,} bytes."
 LOGON_WITHIN = (
     "A Logon within a session is refused: to start the numbers anew, log out and log "
     "on again."

@@ -20,7 +20,7 @@ from marketdata.fix.client.advice import explain
 from marketdata.fix.client.client import Client, Refused
 from marketdata.fix.client.initiator import FixFailure, tls_context
 from marketdata.fix.client.replica import Inconsistent
-from marketdata.fix.protocol.messages import price
+from marketdata.fix.protocol.instruments import price
 from marketdata.fix.protocol.rules import DEEPEST
 from marketdata.fix.protocol.wire import GarbledMessage, readable
 from marketdata.management.ladders import BookShown, TradeShown, screen

@@ -28,7 +28,11 @@ from marketdata.fix.client.initiator import (
     NoConnection,
     tls_context,
 )
-from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE, LOGON_WITHIN
+from marketdata.fix.protocol.rules import (
+    LOGGED_ON_ELSEWHERE,
+    LOGON_WITHIN,
+    TOO_LONG,
+)
 from marketdata.fix.protocol.wire import Message
 from marketdata.models import FixSession
 from tests.marketdata.fix.acceptor_process import (
@@ -304,6 +308,13 @@ def test_a_logon_within_a_session_ends_it_in_the_order_of_its_numbers(
         client.send("A", (98, 0), (108, 30), (141, "Y"), (554, client.key))
         assert logged_out(client) == LOGON_WITHIN
     assert received == list(range(1, len(received) + 1))
+
+
+def test_a_session_that_announces_too_much_is_told(acceptor: Acceptor):
+    client = acceptor.client()
+    client.logon()
+    client.socket.sendall(b"8=FIX.4.4\x019=999999999\x0135=0\x01")
+    assert logged_out(client) == TOO_LONG
 
 
 def number_of(raw: bytes) -> int:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from threading import Thread
 
 import pytest
 
+from marketdata.fix.acceptor.session import EngineSession
 from marketdata.fix.client.client import Client
 from marketdata.fix.client.initiator import ANSWER_SECONDS, LoggedOut
 from marketdata.fix.protocol.rules import PROBE_BYTES
@@ -12,7 +14,7 @@ from marketdata.fix.protocol.wire import utc_timestamp
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.engines import Bench, running_engine
 
-NEVER = 0.5
+NEVER, LATE = 0.5, 0.1
 
 
 @pytest.fixture
@@ -96,3 +98,23 @@ def test_a_gap_that_swallows_a_test_request_ends_nobody(bench: Bench, monkeypatc
         for _ in range(3):
             client.receive(0.5)
         assert (client.gaps, live.logout_reason) == (1, "")
+
+
+def test_tells_a_session_that_has_not_quite_begun(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    """A Logon is answered before its session begins."""
+    begin = bench.sessions.begin
+
+    def begin_late(comp_id: str, engine_session: EngineSession) -> None:
+        ending.start()
+        ending.join(LATE)
+        begin(comp_id, engine_session)
+
+    monkeypatch.setattr(bench.sessions, "begin", begin_late)
+    client = bench.client()
+    ending = Thread(target=bench.sessions.end_now, args=(client.sender, "too soon"))
+    client.logon()
+    with pytest.raises(LoggedOut, match="too soon"):
+        client.receive()
+    ending.join()

@@ -11,6 +11,7 @@ from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from queue import Queue
 
 import pytest
 from django.db import connection, transaction
@@ -27,6 +28,7 @@ from marketdata.fix.acceptor.logon import (
 )
 from marketdata.fix.acceptor.sockets import address_of, source, tls_context
 from marketdata.fix.protocol import wire
+from marketdata.fix.protocol.rules import TOO_LONG
 from partnerapi.core import sparing_log
 from tests.marketdata.fix.peers import Echo, Partner, echo, logon
 from tests.waiting import PATIENCE_SECONDS, until
@@ -339,19 +341,28 @@ def push_until_cut(sending: socket.socket) -> None:
             pass
 
 
-def test_a_message_without_an_end_is_cut(start, committed_key, caplog):
+def told_by(listener) -> Queue[tuple[str, str]]:
+    """What sessions are told when they end."""
+    told: Queue[tuple[str, str]] = Queue()
+    listener.proxy.end_now = lambda *each: told.put(each)
+    return told
+
+
+def test_a_message_without_an_end_is_cut(start, committed_key):
     listener = start()
+    told = told_by(listener)
     with Partner(listener.port) as partner:
         partner.send(logon(committed_key))
         assert partner.receive().type == "A"
         with suppress(OSError):
             partner.send(b"8=FIX.4.4\x019=99999\x0135=0\x0158=" + b"x" * 70_000)
-        until(lambda: "was cut: it sent a message longer than" in caplog.text)
+        assert told.get(timeout=PATIENCE_SECONDS) == ("PARTNER001", TOO_LONG)
 
 
 @pytest.mark.parametrize("pieces", [1, 40])
-def test_a_message_that_announces_too_much_is_cut(start, committed_key, caplog, pieces):
+def test_a_message_that_announces_too_much_is_cut(start, committed_key, pieces):
     listener = start()
+    told = told_by(listener)
     with Partner(listener.port) as partner:
         partner.send(logon(committed_key))
         assert partner.receive().type == "A"
@@ -360,7 +371,7 @@ def test_a_message_that_announces_too_much_is_cut(start, committed_key, caplog, 
         with suppress(OSError):
             for start_at in range(0, len(announced), step):
                 partner.send(announced[start_at : start_at + step])
-        until(lambda: "was cut: it sent a message longer than" in caplog.text)
+        assert told.get(timeout=PATIENCE_SECONDS) == ("PARTNER001", TOO_LONG)
 
 
 def test_what_the_engine_says_last_is_read_before_the_end(start, engine, committed_key):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from marketdata.fix.downloads import FILES, client_program, dictionary
 from tests.marketdata.fix.engines import new_book, running_engine
 from tests.marketdata.fix.stock import fix
-from tests.system import bare_environment
+from tests.system import bare_environment, free_port
 from tests.waiting import PROGRAM_SECONDS
 
 
@@ -48,6 +49,56 @@ def test_the_client_of_one_file_lists_instruments(program: Path):
 
 def test_the_client_of_one_file_explains_itself(program: Path):
     assert "HOST:PORT" in run(program, "--help").stdout
+
+
+def test_the_client_of_one_file_asks_for_a_key(program: Path):
+    asked = run(program, "--address", "127.0.0.1:1", "--comp-id", "PARTNER001")
+    assert (asked.returncode, asked.stderr.splitlines()[-1][-30:]) == (
+        2,
+        "FIX_KEY must hold your API key",
+    )
+
+
+def test_the_client_of_one_file_goes_to_and_fro(program: Path):
+    """From the address whose session ended to the other one, whichever that is."""
+    silent = f"127.0.0.1:{free_port()}"
+    with running_engine([new_book("LUM", "FR0000120271")]) as bench:
+        options = bench.options(0, ())
+        serving = f"127.0.0.1:{options['port']}"
+        arguments = [
+            *("--address", silent, "--address", serving, "--no-tls"),
+            *("--comp-id", options["sender"], "--target", options["target"], "LUM"),
+        ]
+        with subprocess.Popen(
+            [sys.executable, "-S", str(program), *arguments],
+            env=bare_environment() | {"FIX_KEY": options["key"]},
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as client:
+            assert client.stdout
+            watchdog = threading.Timer(PROGRAM_SECONDS, client.kill)
+            watchdog.start()
+            said = []
+            for line in client.stdout:
+                said.append(line.split(": ")[0])
+                if line.startswith("LUM"):
+                    bench.sessions.end(options["sender"], "The test ends it.")
+                if len(said) == 4:
+                    client.kill()
+            watchdog.cancel()
+    assert [said[0], *said[2:]] == [silent, serving, silent]
+
+
+def test_the_client_of_one_file_ends_where_a_symbol_is_unknown(program: Path):
+    with running_engine([new_book("LUM", "FR0000120271")]) as bench:
+        options = bench.options(0, ())
+        refused = run(
+            program,
+            *("--address", f"127.0.0.1:{options['port']}", "--no-tls", "NOPE"),
+            *("--comp-id", options["sender"], "--target", options["target"]),
+            key=options["key"],
+        )
+    assert (refused.returncode, "NOPE" in refused.stderr) == (1, True)
 
 
 def test_the_dictionary_knows_the_books_number(tmp_path: Path):

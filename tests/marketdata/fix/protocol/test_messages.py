@@ -26,6 +26,10 @@ FACTS = {
     "votes_per_share": None,
     "authorized_units": None,
     "country": None,
+    "phase": None,
+    "tick_cents": 1,
+    "lot_units": 1,
+    "limits": None,
 }
 LUM = SimpleNamespace(
     symbol="LUM",
@@ -154,6 +158,18 @@ def test_a_list_of_instruments_is_plain_text():
     )
 
 
+def test_a_market_of_ours_has_limits_a_tick_and_a_lot():
+    facts = {"phase": "CONTINUOUS", "tick_cents": 5, "lot_units": 10}
+    ours = SimpleNamespace(**vars(ORB) | facts | {"limits": (800, 1205)})
+    body = instruments.security_definition("Q", "A", "1", ours, "")
+    fields_of("d", body)
+    assert pieces(body)[-12:] == [
+        *("870=4", "871=99", "872=TICK=0.05", "871=99", "872=FLOOR=8.00"),
+        *("871=99", "872=CAP=12.05", "871=99", "872=MARKET=OWN"),
+        *("15=EUR", "561=10", "562=10"),
+    ]
+
+
 def test_a_market_with_an_identifier_names_it():
     (body,) = instruments.security_list("Q", "A1", instruments.FOUND, [LUM], "XPAR")
     assert (207, "XPAR") in fields_of("y", body)
@@ -214,4 +230,4 @@ def test_a_business_reject_names_what_it_rejects(reference):
     [(0, "0.00"), (5, "0.05"), (100, "1.00"), (10**15, f"{10**13}.00")],
 )
 def test_a_price_is_exact(cents, text):
-    assert messages.price(cents) == text
+    assert instruments.price(cents) == text
