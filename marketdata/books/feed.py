@@ -138,6 +138,7 @@ class Feed:
 
     def look(self) -> None:
         """Compare all heads and tokens with the books, and catch up."""
+        today = day_of(datetime.now(UTC))
         rows = read_heads(self.token_ids)
         self.look_at = monotonic() + LOOK_SECONDS
         new = []
@@ -165,6 +166,7 @@ class Feed:
             days = read_last_days([book.token_id for book in busted], 2)
             for book in busted:
                 book.count_anew(days.get(book.token_id, []))
+                book.end_day(today)
         advance(behind, self.changed, self.broken)
         for book, last_sequence in behind.items():
             if book.read < last_sequence:
@@ -173,7 +175,6 @@ class Feed:
                 )
         self.rebuild()
         self.open(new)
-        today = day_of(datetime.now(UTC))
         self.changed.update(b for b in self.books.values() if b.end_day(today))
         self.looked_at = monotonic()
         listed = {row[0] for row in rows}

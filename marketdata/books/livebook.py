@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from marketdata.books.collar import collar
 from marketdata.books.days import DayFigures, day_of, first_trade
 from marketdata.books.orderbook import Change, Ladder, OrderBook
 
@@ -24,7 +25,8 @@ class Facts(NamedTuple):
 
     `phase` is that of a market of ours, with the reason of a halt; None: the book is
     fed from outside. `busts` are its trades that were undone, number and price each, in
-    the order in which they were.
+    the order in which they were. `tick_cents` divides all prices and `lot_units` all
+    quantities; limits lie within `collar_bps` of `reference_price`, cents.
     """
 
     symbol: str
@@ -40,6 +42,10 @@ class Facts(NamedTuple):
     phase: str | None = None
     halt_reason: str | None = None
     busts: list[list[int]] | None = None
+    tick_cents: int = 1
+    lot_units: int = 1
+    reference_price: int | None = None
+    collar_bps: int | None = None
 
 
 class BrokenLog(ValueError):
@@ -102,6 +108,10 @@ class LiveBook:
     phase: str | None
     halt_reason: str | None
     busts: list[list[int]] | None
+    tick_cents: int
+    lot_units: int
+    reference_price: int | None
+    collar_bps: int | None
 
     def __init__(self, token_id: UUID, *facts: Any) -> None:
         self.token_id = token_id
@@ -164,6 +174,13 @@ class LiveBook:
         """The last trade that is no longer kept; 0: all are."""
         with self.lock:
             return self.last_trade - len(self.trades)
+
+    @property
+    def limits(self) -> tuple[int, int] | None:
+        """The lowest and the highest price of an order, cents; None: there are none."""
+        if self.reference_price is None or self.collar_bps is None:
+            return None
+        return collar(self.reference_price, self.collar_bps)
 
     @property
     def tape(self) -> Tape:
@@ -278,11 +295,12 @@ class LiveBook:
             self.closed = before
 
     def count_anew(self, days: Sequence[DayFigures]) -> None:
-        """Take the figures of the last days, the latest first: a trade was busted."""
+        """Take the figures of the last days with a trade, the latest first.
+
+        The latest counts as one that goes on, until `end_day` says otherwise.
+        """
         with self.lock:
-            self.day, before, *_ = *days, None, None
-            if self.closed and self.day:
-                self.closed = self.day if self.closed.day == self.day.day else before
+            self.day, self.closed, *_ = *days, None, None
 
     def end_day(self, today: date) -> bool:
         """Whether the day of the last trade has ended, which was not known before."""

@@ -59,7 +59,7 @@ def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
             by_place[place - 1].trades.appendleft(as_trade(*trade))
         days = read_last_days(ids, 2)
         for book in by_place:
-            book.day, book.closed, *_ = *days.get(book.token_id, []), None, None
+            book.count_anew(days.get(book.token_id, []))
         advance(by_place, set(), broken)
     for book, last_sequence in ends.items():
         if book.sequence != last_sequence and book not in broken:
@@ -130,7 +130,9 @@ TOKEN = """t.symbol, t.isin, t.name, t.issuer_id::text, t.visibility = 'PUBLIC',
         SELECT array_agg(ARRAY[b.sequence, d.price_cents] ORDER BY b.event)
         FROM trading_bust b JOIN marketdata_trade d
             ON d.token_id = b.token_id AND d.sequence = b.sequence
-        WHERE b.token_id = m.token_id) END"""
+        WHERE b.token_id = m.token_id) END,
+    coalesce(m.tick_cents, 1), coalesce(m.lot_units, 1), m.reference_price,
+    m.collar_bps"""
 MARKET = "LEFT JOIN trading_market m ON m.token_id = h.token_id"
 # Loading a timestamptz takes longer than all other columns of a row together.
 MICROSECONDS = "(extract(epoch FROM {}.at) * 1000000)::bigint"
