@@ -149,8 +149,12 @@ def pytest_load_initial_conftests(
             os.environ |= servers.enter_context(throw_away_servers())
         except RunError as error:
             raise pytest.UsageError(str(error)) from None
+        made = servers.enter_context(tempfile.TemporaryDirectory())
         if is_ours:
-            made = servers.enter_context(tempfile.TemporaryDirectory())
             os.environ[TABLES] = f"{made}/tables.dump"
+        # Hundreds of programs are started. Where none may write bytecode into the
+        # project, the first one that needs a module keeps it for the others of a run.
+        if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+            os.environ["PYTHONPYCACHEPREFIX"] = f"{made}/bytecode"
     os.environ["REDIS_URL"] = redis_database(os.environ["REDIS_URL"], number)
     return (yield)

@@ -6,8 +6,15 @@ from typing import Any
 
 import psycopg
 from django.db import IntegrityError, connection, transaction
+from django.db.models import DateTimeField, Func
 
 from partnerapi.core.problems import MOST_TOLD, Problem, Problems
+
+
+class ClockTimestamp(Func):
+    """The database's time at this moment, not at the start of the transaction."""
+
+    template, output_field = "clock_timestamp()", DateTimeField()
 
 
 class PlannedAnew(psycopg.Cursor[Any]):

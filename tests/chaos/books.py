@@ -8,11 +8,8 @@ was acknowledged.
 """
 
 import argparse
-import json
 import random
-import sys
 import time
-from dataclasses import asdict
 from multiprocessing.connection import wait
 from uuid import UUID
 
@@ -26,6 +23,7 @@ from partnerapi.sandbox.run.valkey import start_valkey
 from tests.chaos.book_actors import NARROW, FeedProcess, Writer
 from tests.chaos.book_findings import Report, examine
 from tests.chaos.book_logs import open_books, prune
+from tests.chaos.ending import end
 from tests.chaos.installation import Database, breakable_installation
 
 HISTORIES = 1_000
@@ -174,12 +172,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     options = parser.parse_args()
     report = storm(options.histories, random.Random(options.seed))
-    if options.json:
-        sys.stdout.write(json.dumps(asdict(report)) + "\n")
-    else:
-        show(report)
-    if not report.passed:
-        sys.exit("not as acknowledged")
+    end(report, options.json, show, "" if report.passed else "not as acknowledged")
 
 
 if __name__ == "__main__":

@@ -6,16 +6,15 @@ that somebody was answered is missing after a crash, or happened twice.
 
 import argparse
 import asyncio
-import json
 import random
 import signal
-import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from rich.console import Console
 
 from tests.chaos.clients import Clients, make_chains
+from tests.chaos.ending import end
 from tests.chaos.findings import Findings, examine, missing_effects
 from tests.chaos.installation import Web, breakable_installation
 from tests.chaos.storm import run_clients
@@ -81,6 +80,15 @@ def crash(times: int, workers: int) -> Report:
         )
 
 
+def show(report: Report) -> None:
+    Console().print(
+        f"{report.crashes} crashes in {report.seconds:.0f} s; after them "
+        f"{report.missing} of {report.acknowledged:,} acknowledged effects were "
+        f"missing; {report.findings.keys:,} keys made {report.findings.rows:,} "
+        f"rows; sent again after {report.repeated}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.chaos.crashes",
@@ -94,17 +102,8 @@ def main() -> None:
     options = parser.parse_args()
     random.seed(7)
     report = crash(options.crashes, options.workers)
-    if options.json:
-        sys.stdout.write(json.dumps(asdict(report)) + "\n")
-    else:
-        Console().print(
-            f"{report.crashes} crashes in {report.seconds:.0f} s; after them "
-            f"{report.missing} of {report.acknowledged:,} acknowledged effects were "
-            f"missing; {report.findings.keys:,} keys made {report.findings.rows:,} "
-            f"rows; sent again after {report.repeated}"
-        )
-    if not report.passed:
-        sys.exit(f"not as promised: {report.missing} missing, {report.findings.broken}")
+    broken = f"not as promised: {report.missing} missing, {report.findings.broken}"
+    end(report, options.json, show, "" if report.passed else broken)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,10 @@ number than the ledger had.
 """
 
 import argparse
-import json
 import os
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import psutil
 import psycopg
 
 from partnerapi.sandbox.run.processes import Process, Processes, RunError
+from tests.chaos.ending import end
 from tests.chaos.installation import ROOT, breakable_installation
 
 LINES = 10_000
@@ -242,10 +242,7 @@ def main() -> None:
     except RunError as error:
         sys.exit(str(error))
     report.seconds = round(time.monotonic() - began, 1)
-    sys.stdout.write(
-        json.dumps(asdict(report)) + "\n" if options.json else f"{report}\n"
-    )
-    sys.exit(not report.passed)
+    end(report, options.json, print, "" if report.passed else "not each line once")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,11 @@ the holder may have let go by itself.
 
 import argparse
 import asyncio
-import json
 import multiprocessing
 import os
 import statistics
-import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from uuid import UUID
 
@@ -24,6 +22,7 @@ from rich.console import Console
 from rich.progress import track
 
 from tests.chaos.clients import Connection, Key, make_chains
+from tests.chaos.ending import end
 from tests.chaos.findings import Findings, examine
 from tests.chaos.installation import Web, breakable_installation
 
@@ -142,6 +141,15 @@ def measure(rounds: int, workers: int, longest: float) -> Report:
         return Report(taken[False], taken[True], findings, longest)
 
 
+def show(report: Report) -> None:
+    for name, taken in (("idle", report.idle), ("busy", report.busy)):
+        Console().print(
+            f"{name}: {len(taken)} rounds, median {statistics.median(taken):.2f} s,"
+            f" longest {max(taken):.2f} s"
+        )
+    Console().print(f"{report.late} took over {report.longest:.0f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.chaos.killed_client",
@@ -157,17 +165,8 @@ def main() -> None:
     options = parser.parse_args()
     longest = BUSY_SECONDS if options.busy else LONGEST_SECONDS
     report = measure(options.rounds, 2, longest)
-    if options.json:
-        sys.stdout.write(json.dumps(asdict(report)) + "\n")
-    else:
-        for name, taken in (("idle", report.idle), ("busy", report.busy)):
-            Console().print(
-                f"{name}: {len(taken)} rounds, median {statistics.median(taken):.2f} s,"
-                f" longest {max(taken):.2f} s"
-            )
-        Console().print(f"{report.late} of {options.rounds} took over {longest:.0f} s")
-    if not report.passed:
-        sys.exit(f"not as promised: {report.late} late, {report.findings.broken}")
+    broken = f"not as promised: {report.late} late, {report.findings.broken}"
+    end(report, options.json, show, "" if report.passed else broken)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ import psycopg
 
 from tests.chaos.asking import READ
 from tests.chaos.clients import CHANGE, STATUSES, Answer, Connection
+from tests.chaos.ending import end
 from tests.chaos.installation import (
     breakable_installation,
     close_connection,
@@ -163,19 +164,18 @@ def measure(requests: int) -> Report:
     return Report(dict(codes), changes, happened, seconds, sessions, waited)
 
 
+def show(report: Report) -> None:
+    for name, value in asdict(report).items():
+        sys.stdout.write(f"{name}: {value}\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=REQUESTS)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     options = parser.parse_args()
     report = measure(options.requests)
-    if options.json:
-        sys.stdout.write(json.dumps(asdict(report)) + "\n")
-    else:
-        for name, value in asdict(report).items():
-            sys.stdout.write(f"{name}: {value}\n")
-    if wrong := [*report.wrong()]:
-        sys.exit("\n".join(wrong))
+    end(report, options.json, show, "\n".join(report.wrong()))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def insert_accounts(count: int) -> tuple[str, list[UUID]]:
             type=User.Type.INDIVIDUAL, first_name="Otto", last_name=f"Lund {number}"
         )
         account = Account.objects.open(partner, user, staff, now)
-        account.change_status("ACTIVE", staff, None, now)
+        account.change_status("ACTIVE", staff, None)
         accounts.append(account.pk)
     return approved_key(partner, list(Scope))[1], accounts
 

@@ -13,11 +13,12 @@ import http.client
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -25,6 +26,7 @@ from uuid import uuid4
 import psutil
 
 from tests.chaos.clients import CHANGE
+from tests.chaos.ending import end
 from tests.chaos.installation import (
     breakable_installation,
     close_connection,
@@ -100,6 +102,10 @@ class Partner:
         if answer.code == "200":
             answer.data = answer.data["issuer"]["capitalizationTable"]
         return answer
+
+    def table_if_answered(self, issuer: str) -> Any:
+        answer = self.table(issuer)
+        return answer.data if answer.code == "200" else None
 
     def told(self, issuer: str) -> datetime:
         """The date of the present table."""
@@ -194,6 +200,22 @@ def beside_the_primary(
     report.claim("a key that was revoked is refused", code.startswith("401"), code)
     on(standby, "SELECT pg_wal_replay_resume()")
     until(lambda: replayed(primary, standby))
+    says = of_database(address_of_standby(os.environ["DATABASE_URL"]))
+    named = "a standby, which only reads" in says
+    report.claim("doctor names a DATABASE_URL that is a standby's", named, says)
+
+
+def of_database(url: str) -> str:
+    """What `doctor` says of the database of a DATABASE_URL."""
+    ended = subprocess.run(
+        [sys.executable, "manage.py", "doctor", "--json"],
+        env=os.environ | {"DATABASE_URL": url},
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    checks = json.loads(ended.stdout)["checks"]
+    [says] = [each["says"] for each in checks if each["check"] == "database"]
+    return str(says)
 
 
 def revoke_another_key(token: str) -> str:
@@ -258,19 +280,20 @@ def while_the_primary_stands_still(
 
     register, (primary, standby) = parts["register"], parts["urls"]
     values = {"accountID": f"Account|{parts['account']}", "status": "SUSPENDED"}
-    server = parts["database"].server.popen.pid
-    stopped = [psutil.Process(server), *psutil.Process(server).children()]
+    server = psutil.Process(parts["database"].server.popen.pid)
     with transaction.atomic():
         register.mint(7)
         # So the last commit that the standby has is later than that.
         assert partner.ask(CHANGE, input=values).code == "200"
         until(lambda: replayed(primary, standby))
-        for process in stopped:
-            process.send_signal(signal.SIGSTOP)
-        until(lambda: partner.table(register.issuer).code == "200")
-        table = partner.table(register.issuer).data
-        for process in stopped:
-            process.send_signal(signal.SIGCONT)
+        # First the one that would make more of them.
+        server.suspend()
+        sessions = server.children()
+        for session in sessions:
+            session.suspend()
+        table = until(lambda: partner.table_if_answered(register.issuer))
+        for process in (server, *sessions):
+            process.resume()
     close_connection()
     until(lambda: partner.supply(register.issuer) == 109)
     again = partner.table(register.issuer, table["date"]).data
@@ -312,19 +335,18 @@ def measure() -> Report:
     return report
 
 
+def show(report: Report) -> None:
+    for text, seen in report.claims.items():
+        sys.stdout.write(f"{text}: {seen or 'yes'}\n")
+    sys.stdout.write(f"answers meanwhile: {report.outage}\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     options = parser.parse_args()
     report = measure()
-    if options.json:
-        sys.stdout.write(json.dumps(asdict(report)) + "\n")
-    else:
-        for text, seen in report.claims.items():
-            sys.stdout.write(f"{text}: {seen or 'yes'}\n")
-        sys.stdout.write(f"answers meanwhile: {report.outage}\n")
-    if report.broken:
-        sys.exit("\n".join(report.broken))
+    end(report, options.json, show, "\n".join(report.broken))
 
 
 if __name__ == "__main__":

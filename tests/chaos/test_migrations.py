@@ -22,8 +22,8 @@ def test_the_release_before_serves_while_the_next_one_is_migrated(
     run: Callable[..., dict[str, Any]],
 ):
     # How long the answers take, the command judges on a quiet machine.
-    options = ("--rows", "2000", "--seconds", "1", "--releases", "1", "--busy")
-    report = run("migrations", *options)
+    size = ("--rows", "2000", "--per-second", "16", "--seconds", "1")
+    report = run("migrations", *size, "--releases", "1", "--busy")
     usual, *others = report["outcomes"]
     assert usual["codes"]["200"] > 0
     assert all(one["codes"].keys() | one["entries"].keys() == {"200"} for one in others)

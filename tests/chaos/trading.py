@@ -12,14 +12,12 @@ harm: such traders without idempotency, over a server that does not write its co
 
 import argparse
 import asyncio
-import json
 import os
 import random
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -28,6 +26,7 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
+from tests.chaos.ending import end
 from tests.chaos.installation import (
     Web,
     breakable_installation,
@@ -339,14 +338,9 @@ def main() -> None:
     options = parser.parse_args()
     random.seed(options.seed)
     report = storm(options.seconds, options.workers, options.seed)
-    if options.json:
-        sys.stdout.write(json.dumps(asdict(report)) + "\n")
-    else:
-        show(report)
-    if not report.passed:
-        sys.exit(
-            f"not as promised: {report.findings.broken or 'the control did no harm'}"
-        )
+    broken = report.findings.broken or "the control did no harm"
+    wrong = "" if report.passed else f"not as promised: {broken}"
+    end(report, options.json, show, wrong)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Faults that `doctor` and `/readyz` name, planted one by one, and repaired."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from time import time
@@ -9,7 +10,12 @@ import pytest
 from django.db import connection
 
 from partnerapi.operations.diagnosis import database, installation, machine, trials
-from partnerapi.operations.diagnosis.findings import Finding, State
+from partnerapi.operations.diagnosis.findings import (
+    Check,
+    Finding,
+    State,
+    findings,
+)
 from tests.characters import new_world
 from tests.owner import as_owner, tamper
 
@@ -58,6 +64,25 @@ def test_a_database_that_only_reads():
         cursor.execute("SET default_transaction_read_only = off")
         [found] = database.database()
         assert found.state is State.OK
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_without_a_connection_left():
+    def look() -> Finding:
+        # In a thread, which has a connection of its own.
+        try:
+            [[found]] = findings([Check("database", database.database)])
+            return found
+        finally:
+            connection.close()
+
+    limit = f'ALTER DATABASE "{connection.settings_dict["NAME"]}" CONNECTION LIMIT '
+    with as_owner(), connection.cursor() as owner, ThreadPoolExecutor(1) as thread:
+        owner.execute(limit + "0")
+        found = thread.submit(look).result()
+        owner.execute(limit + "-1")
+        named(found, State.FAILED, "no connection left", "Raise max_connections")
+        assert thread.submit(look).result().state is State.OK
 
 
 @pytest.mark.django_db(transaction=True)

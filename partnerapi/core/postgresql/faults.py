@@ -1,5 +1,6 @@
 """Which errors of the database are outages: nobody's fault who asks, and over later."""
 
+import re
 from enum import StrEnum
 
 from django.db import Error, InterfaceError, OperationalError
@@ -48,10 +49,17 @@ BY_STATE = {
 """By an SQLSTATE or its beginning (PostgreSQL, appendix A); the longest counts."""
 
 
+NONE_LEFT = re.compile(
+    "too many (clients|connections)|remaining connection slots"
+    "|no more connections allowed"
+)
+"""What PostgreSQL and pgbouncer say in English to one connection too many."""
+
+
 def fault_of(error: BaseException | None) -> Fault | None:
     """The outage of which an error of Django's database layer tells, if any.
 
-    Where no server answered there is no SQLSTATE.
+    Where no server answered, or it refused a new connection, there is no SQLSTATE.
     """
     if isinstance(error, Busy):
         return Fault.BUSY
@@ -60,8 +68,9 @@ def fault_of(error: BaseException | None) -> Fault | None:
     cause = error.__cause__
     state = getattr(cause, "sqlstate", None)
     if state is None:
-        unheard = isinstance(error, OperationalError | InterfaceError)
-        return Fault.AWAY if unheard else None
+        if not isinstance(error, OperationalError | InterfaceError):
+            return None
+        return Fault.CROWDED if NONE_LEFT.search(str(error)) else Fault.AWAY
     known = [start for start in BY_STATE if state.startswith(start)]
     return BY_STATE[max(known, key=len)] if known else None
 

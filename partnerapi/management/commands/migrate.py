@@ -1,3 +1,7 @@
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as MigrateCommand
@@ -12,6 +16,21 @@ from partnerapi.core.migrating import (
 from partnerapi.core.owner import NO_OWNER, as_owner
 
 
+@contextmanager
+def keeping_garbage() -> Iterator[None]:
+    """Look for no garbage: 2 MB a migration, instead of a third of its time.
+
+    Each operation makes most models anew, and these name each other in circles.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class Command(MigrateCommand):
     """Django's, as the owner of the tables, who waits for locks only briefly."""
 
@@ -21,7 +40,10 @@ class Command(MigrateCommand):
         options["database"] = as_owner(options["database"])
 
         def migrate():
-            with waiting(connections[options["database"]], LOCK_SECONDS):
+            with (
+                keeping_garbage(),
+                waiting(connections[options["database"]], LOCK_SECONDS),
+            ):
                 return MigrateCommand.handle(self, *arguments, **options)
 
         def told(text):
