@@ -78,7 +78,7 @@ def test_a_change_by_the_api_is_in_the_log(staff: Client, world: World, partner:
     account = Account.objects.open(
         world.partner, world.owner, Actor(ANA, is_staff=True), START
     )
-    account.change_status("ACTIVE", Actor(ANA, is_staff=True), "Checked", START)
+    account.change_status("ACTIVE", Actor(ANA, is_staff=True), "Checked")
     answer = change(partner, f"Account|{account.pk}", "SUSPENDED")
     assert answer.data
     lines = staff.get(LOG, {"object": str(account.pk)}).context["lines"]
@@ -87,6 +87,23 @@ def test_a_change_by_the_api_is_in_the_log(staff: Client, world: World, partner:
         world.partner.login, "ACTIVE", "SUSPENDED",
     )  # fmt: skip
     assert (last.source, checked.reason) == ("API", "Checked")
+
+
+def test_the_log_of_an_object_is_read_by_indexes(staff: Client, world: World):
+    """However many rows others have: a plan that may not read whole tables says so."""
+    ledger.set_price(world.public_token.pk, 501, "MANUAL", ANA)
+    token = str(world.public_token.pk)
+    with CaptureQueriesContext(connection) as captured:
+        lines = staff.get(LOG, {"object": f"Token|{token}"}).context["lines"]
+    assert "Price: MANUAL" in {line.what for line in lines}
+    assert {line.object for line in lines} == {token}
+    [statement] = [each["sql"] for each in captured if "staff_log" in each["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {statement}")
+        plan = "\n".join(line for [line] in cursor.fetchall())
+    for index in ("ledger_recorded_of_token", "token_price_recorded_by_hand"):
+        assert f"Index Scan Backward using {index}" in plan
 
 
 def test_a_secret_is_not_kept(world: World):

@@ -9,6 +9,8 @@ from django.apps import apps
 from django.db import connection
 from django.utils.text import capfirst
 
+from partnerapi.staff.find import as_uuid
+
 
 class Line(NamedTuple):
     """`kind` is what staff call the object's type."""
@@ -44,16 +46,17 @@ def lines(wanted: Wanted, most: int) -> Iterator[Line]:
         model._meta.db_table: capfirst(str(model._meta.verbose_name))
         for model in apps.get_models()
     }
+    key = as_uuid(wanted.object)
     with connection.cursor() as cursor:
         cursor.execute(
-            LINES,
+            statement(wanted),
             {
                 "since": wanted.since,
                 "until": wanted.until,
                 "who": wanted.who.lower(),
-                "object": wanted.object,
+                "object": str(key or wanted.object),
+                "key": key,
                 "source": wanted.source,
-                "trades": wanted.trades,
                 "most": most,
             },
         )
@@ -61,13 +64,26 @@ def lines(wanted: Wanted, most: int) -> Iterator[Line]:
             yield line._replace(kind=names.get(line.kind, line.kind))
 
 
-LINES = """
+def statement(wanted: Wanted) -> str:
+    """Only what is asked for is a condition, so that each source uses its index."""
+    conditions = ["at >= %(since)s AND at < %(until)s"]
+    if wanted.who:
+        conditions.append("starts_with(lower(who), %(who)s)")
+    if wanted.source:
+        conditions.append("starts_with(source, %(source)s)")
+    if not wanted.trades:
+        conditions.append("NOT is_price_of_trade")
+    if not wanted.object:
+        return LATEST.format(" AND ".join(conditions))
+    parts = ["object_key IS NULL AND object = %(object)s"]
+    if as_uuid(wanted.object):
+        parts.append("object_key = %(key)s")
+    each = (f"({LATEST.format(' AND '.join([*conditions, part]))})" for part in parts)
+    together = " UNION ALL ".join(each)
+    return f"SELECT * FROM ({together}) AS found ORDER BY at DESC LIMIT %(most)s"
+
+
+LATEST = """
     SELECT at, who, what, kind, object, before, after, reason, request_id, source
-    FROM staff_log
-    WHERE at >= %(since)s AND at < %(until)s
-        AND (%(who)s = '' OR starts_with(lower(who), %(who)s))
-        AND (%(object)s = '' OR object = %(object)s)
-        AND (%(source)s = '' OR starts_with(source, %(source)s))
-        AND (%(trades)s OR what <> 'Price: TRADE')
-    ORDER BY at DESC LIMIT %(most)s
+    FROM staff_log WHERE {} ORDER BY at DESC LIMIT %(most)s
 """

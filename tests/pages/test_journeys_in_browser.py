@@ -1,0 +1,301 @@
+"""What staff do from the home page on, counted in clicks: no terminal, six at most."""
+
+import re
+from uuid import uuid4
+
+import pytest
+
+from tests.pages.test_browser import PATIENCE_MS, axe, browser, page
+from tests.waiting import until
+
+__all__ = ["axe", "browser", "page"]
+
+MOST_CLICKS = 6
+TOKEN = "ROSMARIN"
+
+
+class Walk:
+    """One of the staff, on the home page; each click and each Enter counts."""
+
+    def __init__(self, page, admin, login, password):
+        self.page, self.admin = page, admin
+        page.goto(admin)
+        page.get_by_label("Email").fill(login)
+        page.get_by_label("Password").fill(password)
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Back office").wait_for()
+        self.clicks = 0
+
+    def begin(self):
+        self.page.goto(self.admin)
+        self.clicks = 0
+
+    def click(self, role, name, exact=True):
+        self.press(self.page.get_by_role(role, name=name, exact=exact).first)
+
+    def press(self, target):
+        target.click()
+        self.clicks += 1
+
+    def write(self, label, text):
+        self.page.get_by_label(label).first.fill(text)
+
+    def find(self, text):
+        self.page.locator("#find").fill(text)
+        with self.page.expect_navigation():
+            self.page.keyboard.press("Enter")
+        self.clicks += 1
+
+    def sees(self, text):
+        self.page.get_by_text(text).first.wait_for()
+        assert self.clicks <= MOST_CLICKS
+
+
+@pytest.fixture
+def asker(page, running_server):
+    staff = running_server["staff"]
+    return Walk(page, running_server["admin"], staff["login"], staff["password"])
+
+
+@pytest.fixture
+def decider(page, running_server):
+    staff = running_server["staff"]
+    other = page.context.browser.new_page()
+    other.set_default_timeout(PATIENCE_MS)
+    yield Walk(other, running_server["admin"], staff["colleague"], staff["password"])
+    other.close()
+
+
+def approve_the_latest(decider):
+    decider.begin()
+    decider.click("link", "Requests")
+    decider.press(decider.page.locator("#result_list tbody th a").first)
+    decider.click("button", "Approve")
+    decider.sees("Approved and executed.")
+
+
+def test_a_market_is_halted_by_one_and_reopened_by_two(asker, decider):
+    asker.begin()
+    asker.find(TOKEN)
+    asker.click("link", "Market")
+    asker.write("Reason", "News of the company are awaited")
+    asker.click("button", "Halt")
+    asker.sees("The market is halted.")
+    asker.begin()
+    asker.click("link", "Markets that are halted", exact=False)
+    asker.press(asker.page.locator("#result_list tbody th a").first)
+    asker.click("link", "Market on one page")
+    asker.click("link", "Ask", exact=False)
+    asker.write("Reason", "The news are out")
+    asker.click("button", "Ask for it")
+    asker.sees("A second person decides this now.")
+    approve_the_latest(decider)
+
+
+def test_an_order_is_looked_up_and_leads_to_its_trade(asker):
+    orders = asker.page.locator("#result_list tbody th a")
+
+    def has_filled():
+        asker.page.goto(asker.admin + "trading/order/?status__exact=FILLED")
+        return orders.count()
+
+    # The simulation trades as it likes.
+    until(has_filled)
+    order = orders.first.inner_text()
+    asker.begin()
+    asker.find(order)
+    asker.sees("What happened")
+    asker.press(asker.page.locator("a[href*='/trade/']").first)
+    asker.sees("Settlement")
+    assert asker.clicks == 2
+
+
+def test_a_holder_is_found_by_email_and_frozen(asker):
+    asker.page.goto(asker.admin + "accounts/user/?type__exact=INDIVIDUAL")
+    email = asker.page.locator("#result_list .field-email").last.inner_text()
+    asker.begin()
+    asker.find(email)
+    asker.click("link", "Compliance")
+    asker.page.locator("#id_restrict-kind").select_option("FREEZE")
+    asker.page.locator("#id_restrict-reason").fill("A court demands it")
+    asker.press(asker.page.locator("button[value=restrict]"))
+    asker.sees("A court demands it")
+
+
+def test_a_rule_is_asked_for_and_approved(asker, decider):
+    asker.begin()
+    asker.find("LUMARELLE")
+    asker.click("link", "a rule")
+    asker.page.locator("#id_rule").select_option("MAX_HOLDERS")
+    asker.page.locator("#id_says").fill("90000")
+    asker.write("Reason", "The articles of the company say so")
+    asker.click("button", "Ask for it")
+    asker.sees("A second person decides this now.")
+    approve_the_latest(decider)
+
+
+def test_an_article_is_published_and_the_log_says_who_did_it(asker):
+    title = f"Results {uuid4()}"
+    asker.begin()
+    asker.press(asker.page.locator("a[href$='/issuers/article/add/']"))
+    asker.press(asker.page.locator(".field-issuer .select2-selection"))
+    asker.page.locator(".select2-search__field").fill("Lumarelle")
+    asker.press(asker.page.get_by_role("option", name="Lumarelle Optics"))
+    asker.page.locator("#id_title").fill(title)
+    asker.page.locator("#id_body").fill("Sales grew.")
+    asker.page.locator("#id_published_at_0").fill("2026-01-05")
+    asker.page.locator("#id_published_at_1").fill("09:00:00")
+    asker.press(asker.page.locator("input[name=_save]"))
+    asker.sees(title)
+    asker.begin()
+    asker.click("link", "Log")
+    asker.sees(title)
+
+
+def test_pending_lines_are_found_and_three_are_delivered(asker):
+    asker.begin()
+    asker.press(asker.page.locator(".tiles a[href*='/delivery/?issuer=']").last)
+    lines = asker.page.locator("input[name=line]")
+    for number in range(3):
+        asker.press(lines.nth(number))
+    asker.click("button", "Preview: made for it")
+    asker.click("button", "Deliver 3 lines")
+    asker.page.get_by_role("heading", name="Lines from 1").wait_for()
+    delivered = asker.page.locator("td", has_text=re.compile("^Delivered, entry"))
+    assert (delivered.count(), asker.clicks) == (3, 6)
+
+
+def test_a_table_is_read_at_a_date(asker):
+    asker.begin()
+    asker.find("lumarelle-optics")
+    asker.click("link", "Capitalization table")
+    asker.page.locator("input[name=date]").fill("2020-01-01")
+    asker.page.locator("input[name=time]").fill("")
+    asker.click("button", "Show")
+    asker.page.wait_for_url("**/captable/?at=2020-01-0*")
+    asker.sees("This address shows this table for ever")
+    assert asker.clicks == 3
+
+
+def test_an_account_is_suspended_by_one_and_closed_by_two(asker, decider):
+    # Of all, those without cash and units can be closed: one that is new has none.
+    asker.page.goto(asker.admin + "accounts/account/?status__exact=PENDING")
+    asker.page.locator("#result_list tbody th a").first.click()
+    asker.click("link", "Account on one page")
+    account = asker.page.locator(".places code").first.inner_text()
+    asker.write("Reason, which the partner reads", "The papers are there")
+    asker.click("button", "Activate")
+    asker.page.locator(".places strong", has_text="Active").wait_for()
+    asker.begin()
+    asker.find(account)
+    asker.write("Reason, which the partner reads", "The client asks for it")
+    asker.click("button", "Suspend")
+    asker.page.locator(".places strong", has_text="Suspended").wait_for()
+    asker.click("link", "Ask for its closing")
+    asker.write("Reason", "The client leaves")
+    asker.click("button", "Ask for it")
+    asker.sees("A second person decides this now.")
+    assert asker.clicks == 4
+    approve_the_latest(decider)
+    asker.begin()
+    asker.find(account)
+    asker.sees("Closed is final")
+
+
+def test_a_key_is_issued_rotated_and_revoked(asker, decider):
+    for name, said in (("A further key", "A"), ("Rotate", "B")):
+        asker.begin()
+        asker.find("observer")
+        asker.press(
+            asker.page.locator("main").get_by_role("link", name=name, exact=False).first
+        )
+        if name == "A further key":
+            asker.press(asker.page.locator("input[name=scopes]").first)
+        asker.write("Reason", said)
+        asker.click("button", "Ask for it")
+        asker.sees("Nothing is issued yet")
+        request = asker.page.url
+        decider.begin()
+        decider.click("link", "Requests")
+        decider.press(decider.page.locator("#result_list tbody th a").first)
+        decider.click("button", "Approve")
+        decider.sees("colleague@sandbox.example")
+        asker.page.goto(request)
+        asker.click("button", "Carry it out")
+        asker.click("link", "I have stored it")
+        asker.page.get_by_role("heading", name="API keys").wait_for()
+        assert asker.clicks <= MOST_CLICKS
+    asker.begin()
+    asker.find("observer")
+    asker.click("link", "Revoke", exact=False)
+    asker.write("Reason, which the log keeps", "It is in the wrong hands")
+    asker.click("button", "Revoke")
+    asker.sees("revoked")
+    assert asker.clicks == 3
+
+
+def test_figures_are_published(asker):
+    asker.begin()
+    asker.find("lumarelle-optics")
+    asker.click("link", "Add figures")
+    asker.page.locator("#id_year").fill("1999")
+    asker.page.locator("#id_period_type").select_option("YEAR")
+    asker.page.locator("#id_revenue_cents").fill("123456")
+    asker.press(asker.page.locator("input[name=_save]"))
+    asker.sees("was added successfully")
+    assert asker.clicks == 3
+
+
+def test_a_file_with_errors_is_told_line_by_line(asker):
+    asker.begin()
+    asker.click("link", "Import")
+    asker.page.locator("#id_kind").select_option("figures")
+    content = b"issuer,year,period_type\nlumarelle-optics,24,YEAR\nnobody,2024,YEAR\n"
+    file = {"name": "figures.csv", "mimeType": "text/csv", "buffer": content}
+    asker.page.locator("#id_file").set_input_files(file)
+    asker.click("button", "Preview")
+    asker.sees("2 problems. Nothing was written")
+    assert asker.clicks == 2
+
+
+def test_who_changed_something_is_told_from_its_page(asker, running_server):
+    asker.page.goto(asker.admin + "issuers/issuer/")
+    slug = asker.page.locator("#result_list .field-slug").last.inner_text()
+    line = f"Glass {uuid4()}"
+    asker.begin()
+    asker.find(slug)
+    asker.click("link", "Profile")
+    asker.page.locator("#id_tag_line").fill(line)
+    asker.press(asker.page.locator("input[name=_save]"))
+    asker.begin()
+    asker.find(slug)
+    asker.click("link", "Who changed it")
+    told = asker.page.locator("tr", has_text=line).filter(has_text="Update")
+    assert running_server["staff"]["login"] in told.inner_text()
+    assert asker.clicks == 2
+
+
+def test_what_needs_attention_leads_to_it(asker):
+    asker.begin()
+    asker.page.get_by_role("heading", name="Needs attention").wait_for()
+    tile = asker.page.locator(".tiles .count a").first
+    asker.press(tile)
+    asker.page.locator("#result_list, table").first.wait_for()
+    assert asker.clicks == 1
+
+
+def test_an_order_book_is_watched(asker):
+    asker.begin()
+    asker.click("link", "Order books")
+    asker.click("link", "LUMARELLE")
+    asker.page.locator("#ladder table").first.wait_for()
+    assert asker.clicks == 2
+
+
+def test_a_holder_is_found_by_lei(asker):
+    asker.find("lumarelle-optics")
+    [lei] = re.findall("LEI ([A-Z0-9]{20})", asker.page.locator("main").inner_text())
+    asker.begin()
+    asker.find(lei)
+    asker.page.get_by_role("heading", name="Holdings").wait_for()
+    assert asker.clicks == 1
