@@ -397,9 +397,12 @@ if PARTNER_API_TRUSTED_PROXIES:
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    # Of the two only the one in use is made.
     "formatters": {
-        "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
-        "json": {"()": "partnerapi.core.json_lines.formatter"},
+        LOG_FORMAT: {
+            "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+            "json": {"()": "partnerapi.core.json_lines.formatter"},
+        }[LOG_FORMAT]
     },
     "filters": {"refusals": {"()": "partnerapi.core.sparing_log.RefusalFilter"}},
     "handlers": {

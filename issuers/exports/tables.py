@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-import xlsxwriter
-
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 """How a text begins that a spreadsheet takes for a formula."""
 EXACT = 10**15
@@ -84,6 +82,9 @@ def write_workbook(
     columns: Sequence[Column], rows: Iterable[Row], path: Path, made_at: datetime
 ) -> int:
     """Sheets of a million rows below their header. The same rows make the same file."""
+    # Few processes write workbooks, and all would load it.
+    import xlsxwriter
+
     options = {
         "constant_memory": True,
         "strings_to_formulas": False,

@@ -5,8 +5,6 @@ import struct
 
 from django.core.exceptions import ValidationError
 from PIL import Image, ImageCms, ImageOps
-from pypdf import PdfReader
-from pypdf.errors import PyPdfError
 
 MOST_PIXELS = 4_096
 """Of a side of a picture: decoded it takes 64 MB."""
@@ -115,6 +113,10 @@ def in_srgb(picture: Image.Image) -> Image.Image:
 
 
 def check_pdf(name: str, content: bytes) -> None:
+    # Most processes of the platform are sent no file, and would load it for nothing.
+    from pypdf import PdfReader
+    from pypdf.errors import PyPdfError
+
     try:
         reader = PdfReader(io.BytesIO(content))
         if reader.is_encrypted:

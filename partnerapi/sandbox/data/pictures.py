@@ -63,7 +63,7 @@ def cover(company: Company, number: int, at: datetime) -> Document:
 
 def png(image: Image.Image, name: str, at: datetime) -> Document:
     buffer = io.BytesIO()
-    image.save(buffer, "PNG", optimize=True)
+    image.save(buffer, "PNG")
     content = buffer.getvalue()
     return Document(
         id=derived_uuid7(at, name),
