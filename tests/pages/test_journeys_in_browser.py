@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from tests.pages.test_browser import PATIENCE_MS, axe, browser, page
-from tests.waiting import until
+from tests.pages.trades import filled_order
 
 __all__ = ["axe", "browser", "page"]
 
@@ -92,16 +92,8 @@ def test_a_market_is_halted_by_one_and_reopened_by_two(asker, decider):
     approve_the_latest(decider)
 
 
-def test_an_order_is_looked_up_and_leads_to_its_trade(asker):
-    orders = asker.page.locator("#result_list tbody th a")
-
-    def has_filled():
-        asker.page.goto(asker.admin + "trading/order/?status__exact=FILLED")
-        return orders.count()
-
-    # The simulation trades as it likes.
-    until(has_filled)
-    order = orders.first.inner_text()
+def test_an_order_is_looked_up_and_leads_to_its_trade(asker, running_server):
+    order = filled_order(running_server)
     asker.begin()
     asker.find(order)
     asker.sees("What happened")

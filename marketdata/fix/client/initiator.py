@@ -152,14 +152,14 @@ class Initiator:
         self.filling_gap = self.tested = self.leaving = False
         self.first = b""
         self.connect()
-        self.send(
-            "A",
-            (98, 0),
-            (108, self.heartbeat),
-            (141, "Y"),
-            (554, self.key),
-        )
         try:
+            self.send(
+                "A",
+                (98, 0),
+                (108, self.heartbeat),
+                (141, "Y"),
+                (554, self.key),
+            )
             return self.await_logon()
         except FixFailure:
             self.close()

@@ -276,6 +276,17 @@ def test_tells_a_connection_that_is_closed_without_a_word():
         client_for(port=port).logon()
 
 
+def test_a_connection_that_ends_at_the_logon_is_closed():
+    def end(raw: bytes) -> None:
+        client.socket.shutdown(socket.SHUT_WR)
+
+    with counterpart(lambda them: None) as port:
+        client = client_for(port=port, on_send=end)
+        with pytest.raises(Disconnected, match="the connection ended"):
+            client.logon()
+        assert client.socket is None
+
+
 def test_tells_that_nobody_listens():
     with counterpart(lambda them: None) as port:
         socket.create_connection(("127.0.0.1", port)).close()
