@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings
 from django.db import connection, connections
 from django.test import TransactionTestCase
+from django.test.utils import setup_databases, teardown_databases
 
 from accounts.apps import load_countries, open_cash_accounts, write_policies
 from partnerapi.staff.passwords import PBKDF2PasswordHasher
@@ -85,12 +86,15 @@ def django_db_modify_db_settings(
 
 @pytest.fixture(scope="session")
 def django_db_setup(
-    django_db_setup: None,
+    django_test_environment: None,
+    django_db_modify_db_settings: None,
     django_db_blocker: Any,
     application: dict[str, str],
     environment_of_owner: dict[str, str],
 ) -> Iterator[None]:
+    """The migrated tables; also where all tests that run leave them to a server."""
     with django_db_blocker.unblock():
+        made = setup_databases(0, interactive=False, aliases=["default"])
         become_application(application)
     # Settings are read; what tests start serves requests.
     os.environ.pop("DATABASE_OWNER_URL", None)
@@ -99,6 +103,7 @@ def django_db_setup(
         become_owner()
         # Nobody may be connected to what is now removed.
         connections.close_all()
+        teardown_databases(made, 0)
 
 
 @pytest.fixture(scope="session")

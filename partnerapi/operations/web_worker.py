@@ -5,12 +5,18 @@ its last byte is there, and leaves its answer in memory; of an answer that is st
 each piece when the one before it is sent. So clients that send or read slowly, however
 many they are, hold no thread. What they hold is bounded: time, bytes, connections. TLS
 ends in the proxy.
+
+Threads of Python take turns on one processor, and each further turn costs time. So no
+more of them work at once than statements can: whole requests wait in a line, and who
+has answered one takes the next. Threads whose request takes long are stuck, for all
+that is known here: others go on in their place.
 """
 
 import errno
 import selectors
 import socket
-from collections import Counter
+import threading
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from time import monotonic
@@ -37,6 +43,8 @@ HELD_BYTES = 64 * 1024 * 1024
 RECEIVE_BYTES = 64 * 1024
 CONTENT_TYPE_LENGTH = 1_000
 """Characters."""
+STUCK_SECONDS = 0.05
+"""A thread that has worked on a request for so long is not counted upon."""
 Application = Callable[[dict[str, Any], Any], Any]
 HEALTH = b"GET /healthz "
 """Answered here: where all threads wait for a database, the process answers still."""
@@ -59,6 +67,11 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.held = 0
         self.looked_at = 0.0
         self.aside = ThreadPoolExecutor(1)
+        self.line: deque[Connection] = deque()
+        """Whole requests, in the order in which they came."""
+        self.taken: dict[Connection, float] = {}
+        """When a thread took the request that it works on."""
+        self.turn = threading.Lock()
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
@@ -150,10 +163,54 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.weigh(conn)
 
     def enqueue_req(self, conn: Connection) -> None:
-        pool = self.aside if conn.is_aside else self.tpool
-        pool.submit(self.handle, conn).add_done_callback(
-            lambda done: self.method_queue.defer(self.finish_request, conn, done)
-        )
+        if conn.is_aside:
+            self.aside.submit(self.answer, conn)
+            return
+        self.line.append(conn)
+        self.call_thread()
+
+    def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        super().wait_for_and_dispatch_events(STUCK_SECONDS if self.line else timeout)
+        while self.line and self.call_thread():
+            pass
+
+    def call_thread(self) -> bool:
+        """Have a thread begin with the line, if one is free; whether it does."""
+        with self.turn:
+            conn = self.next_in_line()
+        if conn is not None:
+            self.tpool.submit(self.work, conn)
+        return conn is not None
+
+    def next_in_line(self) -> Connection | None:
+        """Take the first of the line, unless as many as may are at work."""
+        now = monotonic()
+        lively = sum(now - since < STUCK_SECONDS for since in self.taken.values())
+        most = settings.PARTNER_API_DATABASE_CONNECTIONS
+        if not self.line or lively >= most or len(self.taken) >= self.cfg.threads:
+            return None
+        conn = self.line.popleft()
+        self.taken[conn] = now
+        return conn
+
+    def work(self, first: Connection) -> None:
+        """Answer this request, and those that come after it in the line."""
+        conn: Connection | None = first
+        while conn is not None:
+            try:
+                self.answer(conn)
+            finally:
+                with self.turn:
+                    del self.taken[conn]
+            with self.turn:
+                conn = self.next_in_line()
+
+    def answer(self, conn: Connection) -> None:
+        conn.keep = False
+        try:
+            conn.keep = bool(self.handle(conn))
+        finally:
+            self.method_queue.defer(self.finish_request, conn)
 
     def handle(self, conn: Connection) -> Any:
         keep = super().handle(conn)
@@ -166,9 +223,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         conn.send()
         return keep
 
-    def finish_request(self, conn: Connection, done: Future[Any]) -> None:
-        failed = done.cancelled() or done.exception() is not None
-        conn.keep = not failed and bool(done.result())
+    def finish_request(self, conn: Connection) -> None:
         if conn.phase is Phase.HELD:
             self.weigh(conn)
         else:

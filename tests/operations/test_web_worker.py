@@ -6,7 +6,11 @@ import re
 import selectors
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from queue import Queue
+from threading import Semaphore
 
 import orjson
 import psutil
@@ -14,6 +18,7 @@ import pytest
 from django.conf import settings
 from gunicorn.config import Config
 
+from partnerapi.operations import web_worker
 from partnerapi.operations.web_connection import Connection, Phase
 from partnerapi.operations.web_worker import BufferingWorker
 from tests.gateway.conftest import UNLIMITED, WebServer, serving
@@ -254,6 +259,70 @@ def test_of_too_many_connections_the_slowest_is_closed(worker: BufferingWorker):
     assert fast in worker.connections
     assert slow not in worker.connections
     assert worker.nr_conns == 2
+
+
+THREADS = 4
+
+
+@dataclass
+class Crowd:
+    """What threads have begun, and leave to go on."""
+
+    begun: Queue[Connection]
+    let_go: Semaphore
+
+    def handle(self, conn: Connection) -> bool:
+        self.begun.put(conn)
+        self.let_go.acquire()
+        return True
+
+
+@pytest.fixture
+def working(worker: BufferingWorker) -> Iterator[tuple[list[Connection], Crowd]]:
+    """Two requests more than threads, of which as many work as there are connections.
+
+    Each works until it is let go.
+    """
+    crowd = Crowd(Queue(), Semaphore(0))
+    worker.cfg.set("threads", THREADS)
+    worker.handle = crowd.handle  # type: ignore[method-assign]
+    worker.method_queue.init()
+    requests = [waiting(worker, 0, 0) for _ in range(THREADS + 2)]
+    with ThreadPoolExecutor(THREADS) as worker.tpool:
+        for conn in requests:
+            conn.begin(Phase.HELD, PATIENCE_SECONDS)
+            worker.enqueue_req(conn)
+        yield requests, crowd
+        crowd.let_go.release(len(requests))
+    worker.method_queue.close()
+
+
+def test_as_many_threads_work_as_there_are_connections(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+):
+    monkeypatch.setattr(web_worker, "STUCK_SECONDS", PATIENCE_SECONDS)
+    requests, crowd = request.getfixturevalue("working")
+    most = settings.PARTNER_API_DATABASE_CONNECTIONS
+    begun = {crowd.begun.get(timeout=PATIENCE_SECONDS) for _ in range(most)}
+    assert begun == set(requests[:most])
+    for conn in requests[most:]:
+        assert crowd.begun.empty()
+        crowd.let_go.release()
+        assert crowd.begun.get(timeout=PATIENCE_SECONDS) is conn
+
+
+def test_others_work_in_place_of_threads_that_are_stuck(
+    worker: BufferingWorker, working: tuple[list[Connection], Crowd]
+):
+    requests, crowd = working
+
+    def all_threads_work() -> bool:
+        worker.wait_for_and_dispatch_events(1.0)
+        return crowd.begun.qsize() == THREADS
+
+    until(all_threads_work)
+    worker.wait_for_and_dispatch_events(1.0)
+    assert [*worker.line] == requests[THREADS:]
 
 
 @pytest.mark.parametrize(
