@@ -8,17 +8,17 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 from django.utils import timezone
 from graphql import ExecutionResult
 from psycopg.errors import LockNotAvailable
 
 from accounts.access import Caller
-from partnerapi.core.database import ClockTimestamp
+from partnerapi.core.database import fetch
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.gateway.refusals import AnswerNotReplayed, Refusal
 from partnerapi.graphql.documents import PreparedRequest
@@ -171,9 +171,7 @@ def once(
             if may_be_tried_again(result):
                 raise NotStored(body)
             expires_at = timezone.now() + RETENTION
-            IdempotencyRecord.objects.filter(pk=claimed).update(
-                body=body, expires_at=expires_at
-            )
+            fetch(STORE, [body, expires_at, claimed], tuple)
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
             raise ConcurrentRequest(
@@ -197,6 +195,10 @@ SET fingerprint = EXCLUDED.fingerprint, operation_name = EXCLUDED.operation_name
 WHERE record.expires_at <= clock_timestamp()
 RETURNING id
 """
+STORE = """
+UPDATE partnerapi_idempotencyrecord SET body = %s, expires_at = %s WHERE id = %s
+RETURNING id
+"""
 
 
 def claim(
@@ -211,10 +213,8 @@ def claim(
         "name": node.name.value[:NAME_LENGTH] if node.name else None,
         "scopes": scopes_used(caller, prepared),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM, values)
-        row = cursor.fetchone()
-    return row[0] if row else None
+    rows = fetch(CLAIM, values, tuple)
+    return rows[0][0] if rows else None
 
 
 def scopes_used(caller: Caller, prepared: PreparedRequest) -> list[str]:
@@ -224,14 +224,29 @@ def scopes_used(caller: Caller, prepared: PreparedRequest) -> list[str]:
     return sorted(scope for scope in caller.scopes if scope in needed)
 
 
-def recorded(caller: Caller, key: UUID) -> IdempotencyRecord | None:
+class Recorded(NamedTuple):
+    """Of a record, what answers a repetition."""
+
+    fingerprint: bytes
+    scopes: list[str]
+    body: bytes
+    expires_at: datetime
+
+
+RECORDED = """
+SELECT fingerprint, scopes, body, expires_at FROM partnerapi_idempotencyrecord
+WHERE partner_id = %s AND key = %s AND expires_at > clock_timestamp()
+"""
+
+
+def recorded(caller: Caller, key: UUID) -> Recorded | None:
     """The record of a key whose answer is still stored, or None."""
-    records = IdempotencyRecord.objects.filter(partner_id=caller.partner_id, key=key)
-    return records.filter(expires_at__gt=ClockTimestamp()).first()
+    rows = fetch(RECORDED, [caller.partner_id, key], Recorded._make)
+    return rows[0] if rows else None
 
 
-def replay(record: IdempotencyRecord, asked: bytes, caller: Caller) -> StoredAnswer:
-    if bytes(record.fingerprint) != asked:
+def replay(record: Recorded, asked: bytes, caller: Caller) -> StoredAnswer:
+    if record.fingerprint != asked:
         raise KeyParameterMismatch(
             "This Idempotency-Key was used for another request; use a new key."
         )
@@ -241,9 +256,7 @@ def replay(record: IdempotencyRecord, asked: bytes, caller: Caller) -> StoredAns
             "your key does not have. The mutation is not done again.",
             requiredScope=missing[0],
         )
-    assert record.body is not None
-    assert record.expires_at is not None
-    return StoredAnswer(bytes(record.body), record.expires_at, replayed=True)
+    return StoredAnswer(record.body, record.expires_at, replayed=True)
 
 
 def run_in_savepoint(run: Callable[[], ExecutionResult]) -> ExecutionResult:

@@ -43,8 +43,9 @@ HELD_BYTES = 64 * 1024 * 1024
 RECEIVE_BYTES = 64 * 1024
 CONTENT_TYPE_LENGTH = 1_000
 """Characters."""
-STUCK_SECONDS = 0.05
-"""A thread that has worked on a request for so long is not counted upon."""
+STUCK_SECONDS = 1.0
+"""A thread that has worked on a request for so long is not counted upon: by then what
+waits for a connection to the database is refused, too."""
 Application = Callable[[dict[str, Any], Any], Any]
 HEALTH = b"GET /healthz "
 """Answered here: where all threads wait for a database, the process answers still."""
@@ -170,7 +171,9 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.call_thread()
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
-        super().wait_for_and_dispatch_events(STUCK_SECONDS if self.line else timeout)
+        # Nothing may happen until threads are stuck.
+        often = min(timeout, STUCK_SECONDS / 10)
+        super().wait_for_and_dispatch_events(often if self.line else timeout)
         while self.line and self.call_thread():
             pass
 

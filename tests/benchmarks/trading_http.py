@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from marketdata.fix.client.client import Client
 
 CONNECTIONS = 16
+CONNECT_SECONDS = 0.02
+"""Between one connection's beginning and the next one's."""
 IDLE_SECONDS = 0.4
 """That ten million additions take on idle cores."""
 WARM_UP_SECONDS = 2.0
@@ -141,6 +143,8 @@ async def load(
 
     async def place(number: int) -> None:
         dice = random.Random(seed + number)
+        # Of connections that come together one of the processes would take all.
+        await asyncio.sleep(number * CONNECT_SECONDS)
         connection = Connection(port)
         while time.perf_counter() < end:
             request = request_for(dice, groups[number % len(groups)], size)

@@ -1,6 +1,7 @@
 """What orders are made of, as partners send it, checked and taken apart."""
 
 import re
+from uuid import UUID
 
 import graphene
 
@@ -135,13 +136,11 @@ def token_named(caller, text):
         NotFound
     """
     key = key_of(text, "Token")
-    tokens = Token.objects.visible_to(caller).filter(pk=key) if key else None
-    found = tokens and tokens.values_list("pk", flat=True).first()
-    if not found:
+    if not key or not Token.objects.visible_to(caller).filter(pk=key).exists():
         raise NotFound(
             "There is no token of this id that you may see.", argument="input.tokenID"
         )
-    return found
+    return UUID(key)
 
 
 def accounts_named(caller, texts):
