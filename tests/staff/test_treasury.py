@@ -1,11 +1,11 @@
 """What treasury does in the back office: bank files, unknown money, withdrawals."""
 
 import io
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
@@ -125,12 +125,12 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
 def test_a_statement_is_compared_with_the_banks_balance(account: Account, ana: Client):
     lines = f"reference,text,amount,date\nB-1,{reference_of(account)},350,2027-01-31\n"
 
-    def look_through(**given: str) -> HttpResponse:
+    def look_through(**given: str) -> Any:
         file = SimpleUploadedFile("bank.csv", lines.encode())
         data = {"kind": "bank", "file": file} | given
         return ana.post("/admin/import/", data, follow=True)
 
-    def confirm(preview: HttpResponse) -> list[str]:
+    def confirm(preview: Any) -> list[str]:
         given = {"checksum": preview.context["upload"].checksum}
         done = ana.post("/admin/import/preview/", given, follow=True)
         return [str(message) for message in done.context["messages"]]
