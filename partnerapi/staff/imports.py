@@ -43,20 +43,28 @@ class Upload:
     content: bytes
     issuer_id: UUID | None
     creates_holders: bool
+    closing_balance: int | None
+    """What lies at the bank after the last line, as the bank says; euro cents."""
 
     @property
     def checksum(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
+        """Of the file, and of what was chosen for it."""
+        chosen = self.kind, self.issuer_id, self.creates_holders, self.closing_balance
+        return hashlib.sha256(f"{chosen} ".encode() + self.content).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an import does; with a `problem` or `problems` it does nothing."""
+    """What an import does; with a `problem` or `problems` it does nothing.
+
+    A `warning` tells what is wrong whether or not the file is imported.
+    """
 
     created: int = 0
     updated: int = 0
     unchanged: int = 0
     notes: tuple[str, ...] = ()
+    warning: str = ""
     problem: str = ""
     problems: tuple[tuple[int, str, str, str], ...] = ()
     problem_count: int = 0
@@ -127,7 +135,12 @@ def figures(upload: Upload, actor: str, dry_run: bool) -> Outcome:
 
 def bank_lines(upload: Upload, actor: str, dry_run: bool) -> Outcome:
     booked = book_statement(
-        upload.content, upload.file_name, actor, begin, dry_run=dry_run
+        upload.content,
+        upload.file_name,
+        actor,
+        begin,
+        closing_balance=upload.closing_balance,
+        dry_run=dry_run,
     )
     said = (
         f"{booked.deposits:,} deposits, {euros(booked.deposited)}; "
@@ -140,7 +153,20 @@ def bank_lines(upload: Upload, actor: str, dry_run: bool) -> Outcome:
     if booked.ignored_columns:
         unknown.append(f"Columns ignored: {', '.join(booked.ignored_columns)}.")
     new = booked.deposits + booked.withdrawals + len(booked.unknown)
-    return Outcome(new, 0, booked.known, (said, *unknown))
+    warning = other_balance(upload.closing_balance, booked.balance)
+    return Outcome(new, 0, booked.known, (said, *unknown), warning)
+
+
+def other_balance(closing: int | None, booked: int) -> str:
+    """What is wrong with the bank's closing balance; empty: nothing. Euro cents."""
+    if closing is None or closing == booked:
+        return ""
+    compared = "more" if closing > booked else "less"
+    return (
+        f"The bank says {euros(closing)}, but by the books {euros(booked)} must lie "
+        f"there: {euros(abs(closing - booked))} {compared}. Look for a line that is "
+        "missing, here or there; those of this file are booked all the same."
+    )
 
 
 KINDS = {
@@ -194,6 +220,14 @@ class UploadForm(forms.Form):
         required=False,
         help_text="Of legacy shareholders.",
     )
+    closing_balance = forms.DecimalField(
+        label="The bank's closing balance, €",
+        required=False,
+        max_digits=16,
+        decimal_places=2,
+        help_text="Of a bank statement: what lies at the bank after its last line. It "
+        "is compared with the books.",
+    )
     file = forms.FileField(
         label="File", help_text="CSV in UTF-8, at most 5 MiB.", allow_empty_file=True
     )
@@ -229,12 +263,14 @@ class UploadForm(forms.Form):
     def upload(self) -> Upload:
         given = self.cleaned_data
         of_issuer = KINDS[given["kind"]].of_issuer
+        closing = given["closing_balance"] if given["kind"] == "bank" else None
         return Upload(
             given["kind"],
             given["file"].name,
             given["file"].read(),
             given["found"].pk if of_issuer else None,
             of_issuer and given["creates_holders"],
+            None if closing is None else int(closing * 100),
         )
 
 
@@ -319,6 +355,8 @@ def preview(request: HttpRequest) -> HttpResponse:
                 f"{upload.file_name}: {done.created:,} new, {done.updated:,} changed, "
                 f"{done.unchanged:,} unchanged.",
             )
+            if done.warning:
+                messages.error(request, done.warning)
             return HttpResponseRedirect(reverse("admin:import"))
         cache.set(kept(request), (upload, done), KEPT_SECONDS)
         messages.warning(

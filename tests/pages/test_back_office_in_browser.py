@@ -1,10 +1,14 @@
 """The back office in a real browser, under its policy."""
 
 import re
+from uuid import uuid4
 
 import pytest
 
+from tests.benchmarks import ladder
+from tests.pages import test_browser
 from tests.pages.test_browser import PATIENCE_MS, axe, browser, page
+from tests.pages.trades import filled_order
 
 __all__ = ["axe", "browser", "page"]
 
@@ -104,10 +108,27 @@ CUT_OFF = """
 [...document.querySelectorAll(".results, .wide")]
     .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.className)
 """
+TOO_WIDE = """
+[...document.forms].flatMap((form) => [...form.elements].filter((field) =>
+    !field.closest(".results, .wide, .inline-group")
+    && field.getBoundingClientRect().right > form.getBoundingClientRect().right + 1
+)).map((field) => field.name || field.outerHTML)
+"""
 
 
-def own_pages(page, address):
-    """Pages of single rows, reached as staff reach them."""
+def own_pages(page, address, order):
+    """Pages of single rows, reached as staff reach them; the order has traded."""
+    page.goto(f"{address}order/{order}/")
+    page.locator("a[href*='/trade/']").first.click()
+    page.get_by_role("heading", name="Settlement").wait_for()
+    yield page.url
+    page.goto(address + "issuers/article/")
+    page.locator("#result_list tbody th a").first.click()
+    yield (article := page.url)
+    for name in ("History", "Delete"):
+        page.goto(article)
+        page.get_by_role("link", name=name, exact=True).click()
+        yield page.url
     page.goto(address + "find/?q=lumarelle-optics")
     yield page.url
     page.get_by_role("link", name="Capitalization table").click()
@@ -157,19 +178,12 @@ def readable(back_office, axe):
 
     def faults():
         """Wider than its window, cuts a column off, or axe complains of it."""
-        page.evaluate(axe)
-        for scheme, width in (("light", 1280), ("dark", 390)):
-            page.emulate_media(color_scheme=scheme)
-            page.set_viewport_size({"width": width, "height": 900})
-            if page.evaluate("document.documentElement.scrollWidth") > width:
-                yield page.url, width, "is wider than its window"
-            if width == 1280 and page.evaluate(CUT_OFF):
-                yield page.url, width, "cuts a column off"
-            for found in page.evaluate(AXE_RUN)["violations"]:
-                if found["impact"] in ("serious", "critical"):
-                    for node in found["nodes"]:
-                        told = found["id"], node["target"], node["failureSummary"]
-                        yield page.url, width, *told
+        page.set_viewport_size({"width": 1280, "height": 900})
+        if page.evaluate(CUT_OFF):
+            yield page.url, "cuts a column off"
+        yield from test_browser.faults(page, axe, AXE_RUN)
+        for name in page.evaluate(TOO_WIDE):
+            yield page.url, name, "is wider than its form"
 
     yield page, faults
     page.close()
@@ -179,9 +193,26 @@ def test_everybody_can_read_it_on_every_window(readable, running_server):
     address = running_server["admin"]
     page, faults = readable
     found = []
-    for path in [*(address + path for path in PAGES), *own_pages(page, address)]:
+    singles = own_pages(page, address, filled_order(running_server))
+    for path in [*(address + path for path in PAGES), *singles]:
         assert page.goto(path).ok, path
         found += faults()
+    assert found == []
+
+
+def test_everybody_can_read_the_door(browser, running_server, axe):
+    page = browser.new_page(bypass_csp=True)
+    page.set_default_timeout(PATIENCE_MS)
+    try:
+        page.goto(running_server["admin"])
+        found = [*test_browser.faults(page, axe, AXE_RUN)]
+        page.get_by_label("Email").fill(f"{uuid4()}@nobody.example")
+        page.get_by_label("Password").fill("wrong")
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_text("Please enter the correct").wait_for()
+        found += test_browser.faults(page, axe, AXE_RUN)
+    finally:
+        page.close()
     assert found == []
 
 
@@ -263,8 +294,8 @@ def test_a_ladder_follows_its_book_and_says_when_it_can_not(
     back_office.goto(running_server["admin"] + "books/")
     back_office.get_by_role("link", name="LUMARELLE", exact=True).click()
     back_office.get_by_role("heading", name="Order book of LUMARELLE").wait_for()
-    ladder, down = back_office.locator("#ladder"), back_office.locator("#down")
-    first = ladder.locator(".quiet").inner_text().split(", ")[0]
+    shown, down = back_office.locator("#ladder"), back_office.locator("#down")
+    first = shown.locator(".quiet").inner_text().split(", ")[0]
     has_moved = """
     (first) => !document.querySelector("#ladder .quiet").innerText.startsWith(first)
     """
@@ -283,12 +314,33 @@ def test_a_ladder_follows_its_book_and_says_when_it_can_not(
         page.close()
 
 
-def test_a_file_is_looked_through(back_office, running_server):
-    back_office.goto(running_server["admin"])
-    back_office.get_by_role("link", name="Import", exact=True).click()
-    back_office.get_by_label("What the file holds").select_option("figures")
+def test_each_ladder_that_is_shown_is_the_books_of_the_log(back_office, running_system):
+    ladder.watch(back_office, running_system.described["admin"], "LUMARELLE")
+    several = "() => new Set(shown.map((one) => one.sequence)).size > 3"
+    back_office.wait_for_function(several)
+    database = running_system.variable("DATABASE_URL")
+    found = ladder.compare(back_office, database, "LUMARELLE")
+    assert found.ladders > 3
+    assert found.others == []
+
+
+def test_a_file_is_looked_through(readable, running_server):
+    page, faults = readable
+    page.goto(running_server["admin"])
+    page.get_by_role("link", name="Import", exact=True).click()
+    page.get_by_label("What the file holds").select_option("figures")
     content = b"issuer,year,period_type,revenue_cents\nlumarelle-optics,24,YEAR,1\n"
     file = {"name": "figures.csv", "mimeType": "text/csv", "buffer": content}
-    back_office.get_by_label("File:").set_input_files(file)
-    back_office.get_by_role("button", name="Preview").click()
-    back_office.get_by_text("write four digits").wait_for()
+    page.get_by_label("File:").set_input_files(file)
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("write four digits").wait_for()
+    assert [*faults()] == []
+    page.get_by_role("link", name="Upload another file").click()
+    page.get_by_label("What the file holds").select_option("bank")
+    page.get_by_label("The bank's closing balance").fill("0.5")
+    content = f"reference,text,amount,date\n{uuid4()},Who knows,1,2027-01-31\n".encode()
+    file = {"name": "bank.csv", "mimeType": "text/csv", "buffer": content}
+    page.get_by_label("File:").set_input_files(file)
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("The bank says 0.50").wait_for()
+    assert [*faults()] == []

@@ -1,9 +1,11 @@
 """What treasury does in the back office: bank files, unknown money, withdrawals."""
 
 import io
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
@@ -11,6 +13,7 @@ from accounts.models import (
     Account,
     ApprovalRequest,
     BankLine,
+    BankStatement,
     CashAccount,
     RowChange,
     User,
@@ -117,6 +120,49 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
         table_name="accounts_bankstatement", source__contains="import"
     )
     assert booked.who == "ana@staff.example"
+
+
+def test_a_statement_is_compared_with_the_banks_balance(account: Account, ana: Client):
+    lines = f"reference,text,amount,date\nB-1,{reference_of(account)},350,2027-01-31\n"
+
+    def look_through(**given: str) -> Any:
+        file = SimpleUploadedFile("bank.csv", lines.encode())
+        data = {"kind": "bank", "file": file} | given
+        return ana.post("/admin/import/", data, follow=True)
+
+    def confirm(preview: Any) -> list[str]:
+        given = {"checksum": preview.context["upload"].checksum}
+        done = ana.post("/admin/import/preview/", given, follow=True)
+        return [str(message) for message in done.context["messages"]]
+
+    refused = look_through(closing_balance="13,5")
+    assert "closing_balance" in refused.context["form"].errors
+    other = look_through(closing_balance="13.00")
+    said = (
+        "The bank says 13.00 €, but by the books 13.50 € must lie there: 0.50 € less."
+    ).replace(" €", "\N{NO-BREAK SPACE}€")
+    assert said in other.content.decode()
+    assert said.replace("13.00", "14.00").replace("less", "more") in (
+        look_through(closing_balance="14").content.decode()
+    )
+    same = look_through(closing_balance="13.50")
+    assert "The bank says" not in same.content.decode()
+    assert confirm(same) == ["bank.csv: 1 new, 0 changed, 0 unchanged."]
+    statement = BankStatement.objects.get(name="bank.csv")
+    assert (statement.closing_balance, statement.booked_balance) == (1_350, 1_350)
+    again = look_through(closing_balance="13.00").content.decode()
+    assert said in again
+    assert "nothing to import" in again
+
+    lines = lines.replace("B-1", "B-2")
+    assert head_of(account) == (1_350, 0)
+    booked, told = confirm(look_through(closing_balance="13.00"))
+    assert booked == "bank.csv: 1 new, 0 changed, 0 unchanged."
+    assert "13.00\N{NO-BREAK SPACE}€" in told
+    assert "17.00\N{NO-BREAK SPACE}€" in told
+    assert head_of(account) == (1_700, 0)
+    latest = BankStatement.objects.latest("id")
+    assert (latest.closing_balance, latest.booked_balance) == (1_300, 1_700)
 
 
 def test_unknown_money_is_assigned_and_given_back(

@@ -73,8 +73,9 @@ examples:
             self.stdout.write(said)
             difference = closing_balance - booked.balance
             raise CommandError(
-                f"The bank says {closing_balance:,} cents, which is "
-                f"{abs(difference):,} cents {'more' if difference > 0 else 'less'}: "
-                "look for a line that is missing, here or there."
+                f"The bank says {closing_balance:,} cents, but by the books "
+                f"{booked.balance:,} cents must lie there: {abs(difference):,} cents "
+                f"{'more' if difference > 0 else 'less'}. Look for a line that is "
+                "missing, here or there."
             )
         return said
