@@ -17,6 +17,7 @@ from uuid import UUID
 
 import psutil
 
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 TRIGGERS = ("approvals_of_entry", "approvals_of_delivered_line")
@@ -125,4 +126,5 @@ def mints(entries: int) -> Callable[[], float]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())

@@ -19,6 +19,7 @@ import django
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 NOWHERE = "redis://127.0.0.1:1/0"
@@ -305,4 +306,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())

@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 from rich.console import Console
 
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import UNLIMITED, throw_away_installation
 
 MOST_RATIO = 5.0
@@ -264,4 +265,5 @@ def row(name: str, cost: Cost, ratio: float) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())

@@ -8,6 +8,7 @@ import sys
 
 from rich.console import Console
 
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 
@@ -46,4 +47,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())

@@ -28,6 +28,7 @@ from uuid import uuid4
 
 import psutil
 
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.clients import CHANGE
 from tests.system import free_port
 from tests.waiting import until
@@ -229,4 +230,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

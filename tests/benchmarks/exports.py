@@ -13,8 +13,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.imports import additions, measured
+from tests.benchmarks.imports import measured
 from tests.benchmarks.large_registers import load
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 
@@ -39,8 +40,8 @@ def main() -> None:
                     results, *command, "--format", format, "--output", file
                 )  # fmt: skip
     console.print(results)
-    console.print(f"10⁷ additions: {additions():.2f} s (0.4 s on idle cores)")
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

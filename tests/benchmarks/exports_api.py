@@ -14,8 +14,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.imports import additions, measured
+from tests.benchmarks.imports import measured
 from tests.benchmarks.large_registers import load
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 
@@ -49,7 +50,6 @@ def main() -> None:
             check(export)
     console.print(results)
     console.print(files)
-    console.print(f"10⁷ additions: {additions():.2f} s (0.4 s on idle cores)")
 
 
 def ask_for(connection: str, token: Any) -> Any:
@@ -103,4 +103,5 @@ def check(export: Any) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from tests.benchmarks.large_registers import PEOPLE, token
 from tests.benchmarks.register import Server, in_turns
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 PAGE = """
@@ -207,4 +208,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

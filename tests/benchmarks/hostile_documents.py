@@ -6,17 +6,18 @@ python -m tests.benchmarks.hostile_documents
 import argparse
 import sys
 
+from tests.benchmarks.yardstick import Pace, yardstick
 from tests.installation import throw_away_installation
 
 MOST_SECONDS = 0.050
 
 
-def main() -> int:
+def main(pace: Pace) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks.hostile_documents",
         description="Post each document and print what it costs, the dearest first. "
-        f"Ends with an error where one costs more than {MOST_SECONDS * 1000:.0f} ms; "
-        "wants a quiet machine.",
+        f"Ends with an error where one costs more than {MOST_SECONDS * 1000:.0f} ms "
+        "as on idle cores; wants a quiet machine.",
     )
     parser.parse_args()
     with throw_away_installation():
@@ -34,8 +35,15 @@ def main() -> int:
             costs = {name: cost(body, ask) for name, body in BODIES.items()}
     for name in sorted(costs, key=lambda name: -costs[name].seconds):
         sys.stdout.write(f"{row(name, costs[name])}\n")
-    return int(max(cost.seconds for cost in costs.values()) > MOST_SECONDS)
+    dearest = max(cost.seconds for cost in costs.values())
+    idle = pace.idle(dearest)
+    sys.stdout.write(
+        f"The dearest costs {dearest * 1000:.1f} ms, "
+        f"on idle cores {idle * 1000:.1f} ms\n"
+    )
+    return int(idle > MOST_SECONDS)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick() as pace:
+        sys.exit(main(pace))

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.clients import STATUSES, Connection, make_request
 from tests.chaos.findings import read_histories
 from tests.chaos.installation import Web, breakable_installation
@@ -103,4 +104,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

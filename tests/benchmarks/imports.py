@@ -14,11 +14,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from time import perf_counter
 
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 STAFF = "ana@example.com"
@@ -131,14 +131,6 @@ def package(directory: Path, transactions: int) -> None:
     (directory / "manifest.ocf.json").write_text(json.dumps(manifest))
 
 
-def additions() -> float:
-    """The seconds of ten million additions: how busy the machine is."""
-    began, total = perf_counter(), 0
-    for number in range(10_000_000):
-        total += number
-    return perf_counter() - began
-
-
 def prepare() -> None:
     from datetime import UTC, datetime
 
@@ -185,8 +177,8 @@ def main() -> None:
             for _ in range(2):
                 measured(results, "import_ocf", folder)
     Console(width=160).print(results)
-    Console().print(f"10⁷ additions: {additions():.2f} s (0.4 s on idle cores)")
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

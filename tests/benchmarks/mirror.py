@@ -18,6 +18,7 @@ from typing import Any
 from rich.console import Console
 
 from tests.benchmarks.register import Server
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 from tests.threads import in_threads
 
@@ -285,4 +286,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())

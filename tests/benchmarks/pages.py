@@ -11,6 +11,7 @@ from time import perf_counter
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 HIGHEST_RATIO = 1.2
@@ -133,4 +134,5 @@ def measure(pages: int, rounds: int, console: Console) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())

@@ -11,6 +11,7 @@ from time import perf_counter
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.yardstick import Pace, yardstick
 from tests.installation import throw_away_installation
 
 MOST_MS = 20
@@ -70,11 +71,11 @@ def fill(issuers: int) -> None:
         cursor.execute("VACUUM ANALYZE")
 
 
-def main() -> int:
+def main(pace: Pace) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks.search",
         description="Measure searches among a million issuers, first and later pages. "
-        f"Exit code 1 when the median of one is above {MOST_MS} ms.",
+        f"Exit code 1 when the median of one is above {MOST_MS} ms, as on idle cores.",
         epilog="example: python -m tests.benchmarks.search --issuers 100000",
     )
     parser.add_argument("--issuers", type=int, default=1_000_000)
@@ -86,7 +87,7 @@ def main() -> int:
         console.print(f"Writing {arguments.issuers:,} issuers …")
         fill(arguments.issuers)
         console.print(f"{perf_counter() - start:.0f} s, {size()} of terms")
-        return measure(arguments.rounds, console)
+        return measure(arguments.rounds, console, pace)
 
 
 def size() -> str:
@@ -100,7 +101,7 @@ def size() -> str:
     return str(text)
 
 
-def measure(rounds: int, console: Console) -> int:
+def measure(rounds: int, console: Console, pace: Pace) -> int:
     from tests.characters import Ask
 
     ask = Ask()
@@ -128,9 +129,14 @@ def measure(rounds: int, console: Console) -> int:
             f"{case}: {text}", str(found), f"{medians[0]:.1f}", f"{worst:.1f}", second
         )
     console.print(table)
-    console.print(f"The slowest median is {slowest:.1f} ms; {MOST_MS} are allowed.")
-    return int(slowest > MOST_MS)
+    idle = pace.idle(slowest)
+    console.print(
+        f"The slowest median is {slowest:.1f} ms, on idle cores {idle:.1f} ms; "
+        f"{MOST_MS} are allowed."
+    )
+    return int(idle > MOST_MS)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick() as pace:
+        sys.exit(main(pace))

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.trading_flat import MAKERS, MIDDLE, Book
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 MOST_RATIO = 1.5
@@ -186,4 +187,5 @@ def measure(rounds: int) -> tuple[dict[str, list[float]], dict[str, int]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())

@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.trading import backend_seconds
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 PAST = (10_000, 1_000_000)
@@ -178,4 +179,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())

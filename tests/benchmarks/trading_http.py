@@ -5,9 +5,8 @@ server and PostgreSQL share its processors, every commit is on the disk, budgets
 run out. First sixteen connections place orders on eight tokens, one by one and in lists
 of 100. Then one order at a time goes to one worker, now resting, now trading: told is
 when a FIX client has the change, with the default conflation, and the next request
-must find the trade in the capitalization table. How long ten million additions take
-tells how busy the machine is: beside each figure stands what it would be at 0.4 s. It
-ends with exit code 1 where a figure as measured misses its number.
+must find the trade in the capitalization table. Beside each figure stands what it
+would be on idle cores. It ends with exit code 1 where that misses its number.
 """
 
 import argparse
@@ -15,7 +14,6 @@ import asyncio
 import json
 import os
 import random
-import statistics
 import sys
 import tempfile
 import time
@@ -28,8 +26,8 @@ from uuid import UUID, uuid4
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.imports import additions
 from tests.benchmarks.trading import flow, make_markets
+from tests.benchmarks.yardstick import Pace, yardstick
 from tests.chaos.clients import Connection
 from tests.chaos.pooled import request_of
 from tests.chaos.web import serving
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
 CONNECTIONS = 16
 CONNECT_SECONDS = 0.02
 """Between one connection's beginning and the next one's."""
-IDLE_SECONDS = 0.4
-"""That ten million additions take on idle cores."""
 WARM_UP_SECONDS = 2.0
 FEWEST_SINGLE, FEWEST_OF_LISTS = 100, 800
 """Orders a second."""
@@ -318,24 +314,22 @@ class Figure(NamedTuple):
     promised: float
     is_rate: bool
 
-    @property
-    def is_missed(self) -> bool:
+    def is_missed(self, pace: Pace) -> bool:
         if self.is_rate:
-            return self.measured < self.promised
-        return self.measured > self.promised
+            return pace.idle_rate(self.measured) < self.promised
+        return pace.idle(self.measured) > self.promised
 
-    def row(self, pace: float) -> list[str]:
-        """`pace`: how many times as long as on idle cores things take."""
+    def row(self, pace: Pace) -> list[str]:
         if self.is_rate:
-            values = [self.measured, self.measured * pace, self.promised]
+            values = [self.measured, pace.idle_rate(self.measured), self.promised]
             told = [f"{value:,.0f}/s" for value in values]
         else:
-            values = [self.measured, self.measured / pace, self.promised]
+            values = [self.measured, pace.idle(self.measured), self.promised]
             told = [f"{value * 1000:.0f} ms" for value in values]
-        return [self.name, *told, "MISSED" if self.is_missed else ""]
+        return [self.name, *told, "MISSED" if self.is_missed(pace) else ""]
 
 
-def main() -> int:
+def main(pace: Pace) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks.trading_http",
         description="Measure orders over HTTP, and when FIX and the table show them.",
@@ -345,16 +339,13 @@ def main() -> int:
         "--orders", type=int, default=300, help="followed one by one (300)"
     )
     options = parser.parse_args()
-    paces = [additions()]
     with (
         throw_away_installation(durable=True),
         tempfile.TemporaryDirectory() as made,
     ):
         directory = Path(made)
         single, lists = measure_load(options.seconds, directory / "load.log")
-        paces.append(additions())
         shown = measure_shown(options.orders, directory)
-        paces.append(additions())
     figures = [
         Figure("placeOrder", single.rate, FEWEST_SINGLE, True),
         Figure(
@@ -368,9 +359,8 @@ def main() -> int:
             False,
         ),
     ]
-    pace = statistics.mean(paces) / IDLE_SECONDS
     console = Console(width=120)
-    table = Table("", "measured", f"at {IDLE_SECONDS} s", "promised", "")
+    table = Table("", "measured", "on idle cores", "promised", "")
     for figure in figures:
         table.add_row(*figure.row(pace))
     console.print(table)
@@ -389,13 +379,10 @@ def main() -> int:
     console.print(
         f"refused, or sent again: {dict(single.refused + lists.refused) or 'nothing'}"
     )
-    pacing = ", ".join(f"{seconds:.2f}" for seconds in paces)
-    console.print(
-        f"10⁷ additions before, between and after: {pacing} s ({IDLE_SECONDS} s on "
-        f"idle cores); load {os.getloadavg()[0]:.1f}"
-    )
-    return int(shown.missing > 0 or any(figure.is_missed for figure in figures))
+    console.print(f"load {os.getloadavg()[0]:.1f}")
+    return int(shown.missing > 0 or any(figure.is_missed(pace) for figure in figures))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick() as pace:
+        sys.exit(main(pace))

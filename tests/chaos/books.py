@@ -20,6 +20,7 @@ from rich.table import Table
 from partnerapi.sandbox.run.places import private_directory, server_account
 from partnerapi.sandbox.run.processes import Process, Processes
 from partnerapi.sandbox.run.valkey import start_valkey
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.book_actors import NARROW, FeedProcess, Writer
 from tests.chaos.book_findings import Report, examine
 from tests.chaos.book_logs import open_books, prune
@@ -176,4 +177,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.clients import Clients, make_chains
 from tests.chaos.ending import end
 from tests.chaos.findings import Findings, examine, missing_effects
@@ -107,4 +108,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

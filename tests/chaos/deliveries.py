@@ -19,6 +19,7 @@ import psutil
 import psycopg
 
 from partnerapi.sandbox.run.processes import Process, Processes, RunError
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.ending import end
 from tests.chaos.installation import ROOT, breakable_installation
 
@@ -246,4 +247,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

@@ -27,6 +27,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from marketdata.books.orderbook import OrderBook
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.book_actors import NARROW, Writer
 from tests.chaos.book_findings import truth
 from tests.chaos.book_logs import ends_of, open_books, prune
@@ -357,4 +358,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

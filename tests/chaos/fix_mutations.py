@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.fix_acceptors import AcceptorProcess, Size
 from tests.chaos.fix_attackers import Attack, Target, attack
 from tests.chaos.fix_histories import new_seats
@@ -287,4 +288,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

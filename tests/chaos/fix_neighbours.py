@@ -29,6 +29,7 @@ from rich.table import Table
 
 from marketdata.fix.client.initiator import Initiator
 from marketdata.fix.protocol.wire import encode
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos import mutations
 from tests.chaos.fix_acceptors import PROMISED_SECONDS, AcceptorProcess
 from tests.chaos.fix_attackers import LOGON, kinds, read
@@ -305,4 +306,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

@@ -22,6 +22,7 @@ from urllib.parse import urlencode
 
 from rich.console import Console
 
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.asking import READ
 from tests.chaos.installation import breakable_installation, close_connection
 from tests.chaos.web import WORKERS, serving
@@ -207,4 +208,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

@@ -22,6 +22,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.asking import READ
 from tests.chaos.clients import CHANGE, STATUSES, Answer, Connection
 from tests.chaos.ending import end
@@ -179,4 +180,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

@@ -28,6 +28,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 NUMBERS = (40, 200, 1_000)
@@ -277,4 +278,5 @@ def report(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())

@@ -25,6 +25,7 @@ from uuid import uuid4
 
 import psutil
 
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.clients import CHANGE
 from tests.chaos.ending import end
 from tests.chaos.installation import (
@@ -350,4 +351,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.clients import CLIENTS, Clients, make_chains
 from tests.chaos.ending import end
 from tests.chaos.findings import Findings, examine
@@ -173,4 +174,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

@@ -26,6 +26,7 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.yardstick import yardstick
 from tests.chaos.ending import end
 from tests.chaos.installation import (
     Web,
@@ -344,4 +345,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from partnerapi.operations import gunicorn_config
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 TABLES = ("compare", "sizes", "lengths", "processes", "inside", "nesting", "caches")
@@ -109,4 +110,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())
