@@ -28,6 +28,8 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.yardstick import yardstick
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -254,4 +256,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())
