@@ -14,6 +14,7 @@ from django.test import TransactionTestCase
 from django.test.utils import setup_databases, teardown_databases
 
 from accounts.apps import load_countries, open_cash_accounts, write_policies
+from partnerapi.gateway import authentication
 from partnerapi.staff.passwords import PBKDF2PasswordHasher
 from tests.owner import (
     as_owner,
@@ -62,6 +63,14 @@ def quick_passwords() -> Iterator[None]:
     """Nobody guesses a test's passwords: a digest takes microseconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PBKDF2PasswordHasher, "iterations", 10)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_keys() -> Iterator[None]:
+    """A key is not read again between two requests whose statements are counted."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(authentication, "CACHE_SECONDS", PATIENCE_SECONDS)
         yield
 
 
