@@ -80,12 +80,14 @@ class Sessions:
 
     def begin(self, comp_id: str, engine_session: EngineSession) -> None:
         """Serve a session that has logged on."""
-        admission = self.admitted.pop(comp_id)
+        admission = self.admitted[comp_id]
         session = LiveSession(admission, self.feed, self.conflation, engine_session)
         with self.lock:
             # Others may end what is live, and wait for its thread.
             session.start()
             self.live[comp_id] = session
+        # Who waits for a session that is admitted finds it live now.
+        del self.admitted[comp_id]
         with logged_as(admission.request_id):
             logger.info("%s is logged on", comp_id)
         if self.logout_reason:

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from threading import Thread
+from typing import Any
 
 import pytest
 
-from marketdata.fix.acceptor.session import EngineSession
+from marketdata.fix.acceptor import sessions
+from marketdata.fix.acceptor.session import LiveSession
 from marketdata.fix.client.client import Client
 from marketdata.fix.client.initiator import ANSWER_SECONDS, LoggedOut
 from marketdata.fix.protocol.rules import PROBE_BYTES
@@ -104,17 +106,15 @@ def test_tells_a_session_that_has_not_quite_begun(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ):
     """A Logon is answered before its session begins."""
-    begin = bench.sessions.begin
 
-    def begin_late(comp_id: str, engine_session: EngineSession) -> None:
+    def begun_late(*arguments: Any) -> LiveSession:
         ending.start()
         ending.join(LATE)
-        begin(comp_id, engine_session)
+        return LiveSession(*arguments)
 
-    monkeypatch.setattr(bench.sessions, "begin", begin_late)
+    monkeypatch.setattr(sessions, "LiveSession", begun_late)
     client = bench.client()
     ending = Thread(target=bench.sessions.end_now, args=(client.sender, "too soon"))
-    client.logon()
-    with pytest.raises(LoggedOut, match="too soon"):
+    with client, pytest.raises(LoggedOut, match="too soon"):
         client.receive()
     ending.join()
