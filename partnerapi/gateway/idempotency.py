@@ -266,6 +266,9 @@ def run_in_savepoint(run: Callable[[], ExecutionResult]) -> ExecutionResult:
         if result.errors:
             transaction.set_rollback(True)
             result.data = result.data and dict.fromkeys(result.data)
+    # Django keeps to itself that the session had ended, so that nothing could be undone
+    # in it; the next statement tells.
+    transaction.set_rollback(False)
     return result
 
 

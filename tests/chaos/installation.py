@@ -115,7 +115,12 @@ class Web:
 
     def living(self) -> list[psutil.Process]:
         master = psutil.Process(self.master.popen.pid)
-        return [p for p in master.children() if p.status() != psutil.STATUS_ZOMBIE]
+        found = []
+        for child in master.children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if child.status() != psutil.STATUS_ZOMBIE:
+                    found.append(child)
+        return found
 
     def kill_worker(self) -> None:
         deadline = time.monotonic() + START_SECONDS

@@ -5,12 +5,13 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 import orjson
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, transaction
+from graphql import ExecutionResult, GraphQLError
 
 from accounts.access import Scope
 from accounts.models import (
@@ -23,6 +24,9 @@ from accounts.models import (
     Partner,
     User,
 )
+from partnerapi.core.database import fetch
+from partnerapi.core.postgresql.faults import Fault, fault_of
+from partnerapi.gateway.idempotency import run_in_savepoint
 from partnerapi.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START
@@ -234,6 +238,27 @@ def test_a_lost_connection_undoes_everything_and_may_be_tried_again(
     assert again.status == 200
     assert orjson.loads(again.content)["data"]["updateAccountStatus"]
     assert client.rows() == ("SUSPENDED", 3, 1)
+
+
+@pytest.mark.usefixtures("keeps_rows", "transactional_db")
+def test_a_session_that_ends_before_a_refusal_is_undone_is_an_outage():
+    def refuse() -> ExecutionResult:
+        other = connection.copy()
+        with closing(other), other.cursor() as cursor:
+            ended = "SELECT pg_terminate_backend(%s, %s)"
+            process = connection.connection.info.backend_pid
+            cursor.execute(ended, [process, round(PATIENCE_SECONDS * 1000)])
+        return ExecutionResult(errors=[GraphQLError("no")])
+
+    def answer() -> None:
+        with transaction.atomic():
+            run_in_savepoint(refuse)
+            fetch("SELECT 1", [], tuple)
+
+    connection.ensure_connection()
+    with pytest.raises(OperationalError) as outage:
+        answer()
+    assert fault_of(outage.value) == Fault.AWAY
 
 
 @pytest.mark.parametrize("same", [True, False])
