@@ -100,13 +100,9 @@ class Web:
             "web",
             [
                 *(sys.executable, "-m", "gunicorn", self.application),
-                *("--worker-class", "gthread", "--threads", "2"),
+                *("--config", "python:partnerapi.operations.gunicorn_config"),
                 *("--workers", str(self.workers), "--keep-alive", "60"),
-                # Few enough that no worker can take all clients for itself.
-                *("--worker-connections", "12"),
-                # A worker that replaces a killed one is there at once.
-                *("--preload", "--no-control-socket", "--log-level", "critical"),
-                f"--bind=fd://{number}",
+                *("--log-level", "critical", f"--bind=fd://{number}"),
             ],
             environment=os.environ,
             cwd=ROOT,
