@@ -32,7 +32,8 @@ BATCH = 100
 ONE_BY_ONE, BATCHED = 1_000, 20_000
 """Changes a second that are promised."""
 BARE = """
-    INSERT INTO bare (token_id, sequence, side, price_cents, quantity, ends_message, at)
+    INSERT INTO tests.bare
+        (token_id, sequence, side, price_cents, quantity, ends_message, at)
     VALUES (%s, %s, %s, %s, %s, TRUE, now())
 """
 
@@ -103,11 +104,16 @@ def write_bare(token_id: UUID, first: int, count: int) -> None:
 
 def one_writer(number: int) -> dict[str, list[float]]:
     """Changes a second of each way to write, in rounds that come in turn."""
-    from django.db import connection
+    from django.db import connections
+
+    from partnerapi.core.owner import owner_alias
 
     token_id = traded("ALONE")
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE bare (LIKE marketdata_bookchange INCLUDING ALL)")
+    with connections[owner_alias()].cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE tests.bare (LIKE marketdata_bookchange INCLUDING ALL)"
+        )
+        cursor.execute("GRANT INSERT ON tests.bare TO PUBLIC")
     rates: dict[str, list[float]] = {"one by one": [], "in batches": [], "bare": []}
     # Whoever comes first would pay for what only the first has to do.
     write(token_id, 0, 50, 1)
