@@ -52,7 +52,10 @@ def test_a_page_says_who_changed_a_column(staff: Client):
     source = f"page {page}"
     assert changed == ("UPDATE", {"name": "Acme"}, {"name": "Acme Two"}, ANA, source)
     lines = staff.get(LOG, {"object": str(partner.pk)}).context["lines"]
-    assert {line.what for line in lines} >= {"Update", "Insert", "Page: changed"}
+    after = {line.what: (line.before, line.after) for line in lines}
+    assert after["Update"] == ("name: Acme", "name: Acme Two")
+    assert after["Page: changed"] == (None, "Acme Two (acme): Changed Name.")
+    assert "is active: yes" in after["Insert"][1].splitlines()
 
 
 def test_an_action_a_command_an_update_and_sql_say_it_too(staff: Client, world: World):

@@ -54,8 +54,15 @@ RELEASES = (
         "partnerapi": "0007",
         "trading": NONE,
     },
+    {
+        "accounts": "0025",
+        "issuers": "0040",
+        "marketdata": "0013",
+        "partnerapi": "0009",
+        "trading": "0005",
+    },
 )
-"""The last migrations of the releases before the last two; all others follow."""
+"""The last migrations of the releases before the last three; all others follow."""
 ISSUERS = "{ issuers(first: 10) { nodes { tradingName tokens { nodes { symbol } } } } }"
 SHAREHOLDERS = """query ($id: ID!) { issuer(id: $id) {
     legacyShareholders(first: 10) { nodes { id numberOfShares } } } }"""
@@ -381,7 +388,7 @@ def main(pace: Pace) -> None:
         default=10,
         help="without a migration; a tenth of it after each",
     )
-    parser.add_argument("--releases", type=int, default=2, choices=(1, 2))
+    parser.add_argument("--releases", type=int, default=3, choices=(1, 2, 3))
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--busy", action="store_true", help="do not judge by time")
     options = parser.parse_args()

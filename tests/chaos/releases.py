@@ -161,8 +161,9 @@ def populate(code: Path, accounts: int, rows: int) -> dict[str, Any]:
         session.execute("SET session_replication_role = replica")
         for statement in ROWS:
             session.execute(statement, {"rows": rows, "job_runs": MOST_JOB_RUNS})
-        if session.execute("SELECT to_regclass('issuers_event')").fetchone() != (None,):
-            session.execute(EVENTS, {"rows": rows})
+        for table, statement in DERIVED.items():
+            if session.execute("SELECT to_regclass(%s)", [table]).fetchone() != (None,):
+                session.execute(statement, {"rows": rows})
         session.execute("VACUUM ANALYZE")
     return found
 
@@ -249,9 +250,24 @@ ROWS = (
     FROM generate_series(1, least(%(rows)s, %(job_runs)s)) n
     """,
 )
-EVENTS = """
-    INSERT INTO issuers_event (id, partner_id, sequence, type, at)
-    SELECT gen_random_uuid(), p.id, n, 'KEY_CHANGED', now()
-    FROM accounts_partner p CROSS JOIN generate_series(2, %(rows)s / 10) n
-    WHERE p.login LIKE 'partner%%'
-"""
+DERIVED = {
+    "issuers_event": """
+        INSERT INTO issuers_event (id, partner_id, sequence, type, at)
+        SELECT gen_random_uuid(), p.id, n, 'KEY_CHANGED', now()
+        FROM accounts_partner p CROSS JOIN generate_series(2, %(rows)s / 10) n
+        WHERE p.login LIKE 'partner%%'
+    """,
+    "marketdata_tradingday": """
+        INSERT INTO marketdata_tradingday
+            (token_id, day, open_cents, high_cents, low_cents, close_cents,
+             volume, value_cents, trades, first_trade, last_trade)
+        SELECT token_id, (at AT TIME ZONE market_time_zone())::date AS day,
+            (array_agg(price_cents ORDER BY sequence))[1],
+            max(price_cents), min(price_cents),
+            (array_agg(price_cents ORDER BY sequence DESC))[1],
+            sum(quantity), sum(price_cents::numeric * quantity), count(*),
+            min(sequence), max(sequence)
+        FROM marketdata_trade GROUP BY token_id, day
+    """,
+}
+"""What triggers write from other rows, in a release that has it, by table."""

@@ -1,15 +1,19 @@
 """Reads the log of a time, by who did it and to what; the latest first."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.apps import apps
+from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.utils.text import capfirst
 
 from partnerapi.staff.find import as_uuid
+
+ROW_CHANGES = {"Insert", "Update", "Delete"}
 
 
 class Line(NamedTuple):
@@ -61,7 +65,43 @@ def lines(wanted: Wanted, most: int) -> Iterator[Line]:
             },
         )
         for line in map(Line._make, cursor.fetchall()):
-            yield line._replace(kind=names.get(line.kind, line.kind))
+            yield readable(line)._replace(kind=names.get(line.kind, line.kind))
+
+
+def readable(line: Line) -> Line:
+    """The line with its columns, or what a page notes, in words instead of JSON."""
+    if line.what in ROW_CHANGES:
+        return line._replace(before=columns(line.before), after=columns(line.after))
+    if line.what.startswith("Page: ") and line.after:
+        name, colon, noted = line.after.partition(": [")
+        if colon:
+            message = LogEntry(change_message=f"[{noted}").get_change_message()
+            return line._replace(after=f"{name}: {message}")
+    return line
+
+
+def columns(row: str | None) -> str | None:
+    """A row's columns, a line each."""
+    if row is None:
+        return None
+    return "\n".join(
+        f"{name.replace('_', ' ')}: {in_words(value)}"
+        for name, value in json.loads(row).items()
+    )
+
+
+def in_words(value: Any) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case True:
+            return "yes"
+        case False:
+            return "no"
+        case str():
+            return value
+        case _:
+            return json.dumps(value, ensure_ascii=False)
 
 
 def statement(wanted: Wanted) -> str:
