@@ -180,7 +180,7 @@ def readable(back_office, axe):
         page.set_viewport_size({"width": 1280, "height": 900})
         if page.evaluate(CUT_OFF):
             yield page.url, "cuts a column off"
-        yield from test_browser.faults(page, axe, None)
+        yield from test_browser.faults(page, axe)
         for name in page.evaluate(TOO_WIDE):
             yield page.url, name, "is wider than its form"
 
@@ -204,12 +204,12 @@ def test_everybody_can_read_the_door(browser, running_server, axe):
     page.set_default_timeout(PATIENCE_MS)
     try:
         page.goto(running_server["admin"])
-        found = [*test_browser.faults(page, axe, None)]
+        found = [*test_browser.faults(page, axe)]
         page.get_by_label("Email").fill(f"{uuid4()}@nobody.example")
         page.get_by_label("Password").fill("wrong")
         page.get_by_role("button", name="Log in").click()
         page.get_by_text("Please enter the correct").wait_for()
-        found += test_browser.faults(page, axe, None)
+        found += test_browser.faults(page, axe)
     finally:
         page.close()
     assert found == []

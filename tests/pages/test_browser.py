@@ -195,11 +195,12 @@ PATHS = [
 
 
 WIDTHS = 1280, 390
-# The reference has a section for each type, all by one template: thirty tell.
-MANY_SECTIONS = "section:nth-of-type(n + 30)"
+# The reference has a section for each type, and a list a row for each object, all by one
+# template: some tell.
+ALIKE = ["section:nth-of-type(n + 30)", "tr:nth-of-type(n + 15)"]
 # A page in the dark has other colours, and nothing else.
-AXE_RUN = """([leftOut, scheme]) => axe.run(
-    leftOut ? { exclude: [leftOut] } : document,
+AXE_RUN = """([alike, scheme]) => axe.run(
+    { exclude: alike },
     {
         resultTypes: ["violations"],
         ...(scheme == "dark" && {
@@ -220,7 +221,7 @@ def axe() -> str:
     return (package / "axe.min.js").read_text()
 
 
-def faults(page, axe, left_out=MANY_SECTIONS):
+def faults(page, axe):
     """Wider than its window, or axe has a serious complaint, bright or dark."""
     page.evaluate(axe)
     for width, scheme in product(WIDTHS, ("light", "dark")):
@@ -228,7 +229,7 @@ def faults(page, axe, left_out=MANY_SECTIONS):
         page.emulate_media(color_scheme=scheme)
         if page.evaluate("document.documentElement.scrollWidth") > width:
             yield page.url, width, "is wider than its window"
-        for found in page.evaluate(AXE_RUN, [left_out, scheme])["violations"]:
+        for found in page.evaluate(AXE_RUN, [ALIKE, scheme])["violations"]:
             if found["impact"] in ("serious", "critical"):
                 for node in found["nodes"]:
                     told = found["id"], node["target"], node["failureSummary"]
