@@ -50,6 +50,17 @@ SELECT gen_random_uuid(), '{partner}', a.user_id,
     (ARRAY['PENDING', 'ACTIVE', 'ACTIVE', 'SUSPENDED', 'CLOSED'])[a.id % 5 + 1], 0,
     '2020-01-01Z'::timestamptz + a.id * interval '1 second', '2024-01-01Z'
 FROM issuers_ledgeraccount a WHERE a.id BETWEEN 1 AND {rows};
+INSERT INTO accounts_accountstatuschange (id, account_id, number, status, reason, actor,
+    is_staff, approved_by, created_at)
+SELECT gen_random_uuid(), id, 1, 'PENDING', '', 'large', FALSE, '', created_at
+FROM accounts_account;
+INSERT INTO accounts_cashaccount (id, kind, account_id, deposit_reference)
+SELECT a.number, 'CLIENT', a.id, cash_reference('1', a.number) FROM (
+    SELECT id, nextval(pg_get_serial_sequence('accounts_cashaccount', 'id')) AS number
+    FROM accounts_account) a;
+INSERT INTO accounts_cashhead
+    (cash_account_id, kind, balance, reserved, last_number, fingerprint)
+SELECT id, kind, 0, 0, 0, 0 FROM accounts_cashaccount WHERE kind = 'CLIENT';
 """
 
 

