@@ -71,6 +71,7 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
     list_filter = ["status", "partner"]
     account_field = "pk"
     search_fields = user_columns("user__")
+    person = "user_id"
     phrase_fields = ("user__company_name",)
     fieldsets = [
         (
@@ -172,4 +173,5 @@ class AccountStatusChangeAdmin(ReadOnly, AccountSearchAdmin):
     list_filter = ["status", "is_staff", "account__partner"]
     account_field = "account"
     search_fields = user_columns("account__user__")
+    person = "account__user_id"
     phrase_fields = ("account__user__company_name",)

@@ -13,6 +13,7 @@ class OfUserAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
     """Finds rows by how the investor's email address or name begins."""
 
     search_fields = user_columns("user__")
+    person = "user_id"
     phrase_fields = ("user__company_name",)
     search_help_text = "The beginning of the investor's email address or name"
     list_select_related = ["user", "tax_country", "partner"]

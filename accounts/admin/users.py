@@ -159,6 +159,7 @@ class UserHolderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     list_display = ["name", "user", "wallet_address"]
     list_select_related = ["user"]
     search_fields = user_columns("user__")
+    person = "user_id"
     phrase_fields = ("user__company_name",)
     search_help_text = "The beginning of the user's email address or name"
     ordering = ["-id"]

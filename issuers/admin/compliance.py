@@ -68,6 +68,7 @@ class OfHolderAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
     """Finds rows by how the holder's email address or name begins."""
 
     search_fields = user_columns(HOLDER)
+    person = "ledger_account__user_id"
     phrase_fields = (f"{HOLDER}company_name",)
     search_help_text = "The beginning of the holder's email address or name"
     list_select_related = ["ledger_account__holder", "token"]

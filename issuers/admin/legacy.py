@@ -49,6 +49,7 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     list_select_related = ["user", "issuer", "token"]
     list_filter = ["status"]
     search_fields = user_columns("user__")
+    person = "user_id"
     phrase_fields = ("user__company_name",)
     search_help_text = (
         "An issuer's whole slug, the beginning of a holder's email address or name, "

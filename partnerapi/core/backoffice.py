@@ -6,16 +6,23 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ORDER_VAR, ChangeList
+from django.contrib.auth import get_user_model
 from django.core.paginator import Paginator
 from django.db import models
-from django.db.models import PROTECT, Exists, OuterRef, Q
+from django.db.models import PROTECT, Exists, F, Func, OuterRef, Q, Value
 
 # What staff type without a scheme is taken for HTTPS.
 SECURE_ADDRESSES = {models.URLField: {"assume_scheme": "https"}}
 
 
 MOST_COUNTED = 10_000
+"""Rows that a page about one thing counts."""
+MOST_LISTED = 2_000
 """Rows of a list that are counted, and that its pages lead to."""
+
+
+MOST_PEOPLE = 20_000
+"""Users by whose ids a list is searched: of more, nearly each row is somebody's."""
 
 
 MOST_AT_ONCE = 100
@@ -45,15 +52,15 @@ class BoundedPaginator(Paginator):
     @cached_property
     def counted(self) -> int:
         rows: Any = self.object_list
-        return int(rows.order_by()[: MOST_COUNTED + 1].count())
+        return int(rows.order_by()[: MOST_LISTED + 1].count())
 
     @property
     def count(self) -> int:
-        return min(self.counted, MOST_COUNTED)
+        return min(self.counted, MOST_LISTED)
 
     @property
     def has_more(self) -> bool:
-        return self.counted > MOST_COUNTED
+        return self.counted > MOST_LISTED
 
 
 class ReadOnly:
@@ -147,12 +154,39 @@ class PrefixSearchAdmin(LongListAdmin):
     """
 
     phrase_fields: tuple[str, ...] = ()
+    person: str | None = None
+    """The column with the id of the user whose columns these are, if another row's."""
     show_full_result_count = False
 
     def get_search_results(self, request, queryset, search_term):
         term = search_term.lower().strip()
+        people = self.people_found(request, term)
+        if people is not None:
+            return queryset.filter(IsOneOf(F(self.person), Value(people))), False
         found, has_duplicates = super().get_search_results(request, queryset, term)
         if " " in term:
             for name in self.phrase_fields:
                 found |= queryset.filter(**{f"{name}__istartswith": term})
         return found, has_duplicates
+
+    def people_found(self, request, term):
+        """The ids of the users whom the term finds, unless there are too many to name.
+
+        Their rows are then read by the index of the column `person`. PostgreSQL would
+        walk through all rows, in the order of the list, and look up the user of each.
+        """
+        if self.person is None or not term:
+            return None
+        model = get_user_model()
+        users = self.admin_site.get_model_admin(model)
+        found, _ = users.get_search_results(request, model.objects.order_by(), term)
+        ids = [*found.values_list("pk", flat=True)[: MOST_PEOPLE + 1]]
+        return ids if len(ids) <= MOST_PEOPLE else None
+
+
+class IsOneOf(Func):
+    """A comparison with a list that is one parameter, however long it is."""
+
+    template = "%(expressions)s)"
+    arg_joiner = " = ANY ("
+    output_field = models.BooleanField()

@@ -195,7 +195,7 @@ PATHS = [
 
 
 WIDTHS = 1280, 390
-# The reference has a section for each type, and a list a row for each object, all by one
+# The reference has a section for each type, a list a row for each object, all by one
 # template: some tell.
 ALIKE = ["section:nth-of-type(n + 30)", "tr:nth-of-type(n + 15)"]
 # A page in the dark has other colours, and nothing else.

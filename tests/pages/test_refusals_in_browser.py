@@ -16,7 +16,7 @@ GUESSES = 5
 
 @pytest.fixture
 def shown(readable, running_server):
-    """Shows HTML as if the running system had answered with it; what is wrong with it."""
+    """Shows HTML as if the system had answered with it; returns what is wrong."""
     page, wrong = readable
 
     def show(html):

@@ -6,8 +6,9 @@ import pytest
 from django.contrib import admin
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import Account, Actor, User, UserHolder
 from partnerapi.core import backoffice
 from partnerapi.core.backoffice import BoundedPaginator, euros
 from tests.characters import World
@@ -44,7 +45,7 @@ def test_an_address_orders_no_long_list(world: World, staff, path: str):
 
 
 def test_a_long_list_says_that_there_are_more(world: World, staff, monkeypatch):
-    monkeypatch.setattr(backoffice, "MOST_COUNTED", 3)
+    monkeypatch.setattr(backoffice, "MOST_LISTED", 3)
     with CaptureQueriesContext(connection) as captured:
         page = staff.get("/admin/issuers/legacyshareholder/").content.decode()
     assert "more than 3 legacy shareholders" in page
@@ -52,6 +53,41 @@ def test_a_long_list_says_that_there_are_more(world: World, staff, monkeypatch):
     assert counts
     assert all("LIMIT 4" in sql for sql in counts)
     assert "1.25\N{NO-BREAK SPACE}€" in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "issuers/legacyshareholder", "accounts/account", "accounts/accountstatuschange",
+        "accounts/userholder",
+    ],
+)  # fmt: skip
+def test_rows_of_a_person_are_found_by_the_persons_id(
+    world: World, staff, monkeypatch, path: str
+):
+    """Few people are found first; rows of many are looked through in their order."""
+
+    def found(term: str) -> tuple[list[str], str]:
+        with CaptureQueriesContext(connection) as captured:
+            page = staff.get(f"/admin/{path}/?q={term}").content.decode()
+        rows = re.findall(r"([0-9a-f-]{36})/change/", page)
+        return rows, " ".join(query["sql"] for query in captured)
+
+    colleague = Actor("sam@staff.example", is_staff=True)
+    for user in (world.owner, world.shareholders[0].user):
+        Account.objects.open(world.partner, user, colleague, timezone.now())
+        UserHolder.objects.get_or_create(user=user, defaults={"name": "A holder"})
+    met = []
+    for term in ("lumen opt", "lumen ines", "ines roca", "ines", "nobody"):
+        few, by_id = found(term)
+        assert " = ANY (" in by_id
+        with monkeypatch.context() as patch:
+            patch.setattr(backoffice, "MOST_PEOPLE", -1)
+            many, by_name = found(term)
+        assert " = ANY (" not in by_name
+        assert few == many
+        met += few
+    assert met
 
 
 def test_a_short_list_says_how_many_there_are(world: World, staff):
