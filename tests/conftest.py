@@ -176,6 +176,12 @@ def running_server(running_system: System) -> dict:
     return running_system.described
 
 
+@pytest.fixture(scope="session")
+def cookies_of_staff() -> list[Any]:
+    """Of a browser in which staff of the running system signed in, once one has."""
+    return []
+
+
 def is_short(item: pytest.Item) -> bool:
     directories = item.path.relative_to(settings.BASE_DIR / "tests").parent.parts
     return not {"chaos", "commands", "pages"} & {*directories}

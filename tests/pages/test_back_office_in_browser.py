@@ -14,14 +14,17 @@ __all__ = ["axe", "browser", "page"]
 
 
 @pytest.fixture
-def back_office(page, running_server):
+def back_office(page, running_server, cookies_of_staff):
     """A page on which staff of the sandbox have signed in."""
+    page.context.add_cookies(cookies_of_staff)
     page.goto(running_server["admin"])
-    staff = running_server["staff"]
-    page.get_by_label("Email").fill(staff["login"])
-    page.get_by_label("Password").fill(staff["password"])
-    page.get_by_role("button", name="Log in").click()
+    if not cookies_of_staff:
+        staff = running_server["staff"]
+        page.get_by_label("Email").fill(staff["login"])
+        page.get_by_label("Password").fill(staff["password"])
+        page.get_by_role("button", name="Log in").click()
     page.get_by_role("heading", name="Back office").wait_for()
+    cookies_of_staff[:] = page.context.cookies()
     return page
 
 
