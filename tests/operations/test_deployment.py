@@ -178,8 +178,12 @@ def locked() -> dict[str, str]:
     return pinned
 
 
-def needed_in_production() -> set[str]:
-    """What the project needs without extras, and all that this needs."""
+def needed_in_production(python: str) -> set[str]:
+    """What the project needs without extras, and all that this needs, by a Python."""
+    python_is = {
+        "python_full_version": python,
+        "python_version": python.rpartition(".")[0],
+    }
     found: set[str] = set()
     waiting = [Requirement("partnerapi")]
     while waiting:
@@ -188,7 +192,7 @@ def needed_in_production() -> set[str]:
             needed = Requirement(text)
             extras = {"", *asked.extras}
             if needed.marker and not any(
-                needed.marker.evaluate({"extra": extra}) for extra in extras
+                needed.marker.evaluate(python_is | {"extra": extra}) for extra in extras
             ):
                 continue
             name = canonicalize_name(needed.name)
@@ -200,7 +204,8 @@ def needed_in_production() -> set[str]:
 
 def test_the_lock_pins_every_dependency_with_hashes_and_names_no_host():
     pinned = locked()
-    assert needed_in_production() <= set(pinned)
+    for python in ("3.11.0", "3.11.3", "3.12.0", "3.13.0", "3.14.0"):
+        assert needed_in_production(python) <= set(pinned)
     assert "://" not in LOCK.read_text()
     project = tomllib.loads(settings.BASE_DIR.joinpath("pyproject.toml").read_text())
     for text in project["project"]["dependencies"]:
@@ -222,6 +227,9 @@ def test_the_image_is_made_by_the_documented_commands():
     [served] = re.findall(r"^CMD (.*)$", text, re.MULTILINE)
     command = " ".join(json.loads(served)[:-2])
     assert unit("partnerapi-web@.service")["Service"]["ExecStart"].endswith(command)
+    # The units' processes find the directories that systemd makes for them.
+    for path in ("/run/partnerapi", "/var/lib/partnerapi"):
+        assert re.search(rf"^RUN install .*--owner=partnerapi .*{path}\b", text, re.M)
     # Each file that it names is there, and what it need not hold stays out.
     copied = re.findall(r"^COPY (?!--from)(\S+) ", text, re.MULTILINE)
     assert all(settings.BASE_DIR.joinpath(path).exists() for path in copied)

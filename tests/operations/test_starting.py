@@ -99,6 +99,15 @@ def with_another_pepper(
         }
 
 
+def test_beat_that_can_not_write_ends_with_a_sentence(
+    with_another_pepper: dict[str, str], tmp_path: Path
+):
+    run = ended("beat", tmp_path / "missing", with_another_pepper)
+    assert run.returncode == CODES["beat"], run.stderr
+    assert f"beat may not write {tmp_path / 'missing'}; name a file" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_with_another_pepper_it_ends_with_a_sentence(
     part: str, with_another_pepper: dict[str, str], tmp_path: Path
