@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import ssl
@@ -14,9 +15,13 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.management import call_command
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from accounts.four_eyes import decide
+from accounts.models import ApprovalRequest, User
+from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
 from partnerapi.settings import VARIABLES
 from partnerapi.site import docs
 from tests.chaos.units import DEPLOY, Service, held_socket, here, unit
@@ -215,26 +220,57 @@ def test_the_lock_pins_every_dependency_with_hashes_and_names_no_host():
 
 def test_the_image_is_made_by_the_documented_commands():
     text = DEPLOY.joinpath("Dockerfile").read_text()
-    documented = [
-        line.strip()
-        for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-        for line in block.replace("\\\n", " ").splitlines()
-    ]
     runs = re.findall(r"^RUN (.*)$", text, re.MULTILINE)
     mine = [run for run in runs if ".venv" in run]
     assert len(mine) == 3
-    assert [run for run in mine if run not in documented] == []
+    assert [run for run in mine if run not in documented()] == []
     [served] = re.findall(r"^CMD (.*)$", text, re.MULTILINE)
     command = " ".join(json.loads(served)[:-2])
     assert unit("partnerapi-web@.service")["Service"]["ExecStart"].endswith(command)
-    # The units' processes find the directories that systemd makes for them.
-    for path in ("/run/partnerapi", "/var/lib/partnerapi"):
-        assert re.search(rf"^RUN install .*--owner=partnerapi .*{path}\b", text, re.M)
     # Each file that it names is there, and what it need not hold stays out.
     copied = re.findall(r"^COPY (?!--from)(\S+) ", text, re.MULTILINE)
     assert all(settings.BASE_DIR.joinpath(path).exists() for path in copied)
     left_out = DEPLOY.joinpath("Dockerfile.dockerignore").read_text().split()
     assert {".git", ".venv", ".local"} <= set(left_out)
+
+
+def documented() -> list[str]:
+    """The lines of the page's commands."""
+    return [
+        line.strip()
+        for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+        for line in block.replace("\\\n", " ").splitlines()
+    ]
+
+
+def test_the_first_key_is_issued_by_the_documented_commands(
+    db: None, capsys: pytest.CaptureFixture[str]
+):
+    asks, shows = (
+        shlex.split(line)[2:] for line in documented() if "issue_api_key" in line
+    )
+    staff = User.objects.filter(pk=colleague(ASKER).pk)
+    staff.update(email=asks[asks.index("--staff") + 1])
+    call_command(*asks)
+    request = ApprovalRequest.objects.latest("pk")
+    assert str(request.pk) in capsys.readouterr().out
+    decide(request, colleague(DECIDER), is_approved=True)
+    call_command(*(str(request.pk) if word == "ID" else word for word in shows))
+    assert capsys.readouterr().out.startswith("service-apikey_acme_")
+
+
+def test_the_image_has_a_place_for_what_the_units_write():
+    text = DEPLOY.joinpath("Dockerfile").read_text()
+    beat = unit("partnerapi-beat.service")["Service"]
+    written = {
+        f"/var/lib/{beat['StateDirectory']}": "--schedule /var/lib/partnerapi/",
+        f"/run/{beat['RuntimeDirectory']}": "PARTNER_API_METRICS=/run/partnerapi/",
+    }
+    [made] = re.findall(r"^RUN install .*--owner=partnerapi.* (/.*)$", text, re.M)
+    assert set(made.split()) == set(written)
+    commands = beat["ExecStart"] + beat["Environment"]
+    assert all(use in commands for use in written.values())
+    assert text.index(made) < text.index("USER partnerapi")
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DEPLOY.iterdir()))
