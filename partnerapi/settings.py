@@ -415,10 +415,11 @@ LOGGING = {
     "loggers": {
         # Each of its lines says what `staff/sign_in.py` says sparingly.
         "axes": {"level": "ERROR"},
-        # Of each task three lines. What a job did stands in the table of its runs.
+        # Of each task up to four lines. What a job did stands in the table of its runs.
         "celery.beat": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
+        "celery.worker.request": {"level": "WARNING"},
     },
     "root": {"handlers": ["stderr"], "level": values["LOG_LEVEL"]},
 }
