@@ -2,7 +2,7 @@
 
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from time import monotonic
 from typing import Any
@@ -43,6 +43,8 @@ class Buffers:
     """What gunicorn takes for a socket: bytes that have come, bytes that are to go."""
 
     def __init__(self) -> None:
+        self.stand_aside: Callable[[], None] | None = None
+        """Lets other threads go on with the line: the one that calls will wait."""
         self.received = bytearray()
         self.answer = bytearray()
         self.stream: Stream | None = None

@@ -9,7 +9,8 @@ ends in the proxy.
 Threads of Python take turns on one processor, and each further turn costs time. So no
 more of them work at once than statements can: whole requests wait in a line, and who
 has answered one takes the next. Threads whose request takes long are stuck, for all
-that is known here: others go on in their place.
+that is known here: others go on in their place, as in the place of those who say that
+they will wait.
 """
 
 import errno
@@ -19,6 +20,8 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -194,7 +197,14 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             return None
         conn = self.line.popleft()
         self.taken[conn] = now
+        conn.buffers.stand_aside = partial(self.stand_aside, conn)
         return conn
+
+    def stand_aside(self, conn: Connection) -> None:
+        """Have others go on with the line, as if the thread of this one were stuck."""
+        with self.turn:
+            self.taken[conn] = -inf
+        self.call_thread()
 
     def work(self, first: Connection) -> None:
         """Answer this request, and those that come after it in the line."""
@@ -205,6 +215,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             finally:
                 with self.turn:
                     del self.taken[conn]
+                conn.buffers.stand_aside = None
             with self.turn:
                 conn = self.next_in_line()
 

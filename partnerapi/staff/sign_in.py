@@ -44,6 +44,7 @@ def limit_sign_ins(
             return get_response(request)
         try:
             Bill(request, None).charge(REFUSED_COST)
+            stand_aside(request)
             with turn.taken():
                 begun = monotonic()
                 response = get_response(request)
@@ -62,6 +63,13 @@ def limit_sign_ins(
         return response
 
     return middleware
+
+
+def stand_aside(request: HttpRequest) -> None:
+    """Have the web server reckon with a thread that waits, and use another."""
+    stands_aside = getattr(request.META.get("gunicorn.socket"), "stand_aside", None)
+    if stands_aside:
+        stands_aside()
 
 
 def hold(request: HttpRequest) -> None:

@@ -3,8 +3,9 @@
 Run it with `python -m tests.chaos.login_storm`. One client of a real web server reads
 accounts with a key, first alone, then beside eight loops that post wrong passwords of
 one member of staff. It ends with exit code 1 where the middle answer takes more than
-twice as long beside them, where more passwords were looked at than five and one for
-each further process, or where a failure is missing from the table or from the log.
+twice as long beside them, where the eight were answered more often than the client
+beside them, where more passwords were looked at than five and one for each further
+process, or where a failure is missing from the table or from the log.
 """
 
 import argparse
@@ -38,6 +39,8 @@ class Report:
     idle_ms: float
     """The middle answer of the API's client when it is alone."""
     beside_ms: float
+    beside: tuple[int, int]
+    """How often the client, and the loops, were answered in the same time."""
     answers: dict[str, int] = field(default_factory=dict)
     """What the loops were answered."""
     looked_at: int = 0
@@ -124,6 +127,7 @@ def measure(seconds: float, guesses: int) -> Report:
                 guesser.start()
             beside = asked(port, token, seconds)
             answers = tally(guessers)
+            answered = (len(beside), answers.total())
             while answers["locked out"] + answers["wrong password"] < guesses:
                 time.sleep(0.1)
                 answers = tally(guessers)
@@ -140,6 +144,7 @@ def measure(seconds: float, guesses: int) -> Report:
         return Report(
             statistics.median(idle),
             statistics.median(beside),
+            answered,
             dict(answers),
             looked_at,
             rows,
@@ -180,6 +185,9 @@ def failures(report: Report, busy: bool) -> list[str]:
     failed += report.answers.get("wrong password", 0)
     if not busy and report.ratio > MOST_RATIO:
         found.append(f"the API is {report.ratio:.1f} times as slow")
+    client, loops = report.beside
+    if client < loops:
+        found.append(f"the client had {client} answers while the loops had {loops}")
     if report.looked_at > LOCKED_AFTER + WORKERS - 1:
         found.append(f"{report.looked_at} passwords were looked at")
     if report.rows != failed:

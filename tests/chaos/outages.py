@@ -43,7 +43,7 @@ CLIENTS = 16
 MOST_SCHEMA_SECONDS = 0.1
 NORMAL_SECONDS = 1.0
 TURN_SECONDS = 0.0005
-"""Of a client's thread: nineteen turns of Python's 5 ms would be taken for the web's."""
+"""Of a client's thread: nineteen of Python's 5 ms would be taken for the web's."""
 IDLE = "as on idle cores"
 
 

@@ -311,6 +311,22 @@ def test_as_many_threads_work_as_there_are_connections(
         assert crowd.begun.get(timeout=PATIENCE_SECONDS) is conn
 
 
+def test_others_work_in_place_of_a_thread_that_says_that_it_waits(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+):
+    monkeypatch.setattr(web_worker, "STUCK_SECONDS", PATIENCE_SECONDS)
+    requests, crowd = request.getfixturevalue("working")
+    most = settings.PARTNER_API_DATABASE_CONNECTIONS
+    begun = [crowd.begun.get(timeout=PATIENCE_SECONDS) for _ in range(most)]
+    for conn in requests[most:THREADS]:
+        begun.pop().buffers.stand_aside()
+        begun.append(crowd.begun.get(timeout=PATIENCE_SECONDS))
+        assert begun[-1] is conn
+    # No thread is left.
+    begun.pop().buffers.stand_aside()
+    assert crowd.begun.empty()
+
+
 def test_others_work_in_place_of_threads_that_are_stuck(
     worker: BufferingWorker, working: tuple[list[Connection], Crowd]
 ):
