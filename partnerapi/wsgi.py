@@ -13,6 +13,7 @@ NOT_TO_BE_STARTED = 3
 """With this exit code of a worker gunicorn's master ends, too, and starts no other."""
 START_SECONDS = 10
 
+gc.disable()
 try:
     application = get_wsgi_application()
     # They read settings, which may be wrong.
@@ -42,3 +43,4 @@ recent.aside.keep_written()
 gc.collect()
 gc.freeze()
 gc.set_threshold(10_000, 2, 2)
+gc.enable()
