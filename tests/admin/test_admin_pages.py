@@ -304,7 +304,7 @@ def test_shareholders_are_found_by_issuer_and_holder(staff):
     holders = LegacyShareholder.objects.filter(issuer__slug="brindavoine")
     named = set(holders.filter(user__last_name="Silva"))
     assert found("Brindavoine") == set(holders)
-    assert len(named) > 5
+    assert len(named) > 1
     assert found("brindavoine silva") == named
     company = holders.filter(user__type="COMPANY")[0]
     name = company.user.company_name

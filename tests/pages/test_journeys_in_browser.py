@@ -147,7 +147,9 @@ def test_an_article_is_published_and_the_log_says_who_did_it(asker):
 def test_pending_lines_are_found_and_three_are_delivered(asker):
     asker.begin()
     asker.press(asker.page.locator(".tiles a[href*='/delivery/?issuer=']").last)
-    lines = asker.page.locator("input[name=line]")
+    # Of fewer than a thousand shares each: many shares need a second person.
+    few = asker.page.locator("td", has_text=re.compile(r"^\s*\d{1,3}\s*$"))
+    lines = asker.page.locator("tr").filter(has=few).locator("input[name=line]")
     for number in range(3):
         asker.press(lines.nth(number))
     asker.click("button", "Preview: made for it")
