@@ -143,13 +143,13 @@ def new_world() -> World:
                 ]
             )
         )
-    article = Article.objects.create(
-        issuer=listed, title="Hello", slug="hello", body="…", published_at=START
+    article, draft = Article.objects.bulk_create(
+        Article(issuer=listed, title=title, slug=slug, body="…", published_at=at)
+        for title, slug, at in (("Hello", "hello", START), ("Soon", "soon", None))
     )
-    draft = Article.objects.create(issuer=listed, title="Soon", slug="soon", body="…")
     period = IssuerFinancialData.PeriodType
-    figures = [
-        IssuerFinancialData.objects.create(
+    figures = IssuerFinancialData.objects.bulk_create(
+        IssuerFinancialData(
             issuer=listed, year=year, period_type=period_type, revenue_cents=revenue
         )
         for year, period_type, revenue in [
@@ -157,9 +157,9 @@ def new_world() -> World:
             (2024, period.YEAR, 9_000_000_000_000),
             (2024, period.FIRST_SEMESTER, None),
         ]
-    ]
-    shareholders = [
-        LegacyShareholder.objects.create(
+    )
+    shareholders = LegacyShareholder.objects.bulk_create(
+        LegacyShareholder(
             issuer=listed,
             user=person,
             number_of_shares=number,
@@ -167,7 +167,7 @@ def new_world() -> World:
             created_at=START + timedelta(seconds=number),
         )
         for number in range(1, 8)
-    ]
+    )
     partner = Partner.objects.create(login="broker_one", name="Broker One")
     IssuerGrant.objects.create(partner=partner, issuer=listed)
     observer = Partner.objects.create(login="reader", name="Reader")
