@@ -12,7 +12,8 @@ from accounts.models import BankLine, BankStatement, CashAccount, Withdrawal
 from accounts.models.cash import squeezed
 from accounts.suspense import unassigned
 from accounts.withdrawals import NotRefused, refuse
-from partnerapi.core.backoffice import ReadOnlyAdmin, euros, money
+from partnerapi.core.backoffice import ReadOnlyAdmin, money
+from partnerapi.core.money import euros
 
 LAST_ENTRIES = 50
 OF_ACCOUNT = ("account__user", "account__partner")

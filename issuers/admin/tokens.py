@@ -6,7 +6,8 @@ from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 
 from issuers.models import Token
-from partnerapi.core.backoffice import ProtectedAdmin, euros
+from partnerapi.core.backoffice import ProtectedAdmin
+from partnerapi.core.money import euros
 
 LAST = 20
 ASKS = (

@@ -11,6 +11,8 @@ from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import PROTECT, Exists, F, Func, OuterRef, Q, Value
 
+from partnerapi.core.money import euros
+
 # What staff type without a scheme is taken for HTTPS.
 SECURE_ADDRESSES = {models.URLField: {"assume_scheme": "https"}}
 
@@ -27,12 +29,6 @@ MOST_PEOPLE = 20_000
 
 MOST_AT_ONCE = 100
 """Rows that a page asks about before it changes them all."""
-
-
-def euros(cents: int) -> str:
-    """An amount as people read it: `1,234.56 €`, with spaces that do not break."""
-    sign, digits = "−" * (cents < 0), abs(cents)
-    return f"{sign}{digits // 100:,}.{digits % 100:02}\N{NO-BREAK SPACE}€"
 
 
 def money(name: str, description: str) -> Callable[[Any, Any], str | None]:

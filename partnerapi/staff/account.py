@@ -27,7 +27,7 @@ from accounts.models import (
     allowed_statuses,
 )
 from partnerapi.core import lock_waits
-from partnerapi.core.backoffice import euros
+from partnerapi.core.money import euros
 from partnerapi.staff import timeline
 from partnerapi.staff.approvals.filing import address, may_file
 

@@ -18,7 +18,7 @@ from issuers.models import Token
 from marketdata.books.current_books import CurrentBook, read_books
 from marketdata.books.orderbook import Level
 from marketdata.models import Trade
-from partnerapi.core.backoffice import euros
+from partnerapi.core.money import euros
 from partnerapi.staff.find import typed
 
 DEPTH, TRADES = 10, 10

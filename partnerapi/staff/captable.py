@@ -47,8 +47,8 @@ from issuers.register.captable_pages import (
 from issuers.register.holdings import balances_of
 from issuers.register.models import HolderBalance
 from issuers.register.names import names_of
-from partnerapi.core.backoffice import euros
 from partnerapi.core.errors import RequestTimeout
+from partnerapi.core.money import euros
 from partnerapi.core.times import from_rfc3339, to_rfc3339
 from partnerapi.staff.find import as_uuid, people_called, typed
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from accounts.models import ApprovalKind, ApprovalRequest, CashTransaction
 from issuers.register.models import LedgerTransaction
 from marketdata.trading.models import Bust, Execution
-from partnerapi.core.backoffice import euros
+from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
 
 OF_ACCOUNT = ("account__user", "account__partner")

@@ -19,8 +19,8 @@ from issuers.models import Token
 from issuers.register.captable import CapitalizationTableTooLarge
 from issuers.register.holdings import HeldBalance, balances_of
 from issuers.register.models import LedgerAccount
-from partnerapi.core.backoffice import euros
 from partnerapi.core.errors import RequestTimeout
+from partnerapi.core.money import euros
 from partnerapi.core.times import to_rfc3339
 from partnerapi.staff import timeline
 from partnerapi.staff.captable import instant_of

@@ -27,7 +27,7 @@ from issuers.imports.publications import import_financial_data
 from issuers.legacy.import_csv import import_legacy_shareholders
 from issuers.models import Issuer
 from partnerapi.core import lock_waits
-from partnerapi.core.backoffice import euros
+from partnerapi.core.money import euros
 from partnerapi.core.problems import Problem, WrongFileError
 
 MOST_BYTES = 5 * 1024 * 1024

@@ -18,7 +18,8 @@ from accounts.models import ApiKey
 from issuers.callers import caller_of
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, IssuerFinancialData, Token
-from partnerapi.core.backoffice import MOST_COUNTED, euros
+from partnerapi.core.backoffice import MOST_COUNTED
+from partnerapi.core.money import euros
 from partnerapi.staff.find import typed
 
 PERIODS, ARTICLES, GRANTS = 12, 10, 20

@@ -19,7 +19,7 @@ from marketdata.books.current_books import read_books
 from marketdata.trading.models import REASON_LENGTH, Execution, Market, Phase
 from marketdata.trading.phases import PhaseRefused, change_phase
 from partnerapi.core import lock_waits
-from partnerapi.core.backoffice import euros
+from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
 from partnerapi.staff.order import shown_executions
 

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 
 from marketdata.trading.models import Bust, Execution, Order, OrderSide
-from partnerapi.core.backoffice import euros
+from partnerapi.core.money import euros
 
 EVENTS_OF_A_PAGE = 100
 LAST_EVENT = 2**63 - 1

@@ -23,9 +23,7 @@ def token(world: World) -> Token:
 
 
 def shown(rows: list[books.Row]) -> list[tuple[str, int]]:
-    return [
-        (row.price.removesuffix("\N{NO-BREAK SPACE}€"), row.quantity) for row in rows
-    ]
+    return [(row.price.removeprefix("€"), row.quantity) for row in rows]
 
 
 def test_the_ladder_is_the_book(token: Token, staff):
@@ -36,12 +34,10 @@ def test_the_ladder_is_the_book(token: Token, staff):
     assert shown(ladder.bids[:2]) == [("10.00", 5), ("9.99", 2)]
     assert shown(ladder.asks[-2:]) == [("10.02", 2), ("10.01", 1)]
     assert len(ladder.bids) == len(ladder.asks) == books.DEPTH
-    assert ladder.spread == "0.01\N{NO-BREAK SPACE}€"
-    assert [(price, units) for _, price, units in ladder.trades] == [
-        ("10.01\N{NO-BREAK SPACE}€", 3)
-    ]
+    assert ladder.spread == "€0.01"
+    assert [(price, units) for _, price, units in ladder.trades] == [("€10.01", 3)]
     assert ladder.bids[0].percent == "50.00"
-    assert answer.context["line"].low == "10.01\N{NO-BREAK SPACE}€"
+    assert answer.context["line"].low == "€10.01"
 
 
 def test_a_poll_answers_what_is_new(token: Token, staff):
@@ -109,7 +105,7 @@ def test_a_days_line_holds_the_newest_prices(token: Token, monkeypatch):
     assert line.is_whole
     monkeypatch.setattr(books, "MOST_PRICES", 2)
     assert not books.day_line(token, at).is_whole
-    assert books.day_line(token, at).low == "2.00\N{NO-BREAK SPACE}€"
+    assert books.day_line(token, at).low == "€2.00"
     assert books.day_line(token, at + timedelta(days=2)) is None
 
 

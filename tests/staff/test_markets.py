@@ -85,9 +85,9 @@ def test_a_market_shows_its_phase_its_prices_and_its_trades(traded: Traded, staf
         "<strong>Continuous</strong>",
         "Closed, ",
         "all day, ending 22:00",
-        "1.00\N{NO-BREAK SPACE}€; limits from 0.80\N{NO-BREAK SPACE}€ to 1.20",
+        "€1.00; limits from €0.80 to €1.20",
         "nobody buys",
-        "5 at 1.00\N{NO-BREAK SPACE}€",
+        "5 at €1.00",
         f'href="{traded.execution}"',
         f'href="/admin/token/{traded.token.pk}/book/"',
     ):
@@ -146,7 +146,7 @@ def test_an_order_shows_what_happened_to_it(traded: Traded, staff, monkeypatch):
     assert kinds == ["ORDER_TRADED", "ORDER_ACCEPTED"]
     page = answer.content.decode()
     assert "<code>S-1</code>" in page
-    assert "5 for 5.00\N{NO-BREAK SPACE}€; 5 remain" in page
+    assert "5 for €5.00; 5 remain" in page
     assert page.count(f'href="{traded.execution}"') == 2
     monkeypatch.setattr("partnerapi.staff.order.EVENTS_OF_A_PAGE", 1)
     older = staff.get(path).context["older"]

@@ -18,7 +18,7 @@ from django.urls import reverse
 
 from issuers.legacy.models import DeliveryJob, LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
-from partnerapi.core.backoffice import euros
+from partnerapi.core.money import euros
 from partnerapi.staff.find import as_uuid, typed
 
 MAY_VIEW = "issuers.view_legacyshareholder"
