@@ -101,15 +101,18 @@ def history_of(
     operations: str = "INSERT OR UPDATE OR DELETE",
     left_out: str = "",
     secret: str = "",
+    key: str = "id",
 ) -> migrations.RunSQL:
     """Have `history_record` keep a table's changes.
 
     Columns are named with spaces between them: those that are `left_out`, and those of
-    which it is only kept that they changed.
+    which it is only kept that they changed. A row is found by its `key`, or by the
+    first 40 digits of the SHA-256 of a key that is secret.
     """
+    named = f"'{left_out}', '{secret}'" + (f", '{key}'" if key != "id" else "")
     return migrations.RunSQL(
         f"CREATE TRIGGER history_record AFTER {operations} ON {table} FOR EACH ROW"
-        f" EXECUTE FUNCTION history_record('{left_out}', '{secret}')",
+        f" EXECUTE FUNCTION history_record({named})",
         f"DROP TRIGGER history_record ON {table}",
     )
 

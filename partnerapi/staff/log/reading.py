@@ -48,7 +48,7 @@ def lines(wanted: Wanted, most: int) -> Iterator[Line]:
     """At most so many lines; one statement, whatever the log has before and after."""
     names: dict[str | None, str] = {
         model._meta.db_table: capfirst(str(model._meta.verbose_name))
-        for model in apps.get_models()
+        for model in apps.get_models(include_auto_created=True)
     }
     key = as_uuid(wanted.object)
     with connection.cursor() as cursor:
