@@ -10,6 +10,12 @@ from django.db import migrations
 SEARCH_PATH = "SET search_path = pg_catalog, public, pg_temp"
 
 
+IN_A_SNAPSHOT = "current_setting('transaction_isolation') <> 'read committed'"
+REFUSE_SNAPSHOT = """RAISE EXCEPTION 'This is done in a transaction that is READ '
+        'COMMITTED: the snapshot of another does not show what was committed since, '
+        'such as a freeze.' USING ERRCODE = 'restrict_violation';"""
+
+
 def closed_to_public(signature: str) -> str:
     return f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC;\n"
 
@@ -114,6 +120,50 @@ def history_of(
         f"CREATE TRIGGER history_record AFTER {operations} ON {table} FOR EACH ROW"
         f" EXECUTE FUNCTION history_record({named})",
         f"DROP TRIGGER history_record ON {table}",
+    )
+
+
+def refuse_snapshots(*tables: str) -> migrations.RunSQL:
+    """Have tables changed by transactions that are READ COMMITTED, and by no other.
+
+    What judges a change locks rows, and reads them again: with the snapshot of a
+    REPEATABLE READ transaction it would read them as they were.
+    """
+    return migrations.RunSQL(
+        "".join(
+            "CREATE TRIGGER refuse_snapshot BEFORE INSERT OR UPDATE OR DELETE"
+            f" ON {table} FOR EACH STATEMENT WHEN ({IN_A_SNAPSHOT})"
+            " EXECUTE FUNCTION accounts_refuse_snapshot();"
+            for table in tables
+        ),
+        "".join(f"DROP TRIGGER refuse_snapshot ON {table};" for table in tables),
+    )
+
+
+def call_without_snapshot(*signatures: str, behind: str = "BEGIN") -> migrations.RunSQL:
+    """Have functions that lock rows and then read them refuse a transaction's snapshot.
+
+    The check comes after the first line `behind` of each, as it is in the database.
+    """
+    check = f"    IF {IN_A_SNAPSHOT} THEN\n        {REFUSE_SNAPSHOT}\n    END IF;\n"
+    change = """
+DO $change$
+DECLARE
+    said text := pg_get_functiondef('{0}'::regprocedure);
+    line text := E'\\n{1}\\n';
+BEGIN
+    IF strpos(said, {2}) = 0 THEN
+        RAISE EXCEPTION '{0} has no such line.';
+    END IF;
+    EXECUTE overlay(said PLACING {3} FROM strpos(said, {2}) FOR length({2}));
+END $change$;
+"""
+    added = f"$check${check}$check$"
+    return migrations.RunSQL(
+        "".join(
+            change.format(s, behind, "line", f"line || {added}") for s in signatures
+        ),
+        "".join(change.format(s, behind, added, "''") for s in signatures),
     )
 
 

@@ -1,0 +1,229 @@
+"""No snapshot of before passes a freeze, a rule, a suspension or a payment by."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import pytest
+from django.db import DatabaseError, connection, connections, transaction
+from django.utils import timezone
+
+from accounts.cash import Payment, write_each
+from accounts.models import Actor
+from issuers.compliance import restrictions
+from issuers.compliance.restrictions import Terms
+from issuers.register import ledger
+from issuers.register.ledger import Entry, Kind
+from issuers.register.models import LedgerTransaction
+from marketdata.trading.models import Order
+from partnerapi.operations.roles import APPLICATION, CALLED_BY_APPLICATION
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    approved_rule,
+    colleague,
+)
+from tests.marketdata.trading.trading import (
+    buy,
+    cash_of,
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    place,
+    purse,
+    sell,
+)
+
+ISOLATIONS = ("REPEATABLE READ", "SERIALIZABLE")
+REFUSED = "READ COMMITTED"
+
+
+@contextmanager
+def snapshot(isolation: str) -> Iterator[None]:
+    """A transaction that sees what was committed before it, and is rolled back."""
+    with transaction.atomic():
+        run(f"SET TRANSACTION ISOLATION LEVEL {isolation}")
+        run("SELECT FROM issuers_restriction, issuers_tokenrule")
+        yield
+        transaction.set_rollback(True)
+
+
+@contextmanager
+def another_session() -> Iterator[None]:
+    usual = connections["default"]
+    connections["default"] = usual.copy()
+    try:
+        yield
+    finally:
+        connections["default"].close()
+        connections["default"] = usual
+
+
+def run(sql: str, *values: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+
+
+def refuses(attempt: Callable[[], object]) -> None:
+    with pytest.raises(DatabaseError, match=REFUSED), transaction.atomic():
+        attempt()
+
+
+class Traders:
+    """Two clients with 100 units and 1,000.00 euros each, on a market."""
+
+    def __init__(self) -> None:
+        self.token = new_market()
+        self.clients = new_clients(2)
+        for client in self.clients:
+            deposit(client, 100_000)
+        give(self.token, dict.fromkeys(self.clients, 100))
+        accounts = ledger.holder_accounts(c.user_id for c in self.clients)
+        self.a, self.b = (accounts[client.user_id] for client in self.clients)
+        self.users = [client.user for client in self.clients]
+        self.entry = Entry(self.token.pk, Kind.TRANSFER, 60, self.a, self.b)
+        colleague(ASKER)
+
+    def restrict(self, kind: str, **terms: object) -> None:
+        restrictions.restrict(self.users[0], Terms(kind, "a court", **terms), ASKER)
+
+    def enter(self) -> None:
+        """The entry as SQL: its time is not the lock's, and nobody has locked."""
+        values = {
+            "token_id": self.token.pk, "seq": 3, "kind": "TRANSFER",
+            "source_id": self.a, "target_id": self.b, "amount": 60,
+            "supply_after": 200, "held_after": 200, "holders_after": 2,
+            "actor": "me", "reason": "", "effective_at": timezone.now(),
+        }  # fmt: skip
+        run(
+            f"INSERT INTO issuers_ledgertransaction ({', '.join(values)})"
+            f" VALUES ({', '.join(['%s'] * len(values))})",
+            *values.values(),
+        )
+
+
+class Change(NamedTuple):
+    """What another session commits, and what is tried by the snapshot of before."""
+
+    commit: Callable[[Traders], object]
+    attempts: tuple[Callable[[Traders], object], ...]
+
+
+def record(one: Traders) -> None:
+    ledger.record([one.entry], "me")
+
+
+def order(one: Traders) -> None:
+    place(one.token, sell(one.clients[0], 60, 100))
+
+
+def order_as_sql(one: Traders) -> None:
+    run("INSERT INTO trading_order SELECT * FROM trading_order")
+
+
+def pay(one: Traders) -> None:
+    source, target = (cash_of(client) for client in one.clients)
+    write_each([Payment("TRADE", source, target, 90_000, "me")])
+
+
+def suspend(one: Traders) -> None:
+    staff = Actor("staff", is_staff=True)
+    one.clients[0].change_status("SUSPENDED", staff, "Asked")
+
+
+UNITS = (record, Traders.enter, order, order_as_sql)
+CHANGES = {
+    "freeze": Change(lambda one: one.restrict("FREEZE"), UNITS),
+    "lock-up": Change(
+        lambda one: one.restrict("LOCK_UP", token=one.token, units=90), UNITS
+    ),
+    "pledge": Change(
+        lambda one: one.restrict(
+            "PLEDGE", token=one.token, units=90, beneficiary="A bank"
+        ),
+        UNITS,
+    ),
+    "pause": Change(
+        lambda one: approved_rule(one.token, "TRANSFERS_PAUSED", {}), UNITS
+    ),
+    "most units": Change(
+        lambda one: approved_rule(one.token, "MAX_BALANCE", {"units": 110}), UNITS
+    ),
+    "verified holders": Change(
+        lambda one: approved_rule(one.token, "VERIFIED_HOLDERS", {}), UNITS
+    ),
+    "suspension": Change(suspend, (order, order_as_sql)),
+    "cash": Change(
+        lambda one: place(one.token, buy(one.clients[0], 900, 100)), (pay, order)
+    ),
+}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_what_was_committed_since_the_snapshot_binds(change: Change, isolation: str):
+    one = Traders()
+    entries, orders = LedgerTransaction.objects.count(), Order.objects.count()
+    with snapshot(isolation):
+        with another_session():
+            change.commit(one)
+            orders = Order.objects.count()
+        for attempt in change.attempts:
+            refuses(lambda attempt=attempt: attempt(one))
+    assert LedgerTransaction.objects.count() == entries
+    assert Order.objects.count() == orders
+    assert purse(one.clients[1]) == (100_000, 0)
+
+
+# Nothing is judged of these; Django's own are changed by Django, and an export is
+# written in one snapshot.
+UNJUDGED = re.compile("auth_|axes_|django_|otp_|partnerapi_")
+CHANGES_OF = {
+    "INSERT": "INSERT INTO {0} SELECT * FROM {0} WHERE FALSE",
+    "UPDATE": "UPDATE {0} SET {1} = {1} WHERE FALSE",
+    "DELETE": "DELETE FROM {0} WHERE FALSE",
+}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_no_table_of_the_application_s_is_changed_in_a_snapshot(isolation: str):
+    tried = 0
+    for table, rights in APPLICATION.items():
+        if UNJUDGED.match(table):
+            continue
+        with connection.cursor() as cursor:
+            described = connection.introspection.get_table_description(cursor, table)
+        for right in set(rights.split(", ")) & CHANGES_OF.keys():
+            change = CHANGES_OF[right].format(table, described[0].name)
+            with snapshot(isolation):
+                refuses(lambda change=change: run(change))
+            run(change)
+            tried += 1
+    assert tried > 80
+
+
+LOCKING = """
+    SELECT p.oid::regprocedure::text, ARRAY(
+        SELECT CASE WHEN t = 'boolean'::regtype THEN 'TRUE'
+            ELSE format('NULL::%%s', t::regtype) END
+        FROM unnest(p.proargtypes) WITH ORDINALITY AS a (t, place) ORDER BY place)
+    FROM pg_proc p
+    WHERE p.oid = ANY (%s::regprocedure[])
+        AND p.prosrc ~ ' FOR (NO KEY )?(UPDATE|SHARE)' AND p.prosrc !~ 'SKIP LOCKED'
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_no_function_locks_rows_and_reads_them_in_a_snapshot(isolation: str):
+    with connection.cursor() as cursor:
+        cursor.execute(LOCKING, [[*CALLED_BY_APPLICATION]])
+        locking = cursor.fetchall()
+    assert len(locking) >= 12
+    for signature, values in locking:
+        call = f"SELECT * FROM {signature.partition('(')[0]}({', '.join(values)})"
+        with snapshot(isolation):
+            refuses(lambda call=call: run(call))
