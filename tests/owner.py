@@ -97,6 +97,14 @@ def tamper(*statements: str, guarded: bool = False) -> int:
     return rows
 
 
+def break_table(name: str) -> None:
+    """Have each statement that reads a table fail, as a fault of the code would."""
+    tamper(
+        f"ALTER TABLE {name} RENAME TO whole",
+        f"CREATE VIEW {name} AS SELECT * FROM whole WHERE 1 / 0 = 1",
+    )
+
+
 def as_committed() -> None:
     """Let the triggers that wait for the commit do their work now."""
     with connection.cursor() as cursor:

@@ -61,8 +61,9 @@ def database() -> int:
 def send(command: tuple[Any, ...]) -> None:
     if own.connection is None:
         cache: Any = caches["default"]
-        client = cache.client.get_client(write=True)
-        own.connection = client.connection_pool.make_connection()
+        pool = cache.client.get_client(write=True).connection_pool
+        # A connection that the pool makes, it counts until it is released.
+        own.connection = pool.connection_class(**pool.connection_kwargs)
     if own.has_unread_answer:
         own.has_unread_answer = False
         own.connection.read_response()

@@ -1,9 +1,11 @@
 """Warnings that strangers can cause as often as they like: one line a second and kind.
+Of an outage, which lasts, one in ten seconds.
 
 The next line of a kind says how many were left out before it.
 """
 
 import logging
+from math import inf
 from threading import Lock
 from time import monotonic
 
@@ -11,6 +13,7 @@ from partnerapi.core.postgresql.faults import fault_of
 
 LINE_SECONDS = 1.0
 """The least time between two lines of one kind."""
+OUTAGE_SECONDS = 10.0
 
 
 class Sparing:
@@ -25,12 +28,15 @@ class Sparing:
         self.kinds: dict[object, tuple[float, int]] = {}
         self.lock = Lock()
 
-    def left_out(self, kind: object) -> int | None:
-        """How many lines were left out before this one; None: leave it out, too."""
-        now = monotonic()
+    def left_out(self, kind: object, seconds: float | None = None) -> int | None:
+        """How many lines were left out before this one; None: leave it out, too.
+
+        So many seconds lie between two lines of the kind, else LINE_SECONDS.
+        """
+        now, least = monotonic(), LINE_SECONDS if seconds is None else seconds
         with self.lock:
-            written, count = self.kinds.get(kind, (-LINE_SECONDS, 0))
-            if now - written < LINE_SECONDS:
+            written, count = self.kinds.get(kind, (-inf, 0))
+            if now - written < least:
                 self.kinds[kind] = written, count + 1
                 return None
             self.kinds[kind] = now, 0
@@ -40,12 +46,13 @@ class Sparing:
 class SparingLog:
     """Warns sparingly. A text, before its arguments are filled in, is a kind."""
 
-    def __init__(self, logger: logging.Logger) -> None:
+    def __init__(self, logger: logging.Logger, seconds: float | None = None) -> None:
         self.logger = logger
+        self.seconds = seconds
         self.sparing = Sparing()
 
     def warn(self, text: str, *arguments: object) -> None:
-        count = self.sparing.left_out(text)
+        count = self.sparing.left_out(text, self.seconds)
         if count:
             self.logger.warning(f"{text} ({count} more like it before)", *arguments)
         elif count is not None:
@@ -78,7 +85,7 @@ class RefusalFilter(logging.Filter):
         ):
             return True
         kind = fault or (record.name, status)
-        count = self.sparing.left_out(kind)
+        count = self.sparing.left_out(kind, OUTAGE_SECONDS if fault else None)
         if count:
             record.msg = f"{record.getMessage()} ({count} more like it before)"
             record.args = ()

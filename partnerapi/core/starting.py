@@ -10,7 +10,7 @@ from logging import getLogger
 from django.conf import settings
 from django.db import Error, connection
 
-from partnerapi.core.postgresql.faults import fault_of
+from partnerapi.core.postgresql.faults import Fault, fault_of
 
 logger = getLogger(__name__)
 
@@ -36,8 +36,11 @@ def check_start() -> None:
         for check in checks:
             check()
     except Error as error:
-        if fault_of(error) is None:
+        fault = fault_of(error)
+        if fault is None:
             raise
-        logger.warning("Started without a look at the database: %s", fault_of(error))
+        if fault in (Fault.UNGRANTED, Fault.INCOMPLETE):
+            raise StartRefused(f"{fault} ({error})") from error
+        logger.warning("Started without a look at the database: %s", fault)
     finally:
         connection.close()

@@ -8,10 +8,10 @@ from django.db import Error
 from graphql import ExecutionResult
 
 from partnerapi.core.postgresql.faults import fault_of, took_too_long
-from partnerapi.core.sparing_log import SparingLog
+from partnerapi.core.sparing_log import OUTAGE_SECONDS, SparingLog
 from partnerapi.gateway.refusals import Unavailable
 
-log = SparingLog(logging.getLogger(__name__))
+log = SparingLog(logging.getLogger(__name__), OUTAGE_SECONDS)
 
 RETRY_SECONDS = 1
 
@@ -39,7 +39,7 @@ def refused() -> Iterator[None]:
 
 
 def note(fault: str, error: BaseException) -> None:
-    """Log an outage: a line a second and kind."""
+    """Log an outage: a line in ten seconds and kind."""
     log.warn(f"{fault} (%s)", " ".join(str(error).split()))
 
 

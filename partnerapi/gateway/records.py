@@ -7,11 +7,15 @@ from django.conf import settings
 
 from partnerapi.core import json_lines, metrics
 from partnerapi.core.postgresql.lending import backend
+from partnerapi.core.sparing_log import OUTAGE_SECONDS, Sparing
 from partnerapi.gateway.recent import Recent, recent
+from partnerapi.gateway.refusals import Unavailable
 
 NAME_LENGTH = 100
 """Characters of an operation's name that are logged."""
 OK = "OK"
+
+unavailable = Sparing()
 
 
 @dataclass(slots=True)
@@ -31,7 +35,11 @@ class Record:
     points: int = 0
 
     def keep(self, status: int) -> None:
-        """Count the request, and write its line where lines are JSON."""
+        """Count the request, and write its line where lines are JSON.
+
+        Of requests that are UNAVAILABLE one has a line in ten seconds, whose `leftOut`
+        is how many had none before it.
+        """
         seconds = monotonic() - self.begun
         counters = metrics.of_request(self.operation, self.code)
         counters.requests.inc()
@@ -49,6 +57,12 @@ class Record:
                 request_id=self.request_id,
             )
             recent.note(self.partner_id, kept)
+        more: dict[str, int] = {}
+        if self.code == Unavailable.code:
+            count = unavailable.left_out(self.code, OUTAGE_SECONDS)
+            if count is None:
+                return
+            more = {"leftOut": count}
         if settings.LOG_FORMAT == "json":
             json_lines.write(
                 event="request",
@@ -61,4 +75,5 @@ class Record:
                 ms=round(seconds * 1000, 1),
                 points=self.points,
                 backend=backend(),
+                **more,
             )

@@ -96,8 +96,8 @@ class AnswerNotReplayed(Refusal):
 
 
 class Unavailable(Refusal):
-    """The service can not answer now: its database is away, only reads, or is full.
-    Nothing was changed, or the same `Idempotency-Key` tells what was."""
+    """The service cannot answer now: its database is away, only reads, is full, or
+    refuses it. Nothing was changed, or the same `Idempotency-Key` tells what was."""
 
     code, status = "UNAVAILABLE", 503
     example = "any request while the database restarts"

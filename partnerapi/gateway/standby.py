@@ -10,7 +10,7 @@ from django.db import Error
 from accounts.access import Caller
 from accounts.standby import standby
 from partnerapi.core.postgresql import lending
-from partnerapi.core.postgresql.faults import Fault, fault_of
+from partnerapi.core.postgresql.faults import UNREACHABLE, fault_of
 from partnerapi.gateway.authentication import authenticate
 
 Answer = TypeVar("Answer")
@@ -28,7 +28,7 @@ def answered(read: Callable[[], Answer], deadline: float) -> Answer:
     try:
         return read()
     except Error as error:
-        is_away = fault_of(error) in (Fault.AWAY, Fault.CROWDED)
+        is_away = fault_of(error) in UNREACHABLE
         if lending.standby is None or not is_away or monotonic() >= deadline:
             raise
     with lending.reading_replica():

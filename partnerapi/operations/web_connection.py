@@ -110,8 +110,6 @@ class Connection(TConn):  # type: ignore[misc]
         self.held = 0
         self.keep = False
         self.broken = False
-        self.is_aside = False
-        """Whether the request has a thread of its own."""
         self.begin(Phase.HEAD, HEAD_SECONDS)
         self.await_request()
 

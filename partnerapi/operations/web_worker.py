@@ -54,6 +54,8 @@ HEALTH = b"GET /healthz "
 """Answered here: where all threads wait for a database, the process answers still."""
 ASIDE = (b"GET /schema.graphql ", b"GET /static/")
 """These need no database, and have a thread that no other request gets."""
+READY = (b"GET /readyz ", b"HEAD /readyz ", b"GET /readyz?")
+"""This has another, and a connection of its own: load cannot keep it from answering."""
 HEALTHY = (
     b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\n"
     b"Cache-Control: no-store\r\nContent-Length: 3\r\n\r\nok\n"
@@ -70,7 +72,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.by_address: Counter[str] = Counter()
         self.held = 0
         self.looked_at = 0.0
-        self.aside = ThreadPoolExecutor(1)
+        self.aside, self.observer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.line: deque[Connection] = deque()
         """Whole requests, in the order in which they came."""
         self.taken: dict[Connection, float] = {}
@@ -155,7 +157,6 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         if conn.buffers.received.startswith(HEALTH) and conn.is_whole():
             self.answer_at_once(conn, HEALTHY)
         elif conn.is_whole():
-            conn.is_aside = conn.buffers.received.startswith(ASIDE)
             self.watch(conn, 0)
             conn.begin(Phase.WORK, 0)
             self.enqueue_req(conn)
@@ -167,11 +168,13 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.weigh(conn)
 
     def enqueue_req(self, conn: Connection) -> None:
-        if conn.is_aside:
+        if conn.buffers.received.startswith(ASIDE):
             self.aside.submit(self.answer, conn)
-            return
-        self.line.append(conn)
-        self.call_thread()
+        elif conn.buffers.received.startswith(READY):
+            self.observer.submit(self.answer, conn)
+        else:
+            self.line.append(conn)
+            self.call_thread()
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
         # Nothing may happen until threads are stuck.

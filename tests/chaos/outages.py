@@ -5,7 +5,8 @@ server read accounts with a key and change one, each once a turn, while another 
 the schema, for which no database is needed, and one a document. One fault after the
 other begins, lasts and ends. It ends with exit code 1 where an answer takes longer than
 MAX_SECONDS and one more, where one is INTERNAL_SERVER_ERROR or has an outage's error in
-a 200, where the schema was ever late while a server stood still (other faults take the
+a 200, where `/readyz` was ever 503 while half of the requests were answered, where
+the schema was ever late while a server stood still (other faults take the
 processors themselves), or where the answers are not normal again within a second; all
 but MAX_SECONDS as on idle cores.
 """
@@ -45,6 +46,9 @@ NORMAL_SECONDS = 1.0
 TURN_SECONDS = 0.0005
 """Of a client's thread: nineteen of Python's 5 ms would be taken for the web's."""
 IDLE = "as on idle cores"
+READY = "ready"
+LEAST_ANSWERED = 0.5
+"""A process that answers so many of its requests is ready."""
 
 
 @dataclass
@@ -59,6 +63,10 @@ class Outcome:
     """The slowest answer of `/healthz`."""
     named_after: float = 0.0
     """Until `/readyz` said what is wrong; 0: it did not say."""
+    ready: float = 0.0
+    """The share of the answers of `/readyz` that were 200."""
+    answered: float = 0.0
+    """The share of the requests that were answered."""
     normal_after: float = 0.0
     rate: float = 0.0
     """Good answers a second, as a share of those without a fault."""
@@ -111,15 +119,16 @@ class Clients(Asking):
             client = self.connect()
             try:
                 client.request("GET", "/readyz")
-                checks = json.loads(client.getresponse().read())["checks"]
+                told = json.loads(client.getresponse().read())
             except OSError:
                 # It has not come up yet.
                 continue
             finally:
                 client.close()
-            wrong = [check["check"] for check in checks if check["state"] != "ok"]
+            wrong = [c["check"] for c in told["checks"] if c["state"] != "ok"]
             seconds = time.monotonic() - begun
-            self.readiness.append(Answer(begun, seconds, " ".join(wrong)))
+            code = READY if told["ready"] else "unready"
+            self.readiness.append(Answer(begun, seconds, " ".join([code, *wrong])))
 
     def ask_for_documents(self) -> None:
         """There is none by this name, and only the database knows it."""
@@ -256,11 +265,8 @@ def suffer(
     time.sleep(1)
     mine = [a for a in clients.answers[first:] if begun <= a.at <= ended]
     good = sum(is_normal(a) for a in mine if a.at + a.seconds <= ended)
-    told = [
-        answer.at + answer.seconds - begun
-        for answer in clients.readiness[first_readiness:]
-        if answer.code and answer.at <= ended
-    ]
+    looks = [a for a in clients.readiness[first_readiness:] if a.at <= ended]
+    told = [a.at + a.seconds - begun for a in looks if a.code != READY]
     late = [a.seconds for a in clients.schema[first_schema:] if a.at <= ended]
     health = [a.seconds for a in clients.health[first_health:] if a.at <= ended]
     outcome = Outcome(
@@ -270,6 +276,8 @@ def suffer(
         max(late, default=0.0),
         max(health, default=0.0),
         min(told, default=0.0),
+        sum(a.code.startswith(READY) for a in looks) / len(looks),
+        sum(not a.code.startswith(("5", "Conn")) for a in mine) / len(mine),
         normal,
         good / (ended - begun),
         (log.stat().st_size - size) / (ended - begun),
@@ -321,6 +329,13 @@ def failures(
             if "INTERNAL" in code or code in ("200 UNAVAILABLE", "500", "500 page")
         ]
         found += [f"{outcome.fault}: answered {code}" for code in wrong]
+        if outcome.answered >= LEAST_ANSWERED and outcome.ready < 1:
+            found.append(
+                f"{outcome.fault}: {outcome.answered:.0%} were answered, and the "
+                f"process was ready in {outcome.ready:.0%} of the looks"
+            )
+        if outcome.fault == "postgres_stopped" and outcome.ready == 1:
+            found.append(f"{outcome.fault}: /readyz did not say so")
         if busy:
             continue
         if pace.idle(outcome.slowest - max_seconds) > 1:
@@ -339,7 +354,7 @@ def show(outcomes: list[Outcome]) -> None:
     table = Table(title="Sixteen clients while something is wrong")
     for column in (
         "fault", "answers", "slowest", "schema", "health", "named after",
-        "normal after",
+        "ready", "normal after",
         "good answers", "log a second",
     ):  # fmt: skip
         table.add_column(column)
@@ -352,6 +367,7 @@ def show(outcomes: list[Outcome]) -> None:
             f"{outcome.schema:.2f} s",
             f"{outcome.health:.3f} s",
             f"{outcome.named_after:.2f} s",
+            f"{outcome.ready:.0%}",
             f"{outcome.normal_after:.2f} s",
             f"{outcome.rate:.0%}",
             f"{outcome.log_bytes:.0f} bytes",

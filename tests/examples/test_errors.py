@@ -29,7 +29,7 @@ from tests.characters import START, Ask, World
 from tests.examples.shapes import differences
 from tests.issuers.register import people
 from tests.marketdata.trading.trading import new_market
-from tests.owner import tamper
+from tests.owner import break_table, tamper
 
 MEBIBYTE = 1_048_576
 KEY = "service-apikey_<login>_<secret>"
@@ -76,8 +76,8 @@ def states(
             " FOR EACH ROW EXECUTE FUNCTION hold()",
         )
 
-    def lose_articles() -> None:
-        tamper("ALTER TABLE issuers_article RENAME TO lost")
+    def broken_articles() -> None:
+        break_table("issuers_article")
 
     def open_one() -> None:
         caller = Caller(
@@ -138,7 +138,7 @@ def states(
         "IDEMPOTENCY_CONCURRENT_REQUEST": lambda: claims_raise("lock_not_available"),
         "INSECURE_TRANSPORT": set_to("PARTNER_API_HTTPS", True),
         "INSUFFICIENT_UNITS": on_market,
-        "INTERNAL_SERVER_ERROR": lose_articles,
+        "INTERNAL_SERVER_ERROR": broken_articles,
         "LOT_SIZE": lambda: on_market(lot_units=10),
         "MARKET_CLOSED": closed_market,
         "NOT_TRADABLE": lambda: {"Token": str(world.public_token.pk)},

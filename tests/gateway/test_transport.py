@@ -17,7 +17,7 @@ from partnerapi.gateway.refusals import BadRequest
 from partnerapi.gateway.throttling import local_buckets
 from tests.characters import Answer, Ask, World
 from tests.gateway.conftest import WebServer
-from tests.owner import as_committed, tamper
+from tests.owner import as_committed, break_table
 from tests.waiting import PATIENCE_SECONDS
 
 JSON = "application/json; charset=utf-8"
@@ -401,16 +401,12 @@ def test_ends_a_check_after_twenty_errors(
     }
 
 
-def lose_table(name: str) -> None:
-    tamper(f"ALTER TABLE {name} RENAME TO lost")
-
-
 @pytest.mark.parametrize("debug", [False, True])
 def test_masks_a_crash_and_logs_it_by_its_request_id(
     debug: bool, partner: Ask, settings: Any, caplog: pytest.LogCaptureFixture
 ):
     settings.DEBUG = debug
-    lose_table("accounts_apikey")
+    break_table("accounts_apikey")
     answer = partner("{ __typename }", **{"X-Request-Id": "crash-1"})
     assert answer.status == 500
     assert answer.headers["Content-Type"] == JSON
@@ -427,7 +423,7 @@ def test_masks_a_crash_and_logs_it_by_its_request_id(
     }
     [record] = [r for r in caplog.records if "crash-1" in r.getMessage()]
     assert record.levelno == logging.ERROR
-    assert "accounts_apikey" in str(record.exc_info[1])
+    assert "division by zero" in str(record.exc_info[1])
     assert partner.key.rpartition("_")[2] not in caplog.text
 
 
@@ -440,7 +436,7 @@ def test_masks_a_crash_of_a_field(
     caplog: pytest.LogCaptureFixture,
 ):
     settings.DEBUG = debug
-    lose_table("issuers_article")
+    break_table("issuers_article")
     answer = stranger(
         '{ issuer(slug: "lumen") { slug articles { nodes { id } } } }',
         **{"X-Request-Id": "crash-2"},
@@ -459,7 +455,7 @@ def test_masks_a_crash_of_a_field(
         ],
     }
     [record] = [r for r in caplog.records if "crash-2" in r.getMessage()]
-    assert "issuers_article" in str(record.exc_info[1])
+    assert "division by zero" in str(record.exc_info[1])
 
 
 def full_budget() -> None:

@@ -19,7 +19,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         connect = super().get_new_connection
         named = {"application_name": application_name()}
         conn_params = named | conn_params
-        lender = lending.lender
+        lender = lending.lender_of_thread()
         if lender is None or self.alias != DEFAULT_DB_ALIAS:
             return connect(conn_params)
         if lending.reads_replica():

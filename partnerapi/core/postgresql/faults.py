@@ -1,8 +1,9 @@
-"""Which errors of the database are outages: nobody's fault who asks, and over later."""
+"""Which errors of the database are outages: no caller is at fault, and they end."""
 
 import re
 from enum import StrEnum
 
+import psycopg
 from django.db import Error, InterfaceError, OperationalError
 from psycopg.errors import (
     DeadlockDetected,
@@ -30,6 +31,18 @@ class Fault(StrEnum):
         "PostgreSQL only reads; see default_transaction_read_only, and whether "
         "DATABASE_URL names a standby"
     )
+    REFUSED = (
+        "PostgreSQL refuses the role of DATABASE_URL; see its password, pg_hba.conf, "
+        "and whether it may log in and connect to the database"
+    )
+    UNGRANTED = (
+        "The role of DATABASE_URL lacks a right; run manage.py grant_application_role "
+        "ROLE --apply, as the owner"
+    )
+    INCOMPLETE = (
+        "The database lacks what this release needs; run manage.py migrate, then "
+        "grant_application_role, as the owner, or restore the whole backup"
+    )
 
 
 class Busy(Error):
@@ -40,6 +53,11 @@ BY_STATE = {
     "08": Fault.AWAY,
     "25006": Fault.READ_ONLY,
     "25P03": Fault.AWAY,
+    "3F000": Fault.INCOMPLETE,
+    "42501": Fault.UNGRANTED,
+    "42703": Fault.INCOMPLETE,
+    "42883": Fault.INCOMPLETE,
+    "42P01": Fault.INCOMPLETE,
     "53": Fault.FULL,
     "53300": Fault.CROWDED,
     "55P03": Fault.LOCKED,
@@ -54,6 +72,16 @@ NONE_LEFT = re.compile(
     "|no more connections allowed"
 )
 """What PostgreSQL and pgbouncer say in English to one connection too many."""
+REFUSES = re.compile(
+    "authentication failed|permission denied for database|no pg_hba.conf entry"
+    '|role ".*" (does not exist|is not permitted to log in)'
+    '|database ".*" does not exist'
+)
+"""What they say to a role that may not connect."""
+RAISED = "exec_stmt_raise"
+"""PostgreSQL's own function behind RAISE of PL/pgSQL."""
+UNREACHABLE = (Fault.AWAY, Fault.CROWDED, Fault.REFUSED)
+"""Faults of a connection that could not be made or has ended."""
 
 
 def fault_of(error: BaseException | None) -> Fault | None:
@@ -66,11 +94,16 @@ def fault_of(error: BaseException | None) -> Fault | None:
     if not isinstance(error, Error) or took_too_long(error):
         return None
     cause = error.__cause__
-    state = getattr(cause, "sqlstate", None)
-    if state is None:
+    if not isinstance(cause, psycopg.Error) or cause.sqlstate is None:
         if not isinstance(error, OperationalError | InterfaceError):
             return None
-        return Fault.CROWDED if NONE_LEFT.search(str(error)) else Fault.AWAY
+        if NONE_LEFT.search(str(error)):
+            return Fault.CROWDED
+        return Fault.REFUSED if REFUSES.search(str(error)) else Fault.AWAY
+    state = cause.sqlstate
+    # A guard that refuses a change raises it on purpose: no right is missing.
+    if state == "42501" and cause.diag.source_function == RAISED:
+        return None
     known = [start for start in BY_STATE if state.startswith(start)]
     return BY_STATE[max(known, key=len)] if known else None
 

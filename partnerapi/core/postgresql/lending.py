@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from logging import Logger, getLogger
+from math import inf
 from time import monotonic, sleep
 from typing import Any
 
@@ -105,6 +106,7 @@ class Lender:
 
     `name` is how the log calls the server. `has_ended`: when it was tried last, nobody
     was there, so that no transaction goes on there, as far as can be told from here.
+    `served_at`: when a loan last came back in order, a time of `time.monotonic`.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class Lender:
         self.taken = 0
         # Who came first is served first.
         self.waiting: deque[object] = deque()
+        self.served_at = -inf
         self.returned_at = monotonic()
         self.changed = threading.Condition()
         self.shelf: list[Raw] = []
@@ -167,6 +170,7 @@ class Lender:
         if is_idle and is_open(loan.raw) and not loan.is_called_in:
             with self.changed:
                 self.shelf.append(loan.raw)
+                self.served_at = monotonic()
         else:
             loan.raw.close()
         self.give_permit()
@@ -283,6 +287,8 @@ class Lender:
 
 lender: Lender | None = None
 standby: Lender | None = None
+observer: Lender | None = None
+"""Lends one connection to `/readyz`, which waits for no request."""
 REPLICA = "replica"
 """In DATABASES the standby of REPLICA_URL."""
 
@@ -295,6 +301,33 @@ def rest() -> None:
     is_lent = getattr(connection, "loan", None) is not None
     if is_lent and not connection.in_atomic_block:
         connection.close()
+
+
+@contextmanager
+def observing() -> Iterator[None]:
+    """Have this thread's statements wait for none of the requests' connections."""
+    own.observes = True
+    try:
+        yield
+    finally:
+        connection.close()
+        own.observes = False
+
+
+def lender_of_thread() -> Lender | None:
+    """Who lends this thread its connection to the primary; None: it makes its own."""
+    return observer if getattr(own, "observes", False) else lender
+
+
+def is_away() -> bool:
+    """Whether the primary is known to be away, by requests or by `/readyz`."""
+    return any(one and one.outage.is_on for one in (lender, observer))
+
+
+def served_within(seconds: float) -> bool:
+    """Whether a request of this process was answered from the database lately."""
+    times = [one.served_at for one in (lender, standby) if one]
+    return monotonic() - max(times, default=-inf) < seconds
 
 
 def reads_replica() -> bool:
@@ -318,13 +351,14 @@ def lend(permits: int, changes: dict[str, Any]) -> Lender:
     """Have the threads of this process share so many connections from now on.
 
     They are made as DATABASES says, with these changes. As many go to the standby,
-    where there is one.
+    where there is one, and `/readyz` has one of its own.
     """
-    global lender, standby
+    global lender, standby, observer
     connections.settings[DEFAULT_DB_ALIAS].update(changes)
     lender = Lender(permits)
+    # By its logger's name an outage is counted.
+    observer = Lender(1, logger=logger.getChild("observer"))
     if REPLICA in connections.settings:
-        # By its logger's name an outage is counted.
         its_logger = logger.getChild("standby")
         standby = Lender(permits, "The standby of REPLICA_URL", its_logger)
     return lender

@@ -11,6 +11,8 @@ from partnerapi.operations.release import compare_rights, some, unapplied_migrat
 
 MOST_NAMED = 5
 CLOCK_SECONDS = 1.0
+ONLY_READS_SECONDS = 30.0
+"""For so long queries are still sent here: a fail-over takes less."""
 
 ABOUT = """
     SELECT current_user, current_database(), current_setting('server_version'),
@@ -33,12 +35,13 @@ def database() -> Iterator[Finding]:
     elif is_standby:
         yield Finding(
             "database", State.FAILED, f"{says}: a standby, which only reads",
-            "Let DATABASE_URL name the primary.",
+            "Let DATABASE_URL name the primary.", patience=ONLY_READS_SECONDS,
         )  # fmt: skip
     elif only_reads:
         yield Finding(
             "database", State.FAILED, f"{says}: it only reads",
             "Switch default_transaction_read_only off, for the role, too.",
+            patience=ONLY_READS_SECONDS,
         )  # fmt: skip
     else:
         yield Finding("database", State.OK, says)

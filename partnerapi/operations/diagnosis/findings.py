@@ -6,7 +6,17 @@ from enum import StrEnum
 
 from django.db import Error
 
-from partnerapi.core.postgresql.faults import fault_of
+from partnerapi.core.postgresql import lending
+from partnerapi.core.postgresql.faults import (
+    UNREACHABLE,
+    Fault,
+    fault_of,
+    took_too_long,
+)
+
+SERVED_SECONDS = 3.0
+"""While a request was answered from the database so lately, it is not away."""
+SLOW = "See pg_stat_activity and pg_locks for what keeps the database busy."
 
 
 class State(StrEnum):
@@ -15,7 +25,7 @@ class State(StrEnum):
     """All is served, and something wants attention."""
     FAILED = "failed"
     UNKNOWN = "unknown"
-    """It could not be looked at, because of what failed before."""
+    """It could not be looked at, because something else fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +33,8 @@ class Finding:
     """`says` is for operators only: it may name roles, hosts and files.
 
     `remedy` and `figures` name nothing that is secret; the figures are counts, and
-    seconds where their name says so. What is well needs no remedy.
+    seconds where their name says so. What is well needs no remedy. For `patience`
+    seconds a process counts as ready although it has failed.
     """
 
     check: str
@@ -31,6 +42,7 @@ class Finding:
     says: str
     remedy: str = ""
     figures: Mapping[str, float] = field(default_factory=dict)
+    patience: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +71,22 @@ def findings(checks: Iterable[Check]) -> Iterator[list[Finding]]:
         try:
             yield list(check.look())
         except Error as error:
-            has_database = has_database and fault_of(error) is None
+            has_database = has_database and fault_of(error) not in UNREACHABLE
             yield [of_database(check.name, error)]
 
 
 def of_database(name: str, error: Error) -> Finding:
     said = " ".join(str(error).split())
     fault = fault_of(error)
+    if took_too_long(error):
+        return Finding(name, State.WARNING, f"It took too long ({said})", SLOW)
     if fault is None:
         remedy = "Run manage.py migrate, then grant_application_role, as the owner."
         return Finding(name, State.FAILED, said, remedy)
     what, _, remedy = fault.partition("; ")
     remedy = f"{remedy[0].upper()}{remedy[1:]}."
-    return Finding(name, State.FAILED, f"{what} ({said})", remedy)
+    is_borne = fault in (Fault.BUSY, Fault.LOCKED) or (
+        fault in UNREACHABLE and lending.served_within(SERVED_SECONDS)
+    )
+    state = State.WARNING if is_borne else State.FAILED
+    return Finding(name, state, f"{what} ({said})", remedy)

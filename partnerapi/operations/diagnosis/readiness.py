@@ -1,34 +1,46 @@
-"""Whether this web process can serve: looked at once a second at most, aside."""
+"""Whether this web process can serve: looked at once a second at most, aside.
+
+A process that is busy is ready. What does not answer in time has failed only where no
+request was answered from the database meanwhile.
+"""
 
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from itertools import chain
+from math import inf
 from time import monotonic
-
-from django.db import connection
 
 from partnerapi.core.postgresql import lending
 from partnerapi.core.postgresql.lending import until
 from partnerapi.operations.diagnosis import database, jobs, valkey
-from partnerapi.operations.diagnosis.findings import Check, Finding, State, findings
+from partnerapi.operations.diagnosis.findings import (
+    SERVED_SECONDS,
+    Check,
+    Finding,
+    State,
+    findings,
+)
 
 CHECKS = (
-    Check("valkey", valkey.valkey),
     Check("database", database.database),
     Check("migrations", database.migrations, needs_database=True),
+    Check("grants", database.grants, needs_database=True),
     Check("jobs", jobs.jobs, needs_database=True),
+    Check("valkey", valkey.valkey),
     Check("acceptor", valkey.acceptors),
 )
 FRESH_SECONDS = 1.0
 WAIT_SECONDS = 1.0
-"""The longest that who asks waits for an answer, and a check for the database."""
+"""How long a caller waits for the answer of a look."""
+SILENT_SECONDS = 3.0
+"""How long a look waits for the database. A busy one answers by then."""
 
 
 def by_the_standby_where_needed() -> AbstractContextManager[None]:
     """Have checks ask the standby while the primary is known to be away."""
-    primary = lending.lender
-    if primary and primary.outage.is_on and lending.standby:
+    if lending.is_away() and lending.standby:
         return lending.reading_replica()
     return nullcontext()
 
@@ -39,46 +51,70 @@ class Readiness:
     def __init__(self, checks: Sequence[Check] = CHECKS) -> None:
         self.checks = checks
         self.found: list[Finding] = []
-        self.found_at = -FRESH_SECONDS
+        self.found_at = -inf
+        self.began_at = 0.0
+        self.failing: dict[str, float] = {}
+        """Since when each check has failed, a time of `time.monotonic`."""
         self.coming: list[list[Finding]] | None = None
         self.changed = threading.Condition()
 
     def now(self) -> list[Finding]:
         """The findings, a second old at most; those that do not come in time, too."""
-        patience = monotonic() + WAIT_SECONDS
         with self.changed:
             if monotonic() - self.found_at < FRESH_SECONDS:
                 return self.found
             if self.coming is None:
-                self.coming = []
+                self.coming, self.began_at = [], monotonic()
                 threading.Thread(target=self.look, daemon=True).start()
             coming = self.coming
             while self.coming is coming:
-                if not self.changed.wait(patience - monotonic()):
+                left = self.began_at + WAIT_SECONDS - monotonic()
+                if left <= 0 or not self.changed.wait(left):
                     return [*chain(*coming), *self.missing(len(coming))]
             return self.found
 
     def look(self) -> None:
         assert self.coming is not None
         try:
-            with until(monotonic() + WAIT_SECONDS), by_the_standby_where_needed():
+            with (
+                lending.observing(),
+                until(monotonic() + SILENT_SECONDS),
+                by_the_standby_where_needed(),
+            ):
                 for found in findings(self.checks):
-                    self.coming.append(found)
+                    self.coming.append([*map(self.judged, found)])
         finally:
-            connection.close()
             with self.changed:
                 self.found, self.coming = list(chain(*self.coming)), None
                 self.found_at = monotonic()
                 self.changed.notify_all()
 
+    def judged(self, finding: Finding) -> Finding:
+        """The finding; a failure whose patience lasts is a warning."""
+        if finding.state is not State.FAILED:
+            self.failing.pop(finding.check, None)
+            return finding
+        since = self.failing.setdefault(finding.check, monotonic())
+        if monotonic() - since >= finding.patience:
+            return finding
+        return replace(finding, state=State.WARNING)
+
     def missing(self, done: int) -> list[Finding]:
-        """The check that is waited for, and those that come after it."""
+        """The check that is waited for, and those that come after it.
+
+        What had failed before has failed still.
+        """
+        failed = {one.check for one in self.found if one.state is State.FAILED}
+        is_silent = monotonic() - self.began_at >= SILENT_SECONDS
+        if is_silent and not done and not lending.served_within(SERVED_SECONDS):
+            # The database is the first.
+            failed.add(self.checks[0].name)
         return [
             Finding(
                 check.name,
-                State.UNKNOWN if number else State.FAILED,
+                State.FAILED if check.name in failed else State.UNKNOWN,
                 "It has not answered within a second",
-                "See whether it runs and can be reached.",
+                "See whether it runs and can be reached, and what keeps it busy.",
             )
-            for number, check in enumerate(self.checks[done:])
+            for check in self.checks[done:]
         ]
