@@ -28,6 +28,8 @@ LOGOUTS = (
     rules.LOGON_REFUSED,
     rules.LOGON_WITHIN,
     rules.TOO_LONG,
+    rules.DATA_FIELD,
+    rules.LONG_TAG,
     rules.LOGGED_ON_ELSEWHERE,
     rules.TOO_MANY_MESSAGES,
     rules.SLOW_CONSUMER,
@@ -145,7 +147,9 @@ def limits() -> list[Limit]:
 def logouts() -> list[str]:
     """Text(58) of the Logouts that a partner may meet."""
     return [
-        text.format(per_second=settings.FIX_MESSAGES_PER_SECOND, address="your address")
+        text.format(
+            per_second=settings.FIX_MESSAGES_PER_SECOND, address="your address", tag=96
+        )
         for text in LOGOUTS
     ]
 

@@ -6,6 +6,10 @@ ten times a second. It ends with exit code 1 when an acceptor crashes, grows, sa
 word of a book before a Logon or of a key anywhere, or the other sessions notice it;
 with --busy they may notice pauses, which a machine that does other things makes, too.
 
+Before, --parsed messages, half of which lie about the length of a field, go through
+what the acceptor lets pass and QuickFIX's parser, without a connection: ten thousand a
+second and core. None may end the process.
+
 All attackers have one address and fail often: FIX_CONNECTIONS_PER_ADDRESS and
 FIX_FAILED_LOGONS_PER_MINUTE are raised for it, all other limits are as usual.
 """
@@ -30,13 +34,14 @@ from tests.benchmarks.yardstick import yardstick
 from tests.chaos.fix_acceptors import AcceptorProcess, Size
 from tests.chaos.fix_attackers import Attack, Target, attack
 from tests.chaos.fix_histories import new_seats
+from tests.chaos.fix_parser import Parsed, parse_all
 from tests.chaos.fix_player import Seat
 from tests.chaos.fix_secrets import leaks
 from tests.chaos.fix_witnesses import HEARTBEAT, Calm, Helper, Witnesses
 from tests.installation import throw_away_installation
 from tests.marketdata.fix.certificates import new_certificate
 
-MESSAGES = 100_000
+MESSAGES, PARSED = 100_000, 1_000_000
 BOOKS = 5
 WITNESSES = 6
 ATTACKERS = 2
@@ -58,6 +63,7 @@ class Report:
     """`grown` is what each acceptor held more after the storm than before."""
 
     messages: int = 0
+    parsed: Parsed = field(default_factory=Parsed)
     sent: Counter[str] = field(default_factory=Counter)
     answers: Counter[str] = field(default_factory=Counter)
     refused_connections: int = 0
@@ -81,6 +87,7 @@ class Report:
         undisturbed = not self.storm.wrong if self.busy else self.storm.is_undisturbed
         return (
             not (self.leaks or self.failures or self.secrets or self.tracebacks)
+            and not self.parsed.deaths
             and self.grown_megabytes <= MOST_MEGABYTES
             and self.grown_threads <= MOST_MORE
             and self.grown_files <= MOST_MORE
@@ -232,6 +239,11 @@ def show(report: Report) -> None:
     assert report.storm is not None
     table = Table("", "", title=f"{report.messages:,} mutated messages")
     for name, value in {
+        "parsed without a connection": f"{report.parsed.messages:,}",
+        "what came of them": ", ".join(
+            f"{n} {c:,}" for n, c in report.parsed.came_of.most_common()
+        ),
+        "deaths of the parser": report.parsed.deaths or 0,
         "books before a Logon": report.leaks or 0,
         "crashes": report.failures or 0,
         "tracebacks": report.tracebacks or 0,
@@ -270,15 +282,23 @@ def main() -> None:
     parser.add_argument(
         "--messages", type=int, default=MESSAGES, help=f"how many ({MESSAGES})"
     )
+    parser.add_argument(
+        "--parsed",
+        type=int,
+        default=PARSED,
+        help=f"how many without a connection ({PARSED})",
+    )
     parser.add_argument("--logs", type=Path, help="where the acceptors' logs are kept")
     parser.add_argument(
         "--busy", action="store_true", help="the machine is: judge no pauses"
     )
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     options = parser.parse_args()
+    parsed = parse_all(options.parsed)
     with tempfile.TemporaryDirectory() as directory, throw_away_installation():
         logs = options.logs or Path(directory)
         report = storm(options.messages, logs, options.busy)
+    report.parsed = parsed
     if options.json:
         sys.stdout.write(json.dumps(vars(report), default=vars) + "\n")
     else:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from marketdata.fix.protocol.wire import encode, utc_timestamp
 
-Fields = list[tuple[int, object]]
+Fields = list[tuple[object, object]]
 Pieces = list[bytes]
 
 MEGABYTE = 1_000_000
@@ -23,6 +23,26 @@ NONSENSE = (
     "\x00", "=", "|", "%s%n", "A" * 300, "20990101-00:00:00", "2026-13-45", "true",
 )  # fmt: skip
 COUNTS = ("0", "-1", "2", "200", "999999999", "2147483648", "18446744073709551616", "x")
+LENGTH_FIELDS = {
+    90: 91, 93: 89, 95: 96, 212: 213, 348: 349, 350: 351, 352: 353, 354: 355, 356: 357,
+    358: 359, 360: 361, 362: 363, 364: 365, 445: 446, 618: 619, 621: 622,
+}  # fmt: skip
+"""Those that tell how long another one is, which may hold SOH, and that one."""
+LENGTH_VALUES = (
+    "-1", "-5", "0", "1", "2", "5", "99999", "2147483647", "2147483648", "-2147483648",
+    "4294967295", "4294967297", "9223372036854775807", "18446744073709551616", "abc",
+    "", " 1", "+1", "-01", "000001", "1e3", "0x7fffffff", "1.5", "-", "\x00",
+)  # fmt: skip
+SPELLINGS: tuple[Callable[[int], str], ...] = (
+    str,
+    lambda tag: f"0{tag}",
+    lambda tag: f"{tag:09}",
+    lambda tag: f"{tag:040}",
+    lambda tag: str(2**32 + tag),
+    lambda tag: str(tag - 2**32),
+    lambda tag: str(2**64 + tag),
+)
+"""Of a tag, as a C++ int reads them."""
 UNKNOWN_TYPES = ("ZZ", "U1", "?", "", "AAAA", "w", "X", "W", "y", "n", "BE", "35")
 
 
@@ -131,6 +151,29 @@ def other_value_elsewhere(fields: Fields, dice: random.Random) -> Fields:
     return put(fields, dice.randrange(len(fields)), value)
 
 
+def length_field(fields: Fields, dice: random.Random) -> Fields:
+    """A field of type data whose length is told wrongly, anywhere behind the type."""
+    length, data = dice.choice(tuple(LENGTH_FIELDS.items()))
+    spell = dice.choice((str, *SPELLINGS))
+    value, text = (
+        dice.choice(LENGTH_VALUES),
+        dice.choice(("a", "a\x01b", "", "a" * 300)),
+    )
+    told: list[tuple[object, object]] = [(spell(length), value), (spell(data), text)]
+    match dice.randrange(6):
+        case 0:
+            told.reverse()
+        case 1:
+            # What is right comes first.
+            told = [(length, len(text)), (data, text), *told]
+        case 2:
+            told = [(146, 1), (55, "X"), *told]
+        case 3:
+            told = told[dice.randrange(2) :][:1]
+    place = dice.choice((len(fields), dice.randrange(1, len(fields) + 1)))
+    return [*fields[:place], *told, *fields[place:]]
+
+
 def large_field(fields: Fields, dice: random.Random) -> Fields:
     return [*fields, (58, "x" * MEGABYTE)]
 
@@ -198,7 +241,7 @@ def as_it_is(raw: bytes, dice: random.Random) -> Pieces:
 
 FIELDS: tuple[Callable[[Fields, random.Random], Fields], ...] = (
     duplicate_tag, missing_tag, wrong_type, negative_number, huge_count, unknown_type,
-    unknown_tag, other_order, other_number, other_value_elsewhere,
+    unknown_tag, other_order, other_number, other_value_elsewhere, length_field,
 )  # fmt: skip
 BYTES: tuple[Callable[[bytes, random.Random], Pieces], ...] = (
     wrong_checksum, wrong_length, split, coalesced, without_soh, flipped, half, garbage,

@@ -21,10 +21,13 @@ def test_no_fault_makes_a_client_hold_another_book(run: Run):
 
 def test_no_message_harms_the_acceptor(run: Run):
     # Pauses of the other sessions the command judges on a quiet machine.
-    report = run("fix_mutations", "--messages", "400", "--busy")
+    report = run("fix_mutations", "--messages", "400", "--parsed", "2000", "--busy")
     none = ("leaks", "failures", "secrets", "tracebacks")
     assert {name: report[name] for name in none} == dict.fromkeys(none, [])
     assert report["messages"] >= 360
+    assert report["parsed"]["deaths"] == []
+    assert report["parsed"]["messages"] == 2000
+    assert report["parsed"]["came_of"]["refused"] >= 500
     assert report["grown_megabytes"] <= 50
     assert report["storm"]["wrong"] == []
     # Five sessions, each of which hears of five books again and again.

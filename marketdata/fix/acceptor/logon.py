@@ -19,6 +19,8 @@ from accounts.models import ApiKey
 from issuers.callers import caller_of
 from marketdata.fix.acceptor.failed_logons import FailedLogons
 from marketdata.fix.acceptor.sockets import Address, source
+from marketdata.fix.protocol.rules import DATA_FIELD
+from marketdata.fix.protocol.wire import DATA_FIELDS
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
 from partnerapi.core import json_lines
@@ -106,6 +108,8 @@ def check_rules(logon: Mapping[int, str], now: datetime) -> None:
         raise NotForUs(f"TargetCompID(56) is not {settings.FIX_COMP_ID}")
     if logon.get(49) not in pool():
         raise NotForUs("SenderCompID(49) is none of the pool's")
+    for tag in filter(DATA_FIELDS.__contains__, logon):
+        raise LogonRefused(DATA_FIELD.format(tag=tag))
     if not logon.get(554):
         raise LogonRefused("Password(554) is missing: send your API key in it.")
     if not NUMBER.fullmatch(logon.get(34, "")):

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import re
 from collections.abc import Callable
 from time import monotonic
 
@@ -14,13 +13,9 @@ from marketdata.fix.acceptor.first_message import (
     Stream,
     refuse,
 )
+from marketdata.fix.acceptor.inbound import Inbound, RuleBroken
 from marketdata.fix.acceptor.logon import Admission
-from marketdata.fix.protocol.rules import (
-    LOGGED_ON_ELSEWHERE,
-    LOGON_WITHIN,
-    LONGEST_MESSAGE,
-    TOO_LONG,
-)
+from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE
 from partnerapi.core.buckets import Bucket
 from partnerapi.core.sparing_log import SparingLog
 
@@ -38,23 +33,8 @@ LOGOUT_SECONDS = 0.1
 """How long the Logout of a session that is cut has to pass."""
 AGAIN_SECONDS = 1.0
 """How long a Logon is repeated to an engine that closes without an answer."""
-TRAILER = b"\x0110="
-"""The engine would buffer any number of bytes until it comes."""
-BODY_LENGTH, MOST_DIGITS = re.compile(rb"\x019=([^\x01]+)"), 12
-"""BodyLength(9): the engine waits for as much as it says."""
-LOGON = re.compile(rb"\x019=[^\x01]+\x0135=A\x01")
-HEAD_BYTES = len("|9=") + MOST_DIGITS + len("|35=A|")
-"""The longest part of a message's head that is looked for."""
 INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 """Bytes that a client may send at once, and a second; more wait in its sockets."""
-
-
-class RuleBroken(Exception):
-    """A client has sent what the engine must not read; the message is its Logout's.
-
-    At a Logon within a session the engine would begin its numbers anew before it
-    refused it: what was sent meanwhile, and the Logout, would be numbered too low.
-    """
 
 
 class Relay:
@@ -71,8 +51,9 @@ class Relay:
 class Proxy:
     """Relays clients to the engine, which listens on `engine_port` of this machine.
 
-    After the Logon, bytes pass both ways and are not parsed. `end_now` has a CompID's
-    session send a Logout with a reason at once.
+    After the Logon, the engine's bytes pass as they are, the client's as messages that
+    the engine may read. `end_now` has a CompID's session send a Logout with a reason at
+    once.
     """
 
     def __init__(self, engine_port: int, end_now: Callable[[str, str], object]) -> None:
@@ -208,39 +189,20 @@ class Proxy:
                 )
 
 
-def is_too_long(body_length: bytes) -> bool:
-    """Whether no message may be so long, or no number has so many digits.
-
-    Some engines write zeros before it.
-    """
-    return len(body_length) > MOST_DIGITS or (
-        body_length.isdigit() and int(body_length) > LONGEST_MESSAGE
-    )
-
-
 async def relay_in(
     client: asyncio.StreamReader, engine: asyncio.StreamWriter, rest: bytes
 ) -> None:
-    """Relay a client's bytes to the engine, `rest` first, as fast as allowed.
+    """Relay a client's messages to the engine, `rest` first, as fast as allowed.
 
     Raises:
         RuleBroken
     """
     rate = Bucket(INBOUND_BURST, INBOUND_PER_SECOND)
-    unended = 0
-    seen = b""
+    inbound = Inbound()
     while data := rest or await client.read(CHUNK):
         rest = b""
-        last = data.rfind(TRAILER)
-        unended = len(data) - last if last >= 0 else unended + len(data)
-        seen = seen[-HEAD_BYTES:] + data
-        if LOGON.search(seen):
-            raise RuleBroken(LOGON_WITHIN)
-        if unended > LONGEST_MESSAGE or any(
-            map(is_too_long, BODY_LENGTH.findall(seen))
-        ):
-            raise RuleBroken(TOO_LONG)
-        engine.write(data)
+        for message in inbound.messages(data):
+            engine.write(message)
         await engine.drain()
         rate.spend(len(data))
         await asyncio.sleep(rate.debt_seconds)

@@ -80,6 +80,12 @@ REQUEST_ID_RULE = (
 LONGEST_MESSAGE = 65_536
 """Bytes of a message that a partner sends."""
 TOO_LONG = f"A message is longer than {LONGEST_MESSAGE:,} bytes."
+LONGEST_TAG = 9
+LONG_TAG = f"The tag of a field has more than {LONGEST_TAG} digits."
+DATA_FIELD = (
+    "Field {tag} is of type data, or tells the length of one: such fields are refused. "
+    "Leave it out."
+)
 LOGON_WITHIN = (
     "A Logon within a session is refused: to start the numbers anew, log out and log "
     "on again."
@@ -116,6 +122,16 @@ SESSION_RULES = (
         "ResendRequest",
         "Answered with a gap fill: stale changes of a book are never sent again. After "
         "a gap subscribe anew.",
+    ),
+    (
+        "Data",
+        "Fields of type data, such as RawData(96) and EncodedText(355), and those that "
+        "tell their lengths are refused in every message: a Logout answers.",
+    ),
+    (
+        "Garbled messages",
+        "A message whose BodyLength(9) or CheckSum(10) is wrong, or that holds what is "
+        "no tag=value, is ignored.",
     ),
     (
         "TestRequest",

@@ -1,7 +1,8 @@
 """FIX 4.4 as it stands on the wire: fields to bytes, and a byte stream to messages.
 
 Knows neither sockets nor sessions, and the standard library only. Fields of type
-data (RawData(96) and its like), which may hold SOH, are not understood.
+data (RawData(96) and its like), which may hold SOH, are not understood: what follows
+one is read as far as it is tag=value.
 """
 
 import re
@@ -14,6 +15,12 @@ BEGIN = b"8=FIX.4.4\x01"
 HEAD = re.compile(rb"8=FIX\.4\.4\x019=([0-9]{1,7})\x01")
 TRAILER_LENGTH = len(b"10=000\x01")
 LONGEST_BODY = 1_000_000
+TAG, NUMBER = re.compile("[0-9]{1,9}"), re.compile("[0-9]{1,19}")
+DATA_FIELDS = frozenset(
+    {89, 91, 96, 213, 446, 619, 622, *range(349, 366, 2)}
+    | {93, 90, 95, 212, 445, 618, 621, *range(348, 365, 2)}
+)
+"""Of FIX 4.4: the fields of type data, and those that tell how long they are."""
 SECRETS = re.compile(r"(?<![^\x01])(554|925|96)=[^\x01]*")
 SECRET_START = re.compile("((?:554|925|96)=|service-apikey_)|[0-9A-Za-z]{20}")
 """Password(554), NewPassword(925), RawData(96), and a key wherever it was put: by its
@@ -47,11 +54,14 @@ class Message:
         """
         self.raw = raw
         self.fields: list[tuple[int, str]] = []
+        holds_data = False
         for field in raw.decode(errors="replace").split(SOH)[:-1]:
             tag, equals, value = field.partition("=")
-            if not equals or not tag.isdecimal():
+            if equals and TAG.fullmatch(tag):
+                self.fields.append((int(tag), value))
+                holds_data |= int(tag) in DATA_FIELDS
+            elif not holds_data:
                 raise GarbledMessage(f"{field[:40]!r} is no field: expected tag=value")
-            self.fields.append((int(tag), value))
 
     def __repr__(self) -> str:
         return f"<Message {readable(self.raw)}>"
@@ -68,7 +78,7 @@ class Message:
     def sequence(self) -> int:
         """MsgSeqNum(34); 0 where there is none."""
         text = self.get(34)
-        return int(text) if text.isdecimal() else 0
+        return int(text) if NUMBER.fullmatch(text) else 0
 
     def number(self, tag: int) -> int:
         """A tag's value as a whole number.
@@ -77,7 +87,7 @@ class Message:
             GarbledMessage: it is none.
         """
         text = self.get(tag)
-        if not (text.isascii() and text.isdigit() and len(text) < 20):
+        if not NUMBER.fullmatch(text):
             raise GarbledMessage(f"{tag}={text[:40]} in a {self.type} is no number")
         return int(text)
 
@@ -107,7 +117,7 @@ class Message:
         return entries
 
 
-def encode(fields: Iterable[tuple[int, object]]) -> bytes:
+def encode(fields: Iterable[tuple[int | str, object]]) -> bytes:
     """A whole message from its fields, MsgType(35) first: adds tags 8, 9 and 10."""
     body = "".join(f"{tag}={value}{SOH}" for tag, value in fields).encode()
     message = b"%s9=%d\x01%s" % (BEGIN, len(body), body)

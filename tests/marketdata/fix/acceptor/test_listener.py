@@ -70,8 +70,7 @@ def test_an_admitted_logon_reaches_the_engine_without_the_key(
 ):
     listener = start()
     with Partner(listener.port) as partner:
-        extras = {"t553": "acme_co", "t95": 3, "t96": "abc"}
-        partner.send(logon(committed_key, **extras))
+        partner.send(logon(committed_key, t553="acme_co", t58="abc"))
         seen = partner.receive()
         admission = listener.admissions.redeem(seen.get(554), "PARTNER001")
         assert admission.login == "acme_co"
@@ -227,10 +226,7 @@ def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
         (lambda m: wire.encode([(34, 1), (35, "A")]), "is not a Logon"),
         (lambda m: wire.encode([(35, "A"), (58, "x" * 4096)]), "longer than 4096"),
         (lambda m: wire.encode([(35, "A"), (554, 1), (554, 2)]), "has tag 554 twice"),
-        (
-            lambda m: wire.encode([(35, "A"), (int("9" * 3900), 2)]),
-            "its Logon lacks tag",
-        ),
+        (lambda m: wire.encode([(35, "A"), ("9" * 3900, 2)]), "no well-formed"),
     ],
 )
 def test_what_is_no_logon_is_cut_without_a_word(
