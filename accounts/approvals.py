@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Model
 from django.utils import timezone
 
 from accounts.access import Scope
@@ -21,6 +22,7 @@ from accounts.models import (
     Right,
     allowed_statuses,
 )
+from partnerapi.core.money import euros
 
 
 def key_content(
@@ -41,8 +43,12 @@ def key_content(
     return content
 
 
-def key_title(partner: Partner, scopes: Iterable[str]) -> str:
-    return f"API key for {partner}: {', '.join(sorted(scopes)) or 'no scope'}"
+def key_title(
+    partner: Partner, scopes: Iterable[str], expires_at: datetime | None
+) -> str:
+    """The end stands before the scopes: a title that is too long loses the last."""
+    end = f"expires {expires_at:%Y-%m-%d}" if expires_at else "never expires"
+    return f"API key for {partner}, {end}: {', '.join(sorted(scopes)) or 'no scope'}"
 
 
 class IssueKey:
@@ -50,17 +56,26 @@ class IssueKey:
 
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content
-        partner = self.partner(content)
+        partner, at = self.partner(content), expiry(content)
         old = self.rotated(content)
+        end = f"{at:%Y-%m-%d %H:%M} UTC" if at else "NEVER ENDS: it works until revoked"
+        live = ApiKey.objects.live(timezone.now()).filter(partner=partner).count()
         rows = [
             ("Partner", "", str(partner)),
             ("Scopes", ", ".join(old.scopes) if old else "", scopes_of(content)),
-            ("Refused from", "", str(expiry(content) or "never")),
+            ("End of the key", "", end),
+            ("Live keys of the partner", f"{live:,}", f"{live + 1:,}"),
         ]
+        links: dict[str, Model] = {"Partner": partner}
+        warnings = []
+        if at is None:
+            warnings.append("This key never ends. A key with an end is safer.")
         if old:
             hours = content["with"]["overlapHours"]
-            rows.append((f"Key …{old.last_four}", "live", f"ends {hours} hours later"))
-        return Preview(rows)
+            name = f"Key …{old.last_four}, which it replaces"
+            rows.append((name, "active", f"ends {hours:,} hours after the issue"))
+            links[name] = old
+        return Preview(rows, warnings, links)
 
     def execute(self, request: ApprovalRequest) -> tuple[ApiKey, str]:
         content = request.content
@@ -117,11 +132,16 @@ class CloseAccount:
     def preview(self, request: ApprovalRequest) -> Preview:
         account = self.account(request.content)
         rows = [
-            ("Account", "", str(account)),
-            ("Status", account.status, Account.Status.CLOSED.value),
+            ("Account", "", str(account.pk)),
+            ("Client", "", str(account.user)),
+            ("Partner", "", str(account.partner)),
+            ("Cash", "", euros(account.cash_account.head.balance)),
             ("Reason (the partner reads it)", "", request.content["reason"]),
+            ("Status", account.status, Account.Status.CLOSED.value),
         ]
-        return Preview(rows, ["CLOSED is final: the account is never opened again."])
+        final = "CLOSED is final: the account is never opened again."
+        links = {"Account": account, "Client": account.user, "Partner": account.partner}
+        return Preview(rows, [final], links)
 
     def execute(self, request: ApprovalRequest) -> Account:
         account = self.account(request.content)

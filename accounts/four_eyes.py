@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models import Model
 from django.utils import timezone
 
 from accounts.models import User
@@ -34,10 +35,22 @@ class NotApproved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a request would change: rows of a name, before and after."""
+    """What a request would change: rows of a name, before and after.
+
+    A row without a before is a fact. `links`: what rows are about, by their names.
+    """
 
     rows: list[tuple[str, str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    links: Mapping[str, Model] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> list[tuple[str, str, str]]:
+        return [row for row in self.rows if not row[1]]
+
+    @property
+    def changes(self) -> list[tuple[str, str, str]]:
+        return [row for row in self.rows if row[1]]
 
 
 class Kind(Protocol):
@@ -111,6 +124,15 @@ def decide(
             )
     except IntegrityError as error:
         raise NotApproved(sentence(error)) from None
+
+
+def take_back(request: ApprovalRequest, reason: str = "") -> ApprovalDecision:
+    """End a request that waits, in the name of the person who filed it.
+
+    Raises:
+        NotApproved: it no longer waits.
+    """
+    return decide(request, request.filed_by, False, reason)
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, Model, OuterRef, QuerySet
 
 from accounts.cash import Kind, Payment, lock_heads, write_each
 from accounts.four_eyes import Overtaken, Preview
 from accounts.models import Account, ApprovalRequest, CashAccount, CashTransaction
+from partnerapi.core.money import euros
 
 
 def unassigned() -> QuerySet[CashTransaction]:
@@ -36,7 +37,7 @@ def assignment_content(
 
 
 def assignment_title(deposit: CashTransaction, account: CashAccount) -> str:
-    return f"{deposit.amount:,} cents, {deposit.reference_id}, for {account}"
+    return f"{euros(deposit.amount)} from bank line {deposit.reference_id} to {account}"
 
 
 def return_content(assignment: CashTransaction, reason: str) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def return_content(assignment: CashTransaction, reason: str) -> dict[str, Any]:
 
 
 def return_title(assignment: CashTransaction) -> str:
-    return f"{assignment.amount:,} cents back to SUSPENSE from {assignment.target}"
+    return f"{euros(assignment.amount)} back to SUSPENSE from {assignment.target}"
 
 
 class AssignMoney:
@@ -60,24 +61,31 @@ class AssignMoney:
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content
         payment = self.payment(request)
-        places = CashAccount.objects.select_related("account__partner", "account__user")
-        source, target = (
-            places.get(pk=place) for place in (payment.source, payment.target)
-        )
+        places = CashAccount.objects.select_related(
+            "account__partner", "account__user", "head"
+        ).in_bulk([payment.source, payment.target])
         of = CashTransaction.objects.get(pk=content["assigns"] or content["reverses"])
         first = of.assigns or of
         line = first.reference
         assert line is not None
-        return Preview(
-            [
-                ("Bank line", "", line.reference),
-                ("Its text", "", line.text),
-                ("Its date", "", str(line.date)),
-                ("Amount", "", f"{payment.amount:,} cents"),
-                ("From", "", str(source)),
-                ("To", "", str(target)),
-            ]
-        )
+        rows = [
+            ("Amount", "", euros(payment.amount)),
+            ("Bank line", "", line.reference),
+            ("Text of the bank line", "", line.text),
+            ("Date of the bank line", "", str(line.date)),
+        ]
+        links: dict[str, Model] = {"Bank line": line}
+        for name, place, moved in (
+            ("From", places[payment.source], -payment.amount),
+            ("To", places[payment.target], payment.amount),
+        ):
+            rows.append((name, "", str(place)))
+            links[name] = place.account or place
+            before = place.head.balance
+            whose = f"Balance of {place}"
+            rows.append((whose, euros(before), euros(before + moved)))
+            links[whose] = place
+        return Preview(rows, links=links)
 
     def execute(self, request: ApprovalRequest) -> CashTransaction:
         content = request.content
@@ -115,8 +123,8 @@ class AssignMoney:
         head = assignment.target.head
         if (available := head.balance - head.reserved) < assignment.amount:
             raise Overtaken(
-                f"The account has {available:,} cents that are not reserved; "
-                f"{assignment.amount:,} would go back."
+                f"The account has {euros(available)} that is not reserved; "
+                f"{euros(assignment.amount)} would go back."
             )
         return Payment(
             Kind.REVERSAL, assignment.target_id, assignment.source_id,

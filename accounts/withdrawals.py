@@ -18,6 +18,7 @@ from accounts.models import (
     DuplicateReference,
     Withdrawal,
 )
+from partnerapi.core.money import euros
 
 Status = Withdrawal.Status
 
@@ -97,7 +98,9 @@ def content_of(withdrawal: Withdrawal, status: str, reason: str = "") -> dict[st
 
 def title_of(withdrawal: Withdrawal, status: str) -> str:
     begin = "Withdrawal" if status == Status.APPROVED else "Cancelling the withdrawal"
-    return f"{begin} of {withdrawal.amount:,} cents, {withdrawal.payment_reference}"
+    amount, account = euros(withdrawal.amount), withdrawal.cash_account.account
+    assert account is not None
+    return f"{begin} of {amount} for {account.user}, {withdrawal.payment_reference}"
 
 
 BEFORE = {
@@ -112,25 +115,45 @@ class MoveWithdrawal:
 
     def preview(self, request: ApprovalRequest) -> Preview:
         withdrawal, status = self.withdrawal(request.content)
-        account = withdrawal.cash_account.account
+        cash = withdrawal.cash_account
+        account, head, amount = cash.account, cash.head, withdrawal.amount
         assert account is not None
+        balance, reserved, is_paid = head.balance, head.reserved, status == "APPROVED"
         rows = [
-            ("Account", "", str(account)),
-            ("Amount", "", f"{withdrawal.amount:,} cents"),
+            ("Amount", "", euros(amount)),
+            ("Client, who is paid", "", str(account.user)),
+            ("Account", "", f"{account.pk}, {account.status}"),
+            ("Partner", "", str(account.partner)),
+            ("Withdrawal", "", f"requested by {withdrawal.requested_by}"),
             ("The partner's reference", "", withdrawal.reference),
             ("Reference for the bank", "", withdrawal.payment_reference),
-            ("Status", withdrawal.status, status),
         ]
-        if status == Status.APPROVED:
-            return Preview(rows)
-        rows.append(("Reason (the partner reads it)", "", request.content["reason"]))
-        return Preview(
-            rows,
-            [
-                "The cash is free again at once: be sure that the bank will not pay. "
-                "If it does, its line goes to SUSPENSE."
-            ],
+        if not is_paid:
+            rows.append(
+                ("Reason (the partner reads it)", "", request.content["reason"])
+            )
+        rows.append(("Status of the withdrawal", withdrawal.status, status))
+        if is_paid:
+            paid = f"{euros(balance - amount)} once the bank has paid"
+            rows.append(("Balance of the account", euros(balance), paid))
+        else:
+            free = euros(reserved - amount)
+            rows.append(("Reserved in the account", euros(reserved), free))
+        links = {
+            "Client, who is paid": account.user,
+            "Account": account,
+            "Partner": account.partner,
+            "Withdrawal": withdrawal,
+            "Balance of the account": cash,
+            "Reserved in the account": cash,
+        }
+        if is_paid:
+            return Preview(rows, links=links)
+        warning = (
+            "The cash is free again at once: be sure that the bank will not pay. If it "
+            "does, its line goes to SUSPENSE."
         )
+        return Preview(rows, [warning], links)
 
     def execute(self, request: ApprovalRequest) -> Withdrawal:
         withdrawal, status = self.withdrawal(request.content)
@@ -146,7 +169,9 @@ class MoveWithdrawal:
     def withdrawal(self, content: dict[str, Any]) -> tuple[Withdrawal, str]:
         status = content["status"]
         withdrawal = Withdrawal.objects.select_related(
-            "cash_account__account__partner", "cash_account__account__user"
+            "cash_account__account__partner",
+            "cash_account__account__user",
+            "cash_account__head",
         ).get(pk=UUID(content["withdrawal"]))
         account = withdrawal.cash_account.account
         assert account is not None

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import uuid_utils.compat as uuid
 from django.db import models
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Now
 
 from accounts.models.users import User
@@ -68,6 +68,11 @@ class ApprovalRequestQuerySet(models.QuerySet["ApprovalRequest"]):
             status=Case(
                 When(outcome__is_executed=True, then=Value(said.EXECUTED)),
                 When(outcome__is_executed=False, then=Value(said.OVERTAKEN)),
+                When(
+                    decision__is_approved=False,
+                    decision__decided_by=F("filed_by"),
+                    then=Value(said.TAKEN_BACK),
+                ),
                 When(decision__is_approved=False, then=Value(said.REFUSED)),
                 When(expires_at__lte=at, then=Value(said.EXPIRED)),
                 When(decision__is_approved=True, then=Value(said.APPROVED)),
@@ -90,9 +95,10 @@ class ApprovalRequest(models.Model):
         WAITING = "WAITING", "Waiting"
         APPROVED = "APPROVED", "Approved, not executed yet"
         EXECUTED = "EXECUTED", "Approved and executed"
-        REFUSED = "REFUSED", "Refused"
+        REFUSED = "REFUSED", "Rejected"
+        TAKEN_BACK = "TAKEN_BACK", "Taken back"
         EXPIRED = "EXPIRED", "Expired"
-        OVERTAKEN = "OVERTAKEN", "Overtaken"
+        OVERTAKEN = "OVERTAKEN", "Superseded"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     kind = models.CharField(max_length=20, choices=ApprovalKind, editable=False)
@@ -130,7 +136,10 @@ class ApprovalRequest(models.Model):
 
 
 class ApprovalDecision(models.Model):
-    """What another person said to a request; one, and for ever."""
+    """What another person said to a request; one, and final.
+
+    A refusal by the person who filed it takes the request back.
+    """
 
     request = models.OneToOneField(
         ApprovalRequest, models.PROTECT, primary_key=True, related_name="decision"
@@ -143,7 +152,14 @@ class ApprovalDecision(models.Model):
     decided_at = models.DateTimeField(db_default=Now(), editable=False)
 
     def __str__(self):
-        return f"{'approved' if self.is_approved else 'refused'}: {self.request}"
+        return f"{self.verdict}: {self.request}"
+
+    @property
+    def verdict(self) -> str:
+        if self.is_approved:
+            return "Approved"
+        is_filer = self.decided_by_id == self.request.filed_by_id
+        return "Taken back" if is_filer else "Rejected"
 
 
 class ApprovalOutcome(models.Model):

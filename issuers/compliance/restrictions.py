@@ -5,12 +5,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Count, Model, Sum
+
 from accounts.followers import followed
 from accounts.four_eyes import Overtaken, Preview
 from accounts.models import ApprovalRequest, User
 from issuers.compliance.models import Restriction
 from issuers.models import Token
 from issuers.register import ledger
+from issuers.register.approvals import token_facts, token_links
+from issuers.register.models import HolderBalance
+from partnerapi.core.money import counted
 
 Kind = Restriction.Kind
 
@@ -69,7 +74,10 @@ def lifting_content(restriction: Restriction) -> dict[str, Any]:
 
 
 def lifting_title(restriction: Restriction) -> str:
-    return f"Lifting: {restriction}"
+    token = restriction.token
+    units = "all units" if restriction.units is None else f"{restriction.units:,} units"
+    named = f"{units} of {token.symbol}" if token else units
+    return f"Lifting of the {restriction}, {named}"
 
 
 def end(restriction: Restriction, actor: str) -> None:
@@ -82,21 +90,36 @@ def end(restriction: Restriction, actor: str) -> None:
 class LiftRestriction:
     def preview(self, request: ApprovalRequest) -> Preview:
         restriction = self.restriction(request)
-        whose = restriction.ledger_account
-        rows = [
-            ("Holder", "", str(whose)),
-            ("Restriction", restriction.get_kind_display(), "none"),
-            ("Token", "", restriction.token.symbol if restriction.token else "all"),
-            (
-                "Units",
-                "all" if restriction.units is None else f"{restriction.units:,}",
-                "free, unless another restriction holds them",
-            ),
-            ("Until", str(restriction.until or "it is lifted"), "now"),
+        whose, token = restriction.ledger_account, restriction.token
+        until = restriction.until
+        ends = f"{until:%Y-%m-%d %H:%M} UTC" if until else "until it is lifted"
+        rows = [("Holder", "", str(whose))]
+        links: dict[str, Model] = {"Restriction": restriction}
+        if whose.user:
+            links["Holder"] = whose.user
+        if token is None:
+            rows.append(("Token", "", "every token of every company"))
+        else:
+            rows += token_facts(token)
+            links |= token_links(token)
+        rows += [
             ("Why it was made", "", restriction.reason),
             ("Made by", "", restriction.created_by),
+            ("Restriction", restriction.get_kind_display(), "none"),
+            (
+                "Units that it holds",
+                "all" if restriction.units is None else f"{restriction.units:,}",
+                "none; another restriction may still hold them",
+            ),
+            ("End", ends, "now"),
         ]
-        return Preview(rows)
+        held = HolderBalance.objects.filter(
+            account=whose, balance__gt=0, **({"token": token} if token else {})
+        ).aggregate(units=Sum("balance"), tokens=Count("token"))
+        if held["units"]:
+            said = f"{held['units']:,} units of {counted(held['tokens'], 'token')}"
+            rows.append(("Held by this holder", "", said))
+        return Preview(rows, links=links)
 
     def execute(self, request: ApprovalRequest) -> Restriction:
         restriction = self.restriction(request)
@@ -105,7 +128,7 @@ class LiftRestriction:
 
     def restriction(self, request: ApprovalRequest) -> Restriction:
         restriction = Restriction.objects.select_related(
-            "ledger_account__holder", "token"
+            "ledger_account__holder", "ledger_account__user", "token__issuer"
         ).get(pk=UUID(request.content["restriction"]))
         if restriction.ended_at:
             raise Overtaken("It was lifted meanwhile.")

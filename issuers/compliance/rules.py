@@ -13,6 +13,7 @@ from accounts.four_eyes import Overtaken, Preview
 from accounts.models import ApprovalRequest, User
 from issuers.compliance.models import TokenRule
 from issuers.models import Token
+from issuers.register.approvals import token_facts, token_links
 from issuers.register.models import HolderBalance
 from partnerapi.core.database import fetch
 
@@ -204,13 +205,15 @@ class SetRule:
         token, present = self.read(content)
         kind, parameters = content["kind"], content["parameters"]
         before = text_of(kind, present.parameters) if present else "none"
+        after = "none" if parameters is None else text_of(kind, parameters)
         rows = [
-            ("Token", "", f"{token.symbol}, {token.issuer}"),
-            ("Rule", before, text_of(kind, parameters) if parameters is not None else
-                "none"),
-        ]  # fmt: skip
+            *token_facts(token),
+            ("Kind of rule", "", Kind(kind).label),
+            ("Rule", before, after),
+        ]
+        links = token_links(token)
         if parameters is None:
-            return Preview(rows)
+            return Preview(rows, links=links)
         try:
             refused = refused_by(token, kind, parameters)
         except RuleRefused as error:
@@ -222,6 +225,7 @@ class SetRule:
                 "A rule binds movements: holders who would not pass keep their units.",
                 "Open orders that it refuses are cancelled.",
             ],
+            links,
         )
 
     def execute(self, request: ApprovalRequest) -> TokenRule | None:

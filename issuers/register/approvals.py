@@ -1,9 +1,11 @@
 """Requests that concern a token's register: units made, destroyed, forced; prices."""
 
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Model
 
 from accounts.four_eyes import Overtaken, Preview
 from accounts.models import ApprovalRequest
@@ -12,11 +14,13 @@ from issuers.register import ledger
 from issuers.register.errors import LedgerError
 from issuers.register.ledger import Entry, Kind, Recorded
 from issuers.register.models import (
+    HolderBalance,
     LedgerAccount,
     LedgerTransaction,
     TokenLedgerHead,
     TokenPrice,
 )
+from partnerapi.core.money import euros, growth, percent
 
 APPROVED = {Kind.MINT, Kind.BURN, Kind.FORCED_TRANSFER, Kind.REVERSAL}
 """Kinds of entries for which a policy may ask for a second person."""
@@ -40,8 +44,18 @@ def entry_content(entry: Entry, supply: int) -> dict[str, Any]:
 def entry_title(entry: Entry, token: Token) -> str:
     label = Kind(entry.kind).label
     if entry.reverses:
-        return f"{label} of entry {entry.reverses} of {token.symbol}"
+        return f"{label} of entry {entry.reverses}: {entry.amount:,} {token.symbol}"
     return f"{label} of {entry.amount:,} {token.symbol}"
+
+
+def token_facts(token: Token) -> list[tuple[str, str, str]]:
+    """Rows of a preview: the company and its token; `token_links` links them."""
+    named = [token.symbol, token.name, token.isin or "no ISIN"]
+    return [("Company", "", str(token.issuer)), ("Token", "", " · ".join(named))]
+
+
+def token_links(token: Token) -> dict[str, Model]:
+    return {"Company": token.issuer, "Token": token}
 
 
 class EnterUnits:
@@ -57,9 +71,9 @@ class EnterUnits:
             pk=entry.token_id
         )
         head = token.ledger_head
-        places = LedgerAccount.objects.select_related("holder", "issuer").in_bulk(
-            [account for account in (entry.source, entry.target) if account]
-        )
+        places = LedgerAccount.objects.select_related(
+            "holder", "user", "issuer"
+        ).in_bulk([account for account in (entry.source, entry.target) if account])
         try:
             with transaction.atomic():
                 dry_run = ledger.DryRun()
@@ -72,18 +86,42 @@ class EnterUnits:
         if isinstance(result, LedgerError):
             raise Overtaken(str(result))
         check_supply(request, after.supply)
-        nobody = "nobody"
+        supply, now = int(head.supply), int(after.supply)
         rows = [
-            ("Token", "", f"{token.symbol}, {token.issuer}"),
-            ("Units", "", f"{entry.amount:,}"),
-            ("From", "", str(places[entry.source]) if entry.source else nobody),
-            ("To", "", str(places[entry.target]) if entry.target else nobody),
-            ("Supply", f"{head.supply:,}", f"{after.supply:,}"),
-            ("Held", f"{head.held:,}", f"{after.held:,}"),
-            ("Holders", f"{head.holder_count:,}", f"{after.holders:,}"),
-            ("Reason, in the register", "", entry.reason),
+            *token_facts(token),
+            ("Units", "", f"{entry.amount:,}, {worth(entry.amount, head.price_cents)}"),
+            ("Share of the supply", "", percent(entry.amount, supply or now)),
+            ("Reason in the register", "", entry.reason),
         ]
-        return Preview(rows, ["An entry is for ever; only a reversal undoes it."])
+        links = token_links(token)
+        if entry.reverses:
+            rows.append(("Entry that it undoes", "", undone(entry)))
+        rows.append(("Supply", f"{supply:,}", growth(supply, now)))
+        balances = dict(
+            HolderBalance.objects.filter(token=token, account__in=places).values_list(
+                "account", "balance"
+            )
+        )
+        for moved, account in (
+            (-entry.amount, entry.source),
+            (entry.amount, entry.target),
+        ):
+            if account is None:
+                continue
+            whose = places[account]
+            name = f"{'To' if moved > 0 else 'From'}: {whose}"
+            held = int(balances.get(account, 0))
+            share = percent(held + moved, now)
+            rows.append(
+                (name, f"{held:,}", f"{held + moved:,} ({share} of the supply)")
+            )
+            links[name] = whose.user or token.issuer
+        rows += [
+            ("Units held by holders", f"{head.held:,}", f"{after.held:,}"),
+            ("Number of holders", f"{head.holder_count:,}", f"{after.holders:,}"),
+        ]
+        final = "An entry is final; only a reversal undoes it."
+        return Preview(rows, [final], links)
 
     def execute(self, request: ApprovalRequest) -> Recorded:
         entry = entry_of(request)
@@ -96,6 +134,19 @@ class EnterUnits:
         )
         check_supply(request, int(written.supply_after))
         return recorded
+
+
+def worth(units: int, price_cents: int | None) -> str:
+    if price_cents is None:
+        return "worth nothing yet: the token has no price"
+    return f"worth {euros(units * price_cents)} at {euros(price_cents)} a unit"
+
+
+def undone(entry: Entry) -> str:
+    written = LedgerTransaction.objects.get(token=entry.token_id, seq=entry.reverses)
+    kind = written.get_kind_display()
+    said = f"{written.seq}: {kind} of {written.amount:,} units"
+    return f"{said}, {written.effective_at:%Y-%m-%d %H:%M} UTC, by {written.actor}"
 
 
 def entry_of(request: ApprovalRequest) -> Entry:
@@ -131,7 +182,7 @@ def price_content(token_id: UUID, price_cents: int, source: str) -> dict[str, An
 
 
 def price_title(token: Token, price_cents: int) -> str:
-    return f"Price of {price_cents:,} cents for {token.symbol}"
+    return f"Price of {token.symbol}: {euros(price_cents)} a unit"
 
 
 def last_price(token_id: UUID) -> int:
@@ -141,6 +192,13 @@ def last_price(token_id: UUID) -> int:
     return last.number if last else 0
 
 
+def changed(before: int, after: int) -> str:
+    """Euro cents after a change, and by how much it is."""
+    if not before:
+        return euros(after)
+    return f"{euros(after)} ({Decimal(100 * (after - before)) / before:+,.2f}%)"
+
+
 class SetPrice:
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content
@@ -148,19 +206,27 @@ class SetPrice:
         head = TokenLedgerHead.objects.select_related("token__issuer").get(
             pk=content["token"]
         )
-        before, cents = head.price_cents, int(content["cents"])
-        worth = "none" if before is None else f"{head.held * before:,} cents"
+        before, cents, held = head.price_cents, int(content["cents"]), int(head.held)
         rows = [
-            ("Token", "", f"{head.token.symbol}, {head.token.issuer}"),
-            (
-                "Price of a unit, cents",
-                "none" if before is None else f"{before:,}",
-                f"{cents:,}",
-            ),
-            ("Value of the held units", worth, f"{head.held * cents:,} cents"),
-            ("Source", "", content["source"]),
+            *token_facts(head.token),
+            ("Source", "", TokenPrice.Source(content["source"]).label),
         ]
-        return Preview(rows, ["A price is for ever: tables of the past keep it."])
+        if before is None:
+            rows += [
+                ("Price of a unit", "none", euros(cents)),
+                ("Value of the held units", "none", euros(held * cents)),
+            ]
+        else:
+            rows += [
+                ("Price of a unit", euros(before), changed(before, cents)),
+                (
+                    "Value of the held units",
+                    euros(held * before),
+                    changed(held * before, held * cents),
+                ),
+            ]
+        final = "A price is final: capitalization tables of the past keep it."
+        return Preview(rows, [final], token_links(head.token))
 
     def execute(self, request: ApprovalRequest) -> Recorded:
         content = request.content

@@ -5,15 +5,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Model
 
 from accounts.cash import Payment, lock_heads, write_each
 from accounts.four_eyes import Overtaken, Preview
-from accounts.models import ApprovalRequest
+from accounts.models import ApprovalRequest, CashHead
 from issuers.models import Token
 from issuers.register import ledger
+from issuers.register.approvals import token_facts, token_links
 from issuers.register.errors import LedgerError
 from issuers.register.ledger import Price
-from issuers.register.models import LedgerTransaction, TokenPrice
+from issuers.register.models import HolderBalance, LedgerTransaction, TokenPrice
 from issuers.register.writer import Writer
 from marketdata.trading import locked
 from marketdata.trading.errors import NotTradable
@@ -21,6 +23,7 @@ from marketdata.trading.models import Bust, Execution, OrderEvent, OrderSide
 from marketdata.trading.writing import EVENT_COLUMNS
 from partnerapi.core.database import copy
 from partnerapi.core.errors import PartnerAPIError
+from partnerapi.core.money import euros
 
 
 class NotBusted(Exception):
@@ -37,8 +40,8 @@ def bust_content(execution: Execution, reason: str) -> dict[str, Any]:
 
 def bust_title(execution: Execution, token: Token) -> str:
     return (
-        f"Bust of trade {execution.sequence} of {token.symbol}: "
-        f"{execution.quantity:,} units at {execution.price:,} cents"
+        f"Bust of {execution.quantity:,} {token.symbol} at {euros(execution.price)}, "
+        f"trade {execution.sequence}"
     )
 
 
@@ -114,8 +117,8 @@ def paid_back(execution: Execution, actor: str, reason: str) -> Payment:
     available = lock_heads([buyer, seller])[seller].available
     if available < value:
         raise NotBusted(
-            f"The seller has {available:,} cents that are free, and {value:,} went to "
-            "it: cancel its orders, or have it pay in."
+            f"The seller has {euros(available)} that is free, and {euros(value)} went "
+            "to it: cancel its orders, or have it pay in."
         )
     return Payment(
         "REVERSAL", seller, buyer, value, actor, reason,
@@ -161,14 +164,44 @@ class BustTrade:
                 transaction.set_rollback(True)
         except (NotBusted, PartnerAPIError) as error:
             raise Overtaken(str(error)) from None
-        value = execution.price * execution.quantity
+        token, units = execution.token, execution.quantity
+        value, price = execution.price * units, euros(execution.price)
+        at = f"{execution.at:%Y-%m-%d %H:%M:%S} UTC"
         rows = [
-            ("Token", "", execution.token.symbol),
-            ("Trade", "stands", f"{execution.sequence}, busted"),
-            ("Units", "with the buyer", f"{execution.quantity:,} go to the seller"),
-            ("Cents", "with the seller", f"{value:,} go to the buyer"),
+            *token_facts(token),
+            ("Trade", "", f"{execution.sequence}, {at}"),
+            ("Units", "", f"{units:,} at {price} a unit, {euros(value)} in all"),
+            ("Reason on the tape", "", request.content["reason"]),
+            ("Trade stands", "yes", "no, busted"),
         ]
-        return Preview(rows, ["A trade is busted for ever; it stays on the tape."])
+        links: dict[str, Model] = token_links(token) | {"Trade": execution}
+        sides = (
+            ("Buyer", execution.buyer_account, execution.buy_order, -1),
+            ("Seller", execution.seller_account, execution.sell_order, 1),
+        )
+        balances = dict(
+            HolderBalance.objects.filter(
+                token=token,
+                account__in=[order.ledger_account_id for _, _, order, _ in sides],
+            ).values_list("account", "balance")
+        )
+        heads = CashHead.objects.in_bulk(
+            [order.cash_account_id for _, _, order, _ in sides]
+        )
+        for side, account, order, sign in sides:
+            rows.append((side, "", str(account)))
+            links[side] = account
+            held = int(balances.get(order.ledger_account_id, 0))
+            cash = heads[order.cash_account_id].balance
+            name = f"Units of the {side.lower()}"
+            rows.append((name, f"{held:,}", f"{held + sign * units:,}"))
+            name = f"Cash of the {side.lower()}"
+            rows.append((name, euros(cash), euros(cash - sign * value)))
+        entered = LedgerTransaction.objects.get(token=token, seq=execution.ledger_seq)
+        if restored := price_before(execution, entered.effective_at):
+            rows.append(("Price of a unit", price, euros(restored)))
+        final = "A bust is final; the trade stays on the tape, marked as busted."
+        return Preview(rows, [final], links)
 
     def execute(self, request: ApprovalRequest) -> Bust:
         try:
@@ -190,6 +223,8 @@ class BustTrade:
 
     def execution(self, request: ApprovalRequest) -> Execution:
         content = request.content
-        return Execution.objects.select_related("token").get(
-            token=content["token"], sequence=content["trade"]
-        )
+        return Execution.objects.select_related(
+            "token__issuer", "buy_order", "sell_order",
+            "buyer_account__user", "buyer_account__partner",
+            "seller_account__user", "seller_account__partner",
+        ).get(token=content["token"], sequence=content["trade"])  # fmt: skip

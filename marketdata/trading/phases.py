@@ -14,6 +14,7 @@ from django.db import connection, transaction
 
 from accounts.four_eyes import Overtaken, Preview
 from accounts.models import ApprovalRequest
+from issuers.register.approvals import token_facts, token_links
 from issuers.register.models import TokenLedgerHead
 from marketdata.books.notify import notify
 from marketdata.models import OrderBookHead
@@ -22,6 +23,7 @@ from marketdata.trading.market import expire
 from marketdata.trading.models import Execution, Market, Phase
 from marketdata.trading.sessions import Session
 from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.core.money import euros
 
 logger = logging.getLogger(__name__)
 
@@ -169,7 +171,8 @@ def reopening_content(market: Market, phase: str) -> dict[str, Any]:
 
 
 def reopening_title(market: Market, phase: str) -> str:
-    return f"Reopening of the market of {market.token}: {Phase(phase).label}"
+    symbol = market.token.symbol
+    return f"Reopening of the market of {symbol} as {Phase(phase).label.lower()}"
 
 
 class ReopenMarket:
@@ -177,12 +180,16 @@ class ReopenMarket:
 
     def preview(self, request: ApprovalRequest) -> Preview:
         market, phase = self.market(request), request.content["phase"]
+        reference = market.reference_price
         rows = [
-            ("Market", "", market.token.symbol),
+            *token_facts(market.token),
+            ("Market", "", str(market)),
+            ("Why it was halted", "", market.halt_reason),
+            ("Halted since", "", f"{market.phase_since:%Y-%m-%d %H:%M} UTC"),
+            ("Reference price", "", euros(reference) if reference else "none"),
             ("Phase", market.get_phase_display(), Phase(phase).label),
-            ("Why it was halted", market.halt_reason, ""),
         ]
-        return Preview(rows)
+        return Preview(rows, links=token_links(market.token) | {"Market": market})
 
     def execute(self, request: ApprovalRequest) -> None:
         market = self.market(request)
@@ -198,7 +205,9 @@ class ReopenMarket:
 
     def market(self, request: ApprovalRequest) -> Market:
         content = request.content
-        market = Market.objects.select_related("token").get(token=content["token"])
+        market = Market.objects.select_related("token__issuer").get(
+            token=content["token"]
+        )
         if (market.phase, market.last_phase_event) != ("HALTED", content["halted"]):
             raise Overtaken("The market is not halted any more, or was halted again.")
         return market

@@ -18,6 +18,8 @@ from accounts.four_eyes import (
     carrying,
     decide,
     file_request,
+    overtake,
+    take_back,
 )
 from accounts.models import (
     ApiKey,
@@ -152,10 +154,49 @@ def test_nobody_decides_what_they_filed_whatever_the_way(asked, ana, token):
     client.force_login(ana)
     page = reverse("admin:accounts_approvalrequest_change", args=[asked.pk])
     shown = client.get(page).content.decode()
-    assert "who filed a request never does" in shown
+    assert "another member of staff decides it" in shown
     assert 'value="approve"' not in shown
     client.post(page, {"do": "approve"})
     assert (status_of(asked), entries()) == ("WAITING", 0)
+
+
+def test_only_the_filer_takes_a_request_back_and_only_while_it_waits(
+    asked, mint, ana, ben
+):
+    stranger = member("stranger", "file_mint", "view_approvalrequest")
+    with pytest.raises(NotApproved, match="has the right to decide its kind"):
+        decide(asked, stranger, is_approved=False)
+    take_back(asked, "A wrong number")
+    assert status_of(asked) == "TAKEN_BACK"
+    for verdict in (True, False):
+        with pytest.raises(NotApproved, match="decided this request meanwhile"):
+            decide(asked, ben, is_approved=verdict)
+    with pytest.raises(NotApproved, match="needs an approval"):
+        carry_out(asked, EnterUnits())
+    approved, expired = ask_for(mint, 0, ana), ask_for(mint, 0, ana)
+    decide(approved, ben, is_approved=True)
+    with pytest.raises(NotApproved, match="decided this request meanwhile"):
+        take_back(approved)
+    end = "UPDATE accounts_approvalrequest SET expires_at = now()"
+    tamper(f"{end} WHERE id = '{expired.pk}'")
+    with pytest.raises(NotApproved, match="has expired"):
+        take_back(expired)
+    judge_at_once()
+    superseded = ask_for(mint, 0, ana)
+    overtake(superseded, "The supply has changed.")
+    with pytest.raises(NotApproved, match="overtaken"):
+        take_back(superseded)
+    assert [status_of(r) for r in (approved, expired, superseded)] == [
+        "APPROVED", "EXPIRED", "OVERTAKEN",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [{"is_active": False}, {"is_staff": False}])
+def test_a_request_of_somebody_dismissed_is_not_taken_back(asked, ana, change):
+    User.objects.filter(pk=ana.pk).update(**change)
+    with pytest.raises(NotApproved, match="Only an active member of staff"):
+        take_back(asked)
+    assert status_of(asked) == "WAITING"
 
 
 @pytest.mark.parametrize(
@@ -333,9 +374,9 @@ def test_another_person_decides_on_the_page(asked, ana, ben):
     shown = client.get(page).content.decode()
     assert "Capital increase" in shown
     assert "Decided on 3 March" in shown
-    assert '<th scope="row">Supply</th><td>0</td><td>100</td>' in shown
+    assert "<bdi>Supply</bdi></th><td><bdi>0</bdi></td><td><bdi>100</bdi>" in shown
     said = client.post(page, {"do": "refuse"}, follow=True).content.decode()
-    assert "Say why you refuse it." in said
+    assert "the reason is missing" in said
     said = client.post(page, {"do": "approve"}, follow=True).content.decode()
     assert "Approved and executed." in said
     assert (status_of(asked), entries()) == ("EXECUTED", 1)

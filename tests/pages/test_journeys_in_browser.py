@@ -215,7 +215,7 @@ def test_a_key_is_issued_rotated_and_revoked(asker, decider):
         decider.click("button", "Approve")
         decider.sees("colleague@sandbox.example")
         asker.page.goto(request)
-        asker.click("button", "Carry it out")
+        asker.click("button", "Issue the key")
         asker.click("link", "I have stored it")
         asker.page.get_by_role("heading", name="API keys").wait_for()
         assert asker.clicks <= MOST_CLICKS

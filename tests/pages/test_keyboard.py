@@ -88,7 +88,7 @@ def test_a_key_is_asked_for_approved_issued_and_revoked(people):
 
     asker.page.goto(asker.admin + "accounts/approvalrequest/?status=ALL")
     asker.choose(asker.page.locator("#result_list tbody th a").first)
-    asker.press("button", "Carry it out")
+    asker.press("button", "Issue the key")
     asker.press("link", "I have stored it")
     asker.press("link", "Revoke", exact=False)
     asker.write(

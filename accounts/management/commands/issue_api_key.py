@@ -119,7 +119,8 @@ def issuing():
 
 def requested(partner, scopes, expires_at, staff, reason):
     content = key_content(partner, scopes, expires_at)
-    title, person = key_title(partner, scopes), active_staff("--staff", staff)
+    title = key_title(partner, scopes, expires_at)
+    person = active_staff("--staff", staff)
     return filed(ApprovalKind.KEY, content, title, reason.strip(), person)
 
 

@@ -157,7 +157,7 @@ def requested(source, ids, person, reason):
     with transaction.atomic():
         job = delivery.begin_job(source, ids, person.email)
         content = delivery_content(job)
-        title = delivery_title(content)
+        title = delivery_title(job)
         return filed(ApprovalKind.DELIVERY, content, title, reason, person)
 
 

@@ -175,7 +175,7 @@ class KeyForm(AskForm):
                 raise forms.ValidationError({"rotates": said})
         expires_at = timezone.now() + timedelta(days) if days else None
         content = key_content(partner, scopes, expires_at, old, asked["overlap_hours"])
-        return content, key_title(partner, scopes)
+        return content, key_title(partner, scopes, expires_at)
 
 
 class ClosingForm(AskForm):

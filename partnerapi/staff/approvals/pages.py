@@ -1,28 +1,38 @@
 """The inbox of requests, and the page on which another person decides one."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.four_eyes import (
     NotApproved,
     Overtaken,
+    Preview,
     carry_out,
     decide,
     overtake,
+    take_back,
 )
 from accounts.models import (
+    Account,
     ApprovalKind,
     ApprovalPolicy,
     ApprovalRequest,
+    Partner,
     User,
 )
 from accounts.models.approvals import REASON_LENGTH
+from issuers.legacy.models import DeliveryJob
+from issuers.models import Issuer, Token
+from marketdata.trading.models import Execution, Market
 from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import ReadOnlyAdmin
 from partnerapi.staff.approvals.filing import FORMS, address, may_file
@@ -107,22 +117,30 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, asked: ApprovalRequest, **more: Any
     ) -> HttpResponse:
         status = asked.status  # type: ignore[attr-defined]
+        waits = status == Status.WAITING
+        why_not = why_not_decided(request.user, asked) if waits else ""
         context = self.admin_site.each_context(request) | {
             "title": asked.title,
             "opts": self.opts,
             "asked": asked,
             "status": Status(status),
-            "may_decide": status == Status.WAITING and may_decide(request.user, asked),
+            "is_open": status in (Status.WAITING, Status.APPROVED),
+            "may_decide": waits and not why_not,
+            "why_not": why_not,
+            "may_take_back": waits and request.user.pk == asked.filed_by_id,
             "may_collect": status == Status.APPROVED and may_collect(request, asked),
+            "reason_length": REASON_LENGTH,
         }
-        if status in (Status.WAITING, Status.APPROVED):
+        if context["is_open"]:
             try:
                 with lock_waits.named():
-                    context["preview"] = KINDS[asked.kind].preview(asked)
+                    preview = KINDS[asked.kind].preview(asked)
             except Overtaken as error:
                 context["overtaken"] = str(error)
             except lock_waits.LockTimeout as error:
                 context["held"] = str(error)
+            else:
+                context |= told(request.user, preview)
         return TemplateResponse(request, "admin/approval_request.html", context | more)
 
     def act(self, request: HttpRequest, asked: ApprovalRequest) -> HttpResponse:
@@ -131,7 +149,11 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
                 done = self.do(request, asked)
         except Overtaken as error:
             overtake(asked, str(error))
-            self.message_user(request, f"Overtaken: {error}", messages.ERROR)
+            self.message_user(request, f"Superseded: {error}", messages.ERROR)
+        except NoReason as error:
+            self.message_user(request, str(error), messages.ERROR)
+            reason = request.POST.get("reason", "")
+            return self.shown(request, asked, reason=reason)
         except (NotApproved, lock_waits.LockTimeout) as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
@@ -144,21 +166,23 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         """Decide or carry out; what staff are told then, or the page of a key."""
         assert isinstance(request.user, User)
         kind, said = KINDS[asked.kind], request.POST.get("do")
-        reason = request.POST.get("reason", "").strip()[:REASON_LENGTH]
         if said == "approve":
-            self.check_decider(request, asked)
+            check_decider(request.user, asked)
             kind.preview(asked)
-            decide(asked, request.user, True, reason)
+            decide(asked, request.user, True)
             if asked.kind == ApprovalKind.KEY:
-                return "Approved. Who asked for the key issues it on this page."
+                return "Approved. The person who requested the key issues it here."
             carry_out(asked, kind)
             return "Approved and executed."
         if said == "refuse":
-            self.check_decider(request, asked)
-            if not reason:
-                raise NotApproved("Say why you refuse it.")
-            decide(asked, request.user, False, reason)
-            return "Refused."
+            check_decider(request.user, asked)
+            decide(asked, request.user, False, reason_typed(request))
+            return "Rejected."
+        if said == "take_back":
+            if request.user.pk != asked.filed_by_id:
+                raise NotApproved("Only the person who filed a request takes it back.")
+            take_back(asked)
+            return "Taken back."
         if said != "collect" or not may_collect(request, asked):
             raise PermissionDenied
         result = carry_out(asked, kind)
@@ -168,17 +192,87 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         ended = self.get_queryset(request).get(pk=asked.pk)
         return self.shown(request, ended, issued=key, key_token=token)
 
-    def check_decider(self, request: HttpRequest, asked: ApprovalRequest) -> None:
-        if not may_decide(request.user, asked):
-            raise NotApproved(
-                "You can not decide this: you filed it, or lack the right."
-            )
+
+class NoReason(Exception):
+    """A rejection without a reason, or with one that is too long; with a sentence."""
 
 
-def may_decide(user: Any, asked: ApprovalRequest) -> bool:
-    """The database asks the same when the decision is written."""
-    right = f"accounts.decide_{asked.kind.lower()}"
-    return user.pk != asked.filed_by_id and user.has_perm(right)
+def reason_typed(request: HttpRequest) -> str:
+    """
+    Raises:
+        NoReason
+    """
+    reason = request.POST.get("reason", "").replace("\r\n", "\n").strip()
+    if not reason:
+        raise NoReason("Not rejected: the reason is missing. Write why, then reject.")
+    if len(reason) > REASON_LENGTH:
+        raise NoReason(
+            f"Not rejected: the reason has {len(reason):,} characters. Write at most "
+            f"{REASON_LENGTH}."
+        )
+    return reason
+
+
+def why_not_decided(user: Any, asked: ApprovalRequest) -> str:
+    """Why this user cannot decide a request; empty: they can.
+
+    The database asks the same when the decision is written.
+    """
+    if user.pk == asked.filed_by_id:
+        return "You filed this request; another member of staff decides it."
+    if not user.has_perm(f"accounts.decide_{asked.kind.lower()}"):
+        return (
+            "You cannot decide this request: your role lacks the right to decide "
+            f"requests of the kind “{asked.get_kind_display()}”."
+        )
+    return ""
+
+
+def check_decider(user: User, asked: ApprovalRequest) -> None:
+    """
+    Raises:
+        NotApproved
+    """
+    if why := why_not_decided(user, asked):
+        raise NotApproved(why)
+
+
+def told(user: Any, preview: Preview) -> dict[str, Any]:
+    """A preview's rows, each with the page of what it is about, if the user sees it."""
+    places = {
+        name: place(row) for name, row in preview.links.items() if may_view(user, row)
+    }
+    return {
+        "preview": preview,
+        "facts": [(what, said, places.get(what)) for what, _, said in preview.facts],
+        "changes": [(*row, places.get(row[0])) for row in preview.changes],
+    }
+
+
+OWN_PAGES: Mapping[type[Model], str] = {
+    Account: "account",
+    DeliveryJob: "delivery_job",
+    Issuer: "issuer",
+    Market: "market",
+    Partner: "partner",
+    Token: "ledger",
+    User: "holder",
+}
+
+
+def place(row: Model) -> str:
+    """Where staff look at a row."""
+    if isinstance(row, Execution):
+        return reverse("admin:execution", args=[row.token_id, row.sequence])
+    if name := OWN_PAGES.get(type(row)):
+        return reverse(f"admin:{name}", args=[row.pk])
+    return link(row)
+
+
+def may_view(user: Any, row: Model) -> bool:
+    meta = row._meta
+    model = "legacyshareholder" if isinstance(row, DeliveryJob) else meta.model_name
+    return bool(user.has_perm(f"{meta.app_label}.view_{model}"))
 
 
 def may_collect(request: HttpRequest, asked: ApprovalRequest) -> bool:
@@ -188,7 +282,7 @@ def may_collect(request: HttpRequest, asked: ApprovalRequest) -> bool:
     """
     if request.user.pk == asked.filed_by_id:
         return True
-    return asked.kind != ApprovalKind.KEY and may_decide(request.user, asked)
+    return asked.kind != ApprovalKind.KEY and not why_not_decided(request.user, asked)
 
 
 @admin.register(ApprovalPolicy)

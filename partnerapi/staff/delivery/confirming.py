@@ -165,7 +165,7 @@ def asked(found: Preview, reason: str, user: User) -> DeliveryJob:
     with transaction.atomic():
         job = delivery.begin_job(found.source, found.ids, user.get_username())
         content = delivery_content(job)
-        title = delivery_title(content)
+        title = delivery_title(job)
         file_request(ApprovalKind.DELIVERY, content, title, reason, user)
     return job
 

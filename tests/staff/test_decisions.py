@@ -1,0 +1,419 @@
+"""The page on which a second person decides says what happens, to whom, how much."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.four_eyes import file_request
+from accounts.models import Account, Actor, ApprovalKind, ApprovalRequest, User
+from accounts.withdrawals import content_of, request_withdrawal, title_of
+from issuers.compliance.models import Restriction
+from issuers.compliance.restrictions import Terms, restrict
+from issuers.legacy import delivery
+from issuers.legacy.approvals import delivery_content, delivery_title
+from issuers.legacy.models import DeliveryJob
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from marketdata.trading.phases import change_phase
+from partnerapi.staff.approvals.filing import FORMS
+from partnerapi.staff.approvals.kinds import KINDS
+from partnerapi.staff.find import link
+from tests.accounts.money import bank, deposit, new_account, new_partner, reference_of
+from tests.characters import World
+from tests.issuers.register import people
+from tests.owner import as_committed
+from tests.staff.test_asking import WHY, ask, member
+from tests.staff.test_delivery import MINT, new_lines
+from tests.staff.test_markets import Traded
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ana() -> Client:
+    return member("ana", *(f"file_{kind.lower()}" for kind in KINDS))
+
+
+@pytest.fixture
+def ben() -> Client:
+    """He decides everything, and looks at everything."""
+    seen = (
+        "account apikey bankline cashaccount issuer issuergrant legacyshareholder"
+        " market execution partner restriction token user withdrawal"
+    )
+    rights = [f"decide_{kind.lower()}" for kind in KINDS]
+    return member("ben", *rights, *(f"view_{model}" for model in seen.split()))
+
+
+def asked_on_page(ana: Client, kind: str, **said: Any) -> ApprovalRequest:
+    answer = ask(ana, kind, **said)
+    assert answer.status_code == 302, answer.context["form"].errors
+    return ApprovalRequest.objects.latest("filed_at")
+
+
+def holding(token: Token, units: int = 40) -> User:
+    [user] = people(1)
+    [account] = ledger.holder_accounts([user.pk]).values()
+    ledger.record([Entry(token.pk, "MINT", units, None, account)], "me")
+    ledger.set_price(token.pk, 1_250, "MANUAL", "me")
+    return user
+
+
+def active_account() -> Account:
+    return new_account(new_partner())
+
+
+def mint(world: World, ana: Client) -> ApprovalRequest:
+    user = holding(world.public_token)
+    said = {"token": "LUM", "units": 10, "target": str(user.pk)}
+    return asked_on_page(ana, "mint", **said)
+
+
+def burn(world: World, ana: Client) -> ApprovalRequest:
+    user = holding(world.public_token)
+    said = {"token": "LUM", "units": 10, "source": str(user.pk)}
+    return asked_on_page(ana, "burn", **said)
+
+
+def forced_transfer(world: World, ana: Client) -> ApprovalRequest:
+    source, target = holding(world.public_token), people(1)[0]
+    said = {"token": "LUM", "units": 10, "source": source.pk, "target": target.pk}
+    return asked_on_page(ana, "forced_transfer", **said)
+
+
+def reversal(world: World, ana: Client) -> ApprovalRequest:
+    holding(world.public_token)
+    return asked_on_page(ana, "reversal", token="LUM", entry=1)
+
+
+def price(world: World, ana: Client) -> ApprovalRequest:
+    holding(world.public_token)
+    return asked_on_page(ana, "price", token="LUM", price="25", origin="NAV")
+
+
+def lines_delivered(world: World, ana: Client) -> ApprovalRequest:
+    holding(world.public_token)
+    ids = [UUID(pk) for pk in new_lines(world.public_token, 70, 30)]
+    job = delivery.begin_job(MINT, ids, "ana@staff.example")
+    filer = User.objects.get(email="ana@staff.example")
+    content, title = delivery_content(job), delivery_title(job)
+    return file_request(ApprovalKind.DELIVERY, content, title, WHY, filer)
+
+
+def key(world: World, ana: Client) -> ApprovalRequest:
+    said = {"partner": world.partner.login, "scopes": ["issuers:read"]}
+    return asked_on_page(ana, "key", **said, overlap_hours=0)
+
+
+def closing(world: World, ana: Client) -> ApprovalRequest:
+    account = Account.objects.open(
+        world.partner, world.owner, Actor("ana", is_staff=True), timezone.now()
+    )
+    account.change_status("ACTIVE", Actor("a", is_staff=True), None)
+    return asked_on_page(ana, "closing", account=account.pk)
+
+
+def withdrawal(world: World, ana: Client) -> ApprovalRequest:
+    account = active_account()
+    deposit(account, 100_000)
+    requested = request_withdrawal(account, 50_000, "W-1", "partner")
+    filer = User.objects.get(email="ana@staff.example")
+    content = content_of(requested, "APPROVED")
+    title = title_of(requested, "APPROVED")
+    return file_request(ApprovalKind.WITHDRAWAL, content, title, WHY, filer)
+
+
+def assignment(world: World, ana: Client) -> ApprovalRequest:
+    account = active_account()
+    bank(("Who knows", 12_345, "B-8"))
+    said = {"line": "B-8", "account": reference_of(account)}
+    return asked_on_page(ana, "assignment", **said)
+
+
+def rule(world: World, ana: Client) -> ApprovalRequest:
+    holding(world.public_token)
+    said = {"token": "LUM", "rule": "COUNTRIES", "says": "allowed DE"}
+    return asked_on_page(ana, "rule", **said)
+
+
+def lifting(world: World, ana: Client) -> ApprovalRequest:
+    user = holding(world.public_token)
+    restrict(user, Terms(Restriction.Kind.FREEZE, "A court"), "me")
+    made = Restriction.objects.get()
+    return asked_on_page(ana, "lifting", restriction=made.pk)
+
+
+def bust(world: World, ana: Client) -> ApprovalRequest:
+    traded = Traded()
+    return asked_on_page(ana, "bust", token=traded.token.symbol, trade=1)
+
+
+def reopen(world: World, ana: Client) -> ApprovalRequest:
+    token = Traded().token
+    change_phase(token.pk, "HALTED", "me", "Rumours")
+    as_committed()
+    return asked_on_page(ana, "reopen", token=token.symbol, phase="CONTINUOUS")
+
+
+Told = Mapping[str, str | tuple[str, str]]
+"""Of each row what it says: a fact, or a before and an after."""
+OF_LUM: Told = {"Company": "Lumen", "Token": "LUM · .*"}
+CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]] = {
+    "MINT": (
+        mint,
+        "Mint of 10 LUM",
+        OF_LUM
+        | {
+            "Units": "10, worth €125.00 at €12.50 a unit",
+            "Share of the supply": "25.00%",
+            "Supply": ("40", "50 (+25.00%)"),
+            "To: .*": ("40", "50 (100.00% of the supply)"),
+        },
+    ),
+    "BURN": (
+        burn,
+        "Burn of 10 LUM",
+        OF_LUM
+        | {
+            "Supply": ("40", "30 (-25.00%)"),
+            "From: .*": ("40", "30 (100.00% of the supply)"),
+        },
+    ),
+    "FORCED_TRANSFER": (
+        forced_transfer,
+        "Forced transfer of 10 LUM",
+        OF_LUM
+        | {
+            "Supply": ("40", "40 (+0.00%)"),
+            "From: .*": ("40", "30 (75.00% of the supply)"),
+            "To: .*": ("0", "10 (25.00% of the supply)"),
+            "Number of holders": ("1", "2"),
+        },
+    ),
+    "REVERSAL": (
+        reversal,
+        "Reversal of entry 1: 40 LUM",
+        OF_LUM
+        | {
+            "Entry that it undoes": "1: Mint of 40 units, .* by me",
+            "Supply": ("40", "0 (-100.00%)"),
+        },
+    ),
+    "PRICE": (
+        price,
+        "Price of LUM: €25.00 a unit",
+        OF_LUM
+        | {
+            "Price of a unit": ("€12.50", "€25.00 (+100.00%)"),
+            "Value of the held units": ("€500.00", "€1,000.00 (+100.00%)"),
+        },
+    ),
+    "DELIVERY": (
+        lines_delivered,
+        "Delivery of 100 LUM: 2 legacy lines",
+        OF_LUM
+        | {
+            "Lines": "2 legacy lines, 100 shares",
+            "Source": "Newly issued units",
+            "Value of LUM": "worth €1,250.00 at €12.50 a unit",
+            "Supply of LUM": ("40", "140 (+250.00%)"),
+            "Holders of LUM": ("1", "2 (1 holder will receive units)"),
+            "Largest line, no. 1": "70 for .* (70.00% of the shares)",
+        },
+    ),
+    "KEY": (
+        key,
+        r"API key for .*, never expires: issuers:read",
+        {
+            "Partner": ".*",
+            "Scopes": "issuers:read",
+            "End of the key": "NEVER ENDS: it works until revoked",
+        },
+    ),
+    "CLOSING": (
+        closing,
+        "Closing of the account of .*",
+        {
+            "Account": ".*",
+            "Client": ".*",
+            "Partner": ".*",
+            "Cash": "€0.00",
+            "Status": ("ACTIVE", "CLOSED"),
+        },
+    ),
+    "WITHDRAWAL": (
+        withdrawal,
+        "Withdrawal of €500.00 for .*, RF.*",
+        {
+            "Amount": "€500.00",
+            "Client, who is paid": ".*",
+            "Partner": ".*",
+            "Balance of the account": ("€1,000.00", "€500.00 once the bank has paid"),
+        },
+    ),
+    "ASSIGNMENT": (
+        assignment,
+        "€123.45 from bank line B-8 to .*",
+        {
+            "Amount": "€123.45",
+            "Bank line": "B-8",
+            "Balance of Suspense": ("€123.45", "€0.00"),
+            "Balance of .* at .*": ("€0.00", "€123.45"),
+        },
+    ),
+    "RULE": (
+        rule,
+        "Rule of LUM: .*DE.*",
+        OF_LUM
+        | {
+            "Rule": ("none", "Only for tax residents of DE."),
+            "Holders who would not pass": "1 of 1: .*",
+        },
+    ),
+    "LIFTING": (
+        lifting,
+        "Lifting of the Freeze of .*, all units",
+        {
+            "Holder": ".*",
+            "Token": "every token of every company",
+            "Restriction": ("Freeze", "none"),
+            "Held by this holder": "40 units of 1 token",
+        },
+    ),
+    "BUST": (
+        bust,
+        r"Bust of 5 \w+ at €1.00, trade 1",
+        {
+            "Company": ".*",
+            "Trade": "1, .* UTC",
+            "Units": "5 at €1.00 a unit, €5.00 in all",
+            "Units of the buyer": ("5", "0"),
+            "Cash of the buyer": ("€95.00", "€100.00"),
+            "Units of the seller": ("45", "50"),
+            "Cash of the seller": ("€5.00", "€0.00"),
+        },
+    ),
+    "REOPEN": (
+        reopen,
+        r"Reopening of the market of \w+ as continuous",
+        {
+            "Company": ".*",
+            "Why it was halted": "Rumours",
+            "Phase": ("Halted", "Continuous"),
+        },
+    ),
+}
+
+
+def matches(pattern: str, text: str) -> bool:
+    parts = map(re.escape, pattern.split(".*"))
+    return re.fullmatch(".*".join(parts), text) is not None
+
+
+@pytest.mark.usefixtures("one_person")
+@pytest.mark.parametrize("kind", CASES)
+def test_the_page_says_which_company_how_much_and_what_changes(
+    world: World, ana: Client, ben: Client, kind: str
+):
+    make, title, told = CASES[kind]
+    request = make(world, ana)
+    answer = ben.get(link(request))
+    assert re.fullmatch(title, request.title)
+    rows = dict(
+        [(what, said) for what, said, _ in answer.context["facts"]]
+        + [(what, (b, a)) for what, b, a, _ in answer.context["changes"]]
+    )
+    for pattern, wanted in told.items():
+        [name] = [row for row in rows if matches(pattern, row)]
+        said = rows[name]
+        if isinstance(wanted, str):
+            assert matches(wanted, said), (name, said)
+        else:
+            assert said == wanted, name
+    page = answer.content.decode()
+    assert "ana@staff.example" in page
+    assert WHY in page
+    main = page[page.index("<main") :]
+    assert not re.search(r"\bcents?\b", main)
+    places = re.findall(r'<t[dh][^>]*><a href="([^"]+)"', main)
+    assert places
+    for place in places:
+        assert ben.get(place).status_code == 200, place
+
+
+def test_every_kind_has_its_case():
+    assert set(CASES) == set(KINDS) == set(FORMS) | {"DELIVERY"}
+
+
+@pytest.mark.usefixtures("one_person")
+def test_a_delivery_of_many_lines_is_read_in_as_many_statements(
+    world: World, ana: Client, ben: Client
+):
+    def statements(*shares: int) -> int:
+        lines = new_lines(world.public_token, *shares, reference=None)
+        ids = [UUID(pk) for pk in lines]
+        job = delivery.begin_job(DeliveryJob.Source.TREASURY, ids, "ana")
+        filer = User.objects.get(email="ana@staff.example")
+        request = file_request(
+            "DELIVERY", delivery_content(job), delivery_title(job), WHY, filer
+        )
+        with CaptureQueriesContext(connection) as captured:
+            page = ben.get(link(request)).content.decode()
+        assert "units short: lines that it cannot serve are refused" in page
+        return len(captured)
+
+    statements(1)
+    assert statements(*[1] * 10) == statements(*[2] * 450)
+
+
+def verdicts(page: str) -> list[str]:
+    return re.findall(r'<button name="do" value="(\w+)"', page)
+
+
+@pytest.mark.usefixtures("one_person")
+def test_rejecting_comes_first_and_needs_a_reason_approving_none(
+    world: World, ana: Client, ben: Client
+):
+    request = mint(world, ana)
+    page = ben.get(link(request)).content.decode()
+    assert verdicts(page) == ["refuse", "approve"]
+    # Only buttons: no field of the forms would send them on Enter.
+    assert 'type="text"' not in page[page.index("Your decision") :]
+    for reason, why in ((" ", "the reason is missing"), ("x" * 501, "501 characters")):
+        refused = ben.post(link(request), {"do": "refuse", "reason": reason})
+        assert why in refused.content.decode()
+        assert not hasattr(ApprovalRequest.objects.get(), "decision")
+    assert "x" * 501 in refused.content.decode()
+    # A form that is sent without a verdict decides nothing.
+    assert ben.post(link(request), {"reason": "No!"}).status_code == 403
+    said = ben.post(link(request), {"do": "refuse", "reason": "No!"}, follow=True)
+    assert "Rejected by" in said.content.decode()
+    assert not hasattr(ApprovalRequest.objects.get(), "outcome")
+
+
+@pytest.mark.usefixtures("one_person")
+def test_the_asker_takes_a_request_back(world: World, ana: Client, ben: Client):
+    request = mint(world, ana)
+    page = ana.get(link(request)).content.decode()
+    assert verdicts(page) == ["take_back"]
+    assert "You filed this request" in page
+    ben.post(link(request), {"do": "take_back"})
+    assert not hasattr(ApprovalRequest.objects.get(), "decision")
+    done = ana.post(link(request), {"do": "take_back"}, follow=True).content.decode()
+    assert "Taken back by" in done
+    assert verdicts(done) == []
+    late = ben.post(link(request), {"do": "approve"}, follow=True).content.decode()
+    assert "has decided this request meanwhile" in late
+    assert not hasattr(ApprovalRequest.objects.get(), "outcome")
+    inbox = "/admin/accounts/approvalrequest/"
+    assert request.title not in ben.get(inbox).content.decode()
+    listed = ben.get(inbox, {"status": "TAKEN_BACK"}).content.decode()
+    assert request.title in listed
