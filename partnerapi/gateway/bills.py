@@ -12,6 +12,8 @@ from partnerapi.gateway.throttling import Budget
 
 REFUSED_COST = 10
 """Least points of a refused document, body or key."""
+MOST_REFUSED_COST = 1_000
+"""Most points of a refusal: a budget that is full can pay for it, whoever's it is."""
 BYTES_PER_POINT = 2_000
 """Each so many bytes of a body, begun, cost a point; the first is in every price."""
 
@@ -76,11 +78,25 @@ class Bill:
         Raises:
             Throttled: the budget holds less than the points.
         """
+        owed = min(owed, self.most_refused)
         budget = throttling.take(*self.account, points, owed)
         self.points, self.budget = points, budget
         if not budget.taken:
             raise self.throttled()
         return budget
+
+    def charge_refusal(self, points: int) -> None:
+        """Take what it cost to refuse a request, at most MOST_REFUSED_COST.
+
+        Raises:
+            Throttled: the budget holds less, and owes it.
+        """
+        points = min(points, self.most_refused)
+        self.charge(points, owed=points)
+
+    @property
+    def most_refused(self) -> int:
+        return min(MOST_REFUSED_COST, self.limit)
 
     def spend(self, points: int) -> None:
         """Take more points, which the budget may then owe."""

@@ -164,8 +164,7 @@ def pay_and_run(
         size = len(data)
         body = parse_body(data)
     except Refusal:
-        points = REFUSED_COST + weigh(size)
-        bill.charge(points, owed=points)
+        bill.charge_refusal(REFUSED_COST + weigh(size))
         raise
     weight = weigh(size)
 
@@ -176,8 +175,7 @@ def pay_and_run(
     try:
         prepared = prepare(schema, body.query, body.operation_name, body.variables)
     except Refused as refused:
-        points = max(REFUSED_COST, refused.reading) + weight
-        bill.charge(points, owed=points)
+        bill.charge_refusal(max(REFUSED_COST, refused.reading) + weight)
         errors = error_entries(refused.errors, record.request_id)
         record.code = errors[0]["extensions"]["code"]
         result = {"errors": errors, "extensions": cost_told(None)}

@@ -396,6 +396,62 @@ def test_what_costs_more_than_was_known_is_owed(db: None):
         bill.look(1, unread=False)
 
 
+@pytest.mark.parametrize(
+    ("text", "variables", "code"),
+    [
+        ("{ " + "a " * 500_000 + "}", {}, "MAX_TOKENS_EXCEEDED"),
+        ("{ " + "nothing " * 1_900 + "}", {}, "MAX_ALIASES_EXCEEDED"),
+        ("{ __typename }", {"v": ["x" * 100] * 9_000}, "BAD_USER_INPUT"),
+        ("{ " + "a b " * 45 + "} #" + "#" * 99_000, {}, "GRAPHQL_VALIDATION_FAILED"),
+    ],
+    ids=["tokens", "repetitions", "values", "errors"],
+)
+def test_a_refusal_costs_a_thousand_points_at_most(
+    text: str,
+    variables: dict[str, Any],
+    code: str,
+    world: World,
+    stranger: Ask,
+    settings: Any,
+    pass_by: PassBy,
+):
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 1_000
+    settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 100
+    answer = stranger(text, variables)
+    assert (answer.status, answer.errors[0]["extensions"]["code"]) == (200, code)
+    assert headers(answer)[:2] == (1_000, 1_000 - int(answer.headers["X-Query-Cost"]))
+    # What a partner does that is told to wait, and to send the same again.
+    throttled = stranger(text, variables)
+    while throttled.status == 429:
+        pass_by(1_000_000 * int(throttled.headers["Retry-After"]))
+        throttled = stranger(text, variables)
+    assert throttled.errors[0]["extensions"]["code"] == code
+
+
+def test_a_small_budget_can_pay_for_any_refusal(
+    world: World, stranger: Ask, settings: Any
+):
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 50
+    answer = stranger("{ " + "a " * 400 + "}")
+    assert (answer.code, answer.headers["X-Query-Cost"]) == (
+        "MAX_ALIASES_EXCEEDED",
+        "50",
+    )
+
+
+def test_what_cannot_be_paid_owes_a_thousand_points_at_most(
+    world: World, stranger: Ask, settings: Any
+):
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 1_100
+    settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
+    assert stranger(LIST % 100).status == 200
+    lists = " ".join(f"a{n}: issuers {{ nodes {{ id }} }}" for n in range(100))
+    body = orjson.dumps({"query": f"{{ {lists} #{'x' * 90_000}\n }}"})
+    answer = stranger.post(body + b" " * 900_000)
+    assert (answer.status, answer.code) == (429, "THROTTLED")
+    assert throttling.look("address:127.0.0.1", 1_100, 1, 1).level == 0
+
+
 def test_an_unpaid_refusal_is_throttled(world: World, stranger: Ask, settings: Any):
     settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 15
     settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
