@@ -60,7 +60,7 @@ VARIABLES = {
     "PARTNER_API_MAX_TOKENS": Variable("positive", 2_000, "2000", "tokens in a document"),
     "PARTNER_API_MAX_HOLDERS": Variable("positive", 50_000, "50000", "holders that one capitalization table may list"),
     "PARTNER_API_CONNECTIONS_PER_ADDRESS": Variable("positive", 100, "100", "connections that one address, or proxy, may hold in one web process"),
-    "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 2, "2", "connections to PostgreSQL that the threads of one web process share; a request waits a second for one"),
+    "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 6, "6", "connections to PostgreSQL that one web process has, and requests that it works on at once; one caller has half of them at most"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
     "PARTNER_API_EVENT_DAYS": Variable("event_days", 1_830, "1830", "how long partners' events are kept, days, 30 or more"),
     "PARTNER_API_METRICS": Variable("writable", "", "/run/partnerapi/metrics", "directory in which the processes of this machine count, for serve_metrics; in memory where possible; empty: each counts for itself"),

@@ -97,9 +97,14 @@ KEYS = Counter(
     "Keys of requests: known to the process, read from the database, or refused",
     ["result"],
 )
+TURN_SECONDS = Histogram(
+    "partnerapi_turn_seconds",
+    "Seconds that whole requests waited for their turn to use a connection",
+    buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
 DATABASE_WAITS = Counter(
     "partnerapi_database_waits",
-    "Requests that waited for one of a process's connections, and whether one came",
+    "Requests that waited for one of a process's connections in vain",
     ["result"],
 )
 OUTAGES = Gauge(
@@ -158,4 +163,4 @@ def of_request(operation: str, code: str) -> OfRequest:
 
 
 KEY_KNOWN, KEY_READ, KEY_REFUSED = map(KEYS.labels, ("known", "read", "refused"))
-CONNECTION_CAME, CONNECTION_LACKED = map(DATABASE_WAITS.labels, ("came", "lacked"))
+CONNECTION_LACKED = DATABASE_WAITS.labels("lacked")

@@ -1,9 +1,9 @@
-"""What the web server may know of a request before its body has come."""
+"""What the web server may know of a request before it is worked on."""
 
 import re
 
 from partnerapi.gateway import throttling
-from partnerapi.gateway.authentication import known_caller
+from partnerapi.gateway.authentication import known_caller, known_partner
 from partnerapi.gateway.bills import address_account, partner_account
 from partnerapi.gateway.requests import seen_address
 
@@ -12,21 +12,44 @@ TOKEN = re.compile(rb"^x-token-auth:[ \t]*(.*?)[ \t]*\r$", re.I | re.M)
 FORWARDED_FOR = re.compile(rb"^x-forwarded-for:(.*)\r$", re.I | re.M)
 
 
+def token_of(head: bytes) -> str | None:
+    """The API key in a head of /graphql, if it has one."""
+    if not head.startswith(GRAPHQL):
+        return None
+    tokens = TOKEN.findall(head)
+    return b",".join(tokens).decode("latin-1") if tokens else None
+
+
+def address_of(head: bytes, remote: str) -> str:
+    """The client's address; `remote` is at the other end of the connection."""
+    seen = b",".join(FORWARDED_FOR.findall(head)).decode("latin-1")
+    return seen_address(remote, seen)
+
+
 def is_spent(head: bytes, remote: str) -> bool:
     """Whether the budget that would pay is spent, as far as this process knows.
 
-    `remote` is the address at the other end of the connection. Whose a key is that
-    nobody has sent within the last second is not known.
+    Whose a key is that nobody has sent within the last second is not known.
     """
     if not head.startswith(GRAPHQL):
         return False
-    tokens = TOKEN.findall(head)
-    if tokens:
-        caller = known_caller(b",".join(tokens).decode("latin-1"))
-        if caller is None:
+    token = token_of(head)
+    if token is not None:
+        known = known_caller(token)
+        if known is None:
             return False
-        account = partner_account(caller)
+        account = partner_account(known)
     else:
-        seen = b",".join(FORWARDED_FOR.findall(head)).decode("latin-1")
-        account = address_account(seen_address(remote, seen))
+        account = address_account(address_of(head, remote))
     return not throttling.look(*account, 1).taken
+
+
+def caller(head: bytes, remote: str) -> str:
+    """Who takes a turn for a request: the partner whose key it has, or its address.
+
+    A key that this process has not seen accepted has its address's turn: who invents
+    keys has one turn for all of them.
+    """
+    token = token_of(head)
+    partner = known_partner(token) if token is not None else None
+    return f"partner:{partner}" if partner else f"address:{address_of(head, remote)}"

@@ -1,14 +1,13 @@
 """Answers the API before the middleware that only pages and the back office need."""
 
 from collections.abc import Callable
-from time import monotonic
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import resolve
 
 from partnerapi.core.postgresql.lending import until
-from partnerapi.gateway.requests import request_id_of
+from partnerapi.gateway.requests import begun_at, request_id_of
 
 STAFF_SECONDS = 60
 """The longest that a page of the back office may use the database: it imports files."""
@@ -27,7 +26,7 @@ def answer_graphql_first(
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if graphql and request.path == "/graphql":
-            with until(monotonic() + settings.PARTNER_API_MAX_SECONDS):
+            with until(begun_at(request) + settings.PARTNER_API_MAX_SECONDS):
                 answer: HttpResponse = graphql(request)
             return answer
         if request.path in probes:
@@ -35,7 +34,7 @@ def answer_graphql_first(
             return probed
         is_staffs = request.path.startswith("/admin/")
         seconds = STAFF_SECONDS if is_staffs else settings.PARTNER_API_MAX_SECONDS
-        with until(monotonic() + seconds):
+        with until(begun_at(request) + seconds):
             response = get_response(request)
         response["X-Request-Id"] = request_id_of(request)
         return response

@@ -130,6 +130,16 @@ def parse_body(data: bytes) -> GraphQLRequest:
     return GraphQLRequest(query, body.get("variables") or {}, body.get("operationName"))
 
 
+def begun_at(request: HttpRequest) -> float:
+    """Since when the request can be answered, a time of `time.monotonic`.
+
+    Our worker knows when its last byte was there; the turn may have come later.
+    """
+    whole_at: float | None
+    whole_at = getattr(request.META.get("gunicorn.socket"), "whole_at", None)
+    return whole_at or monotonic()
+
+
 def is_unread(request: HttpRequest) -> bool:
     """Whether our worker refused to read the body: its budget was spent."""
     return getattr(request.META.get("gunicorn.socket"), "unread", False)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 import orjson
@@ -16,6 +15,7 @@ from graphql import ExecutionResult, GraphQLSchema
 from accounts.access import Caller, Unauthenticated
 from partnerapi.core import json_lines
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR
+from partnerapi.core.postgresql.lending import check_due
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway import outages
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
@@ -32,6 +32,7 @@ from partnerapi.gateway.refusals import (
 from partnerapi.gateway.requests import (
     GRAPHQL_RESPONSE,
     JSON,
+    begun_at,
     check_accept,
     check_content_type,
     check_method,
@@ -120,7 +121,7 @@ def answer(
     record: Record,
     media_type: str | None,
 ) -> HttpResponse:
-    deadline = monotonic() + settings.PARTNER_API_MAX_SECONDS
+    deadline = begun_at(request) + settings.PARTNER_API_MAX_SECONDS
     bill = Bill(request, None)
     try:
         try:
@@ -133,6 +134,7 @@ def answer(
             bill.charge(1)
             raise
         with outages.refused():
+            check_due(deadline)
             caller = identify(request, bill, deadline)
             if caller:
                 bill = Bill(request, caller)

@@ -44,7 +44,9 @@ class Buffers:
 
     def __init__(self) -> None:
         self.stand_aside: Callable[[], None] | None = None
-        """Lets other threads go on with the line: the one that calls will wait."""
+        """Lets other threads go on in the place of the one that calls: it will wait."""
+        self.whole_at = 0.0
+        """When the request was there, a time of `time.monotonic`."""
         self.received = bytearray()
         self.answer = bytearray()
         self.stream: Stream | None = None
@@ -110,6 +112,8 @@ class Connection(TConn):  # type: ignore[misc]
         self.held = 0
         self.keep = False
         self.broken = False
+        self.caller = ""
+        """In whose turn the request is answered."""
         self.begin(Phase.HEAD, HEAD_SECONDS)
         self.await_request()
 
@@ -183,6 +187,12 @@ class Connection(TConn):  # type: ignore[misc]
         from partnerapi.gateway.heads import is_spent
 
         return is_spent(head, self.address)
+
+    def called_by(self) -> str:
+        """Whose the whole request is."""
+        from partnerapi.gateway.heads import caller
+
+        return caller(bytes(self.buffers.received[: self.body_at]), self.address)
 
     def give_up(self) -> None:
         """Hand over what is there, and close the connection after the answer."""

@@ -7,19 +7,18 @@ many they are, hold no thread. What they hold is bounded: time, bytes, connectio
 ends in the proxy.
 
 Threads of Python take turns on one processor, and each further turn costs time. So no
-more of them work at once than statements can: whole requests wait in a line, and who
-has answered one takes the next. Threads whose request takes long are stuck, for all
-that is known here: others go on in their place, as in the place of those who say that
-they will wait.
+more of them work at once than there are connections to the database, and the callers
+take turns before a thread is taken (`turns.py`): nobody waits for a connection behind
+the requests of one caller. Who will wait for something else gives its place up.
 """
 
 import errno
 import selectors
 import socket
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import inf
 from time import monotonic
@@ -29,6 +28,7 @@ from django.conf import settings
 from gunicorn.errors import ConfigError
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
+from partnerapi.operations.turns import Turns, Work
 from partnerapi.operations.web_connection import (
     HEAD_BYTES,
     HEAD_SECONDS,
@@ -46,14 +46,15 @@ HELD_BYTES = 64 * 1024 * 1024
 RECEIVE_BYTES = 64 * 1024
 CONTENT_TYPE_LENGTH = 1_000
 """Characters."""
-STUCK_SECONDS = 1.0
-"""A thread that has worked on a request for so long is not counted upon: by then what
-waits for a connection to the database is refused, too."""
+LOOK_SECONDS = 0.1
+"""So often it is looked whether what waits is late."""
+WITHOUT_PLACE = 3
+"""Threads that may wait without a place: as many sign-ins are in hand at once."""
 Application = Callable[[dict[str, Any], Any], Any]
 HEALTH = b"GET /healthz "
 """Answered here: where all threads wait for a database, the process answers still."""
 ASIDE = (b"GET /schema.graphql ", b"GET /static/")
-"""These need no database, and have a thread that no other request gets."""
+"""These need no database, and have a thread that only requests get that are late."""
 READY = (b"GET /readyz ", b"HEAD /readyz ", b"GET /readyz?")
 """This has another, and a connection of its own: load cannot keep it from answering."""
 HEALTHY = (
@@ -73,10 +74,8 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.held = 0
         self.looked_at = 0.0
         self.aside, self.observer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-        self.line: deque[Connection] = deque()
-        """Whole requests, in the order in which they came."""
-        self.taken: dict[Connection, float] = {}
-        """When a thread took the request that it works on."""
+        self.turns: Turns[Connection]
+        self.waited: Callable[[float], None] = lambda seconds: None
         self.turn = threading.Lock()
 
     @classmethod
@@ -89,7 +88,18 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
+        # gunicorn's master loads this module, and has read no settings.
+        from partnerapi.core.metrics import TURN_SECONDS
+
+        self.waited = TURN_SECONDS.observe
         self.wsgi = leaving_streams(cutting_content_types(self.app.wsgi()))
+        self.open_places(settings.PARTNER_API_DATABASE_CONNECTIONS)
+
+    def open_places(self, places: int) -> None:
+        """Have so many requests worked on at once."""
+        self.turns = Turns(places)
+        threads = max(self.cfg.threads, places + WITHOUT_PLACE)
+        self.tpool = ThreadPoolExecutor(threads)
 
     def accept(self, listener: socket.socket) -> None:
         try:
@@ -173,54 +183,56 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         elif conn.buffers.received.startswith(READY):
             self.observer.submit(self.answer, conn)
         else:
-            self.line.append(conn)
-            self.call_thread()
+            conn.caller = conn.called_by()
+            come = conn.buffers.whole_at = monotonic()
+            due = come + settings.PARTNER_API_MAX_SECONDS
+            self.join(Work(conn, conn.caller, self.answer, come, due))
+
+    def join(self, work: Work[Connection]) -> None:
+        with self.turn:
+            self.turns.join(work)
+        self.call_thread()
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
-        # Nothing may happen until threads are stuck.
-        often = min(timeout, STUCK_SECONDS / 10)
-        super().wait_for_and_dispatch_events(often if self.line else timeout)
-        while self.line and self.call_thread():
+        super().wait_for_and_dispatch_events(
+            min(timeout, LOOK_SECONDS) if self.turns.lines else timeout
+        )
+        with self.turn:
+            late = list(self.turns.late(monotonic()))
+        for work in late:
+            self.aside.submit(work.do, work.request)
+        while self.call_thread():
             pass
 
     def call_thread(self) -> bool:
-        """Have a thread begin with the line, if one is free; whether it does."""
+        """Have a thread begin with what is next; False: no place is free for any."""
         with self.turn:
-            conn = self.next_in_line()
-        if conn is not None:
-            self.tpool.submit(self.work, conn)
-        return conn is not None
+            work = self.turns.take()
+        if work is not None:
+            self.tpool.submit(self.work, work)
+        return work is not None
 
-    def next_in_line(self) -> Connection | None:
-        """Take the first of the line, unless as many as may are at work."""
-        now = monotonic()
-        lively = sum(now - since < STUCK_SECONDS for since in self.taken.values())
-        most = settings.PARTNER_API_DATABASE_CONNECTIONS
-        if not self.line or lively >= most or len(self.taken) >= self.cfg.threads:
-            return None
-        conn = self.line.popleft()
-        self.taken[conn] = now
-        conn.buffers.stand_aside = partial(self.stand_aside, conn)
-        return conn
-
-    def stand_aside(self, conn: Connection) -> None:
-        """Have others go on with the line, as if the thread of this one were stuck."""
+    def give_place(self, work: Work[Connection]) -> None:
+        """Have others go on in the place of a thread that will wait."""
         with self.turn:
-            self.taken[conn] = -inf
+            self.turns.give_place(work)
         self.call_thread()
 
-    def work(self, first: Connection) -> None:
-        """Answer this request, and those that come after it in the line."""
-        conn: Connection | None = first
-        while conn is not None:
+    def work(self, first: Work[Connection]) -> None:
+        """Do this work, and what is next whenever it is done."""
+        work: Work[Connection] | None = first
+        while work is not None:
+            conn = work.request
+            self.waited(monotonic() - work.come)
+            conn.buffers.stand_aside = partial(self.give_place, work)
             try:
-                self.answer(conn)
+                work.do(conn)
             finally:
-                with self.turn:
-                    del self.taken[conn]
                 conn.buffers.stand_aside = None
+                with self.turn:
+                    self.turns.give_place(work)
             with self.turn:
-                conn = self.next_in_line()
+                work = self.turns.take()
 
     def answer(self, conn: Connection) -> None:
         conn.keep = False
@@ -256,9 +268,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         elif conn.buffers.stream is not None:
             self.watch(conn, 0)
             conn.phase = Phase.WORK
-            self.tpool.submit(conn.read_on).add_done_callback(
-                lambda done: self.method_queue.defer(self.send_on, conn, done)
-            )
+            self.join(Work(conn, conn.caller, self.read_on, monotonic(), inf))
         elif conn.keep:
             # What came behind the request is the beginning of the next.
             parser: Any = conn.parser
@@ -279,15 +289,24 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             self.weigh(conn)
             self.linger(conn)
 
-    def send_on(self, conn: Connection, done: Future[Any]) -> None:
+    def read_on(self, conn: Connection) -> None:
+        """Read the next piece of an answer; in a thread."""
+        is_read = False
+        try:
+            conn.read_on()
+            is_read = True
+        finally:
+            self.method_queue.defer(self.send_on, conn, is_read)
+
+    def send_on(self, conn: Connection, is_read: bool) -> None:
         # With the time that the whole answer has.
         conn.phase = Phase.SEND
-        if done.cancelled() or done.exception() is not None:
-            # What is missing, the client sees by the length.
-            self.log.error("An answer ended early: %s", done)
-            self.drop(conn)
-        else:
+        if is_read:
             self.send(conn)
+        else:
+            # What is missing, the client sees by the length.
+            self.log.error("An answer ended early: its next piece could not be read.")
+            self.drop(conn)
 
     def linger(self, conn: Connection) -> None:
         try:
@@ -331,7 +350,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         held = len(conn.buffers.received) + len(conn.buffers.answer)
         self.held += held - conn.held
         conn.held = held
-        while self.held > HELD_BYTES and self.drop_slowest(SEND_BYTES):
+        while self.held > HELD_BYTES and (self.drop_slowest(SEND_BYTES) or self.shed()):
             pass
 
     def drop_slowest(self, least: int) -> bool:
@@ -348,6 +367,16 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         if not waiting:
             return False
         self.drop(min(waiting, key=lambda conn: (conn.speed(now), conn.since)))
+        return True
+
+    def shed(self) -> bool:
+        """Refuse a request that waits in the line that holds the most; False: none."""
+        with self.turn:
+            work = self.turns.shed(lambda conn: conn.held)
+        if work is None:
+            return False
+        work.request.buffers.received.clear()
+        self.refuse(work.request, "503 Service Unavailable")
         return True
 
     def murder_keepalived(self, force: bool = False) -> None:

@@ -149,7 +149,7 @@ def measure(requests: int) -> Report:
             "DATABASE_URL": start_pooler(database.directory, processes, SESSIONS),
             "DATABASE_DIRECT_URL": os.environ["DATABASE_URL"],
             "PARTNER_API_POOLER": "transaction",
-            "PARTNER_API_DATABASE_CONNECTIONS": "8",
+            "PARTNER_API_DATABASE_CONNECTIONS": "16",
             "PARTNER_API_CONNECTIONS_PER_ADDRESS": "1000",
         }
         reason = str(uuid4())

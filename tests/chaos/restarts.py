@@ -41,8 +41,8 @@ from tests.chaos.units import Service, held_socket
 CLIENTS = 4
 PAUSE_SECONDS = 0.005
 """Between two requests of a client: the machine has room for a start beside them."""
-ROOM = {"PARTNER_API_DATABASE_CONNECTIONS": str(CLIENTS)}
-"""So that no client waits for another's connection to the database, and is refused."""
+ROOM = {"PARTNER_API_DATABASE_CONNECTIONS": str(2 * CLIENTS)}
+"""So that no client waits for another's connection: one partner has half of them."""
 MOST_SECONDS = 0.5
 MOST_TIMES_USUAL = 3
 LISTENING_SECONDS = 5.0

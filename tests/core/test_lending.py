@@ -10,13 +10,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
+from django.db import OperationalError
 
 from partnerapi.core.postgresql import lending
 from partnerapi.core.postgresql.faults import Busy
 from partnerapi.core.postgresql.lending import Lender
 from tests.waiting import until
-
-HOUR = 3600.0
 
 
 @pytest.fixture
@@ -71,10 +70,7 @@ def test_who_forks_keeps_no_connection_that_the_children_would_share(lender: Len
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_who_waits_is_given_what_comes_back(
-    lender: Lender, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(lending, "WAIT_SECONDS", HOUR)
+def test_who_waits_is_given_what_comes_back(lender: Lender):
     loans = [lender.borrow(connect), lender.borrow(connect)]
     lent: list[lending.Loan] = []
     waiting = threading.Thread(target=lambda: lent.append(lender.borrow(connect)))
@@ -87,14 +83,37 @@ def test_who_waits_is_given_what_comes_back(
     assert len(lender.shelf) == 2
 
 
-def test_who_comes_when_nothing_moves_does_not_wait(
-    lender: Lender, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(lending, "WAIT_SECONDS", HOUR)
+def test_who_waits_does_so_until_its_deadline(lender: Lender):
     loans = [lender.borrow(connect), lender.borrow(connect)]
-    lender.returned_at -= HOUR
-    with pytest.raises(Busy):
+    due = monotonic() + 0.1
+    with lending.until(due), pytest.raises(Busy):
         lender.borrow(connect)
+    assert monotonic() >= due
+    for loan in loans:
+        lender.give_back(loan)
+    # Nobody begins with what is late, though a connection is free.
+    with lending.until(monotonic()), pytest.raises(Busy):
+        lender.borrow(connect)
+    assert not lender.waiting
+    assert lender.taken == 0
+
+
+def test_who_waits_is_refused_when_an_outage_begins(lender: Lender):
+    loans = [lender.borrow(connect), lender.borrow(connect)]
+    refused: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            lender.borrow(connect)
+        except OperationalError as error:
+            refused.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    until(lambda: len(lender.waiting) == 1)
+    lender.begin_outage(psycopg.OperationalError("away"))
+    waiting.join()
+    assert len(refused) == 1
     for loan in loans:
         lender.give_back(loan)
 

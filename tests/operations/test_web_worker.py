@@ -6,11 +6,11 @@ import re
 import selectors
 import socket
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 from threading import Semaphore
+from typing import Any
 
 import orjson
 import psutil
@@ -46,7 +46,7 @@ LARGE = orjson.dumps(
 def server(
     django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WebServer]:
-    """One process of two threads, with unlimited budgets."""
+    """One process with unlimited budgets."""
     with serving(1, UNLIMITED, tmp_path_factory.mktemp("web")) as server:
         yield server
 
@@ -221,16 +221,18 @@ def worker() -> Iterator[BufferingWorker]:
     made.tmp.close()
 
 
-def waiting(worker: BufferingWorker, size: int, moved: int) -> Connection:
+def waiting(
+    worker: BufferingWorker, size: int, moved: int, address: str = "192.0.2.1"
+) -> Connection:
     """A connection with an answer of this size to be sent, of which some is."""
     ours, theirs = socket.socketpair()
     theirs.close()
-    conn = Connection(worker.cfg, ours, ("192.0.2.1", 1), ("127.0.0.1", 80))
+    conn = Connection(worker.cfg, ours, (address, 1), ("127.0.0.1", 80))
     conn.begin(Phase.SEND, 60)
     conn.moved = moved
     conn.buffers.answer += bytes(size)
     worker.connections.add(conn)
-    worker.by_address["192.0.2.1"] += 1
+    worker.by_address[address] += 1
     worker.nr_conns += 1
     worker.weigh(conn)
     return conn
@@ -261,7 +263,7 @@ def test_of_too_many_connections_the_slowest_is_closed(worker: BufferingWorker):
     assert worker.nr_conns == 2
 
 
-THREADS = 4
+PLACES = 4
 
 
 @dataclass
@@ -276,69 +278,87 @@ class Crowd:
         self.let_go.acquire()
         return True
 
+    def next(self) -> Connection:
+        """What the next thread has begun with."""
+        return self.begun.get(timeout=PATIENCE_SECONDS)
+
 
 @pytest.fixture
-def working(worker: BufferingWorker) -> Iterator[tuple[list[Connection], Crowd]]:
-    """Two requests more than threads, of which as many work as there are connections.
-
-    Each works until it is let go.
-    """
+def crowd(worker: BufferingWorker) -> Iterator[Crowd]:
+    """Threads of a worker of four places, each of which works until it is let go."""
+    worker.cfg.set("threads", PLACES)
     crowd = Crowd(Queue(), Semaphore(0))
-    worker.cfg.set("threads", THREADS)
     worker.handle = crowd.handle  # type: ignore[method-assign]
     worker.method_queue.init()
-    requests = [waiting(worker, 0, 0) for _ in range(THREADS + 2)]
-    with ThreadPoolExecutor(THREADS) as worker.tpool:
-        for conn in requests:
-            conn.begin(Phase.HELD, PATIENCE_SECONDS)
-            worker.enqueue_req(conn)
-        yield requests, crowd
-        crowd.let_go.release(len(requests))
+    worker.open_places(PLACES)
+    yield crowd
+    crowd.let_go.release(1_000)
+    worker.tpool.shutdown()
     worker.method_queue.close()
 
 
-def test_as_many_threads_work_as_there_are_connections(
-    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-):
-    monkeypatch.setattr(web_worker, "STUCK_SECONDS", PATIENCE_SECONDS)
-    requests, crowd = request.getfixturevalue("working")
-    most = settings.PARTNER_API_DATABASE_CONNECTIONS
-    begun = {crowd.begun.get(timeout=PATIENCE_SECONDS) for _ in range(most)}
-    assert begun == set(requests[:most])
-    for conn in requests[most:]:
-        assert crowd.begun.empty()
-        crowd.let_go.release()
-        assert crowd.begun.get(timeout=PATIENCE_SECONDS) is conn
+def coming(worker: BufferingWorker, address: str, number: int) -> list[Connection]:
+    """So many requests of an address."""
+    requests = [waiting(worker, 0, 0, address) for _ in range(number)]
+    for conn in requests:
+        conn.begin(Phase.HELD, PATIENCE_SECONDS)
+        worker.enqueue_req(conn)
+    return requests
 
 
-def test_others_work_in_place_of_a_thread_that_says_that_it_waits(
-    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-):
-    monkeypatch.setattr(web_worker, "STUCK_SECONDS", PATIENCE_SECONDS)
-    requests, crowd = request.getfixturevalue("working")
-    most = settings.PARTNER_API_DATABASE_CONNECTIONS
-    begun = [crowd.begun.get(timeout=PATIENCE_SECONDS) for _ in range(most)]
-    for conn in requests[most:THREADS]:
-        begun.pop().buffers.stand_aside()
-        begun.append(crowd.begun.get(timeout=PATIENCE_SECONDS))
-        assert begun[-1] is conn
-    # No thread is left.
-    begun.pop().buffers.stand_aside()
+def test_one_caller_has_half_of_the_places(worker: BufferingWorker, crowd: Crowd):
+    many = coming(worker, "192.0.2.1", 50)
+    assert [crowd.next(), crowd.next()] == many[:2]
+    assert crowd.begun.empty()
+    # Another has a place at once, however many wait.
+    others = coming(worker, "192.0.2.2", 1)
+    assert crowd.next() is others[0]
     assert crowd.begun.empty()
 
 
-def test_others_work_in_place_of_threads_that_are_stuck(
-    worker: BufferingWorker, working: tuple[list[Connection], Crowd]
+def test_others_work_in_place_of_a_thread_that_says_that_it_waits(
+    worker: BufferingWorker, crowd: Crowd
 ):
-    requests, crowd = working
+    many = coming(worker, "192.0.2.1", 5)
+    for n in range(2 + web_worker.WITHOUT_PLACE):
+        conn = crowd.next()
+        assert conn is many[n]
+        conn.buffers.stand_aside()
+    # Each has given back its place, and does so once.
+    assert worker.turns.under_way.total() == 0
+    crowd.let_go.release(5)
+    until(lambda: all(conn.buffers.stand_aside is None for conn in many))
+    assert worker.turns.under_way.total() == 0
 
-    def all_threads_work() -> bool:
-        worker.wait_for_and_dispatch_events(1.0)
-        return crowd.begun.qsize() == THREADS
 
-    until(all_threads_work)
+def test_what_is_late_is_told_so_by_a_thread_of_its_own(
+    worker: BufferingWorker, crowd: Crowd, settings: Any
+):
+    settings.PARTNER_API_MAX_SECONDS = 0.1
+    many = coming(worker, "192.0.2.1", 3)
+    assert [crowd.next(), crowd.next()] == many[:2]
     worker.wait_for_and_dispatch_events(1.0)
-    assert [*worker.line] == requests[THREADS:]
+    until(lambda: worker.wait_for_and_dispatch_events(1.0) or not worker.turns.lines)
+    assert crowd.next() is many[2]
+
+
+def test_beyond_64_megabytes_the_newest_of_the_longest_line_is_refused(
+    worker: BufferingWorker, crowd: Crowd
+):
+    small = coming(worker, "192.0.2.2", 3)
+    large = []
+    for _ in range(2 + 7):
+        [conn] = coming(worker, "192.0.2.1", 1)
+        large.append(conn)
+        conn.phase = Phase.WORK
+        conn.buffers.received += bytes(10 * 1024 * 1024)
+        worker.weigh(conn)
+    assert worker.held <= web_worker.HELD_BYTES
+    line = worker.turns.lines["address:192.0.2.1"]
+    assert [work.request for work in line] == large[2:6]
+    assert [w.request for w in worker.turns.lines["address:192.0.2.2"]] == small[2:]
+    for conn in large:
+        conn.phase = Phase.HELD
 
 
 @pytest.mark.parametrize(
@@ -362,11 +382,11 @@ def test_a_spent_budget_leaves_a_long_body_unread(
     }
     head = HEAD.replace(b"\r\n\r\n", b"\r\nX-Forwarded-For: %b\r\n\r\n")
     with serving(1, spent, tmp_path) as server:
-        # It can not pay for having these tokens read, and owes for them.
+        # To have these tokens read costs all that it has.
         many = orjson.dumps({"query": "{" + " __typename" * 1_000 + "}"})
         with connect(server, head % (len(many), b"192.0.2.7")) as client:
             client.sendall(many)
-            assert answer_on(client)[0] == 429
+            assert b"MAX_ALIASES_EXCEEDED" in answer_on(client)[1]
         # Not a byte of the body has come.
         with connect(server, head % (900_000, b"192.0.2.7")) as client:
             status, body = answer_on(client)

@@ -1,10 +1,11 @@
 """The connections to PostgreSQL that the threads of a web process share.
 
-A request borrows one for its first statement and gives it back at its end. There are
-few, so that a process whose database stands still has threads for answers that need
-none. No loan outlasts its request's deadline: a watchdog asks the server to end the
-statement and then ends the connection from here, because a server that is stopped or
-out of reach ends nothing. While the server is away nobody waits for it but a prober.
+A request borrows one for its first statement and gives it back at its end, and waits
+for one until its deadline; in whose turn, the web server decides
+(`operations/turns.py`). No loan outlasts its request's deadline: a watchdog asks the
+server to end the statement and then ends the connection from here, because a server
+that is stopped or out of reach ends nothing. While the server is away nobody waits for
+it but a prober.
 """
 
 import os
@@ -34,9 +35,6 @@ from partnerapi.core import metrics
 from partnerapi.core.outages import Outage
 from partnerapi.core.postgresql.faults import Busy
 
-WAIT_SECONDS = 1.0
-"""How long a request waits for a connection. Where none came back for so long, those
-who come are refused at once."""
 CANCEL_SECONDS = 0.4
 """The server has so long to end a statement before the connection is ended."""
 WATCH_SECONDS = 0.1
@@ -53,13 +51,32 @@ own = threading.local()
 
 
 @contextmanager
-def until(deadline: float) -> Iterator[None]:
+def until(due: float) -> Iterator[None]:
     """What this thread borrows is due at a time of `time.monotonic`."""
-    own.deadline, own.backend = deadline, None
+    own.deadline, own.backend = due, None
     try:
         yield
     finally:
         del own.deadline
+
+
+def deadline() -> float:
+    """When what this thread borrows is due, a time of `time.monotonic`."""
+    due: float = getattr(own, "deadline", monotonic() + DEFAULT_SECONDS)
+    return due
+
+
+def check_due(due: float) -> float:
+    """Seconds that a request that is due then may still wait for a connection.
+
+    Raises:
+        Busy: none.
+    """
+    left = due - monotonic()
+    if left <= 0:
+        metrics.CONNECTION_LACKED.inc()
+        raise Busy("No connection came free before the request's deadline.")
+    return left
 
 
 def backend() -> int | None:
@@ -89,7 +106,7 @@ class Loan:
     def __init__(self, lender: "Lender", raw: Raw) -> None:
         self.lender = lender
         self.raw = raw
-        self.due = getattr(own, "deadline", monotonic() + DEFAULT_SECONDS)
+        self.due = deadline()
         self.is_called_in = False
         own.backend = raw.pgconn.backend_pid
         # A file's number may be another file's by the time that the loan is due.
@@ -125,7 +142,6 @@ class Lender:
         # Who came first is served first.
         self.waiting: deque[object] = deque()
         self.served_at = -inf
-        self.returned_at = monotonic()
         self.changed = threading.Condition()
         self.shelf: list[Raw] = []
         self.loans: set[Loan] = set()
@@ -142,11 +158,9 @@ class Lender:
         """A connection: one that was given back, or a new one.
 
         Raises:
-            Busy: none came back in time.
+            Busy: none came back before the deadline, or that has passed.
             OperationalError: the server is away, or has no connection left.
         """
-        if self.outage.is_on:
-            raise OperationalError(f"{self.name} does not answer.")
         self.connect = connect
         self.take_permit()
         try:
@@ -183,36 +197,25 @@ class Lender:
             raw.close()
 
     def take_permit(self) -> None:
-        me = object()
+        me, due = object(), deadline()
         with self.changed:
-            patience = monotonic() + WAIT_SECONDS
-            waits = bool(self.waiting) or self.taken >= self.permits
             self.waiting.append(me)
             try:
-                while self.taken >= self.permits or self.waiting[0] is not me:
-                    # Once nothing moves, who comes does not wait, so that threads are
-                    # left.
-                    limit = min(patience, self.returned_at + WAIT_SECONDS)
-                    if not self.changed.wait(limit - monotonic()) and (
-                        monotonic() >= limit
-                    ):
-                        metrics.CONNECTION_LACKED.inc()
-                        raise Busy(
-                            f"All {self.permits} connections of this process are taken."
-                        )
+                while True:
+                    if self.outage.is_on:
+                        raise OperationalError(f"{self.name} does not answer.")
+                    left = check_due(due)
+                    if self.taken < self.permits and self.waiting[0] is me:
+                        break
+                    self.changed.wait(left)
             finally:
                 self.waiting.remove(me)
                 self.changed.notify_all()
-            if waits:
-                metrics.CONNECTION_CAME.inc()
-            if not self.taken:
-                self.returned_at = monotonic()
             self.taken += 1
 
     def give_permit(self) -> None:
         with self.changed:
             self.taken -= 1
-            self.returned_at = monotonic()
             self.changed.notify_all()
 
     def kept(self) -> Raw | None:
@@ -240,6 +243,8 @@ class Lender:
             if self.outage.is_on:
                 return
             self.outage.begin(error)
+            # Who waits for a connection waits in vain.
+            self.changed.notify_all()
         threading.Thread(target=self.probe, daemon=True).start()
 
     def probe(self) -> None:

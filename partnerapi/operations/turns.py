@@ -1,0 +1,88 @@
+"""In which order whole requests are worked on: callers take turns.
+
+Each caller has a line, first come, first served. What becomes free goes to the caller
+whose turn it is, and none has more than half of the places, so that a request of
+another finds one at once, however many wait in one line and however long they take.
+"""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Request = TypeVar("Request")
+
+
+@dataclass(eq=False, slots=True)
+class Work(Generic[Request]):
+    """What is to be done of a request of a caller.
+
+    `come` and `due` are times of one clock: since when it waits, and when it is late.
+    """
+
+    request: Request
+    caller: str
+    do: Callable[[Request], None]
+    come: float
+    due: float
+    has_place: bool = False
+
+
+class Turns(Generic[Request]):
+    """Work that waits, and how much of whose is under way; not thread-safe."""
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+        self.most_of_one = max(1, places // 2)
+        # The caller whose turn is next comes first; no line is empty.
+        self.lines: OrderedDict[str, deque[Work[Request]]] = OrderedDict()
+        self.under_way: Counter[str] = Counter()
+
+    def join(self, work: Work[Request]) -> None:
+        self.lines.setdefault(work.caller, deque()).append(work)
+
+    def take(self) -> Work[Request] | None:
+        """The next work, which has a place from now on; None: none may begin."""
+        if self.under_way.total() >= self.places:
+            return None
+        for caller, line in self.lines.items():
+            if self.under_way[caller] < self.most_of_one:
+                work = line.popleft()
+                del self.lines[caller]
+                if line:
+                    self.lines[caller] = line
+                self.under_way[caller] += 1
+                work.has_place = True
+                return work
+        return None
+
+    def give_place(self, work: Work[Request]) -> None:
+        """Others may have the place of this work, unless they have it already."""
+        if work.has_place:
+            work.has_place = False
+            self.under_way[work.caller] -= 1
+            if not self.under_way[work.caller]:
+                del self.under_way[work.caller]
+
+    def late(self, now: float) -> Iterator[Work[Request]]:
+        """Take out of the lines what is late; it has no place."""
+        for caller, line in list(self.lines.items()):
+            while line and line[0].due <= now:
+                yield line.popleft()
+            if not line:
+                del self.lines[caller]
+
+    def shed(self, weight: Callable[[Request], int]) -> Work[Request] | None:
+        """Take the newest work out of the line that weighs the most."""
+        weights = {
+            caller: sum(weight(work.request) for work in line)
+            for caller, line in self.lines.items()
+        }
+        if not weights:
+            return None
+        caller = max(weights, key=weights.__getitem__)
+        line = self.lines[caller]
+        work = line.pop()
+        if not line:
+            del self.lines[caller]
+        return work

@@ -1,0 +1,191 @@
+"""Callers take turns: in the pure lines, and at a web server that many ask at once."""
+
+import contextlib
+import socket
+from collections import Counter, deque
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_django import DjangoDbBlocker
+
+from accounts.access import Scope, Unauthenticated
+from accounts.models import ApiKey, Partner
+from accounts.models.partners import new_secret
+from partnerapi.gateway import authentication
+from partnerapi.gateway.heads import caller
+from partnerapi.operations.turns import Turns, Work
+from partnerapi.sandbox.data.approvals import approved_key
+from tests.characters import World
+from tests.gateway.conftest import UNLIMITED, WebServer, serving
+from tests.operations.test_probes import locked
+from tests.operations.test_web_worker import HEAD, answer_on, connect
+from tests.owner import as_owner, remove_approvals
+from tests.waiting import until
+
+
+def work(request: int, caller: str, due: float = inf) -> Work[int]:
+    return Work(request, caller, lambda _: None, 0.0, due)
+
+
+STEPS = st.lists(st.one_of(st.sampled_from("abcde"), st.integers(0, 9)), max_size=80)
+
+
+@given(st.integers(1, 8), STEPS)
+def test_nobody_is_passed_over(places: int, steps: list[str | int]):
+    """Each letter joins its line; each number ends one that is under way."""
+    turns: Turns[int] = Turns(places)
+    lines: dict[str, deque[int]] = {name: deque() for name in "abcde"}
+    under_way: list[Work[int]] = []
+    passed = Counter[str]()
+    for number, step in enumerate(steps):
+        if isinstance(step, str):
+            turns.join(work(number, step))
+            lines[step].append(number)
+        elif under_way:
+            turns.give_place(under_way.pop(step % len(under_way)))
+        while taken := turns.take():
+            assert taken.request == lines[taken.caller].popleft()
+            under_way.append(taken)
+            passed.pop(taken.caller, None)
+            passed.update(name for name, line in lines.items() if line)
+        at_work = Counter(each.caller for each in under_way)
+        most = max(1, places // 2)
+        assert len(under_way) <= places
+        assert max(at_work.values(), default=0) <= most
+        # A place is free only where nobody waits but those who have their half.
+        if len(under_way) < places:
+            assert all(at_work[name] == most for name, line in lines.items() if line)
+        # Others come before it at most once each, those with their half not counted.
+        for name in list(passed):
+            if at_work[name] == most or not lines[name]:
+                del passed[name]
+        assert max(passed.values(), default=0) <= len(lines)
+
+
+def test_what_is_late_leaves_its_line():
+    turns: Turns[int] = Turns(2)
+    for number, due in enumerate((1.0, 1.0, 9.0)):
+        turns.join(work(number, "a", due))
+    turns.join(work(3, "b", 1.0))
+    assert [each.request for each in turns.late(1.0)] == [0, 1, 3]
+    taken = turns.take()
+    assert taken is not None
+    assert taken.request == 2
+    assert turns.take() is None
+    assert not turns.lines
+
+
+def test_who_gave_its_place_up_has_none_to_give():
+    turns: Turns[int] = Turns(2)
+    turns.join(work(0, "a"))
+    turns.join(work(1, "a"))
+    first = turns.take()
+    assert first is not None
+    turns.give_place(first)
+    assert turns.take() is not None
+    turns.give_place(first)
+    assert turns.under_way == {"a": 1}
+
+
+MANY = 50
+ACCOUNTS = b'{"query":"{ accounts(first: 1) { nodes { id } } }"}'
+ISSUERS = b'{"query":"{ issuers(first: 1) { nodes { id } } }"}'
+BEHIND_A_PROXY = {"PARTNER_API_TRUSTED_PROXIES": "1"}
+
+
+@pytest.fixture(scope="module")
+def server(
+    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WebServer]:
+    """One process with the usual connections, and unlimited budgets."""
+    settings = UNLIMITED | BEHIND_A_PROXY
+    with serving(1, settings, tmp_path_factory.mktemp("web")) as server:
+        yield server
+
+
+def request(body: bytes, address: str, token: str | None = None) -> bytes:
+    headers = [f"X-Forwarded-For: {address}"]
+    if token is not None:
+        headers.append(f"X-Token-Auth: {token}")
+    head = HEAD.replace(b"\r\n\r\n", "\r\n".join(["", *headers, "", ""]).encode())
+    return head % len(body) + body
+
+
+@contextlib.contextmanager
+def waiting(server: WebServer, messages: list[bytes]) -> Iterator[list[socket.socket]]:
+    """Connections that have sent these requests, each of which waits for a table."""
+    with contextlib.ExitStack() as clients:
+        yield [clients.enter_context(connect(server, each)) for each in messages]
+
+
+@pytest.fixture(scope="module")
+def token(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """A committed key, which the web server can see."""
+    with django_db_blocker.unblock():
+        partner = Partner.objects.create(login="many", name="Many")
+        yield approved_key(partner, [Scope.ACCOUNTS_READ])[1]
+        with as_owner():
+            ApiKey.objects.filter(partner=partner).delete()
+            partner.delete()
+            remove_approvals()
+
+
+def is_answered(server: WebServer, address: str) -> None:
+    for _ in range(10):
+        with connect(server, request(ISSUERS, address)) as stranger:
+            assert answer_on(stranger)[0] == 200
+
+
+def test_a_stranger_finds_a_connection_while_fifty_of_a_partner_wait(
+    server: WebServer, token: str
+):
+    asked = request(ACCOUNTS, "192.0.2.1", token)
+    with connect(server, asked) as client:
+        assert answer_on(client)[0] == 200
+    with locked("accounts_account"), waiting(server, [asked] * MANY):
+        is_answered(server, "192.0.2.2")
+
+
+def test_keys_that_somebody_invents_have_one_turn(server: WebServer):
+    messages = [
+        request(ISSUERS, "192.0.2.3", f"service-apikey_many_{new_secret()}")
+        for _ in range(MANY)
+    ]
+    with locked("accounts_apikey"), waiting(server, messages):
+        is_answered(server, "192.0.2.4")
+
+
+def test_a_key_takes_its_partners_turn_for_as_long_as_it_is_accepted(world: World):
+    key, token = approved_key(world.partner, [Scope.ACCOUNTS_READ])
+    head = request(b"", "192.0.2.5", token)
+    assert caller(head, "192.0.2.5") == "address:192.0.2.5"
+    authentication.authenticate(token)
+    assert caller(head, "192.0.2.5") == f"partner:{world.partner.pk}"
+    # Nobody else takes it by sending the key elsewhere.
+    assert caller(head.replace(b"/graphql", b"/admin/"), "") == "address:"
+    key.revoke(timezone.now())
+    authentication.cache.clear()
+    with pytest.raises(Unauthenticated):
+        authentication.authenticate(token)
+    assert caller(head, "192.0.2.5") == "address:192.0.2.5"
+
+
+def test_who_waits_until_the_deadline_is_told_to_come_again(
+    django_db_setup: None, tmp_path: Path
+):
+    brief = UNLIMITED | {"PARTNER_API_MAX_SECONDS": "2"}
+    with serving(1, brief, tmp_path) as server:
+        with (
+            locked("issuers_issuer"),
+            waiting(server, [HEAD % len(ISSUERS) + ISSUERS] * 20) as clients,
+        ):
+            answers = Counter(answer_on(client)[0] for client in clients)
+        # Three had a connection, and may have been told that it took too long.
+        assert answers[503] >= 17
+        assert "before the request's deadline" in server.log.read_text()
+        until(server.answers, server.log.read_text)
