@@ -74,6 +74,18 @@ def harden(*signatures: str) -> migrations.RunSQL:
     )
 
 
+def without_shadows(*signatures: str) -> migrations.RunSQL:
+    """Have functions that anybody may call look for types in `pg_temp` last.
+
+    PostgreSQL looks there first otherwise, and a CHECK that calls one would believe
+    what a domain of that name makes of a value.
+    """
+    return migrations.RunSQL(
+        "".join(f"ALTER FUNCTION {s} {SEARCH_PATH};" for s in signatures),
+        "".join(f"ALTER FUNCTION {s} RESET search_path;" for s in signatures),
+    )
+
+
 def again(statements: str) -> str:
     """The statements, for functions that exist already."""
     return statements.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
