@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
             "accounts_userholder",
             "accounts_withdrawal",
         ),
-        call_without_snapshot(
+        *call_without_snapshot(
             "accounts_hold_cash(bigint[])",
             "accounts_join(uuid, uuid)",
             "accounts_lock(uuid)",

@@ -32,12 +32,12 @@ class Migration(migrations.Migration):
             "issuers_tokenprice",
             "issuers_tokenrule",
         ),
-        call_without_snapshot("events_announce_articles()", "register_hold(uuid[])"),
+        *call_without_snapshot("events_announce_articles()", "register_hold(uuid[])"),
         # Who locks nothing may ask in a snapshot.
-        call_without_snapshot(
+        *call_without_snapshot(
             "register_states(uuid[], bigint[], boolean)", behind="    IF holds THEN"
         ),
-        call_without_snapshot(
+        *call_without_snapshot(
             "register_note(uuid[], timestamptz, timestamptz)",
             behind="    IF (asked <= settled) IS NOT TRUE THEN",
         ),

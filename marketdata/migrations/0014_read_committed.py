@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
 
     operations = [
         refuse_snapshots("marketdata_fixlease", "marketdata_fixsession"),
-        call_without_snapshot(
+        *call_without_snapshot(
             "marketdata_lock_book(uuid)",
             "marketdata_record(uuid, bigint, smallint[], bigint[], bigint[], boolean[],"
             " bigint[], bigint[], boolean)",

@@ -125,7 +125,7 @@ def amend(
 
     def attempt(makers: int) -> Amended:
         book, writer, at = hold(seen.token_id, actor, holds=True)
-        check_phase(book)
+        check_phase(book, at)
         order = locked.open_orders([order_id]).get(order_id)
         if order is None or order.is_over(at):
             ended = Order.objects.get(pk=order_id)
@@ -260,16 +260,23 @@ def hold(token_id: UUID, actor: str, holds: bool) -> tuple[Book, Writer, datetim
     return book, writer, max(writer.ledgers[token_id].now, book.last_at)
 
 
-def check_phase(book: Book) -> None:
+def check_phase(book: Book, at: datetime) -> None:
+    """Refuse what comes outside the session, whether or not the clock has closed it.
+
+    Raises:
+        MarketClosed
+    """
     if book.phase != Phase.CONTINUOUS:
         raise MarketClosed.of(book.phase, book.next_phase_at)
+    if book.next_phase_at is not None and book.next_phase_at <= at:
+        raise MarketClosed.of(Phase.CLOSED, book.session.begins(at))
 
 
 def prepare(
     token_id: UUID, requests: Sequence[Request], actor: str, makers: int, holds: bool
 ) -> Round:
     book, writer, at = hold(token_id, actor, holds)
-    check_phase(book)
+    check_phase(book, at)
     return fill(book, writer, at, requests, makers, [], holds)
 
 

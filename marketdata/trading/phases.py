@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 
 from accounts.four_eyes import Overtaken, Preview
@@ -68,7 +69,7 @@ def open_market(
         [(at,)] = cursor.fetchall()
         arguments: list[Any] = [
             token_id, session.opens, session.closes, session.weekdays_only,
-            begins(session, at), tick_cents, lot_units, collar_bps, reference_price,
+            session.begins(at), tick_cents, lot_units, collar_bps, reference_price,
             actor,
         ]  # fmt: skip
         cursor.execute(OPEN, arguments)
@@ -82,7 +83,7 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
     else of its last price. One that closes ends the orders of the day.
 
     Raises:
-        PhaseRefused: there is no such move, or no price to refer to.
+        PhaseRefused: there is no such move, no price to refer to, or no session now.
     """
     if phase == Phase.CALL:
         raise PhaseRefused("CALL comes with auctions, in a later version.")
@@ -97,11 +98,17 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
             [(at,)] = cursor.fetchall()
         follows, follows_at = None, None
         if phase == Phase.CONTINUOUS:
+            if not book.session.is_open(at):
+                raise PhaseRefused(
+                    "The market takes orders in its session only, which begins at "
+                    f"{book.session.next_open(at):%Y-%m-%d %H:%M} "
+                    f"({settings.MARKET_TIME_ZONE}). Until then it can be CLOSED."
+                )
             follows, follows_at = Phase.CLOSED, book.session.next_close(at)
             if not (reference(token_id) or book.reference):
                 raise PhaseRefused("There is no price that limits could refer to.")
         elif phase == Phase.CLOSED:
-            follows, follows_at = Phase.CONTINUOUS, begins(book.session, at)
+            follows, follows_at = Phase.CONTINUOUS, book.session.begins(at)
         with connection.cursor() as cursor:
             cursor.execute(
                 CHANGE, [token_id, phase, follows, follows_at, reason, actor]
@@ -131,11 +138,6 @@ def move_due(at: datetime) -> int:
         else:
             moved += 1
     return moved
-
-
-def begins(session: Session, at: datetime) -> datetime:
-    """When a closed market opens: at once while a session lasts."""
-    return at if session.is_open(at) else session.next_open(at)
 
 
 def reference(token_id: UUID) -> int | None:

@@ -37,6 +37,10 @@ class Session:
         begins, ends = self.next_open(at), self.next_close(at)
         return self.opens == self.closes or begins == at or ends < begins
 
+    def begins(self, at: datetime) -> datetime:
+        """When a market that is closed opens: at once while a session lasts."""
+        return at if self.is_open(at) else self.next_open(at)
+
 
 def parse(text: str, weekdays_only: bool) -> Session:
     """A session as commands name it, such as 09:00-17:30.

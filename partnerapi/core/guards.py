@@ -5,7 +5,9 @@ else may attach it to a table of their own, nor put a table of their own in a gu
 one's place. Privileges decide what is allowed; the depth of triggers proves nothing.
 """
 
-from django.db import migrations
+from collections.abc import Iterable
+
+from django.db.migrations import RunSQL
 
 SEARCH_PATH = "SET search_path = pg_catalog, public, pg_temp"
 
@@ -59,9 +61,9 @@ END $$;
 {closed_to_public(f"{name}({types})")}"""
 
 
-def harden(*signatures: str) -> migrations.RunSQL:
+def harden(*signatures: str) -> RunSQL:
     """Close functions that were made without it: to the public, and to shadows."""
-    return migrations.RunSQL(
+    return RunSQL(
         "".join(
             f"ALTER FUNCTION {s} {SEARCH_PATH}; {closed_to_public(s)}"
             for s in signatures
@@ -74,13 +76,13 @@ def harden(*signatures: str) -> migrations.RunSQL:
     )
 
 
-def without_shadows(*signatures: str) -> migrations.RunSQL:
+def without_shadows(*signatures: str) -> RunSQL:
     """Have functions that anybody may call look for types in `pg_temp` last.
 
     PostgreSQL looks there first otherwise, and a CHECK that calls one would believe
     what a domain of that name makes of a value.
     """
-    return migrations.RunSQL(
+    return RunSQL(
         "".join(f"ALTER FUNCTION {s} {SEARCH_PATH};" for s in signatures),
         "".join(f"ALTER FUNCTION {s} RESET search_path;" for s in signatures),
     )
@@ -120,7 +122,7 @@ def history_of(
     left_out: str = "",
     secret: str = "",
     key: str = "id",
-) -> migrations.RunSQL:
+) -> RunSQL:
     """Have `history_record` keep a table's changes.
 
     Columns are named with spaces between them: those that are `left_out`, and those of
@@ -128,20 +130,20 @@ def history_of(
     first 40 digits of the SHA-256 of a key that is secret.
     """
     named = f"'{left_out}', '{secret}'" + (f", '{key}'" if key != "id" else "")
-    return migrations.RunSQL(
+    return RunSQL(
         f"CREATE TRIGGER history_record AFTER {operations} ON {table} FOR EACH ROW"
         f" EXECUTE FUNCTION history_record({named})",
         f"DROP TRIGGER history_record ON {table}",
     )
 
 
-def refuse_snapshots(*tables: str) -> migrations.RunSQL:
+def refuse_snapshots(*tables: str) -> RunSQL:
     """Have tables changed by transactions that are READ COMMITTED, and by no other.
 
     What judges a change locks rows, and reads them again: with the snapshot of a
     REPEATABLE READ transaction it would read them as they were.
     """
-    return migrations.RunSQL(
+    return RunSQL(
         "".join(
             "CREATE TRIGGER refuse_snapshot BEFORE INSERT OR UPDATE OR DELETE"
             f" ON {table} FOR EACH STATEMENT WHEN ({IN_A_SNAPSHOT})"
@@ -152,31 +154,40 @@ def refuse_snapshots(*tables: str) -> migrations.RunSQL:
     )
 
 
-def call_without_snapshot(*signatures: str, behind: str = "BEGIN") -> migrations.RunSQL:
+def call_without_snapshot(*signatures: str, behind: str = "BEGIN") -> list[RunSQL]:
     """Have functions that lock rows and then read them refuse a transaction's snapshot.
 
     The check comes after the first line `behind` of each, as it is in the database.
     """
+    line = f"\n{behind}\n"
     check = f"    IF {IN_A_SNAPSHOT} THEN\n        {REFUSE_SNAPSHOT}\n    END IF;\n"
-    change = """
+    return [rewritten(signature, (line, line + check)) for signature in signatures]
+
+
+def rewritten(signature: str, *changes: tuple[str, str]) -> RunSQL:
+    """Change a function as it is in the database: each part, where it first stands."""
+
+    def statement(changes: Iterable[tuple[str, str]]) -> str:
+        replaced = "".join(
+            f"""
+    IF strpos(said, $part${old}$part$) = 0 THEN
+        RAISE EXCEPTION 'The function is another: %', $part${old}$part$;
+    END IF;
+    said := overlay(said PLACING $part${new}$part$
+        FROM strpos(said, $part${old}$part$) FOR length($part${old}$part$));"""
+            for old, new in changes
+        )
+        return f"""
 DO $change$
 DECLARE
-    said text := pg_get_functiondef('{0}'::regprocedure);
-    line text := E'\\n{1}\\n';
-BEGIN
-    IF strpos(said, {2}) = 0 THEN
-        RAISE EXCEPTION '{0} has no such line.';
-    END IF;
-    EXECUTE overlay(said PLACING {3} FROM strpos(said, {2}) FOR length({2}));
+    said text := pg_get_functiondef('{signature}'::regprocedure);
+BEGIN{replaced}
+    EXECUTE said;
 END $change$;
 """
-    added = f"$check${check}$check$"
-    return migrations.RunSQL(
-        "".join(
-            change.format(s, behind, "line", f"line || {added}") for s in signatures
-        ),
-        "".join(change.format(s, behind, added, "''") for s in signatures),
-    )
+
+    back = [(new, old) for old, new in reversed(changes)]
+    return RunSQL(statement(changes), statement(back))
 
 
 def drop_if_there(*functions: str, triggers: dict[str, str] | None = None) -> str:

@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
         refuse_snapshots(
             "trading_bust", "trading_execution", "trading_order", "trading_orderevent"
         ),
-        call_without_snapshot(
+        *call_without_snapshot(
             "trading_change_phase(uuid, text, text, timestamptz, bigint, text, text)",
             "trading_lock(uuid[])",
             "trading_open(uuid, time, time, boolean, timestamptz, bigint, bigint,"

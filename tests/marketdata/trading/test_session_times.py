@@ -1,0 +1,173 @@
+"""Orders and trades are judged by their time, whether or not the clock has run."""
+
+from collections.abc import Callable
+from datetime import datetime, time, timedelta
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+
+from issuers.models import Token
+from marketdata.trading import market, phases
+from marketdata.trading.errors import MarketClosed
+from marketdata.trading.models import Execution, Market, Order
+from marketdata.trading.phases import PhaseRefused
+from marketdata.trading.sessions import Session
+from tests.issuers.register import new_issuer
+from tests.marketdata.trading.test_market import Two, two
+from tests.marketdata.trading.trading import (
+    as_committed,
+    buy,
+    place,
+    placed,
+    sell,
+    units,
+)
+from tests.owner import tamper
+
+__all__ = ["two"]
+
+PAST = "UPDATE trading_market SET next_phase_at = clock_timestamp()"
+LAST_CLOSED = "A market is CONTINUOUS in its session"
+
+
+def run(sql: str, *values: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+
+
+def refuses(attempt: Callable[[], object]) -> None:
+    def commit() -> None:
+        attempt()
+        as_committed()
+
+    refusal = pytest.raises(DatabaseError, match="next event|while the market")
+    with refusal, transaction.atomic():
+        commit()
+
+
+def attempts(of: Two, order: Order) -> list[Callable[[], object]]:
+    token = of.token
+    return [
+        lambda: place(token, buy(of.buyer, 10, 100)),
+        lambda: place(token, buy(of.buyer, 1, 95), sell(of.seller, 1, 110)),
+        lambda: place(token, buy(of.buyer, 1, 100, time_in_force="IOC")),
+        lambda: market.amend(order.pk, 1, "partner", quantity=5),
+        lambda: market.amend(order.pk, 1, "partner", limit_price=99),
+    ]
+
+
+def test_a_market_past_its_session_takes_nothing_and_lets_cancel(two: Two):
+    order = placed(two.token, sell(two.seller, 10, 100))
+    as_committed()
+    tamper(PAST)
+    for attempt in attempts(two, order):
+        with pytest.raises(MarketClosed) as closed:
+            attempt()
+        # The session lasts all day: the next one begins at once.
+        assert closed.value.details["phase"] == "CLOSED"
+        assert closed.value.details["nextPhaseAt"] is not None
+    with pytest.raises(MarketClosed):
+        market.check(two.token.pk, buy(two.buyer, 10, 100))
+    assert units(two.token, two.seller) == (50, 10)
+    market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", "partner")
+    as_committed()
+    assert units(two.token, two.seller) == (50, 0)
+    assert phases.move_due(timezone.now()) == 1
+
+
+@pytest.mark.parametrize("is_dated_back", [False, True])
+def test_the_database_takes_nothing_past_the_session_either(
+    two: Two, monkeypatch: pytest.MonkeyPatch, is_dated_back: bool
+):
+    order = placed(two.token, sell(two.seller, 10, 100))
+    as_committed()
+    monkeypatch.setattr(market, "check_phase", lambda book, at: None)
+    hold = market.hold
+
+    def held_before(*asked, **how):
+        book, writer, at = hold(*asked, **how)
+        return book, writer, book.last_at if is_dated_back else at
+
+    monkeypatch.setattr(market, "hold", held_before)
+    tamper(PAST)
+    for attempt in attempts(two, order):
+        refuses(attempt)
+    assert not Execution.objects.exists()
+    kept = Order.objects.get()
+    assert (kept.quantity, kept.limit_price, kept.version) == (10, 100, 1)
+    assert units(two.token, two.seller) == (50, 10)
+
+
+def test_the_database_trades_no_order_whose_time_is_over(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+):
+    order = placed(two.token, sell(two.seller, 10, 100))
+    as_committed()
+    tamper(f"UPDATE trading_order SET expires_at = now() WHERE id = '{order.pk}'")
+    monkeypatch.setattr(Order, "is_over", lambda order, at: False)
+    with pytest.raises(DatabaseError, match="before either"), transaction.atomic():
+        place(two.token, buy(two.buyer, 10, 100))
+
+
+def of_session(session: Session) -> Token:
+    token = Token.objects.create(
+        issuer=new_issuer(),
+        name="Hours",
+        symbol=f"H{Token.objects.count()}",
+        market_type=Token.MarketType.SECONDARY_MARKET,
+    )
+    phases.open_market(token.pk, session, "staff", reference_price=100)
+    return token
+
+
+def around(hours: float) -> time:
+    """A time of day that many hours from now, where the market is."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT (clock_timestamp() AT TIME ZONE market_time_zone()"
+            " + make_interval(mins => %s))::time(0)",
+            [int(hours * 60)],
+        )
+        [(found,)] = cursor.fetchall()
+    return found
+
+
+CHANGE = "SELECT trading_change_phase(%s, 'CONTINUOUS', %s, %s, NULL, '', 'me')"
+
+
+def test_a_market_is_continuous_in_its_session_only(db: None):
+    token = of_session(Session(around(2), around(4), weekdays_only=False))
+    with pytest.raises(PhaseRefused, match="in its session only"):
+        phases.change_phase(token.pk, "CONTINUOUS", "staff")
+    later = timezone.now() + timedelta(hours=1)
+    with pytest.raises(DatabaseError, match=LAST_CLOSED), transaction.atomic():
+        run(CHANGE, token.pk, "CLOSED", later)
+    assert Market.objects.get(token=token).phase == "CLOSED"
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes"), [(-2, 2), (-4, 20), (-0.5, 0.5), (-20, 3), (0, 0)]
+)
+def test_the_end_of_a_session_is_the_database_s_to_say(
+    db: None, opens: float, closes: float
+):
+    session = Session(around(opens), around(closes), weekdays_only=False)
+    token = of_session(session)
+    run(CHANGE, token.pk, None, timezone.now() + timedelta(days=1_000))
+    found = Market.objects.get(token=token)
+    assert (found.phase, found.next_phase) == ("CONTINUOUS", "CLOSED")
+    assert found.next_phase_at == session.next_close(found.phase_since)
+
+
+def test_a_session_on_weekdays_begins_and_ends_as_python_says(db: None):
+    session = Session(time(9), time(17, 30), weekdays_only=True)
+    token = of_session(session)
+    now: datetime = timezone.now()
+    if session.is_open(now):
+        phases.change_phase(token.pk, "CONTINUOUS", "staff")
+        found = Market.objects.get(token=token)
+        assert found.next_phase_at == session.next_close(found.phase_since)
+    else:
+        with pytest.raises(DatabaseError, match=LAST_CLOSED):
+            run(CHANGE, token.pk, None, None)
