@@ -249,6 +249,8 @@ SESSION = {
     "client_connection_check_interval": "500",
     "lock_timeout": "2000",
     "idle_in_transaction_session_timeout": "60000",
+    # PostgreSQL warns of a commit that it does not hold to be durable.
+    "client_min_messages": "warning",
     # Compiling a plan takes longer than running any that a request needs.
     "jit": "off",
 }

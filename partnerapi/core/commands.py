@@ -14,6 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from partnerapi.core import lock_waits
 from partnerapi.core.authors import written_by
+from partnerapi.core.database import confirm
+from partnerapi.core.postgresql.faults import OutcomeUnknown
 from partnerapi.core.problems import WrongFileError
 from partnerapi.core.progress import Advance, Begin
 
@@ -34,6 +36,11 @@ class CommandWithExamples(BaseCommand):
         try:
             with written_by(who, f"command {command}"):
                 return super().execute(*args, **options)
+        except OutcomeUnknown as error:
+            raise CommandError(
+                f"The outcome is unknown. {error} What came before is kept. Look "
+                "what is there, or run this again, once a standby follows."
+            ) from error
         except (OperationalError, InterfaceError) as error:
             raise CommandError(
                 f"The database does not answer: {str(error).strip().splitlines()[0]}. "
@@ -93,6 +100,8 @@ def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
     try:
         with lock_waits.named():
             yield
+            # Where nothing was new, an earlier run may have written it unconfirmed.
+            confirm()
     except OSError as error:
         raise CommandError(
             f"{file} can not be read: {error.strerror or error}."

@@ -49,6 +49,25 @@ def fetch(
         return rows
 
 
+CONFIRM = """CASE WHEN current_setting('synchronous_standby_names') <> ''
+    AND NOT pg_is_in_recovery()
+    THEN pg_logical_emit_message(TRUE, 'partner-api', '') END"""
+"""What a statement selects so that its commit waits until the standbys have all that
+was committed before, where there are synchronous ones: it writes a few bytes to the
+log. A transaction's id alone would not have it wait."""
+
+
+def confirm() -> None:
+    """Wait until the standbys have all that was committed before this call.
+
+    No transaction is open. Without synchronous standbys nothing is written.
+
+    Raises:
+        OutcomeUnknown: the wait was cancelled.
+    """
+    fetch(f"SELECT {CONFIRM}", [], tuple)
+
+
 def constraint_of(error: IntegrityError) -> str | None:
     """The constraint that a statement broke; None: a trigger refused it."""
     cause = error.__cause__

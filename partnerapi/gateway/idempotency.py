@@ -18,7 +18,7 @@ from graphql import ExecutionResult
 from psycopg.errors import LockNotAvailable
 
 from accounts.access import Caller
-from partnerapi.core.database import fetch
+from partnerapi.core.database import CONFIRM, confirm, fetch
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.gateway.refusals import AnswerNotReplayed, Refusal
 from partnerapi.graphql.documents import PreparedRequest
@@ -161,17 +161,16 @@ def once(
     try:
         with transaction.atomic():
             claimed = None
-            while claimed is None:
+            while claimed is None and known is None:
                 claimed = claim(caller, key, prepared, asked)
                 known = None if claimed else recorded(caller, key)
-                if known:
-                    return replay(known, asked, caller)
-            result = run_in_savepoint(run)
-            body = write(result)
-            if may_be_tried_again(result):
-                raise NotStored(body)
-            expires_at = timezone.now() + RETENTION
-            fetch(STORE, [body, expires_at, claimed], tuple)
+            if known is None:
+                result = run_in_savepoint(run)
+                body = write(result)
+                if may_be_tried_again(result):
+                    raise NotStored(body)
+                expires_at = timezone.now() + RETENTION
+                fetch(STORE, [body, expires_at, claimed], tuple)
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
             raise ConcurrentRequest(
@@ -179,6 +178,8 @@ def once(
                 headers={"Retry-After": "1"},
             ) from error
         raise
+    if known:
+        return replay(known, asked, caller)
     return StoredAnswer(body, expires_at, replayed=False)
 
 
@@ -233,15 +234,20 @@ class Recorded(NamedTuple):
     expires_at: datetime
 
 
-RECORDED = """
-SELECT fingerprint, scopes, body, expires_at FROM partnerapi_idempotencyrecord
+# The first commit of the record may have been cancelled while it waited for a standby.
+RECORDED = f"""
+SELECT fingerprint, scopes, body, expires_at, {CONFIRM}
+FROM partnerapi_idempotencyrecord
 WHERE partner_id = %s AND key = %s AND expires_at > clock_timestamp()
 """
 
 
 def recorded(caller: Caller, key: UUID) -> Recorded | None:
-    """The record of a key whose answer is still stored, or None."""
-    rows = fetch(RECORDED, [caller.partner_id, key], Recorded._make)
+    """The record of a key whose answer is still stored, or None.
+
+    With the end of the transaction the standbys have it, too.
+    """
+    rows = fetch(RECORDED, [caller.partner_id, key], lambda row: Recorded(*row[:4]))
     return rows[0] if rows else None
 
 
@@ -281,11 +287,17 @@ def may_be_tried_again(result: ExecutionResult) -> bool:
 
 
 def completed(caller: Caller, key: str, at: datetime) -> Any:
-    """The record of a key whose answer is stored at that time, or None."""
+    """The record of a key whose answer is stored at that time, or None.
+
+    The standbys have it, too.
+    """
     try:
         parsed = parse_key(key)
     except KeyInvalid:
         return None
-    return IdempotencyRecord.objects.filter(
+    record = IdempotencyRecord.objects.filter(
         partner_id=caller.partner_id, key=parsed, expires_at__gt=at
     ).first()
+    if record:
+        confirm()
+    return record

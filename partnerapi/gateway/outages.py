@@ -7,13 +7,21 @@ from contextlib import contextmanager
 from django.db import Error
 from graphql import ExecutionResult
 
-from partnerapi.core.postgresql.faults import fault_of, took_too_long
+from partnerapi.core.postgresql.faults import OutcomeUnknown, fault_of, took_too_long
 from partnerapi.core.sparing_log import OUTAGE_SECONDS, SparingLog
 from partnerapi.gateway.refusals import Unavailable
 
 log = SparingLog(logging.getLogger(__name__), OUTAGE_SECONDS)
 
 RETRY_SECONDS = 1
+NOT_NOW = (
+    "The service cannot answer now. Send the request again after Retry-After, a "
+    "mutation with the same Idempotency-Key."
+)
+UNKNOWN = (
+    "The outcome is unknown: the change was not confirmed, and may or may not last. "
+    "Send it again after Retry-After with the same Idempotency-Key."
+)
 
 
 @contextmanager
@@ -32,8 +40,7 @@ def refused() -> Iterator[None]:
         if fault:
             note(fault, error)
         raise Unavailable(
-            "The service can not answer now. Send the request again after Retry-After, "
-            "a mutation with the same Idempotency-Key.",
+            UNKNOWN if isinstance(error, OutcomeUnknown) else NOT_NOW,
             headers={"Retry-After": str(RETRY_SECONDS)},
         ) from error
 

@@ -97,7 +97,8 @@ class AnswerNotReplayed(Refusal):
 
 class Unavailable(Refusal):
     """The service cannot answer now: its database is away, only reads, is full, or
-    refuses it. Nothing was changed, or the same `Idempotency-Key` tells what was."""
+    refuses it, or no standby has confirmed a change. Nothing was changed, or the same
+    `Idempotency-Key` tells what was."""
 
     code, status = "UNAVAILABLE", 503
     example = "any request while the database restarts"

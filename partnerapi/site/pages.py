@@ -21,7 +21,7 @@ from marketdata.fix import reference as fix_reference
 from marketdata.fix.conformance import rulebook
 from marketdata.fix.downloads import FILES
 from marketdata.fix.protocol import layouts, rules
-from partnerapi.core.postgresql.faults import fault_of, took_too_long
+from partnerapi.core.postgresql.faults import OutcomeUnknown, fault_of, took_too_long
 from partnerapi.gateway.bills import Bill
 from partnerapi.gateway.compression import admits_gzip, compress, representation
 from partnerapi.gateway.refusals import Throttled
@@ -72,7 +72,8 @@ def failed(request: HttpRequest) -> HttpResponse:
     if not (fault_of(error) or took_too_long(error)):
         return server_error(request)
     # The whole page may need what is away, so it is the same for everybody.
-    html = render_to_string("503.html")
+    context = {"is_unknown": isinstance(error, OutcomeUnknown)}
+    html = render_to_string("503.html", context)
     return HttpResponse(html, status=503, headers={"Retry-After": "1"})
 
 

@@ -1,21 +1,55 @@
 """Django's PostgreSQL backend; its connections are lent, and checked at no cost."""
 
+from functools import cached_property
 from typing import Any
 
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 from django.db.backends.postgresql import base
-from django.db.utils import DEFAULT_DB_ALIAS
+from django.db.utils import DEFAULT_DB_ALIAS, DatabaseErrorWrapper
+from psycopg.errors import Diagnostic
 from psycopg.pq import TransactionStatus
 
 from partnerapi.core import authors
 from partnerapi.core.postgresql import lending
+from partnerapi.core.postgresql.faults import OutcomeUnknown, is_unconfirmed
 from partnerapi.core.postgresql.naming import application_name
 
 
+class ErrorWrapper(DatabaseErrorWrapper):  # type: ignore[misc]
+    """Around each statement and each commit."""
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if self.wrapper.is_unconfirmed:
+            self.wrapper.is_unconfirmed = False
+            self.wrapper.errors_occurred = True
+            raise OutcomeUnknown(
+                "A commit was cancelled while it waited for a standby: a failover may "
+                "lose it."
+            ) from None
+        super().__exit__(kind, error, traceback)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
+    """A commit that no standby has confirmed, where one is to, raises OutcomeUnknown,
+    and so does one in which the connection ended."""
+
     loan: lending.Loan | None = None
+    is_unconfirmed = False
+
+    @cached_property
+    def wrap_database_errors(self) -> ErrorWrapper:
+        return ErrorWrapper(self)
+
+    def hear(self, notice: Diagnostic) -> None:
+        self.is_unconfirmed |= is_unconfirmed(notice)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> lending.Raw:
+        raw = self.get_connection(conn_params)
+        raw.add_notice_handler(self.hear)
+        self.is_unconfirmed = False
+        return raw
+
+    def get_connection(self, conn_params: dict[str, Any]) -> lending.Raw:
         connect = super().get_new_connection
         named = {"application_name": application_name()}
         conn_params = named | conn_params
@@ -36,11 +70,22 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if not autocommit and (said := authors.said.get()):
             authors.tell_transaction(self.connection, said)
 
+    def _commit(self) -> None:
+        try:
+            super()._commit()  # type: ignore[misc]
+        except (OperationalError, InterfaceError) as error:
+            if self.connection.closed or self.connection.broken:
+                raise OutcomeUnknown(
+                    f"The connection ended in the commit: {error}"
+                ) from error.__cause__
+            raise
+
     def _close(self) -> None:
         loan, self.loan = self.loan, None
         if loan is None:
             super()._close()  # type: ignore[misc]
         else:
+            loan.raw.remove_notice_handler(self.hear)
             loan.lender.give_back(loan)
 
     def close_if_unusable_or_obsolete(self) -> None:

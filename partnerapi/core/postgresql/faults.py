@@ -7,6 +7,7 @@ import psycopg
 from django.db import Error, InterfaceError, OperationalError
 from psycopg.errors import (
     DeadlockDetected,
+    Diagnostic,
     LockNotAvailable,
     QueryCanceled,
     SerializationFailure,
@@ -43,10 +44,38 @@ class Fault(StrEnum):
         "The database lacks what this release needs; run manage.py migrate, then "
         "grant_application_role, as the owner, or restore the whole backup"
     )
+    UNCONFIRMED = (
+        "No standby has confirmed a commit in time; see whether the standbys of "
+        "synchronous_standby_names run and follow"
+    )
 
 
 class Busy(Error):
     """All connections of this process are taken, and none came back in time."""
+
+
+class OutcomeUnknown(OperationalError):
+    """A commit was not confirmed: what it wrote may last, or be lost in a failover.
+
+    Its cause is the error that ended the connection; without one, PostgreSQL gave up
+    the wait for a standby.
+    """
+
+
+def is_unconfirmed(notice: Diagnostic) -> bool:
+    """Whether a server says that it committed without waiting for a standby.
+
+    It warns so, in the language of lc_messages, where it is told to cancel the wait or
+    to end the session (SyncRepWaitForLSN in PostgreSQL's syncrep.c).
+    """
+    return (
+        notice.severity_nonlocalized == "WARNING"
+        and notice.sqlstate in CANCELLED_WAITS
+        and notice.source_file in (None, "syncrep.c")
+    )
+
+
+CANCELLED_WAITS = ("01000", "57P01")
 
 
 BY_STATE = {
@@ -94,6 +123,8 @@ def fault_of(error: BaseException | None) -> Fault | None:
     if not isinstance(error, Error) or took_too_long(error):
         return None
     cause = error.__cause__
+    if isinstance(error, OutcomeUnknown) and cause is None:
+        return Fault.UNCONFIRMED
     if not isinstance(cause, psycopg.Error) or cause.sqlstate is None:
         if not isinstance(error, OperationalError | InterfaceError):
             return None
