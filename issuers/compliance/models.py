@@ -6,6 +6,7 @@ Rows end, and never change otherwise; triggers see to it, and to the second pers
 from datetime import datetime
 
 import uuid_utils.compat as uuid
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Func, Q
 from django.db.models.functions import Now
@@ -72,6 +73,19 @@ class TokenRule(models.Model):
 
     def __str__(self):
         return f"{self.token}: {self.get_kind_display()}"
+
+
+class JudgedLedger(models.Model):
+    """Up to which entry a token's ledger was judged for good; which broke a rule.
+
+    Only `register_keep_judged` writes it.
+    """
+
+    token = models.OneToOneField(
+        Token, models.PROTECT, primary_key=True, related_name="+"
+    )
+    seq = models.BigIntegerField()
+    broken = ArrayField(models.BigIntegerField())
 
 
 class ApprovedHolder(models.Model):

@@ -39,6 +39,7 @@ GUARDED = Guarded(
         "issuers_holdingperiod",
         "issuers_issuer",
         "issuers_issuergrant",
+        "issuers_judgedledger",
         "issuers_ledgeraccount",
         "issuers_ledgerposting",
         "issuers_ledgertransaction",

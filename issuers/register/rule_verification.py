@@ -1,27 +1,35 @@
 """What must be true of rules and of investors, each as one SQL statement."""
 
+from django.db import connection
+
 from partnerapi.core.invariants import Invariant
+
+JUDGED_AT_ONCE = 10_000
+"""Entries of a token; what was judged stays so if a verification is ended."""
+
+
+def keep_judged() -> None:
+    """Judge what is older than two days for good; a session that only reads does not.
+
+    Later, such an entry is not looked at again, and one that broke a rule stays told.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW transaction_read_only")
+        moved = cursor.fetchall() == [("off",)]
+        while moved:
+            cursor.execute("SELECT register_keep_judged(%s)", [JUDGED_AT_ONCE])
+            [(moved,)] = cursor.fetchall()
+
 
 RULE_INVARIANTS = (
     Invariant(
-        "no entry of the last two days broke a rule of its time",
+        "no entry broke a rule of its time",
         """
-        SELECT count(*), count(*) FILTER (WHERE EXISTS (
-            SELECT FROM register_judge(t.token_id, t.kind, t.source_id, t.target_id,
-                t.amount, t.effective_at, TRUE, s.balance_after + t.amount, 0,
-                g.balance_after - t.amount, t.supply_after, before.holders_after,
-                t.holders_after)))
-        FROM issuers_ledgertransaction t
-        JOIN issuers_ledgertransaction before
-            ON before.token_id = t.token_id AND before.seq = t.seq - 1
-        LEFT JOIN issuers_ledgerposting s
-            ON s.token_id = t.token_id AND s.seq = t.seq AND s.leg = 1
-        LEFT JOIN issuers_ledgerposting g
-            ON g.token_id = t.token_id AND g.seq = t.seq AND g.leg = 2
-        WHERE t.recorded_at > now() - interval '2 days'
-            AND (EXISTS (SELECT FROM issuers_tokenrule r WHERE r.token_id = t.token_id)
-                OR EXISTS (SELECT FROM issuers_restriction r
-                    WHERE r.ledger_account_id IN (t.source_id, t.target_id)))
+        SELECT sum(h.last_seq - coalesce(j.seq, 0)), sum(
+            coalesce(cardinality(j.broken), 0) + (SELECT count(*) FROM
+                register_broken_entries(h.token_id, coalesce(j.seq, 0), h.last_seq)))
+        FROM issuers_tokenledgerhead h
+        LEFT JOIN issuers_judgedledger j ON j.token_id = h.token_id
         """,
     ),
     Invariant(

@@ -37,6 +37,7 @@ MODELS_LEFT_OUT = {
     "issuers.HolderBalance": REGISTER,
     "issuers.HoldingPeriod": REGISTER,
     "issuers.IssuerTerm": "triggers write it; the list of issuers has a search",
+    "issuers.JudgedLedger": "verify_register writes it, and tells what it keeps",
     "issuers.Event": EVENTS,
     "issuers.EventHead": EVENTS,
     "issuers.UnnumberedEvent": EVENTS,

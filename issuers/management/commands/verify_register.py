@@ -14,8 +14,9 @@ from partnerapi.core.invariants import Finding, tell
 class Command(CommandWithExamples):
     help = """Check everything that must be true of the register, a line for each rule.
 
-It reads the whole register and what guards it, and changes nothing. The exit code is 1
-where a rule is broken: then somebody got past the database's guards.
+It reads the whole register and what guards it, and changes nothing but this: it keeps
+how far entries were judged by the rules of their time. The exit code is 1 where a rule
+is broken: then somebody got past the database's guards.
 
 With --against, it also compares the register with a signed statement: what the
 statement covers must still be what it was.

@@ -286,9 +286,32 @@ def test_what_got_past_the_judge_is_found(listed: Listed):
         f" WHERE id = '{frozen.pk}'"
     )
     assert found() == [
-        "no entry of the last two days broke a rule of its time",
+        "no entry broke a rule of its time",
         "investors' profiles stand where their histories have led",
     ]
+
+
+def test_an_entry_that_broke_a_rule_is_told_for_good(listed: Listed):
+    def judged() -> tuple[int, int]:
+        """How many entries a verification judges, and how many broke a rule."""
+        [found] = [f for f in verify() if f.rule == "no entry broke a rule of its time"]
+        return found.figure, found.breaches
+
+    ledger.record([listed.transfer(1)], "me")
+    frozen = restrictions.restrict(listed.users[0], Terms("FREEZE", "a court"), ASKER)
+    older = (
+        "UPDATE issuers_{0} SET {1} = {1} - interval '50 hours' WHERE {1} IS NOT NULL"
+    )
+    assert judged() == (3, 0)
+    tamper(
+        "UPDATE issuers_restriction SET created_at = created_at - interval '1 hour'",
+        older.format("ledgertransaction", "recorded_at"),
+    )
+    # The first entry gave the holder the units.
+    assert judged() == (0, 2)
+    tamper(f"DELETE FROM issuers_restriction WHERE id = '{frozen.pk}'")
+    ledger.record([listed.transfer(1)], "me")
+    assert judged() == (1, 2)
 
 
 @pytest.mark.django_db(transaction=True)
