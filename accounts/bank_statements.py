@@ -1,23 +1,29 @@
 """Books what a bank says: money that came for clients, and withdrawals that were paid.
 
-A line is known by the bank's reference and booked once. Money that came names its
-client by a deposit reference (ISO 11649) in the line's text, money that went names its
-withdrawal so. All else goes to SUSPENSE, until staff assign it.
+After it, what lies at the bank by the books is what the bank says, or nothing is
+booked; a second person approves what clients get. A line is known by the bank's
+reference and booked once. Money that came names its client by a deposit reference (ISO
+11649) in the line's text, money that went names its withdrawal so. All else goes to
+SUSPENSE, until staff assign it.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Model
 from stdnum import iso11649
 
 from accounts.cash import Kind, Payment, lock_heads, platform_account, write_each
+from accounts.four_eyes import Overtaken, Preview
 from accounts.models import (
     Account,
+    ApprovalRequest,
     BankLine,
     BankStatement,
     CashAccount,
@@ -25,13 +31,28 @@ from accounts.models import (
 )
 from accounts.models.cash import REFERENCE_LENGTH, TEXT_LENGTH
 from partnerapi.core.csv_tables import CsvRow, read_table
+from partnerapi.core.money import euros
 from partnerapi.core.problems import Problem, Problems, WrongFileError
 from partnerapi.core.progress import Begin
 
 COLUMNS = ("reference", "text", "amount", "date")
 MOST = 2**53 - 1
+MOST_TOLD = 50
+"""Accounts, and lines to SUSPENSE, that a preview tells one by one."""
 OURS = re.compile(r"RF[0-9]{15}")
 """How deposit references and payment references look, without separators."""
+
+
+class OtherBalance(Exception):
+    """The bank's closing balance is not what lies there by the books; who says what."""
+
+    def __init__(self, closing: int, booked: int) -> None:
+        compared = "more" if closing > booked else "less"
+        super().__init__(
+            f"The bank says {euros(closing)}, but by the books {euros(booked)} lie "
+            f"there after these lines: {euros(abs(closing - booked))} {compared}. Look "
+            "for a line that is missing, in this file or in an earlier one."
+        )
 
 
 @dataclass(slots=True)
@@ -46,7 +67,13 @@ class Booked:
     unknown: list[str] = field(default_factory=list)
     """The lines that went to SUSPENSE, and why."""
     balance: int = 0
-    """What must lie at the bank after them."""
+    """What lies at the bank after them."""
+    is_known: bool = False
+    """Whether this very statement was booked before."""
+    moved: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """What clients' cash accounts had before, and have after, by their ids."""
+    content: dict[str, Any] = field(default_factory=dict)
+    """What a second person approves, as the database compares it."""
     ignored_columns: list[str] = field(default_factory=list)
 
 
@@ -56,16 +83,17 @@ def book_statement(
     booked_by: str,
     begin: Begin,
     *,
-    closing_balance: int | None = None,
+    closing_balance: int,
     dry_run: bool = False,
 ) -> Booked:
     """Book the lines of a CSV that were not booked yet, all of them or none.
 
-    `closing_balance` is what the bank says, in euro cents; it is kept beside what must
-    be there.
+    `closing_balance` is what lies at the bank after the last line, as the bank says, in
+    euro cents. At the commit the database asks for an approval of what clients get.
 
     Raises:
         WrongFileError: the file's problems, by line, field and rule.
+        OtherBalance
     """
     table = read_table(content, COLUMNS)
     lines = read_lines(table.rows, table.problems)
@@ -98,6 +126,7 @@ def book_lines(
 
     Raises:
         WrongFileError
+        OtherBalance
     """
     clients = clients_of(lines)
     withdrawals = withdrawals_of(lines)
@@ -124,6 +153,7 @@ def book_lines(
     booked = Booked(balance=-heads[bank].balance)
     new: list[BankLine] = []
     payments: list[Payment] = []
+    entered: list[list[Any]] = []
     problems = Problems()
     for line in lines:
         if before := known.get(line.reference):
@@ -152,6 +182,7 @@ def book_lines(
                     reference=line.reference,
                 )
             )  # fmt: skip
+            moved = target
             if not why:
                 booked.deposits += 1
                 booked.deposited += amount
@@ -160,10 +191,11 @@ def book_lines(
             withdrawal = withdrawals.get(found)
             why = no_withdrawal(found, withdrawal, amount)
             paid = withdrawal if withdrawal and not why else None
+            moved = paid.cash_account_id if paid else suspense
             payments.append(
                 Payment(
                     Kind.WITHDRAWAL,
-                    paid.cash_account_id if paid else suspense,
+                    moved,
                     bank,
                     amount,
                     statement.booked_by,
@@ -176,10 +208,30 @@ def book_lines(
                 booked.withdrawals += 1
                 booked.withdrawn += amount
         if why:
-            booked.unknown.append(f"{line.reference}, {line.amount:,} cents: {why}")
+            booked.unknown.append(f"{line.reference}, {euros(line.amount)}: {why}")
+        else:
+            was = heads[moved].balance
+            _, before_line = booked.moved.get(moved, (was, was))
+            booked.moved[moved] = was, before_line + line.amount
+        said = line.reference, line.text, str(line.amount), str(line.date), moved
+        entered.append([*said])
     if problems:
         raise WrongFileError(problems)
-    if new:
+    closing = statement.closing_balance
+    assert closing is not None
+    if closing != booked.balance:
+        raise OtherBalance(closing, booked.balance)
+    booked.content = {
+        "name": statement.name,
+        "digest": statement.digest,
+        "closing": str(closing),
+        "lines": entered,
+    }
+    same = BankStatement.objects.filter(
+        digest=statement.digest, closing_balance=closing
+    )
+    booked.is_known = not new and same.exists()
+    if not booked.is_known:
         statement.booked_balance = booked.balance
         statement.save()
         for line in new:
@@ -187,6 +239,101 @@ def book_lines(
         BankLine.objects.bulk_create(new, 1_000)
         write_each(payments)
     return booked
+
+
+def statement_title(booked: Booked) -> str:
+    name = booked.content["name"]
+    return f"Bank statement {name}: {euros(booked.deposited)} for clients"
+
+
+class BookStatement:
+    """A bank statement whose deposits need a second person.
+
+    It is overtaken where its lines would lead elsewhere by now, or the bank's closing
+    balance is not what lies there by the books.
+    """
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        with transaction.atomic():
+            booked = self.booked(request)
+            transaction.set_rollback(True)
+        rows = [
+            ("File", "", request.content["name"]),
+            ("SHA-256 of the file", "", request.content["digest"]),
+            ("Lines", "", f"{len(request.content['lines']):,}"),
+            (
+                "At the bank",
+                euros(booked.balance - sum_of(request)),
+                euros(booked.balance),
+            ),
+        ]
+        links: dict[str, Model] = {}
+        for account, was, became in moves(booked):
+            name = f"Balance of {account}"
+            rows.append((name, euros(was), euros(became)))
+            if isinstance(account, CashAccount):
+                links[name] = account
+        warnings = [f"To SUSPENSE: {line}" for line in booked.unknown[:MOST_TOLD]]
+        if left := len(booked.unknown) - len(warnings):
+            warnings.append(f"To SUSPENSE: {left:,} more.")
+        warnings.append("Compare it with the bank's own page before you approve.")
+        return Preview(rows, warnings, links)
+
+    def execute(self, request: ApprovalRequest) -> Booked:
+        return self.booked(request)
+
+    def booked(self, request: ApprovalRequest) -> Booked:
+        content = request.content
+        lines = [
+            BankLine(
+                reference=reference,
+                text=text,
+                amount=int(amount),
+                date=date.fromisoformat(day),
+            )
+            for reference, text, amount, day, _ in content["lines"]
+        ]
+        statement = BankStatement(
+            name=content["name"],
+            digest=content["digest"],
+            closing_balance=int(content["closing"]),
+            booked_by=request.filed_by.email or "",
+        )
+        try:
+            booked = book_lines(lines, statement, {line.reference: 0 for line in lines})
+        except WrongFileError as error:
+            raise Overtaken(str(error.problems[0])) from None
+        except OtherBalance as error:
+            raise Overtaken(str(error)) from None
+        if booked.content != content:
+            raise Overtaken(
+                "Lines of it were booked meanwhile, or an account that they name has "
+                "changed."
+            )
+        return booked
+
+
+def sum_of(request: ApprovalRequest) -> int:
+    return sum(int(amount) for _, _, amount, _, _ in request.content["lines"])
+
+
+def moves(booked: Booked) -> Iterator[tuple[CashAccount | str, int, int]]:
+    """Clients' accounts, what they had and have; the largest movements first."""
+    by_size = sorted(
+        booked.moved.items(), key=lambda item: -abs(item[1][1] - item[1][0])
+    )
+    told, others = by_size[:MOST_TOLD], by_size[MOST_TOLD:]
+    accounts = CashAccount.objects.select_related(
+        "account__user", "account__partner"
+    ).in_bulk([key for key, _ in told])
+    for key, (was, became) in told:
+        yield accounts[key], was, became
+    if others:
+        yield (
+            f"{len(others):,} further accounts",
+            sum(was for _, (was, _) in others),
+            sum(became for _, (_, became) in others),
+        )
 
 
 def clients_of(lines: Iterable[BankLine]) -> dict[str, CashAccount]:

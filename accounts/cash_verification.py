@@ -126,6 +126,26 @@ INVARIANTS = (
         ) w USING (cash_account_id)
         """,
     ),
+    # Statements from before have no `made_in`: nothing compared them when they came.
+    Invariant(
+        "every statement's closing balance is what lay at the bank by the books",
+        """
+        SELECT count(*), count(*) FILTER (
+            WHERE x.closing_balance IS DISTINCT FROM coalesce(-x.balance_after, 0))
+        FROM (
+            SELECT s.closing_balance, (
+                SELECT p.balance_after
+                FROM accounts_cashposting p
+                JOIN accounts_cashaccount c ON c.id = p.cash_account_id
+                    AND c.kind = 'BANK'
+                JOIN accounts_cashtransaction t ON t.id = p.transaction_id
+                LEFT JOIN accounts_bankline l ON l.reference = t.reference
+                WHERE l.statement_id = s.id OR t.at <= s.booked_at
+                ORDER BY p.number DESC LIMIT 1) AS balance_after
+            FROM accounts_bankstatement s WHERE s.made_in IS NOT NULL
+        ) x
+        """,
+    ),
     Invariant(
         "every bank line is booked once: its amount, from or to the bank",
         """

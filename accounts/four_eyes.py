@@ -18,9 +18,9 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.models.approvals import (
     ApprovalDecision,
-    ApprovalPolicy,
     ApprovalRequest,
 )
+from partnerapi.core.database import fetch
 
 LIFETIME = timedelta(days=7)
 
@@ -69,14 +69,26 @@ class Kind(Protocol):
         """
 
 
-def is_needed(kind: str, amount: int | None = None) -> bool:
-    """Whether an action of this amount needs a second person."""
-    policy = ApprovalPolicy.objects.filter(pk=kind).first()
-    if policy is None:
-        return True
-    is_below = amount is not None and policy.from_amount is not None
-    is_below = is_below and amount < policy.from_amount  # type: ignore[operator]
-    return policy.is_required and not is_below
+COMMAND = "command"
+"""As whom commands count, since they name whom they like (`approvals_person`)."""
+
+
+def is_needed(
+    kind: str, person: str, amounts: Mapping[UUID, int] | int | None = None
+) -> bool:
+    """Whether an action needs a second person, after what this one did alone today.
+
+    `amounts` are units by issuer, or euro cents. `person` is the address of who is
+    signed in, or `COMMAND`.
+    """
+    by_issuer = amounts if isinstance(amounts, Mapping) else {None: amounts}
+    [(needed,)] = fetch(
+        OVER, [kind, person, [*by_issuer], [*by_issuer.values()]], tuple
+    )
+    return bool(needed)
+
+
+OVER = "SELECT approvals_over(%s, %s, %s::uuid[], %s::numeric[])"
 
 
 def file_request(

@@ -20,6 +20,7 @@ from accounts.models.approvals import (
     ApprovalOutcome,
     ApprovalPolicy,
     ApprovalRequest,
+    SoleAmount,
 )
 from accounts.models.cash import (
     BankLine,
@@ -83,6 +84,7 @@ __all__ = [
     "Pepper",
     "Right",
     "RowChange",
+    "SoleAmount",
     "User",
     "UserHolder",
     "UserHolderName",

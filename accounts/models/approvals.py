@@ -31,12 +31,16 @@ class ApprovalKind(models.TextChoices):
     LIFTING = "LIFTING", "Lifting of a restriction"
     BUST = "BUST", "Bust of a trade"
     REOPEN = "REOPEN", "Reopening of a halted market"
+    STATEMENT = "STATEMENT", "Bank statement"
 
 
 class ApprovalPolicy(models.Model):
     """Whether an action needs a second person; only the owner of the tables writes it.
 
-    A kind without a row needs one, whatever its amount.
+    A kind without a row, or without `from_amount`, needs one, whatever its amount. With
+    it one person is enough as long as the sum of what this person did alone on a day
+    (UTC), for an issuer where the kind has one, stays below. `from_total` bounds the
+    same sum of all people. A price is compared by itself.
     """
 
     FROM_AMOUNTS: dict[str, int] = {ApprovalKind.DELIVERY: 10_000}
@@ -48,7 +52,14 @@ class ApprovalPolicy(models.Model):
         max_digits=20,
         decimal_places=0,
         null=True,
-        help_text="Below this many units, or cents of a price, one person is enough.",
+        help_text="Below this many units, or cents, one person is enough: of a person "
+        "on a day, and of an issuer.",
+    )
+    from_total = models.DecimalField(
+        max_digits=20,
+        decimal_places=0,
+        null=True,
+        help_text="The same of all people together. Empty: unbounded.",
     )
 
     class Meta:
@@ -56,6 +67,26 @@ class ApprovalPolicy(models.Model):
 
     def __str__(self):
         return self.get_kind_display()
+
+
+class SoleAmount(models.Model):
+    """How much one person did alone on a day; `person` is empty for all together.
+
+    Functions of the owner write it, and it only grows. Commands are one person: with a
+    shell, anybody is named. A kind without an issuer has the UUID of zeros.
+    """
+
+    pk = models.CompositePrimaryKey("kind", "day", "issuer_id", "person")
+    kind = models.CharField(max_length=20, choices=ApprovalKind)
+    day = models.DateField(help_text="UTC.")
+    issuer_id = models.UUIDField()
+    person = models.CharField(max_length=254)
+    amount = models.DecimalField(
+        max_digits=40, decimal_places=0, help_text="Units, or euro cents."
+    )
+
+    def __str__(self):
+        return f"{self.get_kind_display()} of {self.day}: {self.amount}"
 
 
 class ApprovalRequestQuerySet(models.QuerySet["ApprovalRequest"]):

@@ -116,7 +116,12 @@ class CashHead(models.Model):
 
 
 class BankStatement(models.Model):
-    """A bank's file of lines, as it was booked; it never changes."""
+    """A bank's file of lines, as it was booked; it never changes.
+
+    Triggers compare its closing balance with what lies at the bank by the books, and
+    ask for the approval that its deposits need. Statements from before have no
+    `made_in`, and may have no closing balance, or another one.
+    """
 
     id = models.BigAutoField(primary_key=True, editable=False)
     name = models.CharField(
@@ -136,6 +141,11 @@ class BankStatement(models.Model):
     )
     booked_by = models.CharField(max_length=ACTOR_LENGTH, editable=False)
     booked_at = models.DateTimeField(db_default=Now(), editable=False)
+    made_in = models.BigIntegerField(
+        null=True,
+        editable=False,
+        help_text="The transaction that booked it, and alone gives it lines.",
+    )
 
     def __str__(self):
         return f"{self.name}, {self.booked_at:%Y-%m-%d %H:%M}"

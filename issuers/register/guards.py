@@ -15,6 +15,7 @@ GUARDED = Guarded(
         "accounts_approvaloutcome",
         "accounts_approvalpolicy",
         "accounts_approvalrequest",
+        "accounts_soleamount",
         "accounts_investorattestation",
         "accounts_investorchange",
         "accounts_investorprofile",

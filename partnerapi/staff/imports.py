@@ -20,8 +20,17 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from accounts.bank_statements import book_statement
+from accounts.bank_statements import (
+    MOST_TOLD,
+    OtherBalance,
+    book_statement,
+    moves,
+    statement_title,
+)
+from accounts.four_eyes import NotApproved, carrying, file_request, is_needed
 from accounts.import_holders import import_holders
+from accounts.models import ApprovalKind, ApprovalRequest, User
+from accounts.models.approvals import REASON_LENGTH
 from issuers.imports.issuers import import_issuers
 from issuers.imports.publications import import_financial_data
 from issuers.legacy.import_csv import import_legacy_shareholders
@@ -29,11 +38,10 @@ from issuers.models import Issuer
 from partnerapi.core import lock_waits
 from partnerapi.core.money import euros
 from partnerapi.core.problems import Problem, WrongFileError
+from partnerapi.staff.find import link
 
 MOST_BYTES = 5 * 1024 * 1024
 KEPT_SECONDS = 3600
-MOST_UNKNOWN = 50
-"""Lines to SUSPENSE that a preview tells one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +51,9 @@ class Upload:
     content: bytes
     issuer_id: UUID | None
     creates_holders: bool
-    closing_balance: int | None
-    """What lies at the bank after the last line, as the bank says; euro cents."""
+    closing_balance: int
+    """What lies at the bank after the last line, as the bank says; euro cents. 0 where
+    the file is no bank statement."""
 
     @property
     def checksum(self) -> str:
@@ -57,21 +66,25 @@ class Upload:
 class Outcome:
     """What an import does; with a `problem` or `problems` it does nothing.
 
-    A `warning` tells what is wrong whether or not the file is imported.
+    `moves` are clients' accounts and what they have before and after. What needs a
+    second person `asks`: the content of the request, and its title.
     """
 
     created: int = 0
     updated: int = 0
     unchanged: int = 0
     notes: tuple[str, ...] = ()
-    warning: str = ""
+    moves: tuple[tuple[str, str, str], ...] = ()
+    asks: tuple[dict[str, Any], str] | None = None
+    keeps: bool = False
+    """Whether the file itself is kept, though it changes nothing."""
     problem: str = ""
     problems: tuple[tuple[int, str, str, str], ...] = ()
     problem_count: int = 0
 
     @property
     def changes_something(self) -> bool:
-        return bool(self.created or self.updated)
+        return bool(self.created or self.updated or self.keeps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,38 +147,42 @@ def figures(upload: Upload, actor: str, dry_run: bool) -> Outcome:
 
 
 def bank_lines(upload: Upload, actor: str, dry_run: bool) -> Outcome:
-    booked = book_statement(
-        upload.content,
-        upload.file_name,
-        actor,
-        begin,
-        closing_balance=upload.closing_balance,
-        dry_run=dry_run,
-    )
+    try:
+        booked = book_statement(
+            upload.content,
+            upload.file_name,
+            actor,
+            begin,
+            closing_balance=upload.closing_balance,
+            dry_run=dry_run,
+        )
+    except OtherBalance as error:
+        return Outcome(problem=str(error))
     said = (
         f"{booked.deposits:,} deposits, {euros(booked.deposited)}; "
         f"{booked.withdrawals:,} withdrawals, {euros(booked.withdrawn)}; "
-        f"{euros(booked.balance)} must lie at the bank then."
+        f"{euros(booked.balance)} lie at the bank then, as the bank says."
     )
-    unknown = [f"To SUSPENSE: {line}" for line in booked.unknown[:MOST_UNKNOWN]]
+    unknown = [f"To SUSPENSE: {line}" for line in booked.unknown[:MOST_TOLD]]
     if left := len(booked.unknown) - len(unknown):
         unknown.append(f"To SUSPENSE: {left:,} more.")
     if booked.ignored_columns:
         unknown.append(f"Columns ignored: {', '.join(booked.ignored_columns)}.")
     new = booked.deposits + booked.withdrawals + len(booked.unknown)
-    warning = other_balance(upload.closing_balance, booked.balance)
-    return Outcome(new, 0, booked.known, (said, *unknown), warning)
-
-
-def other_balance(closing: int | None, booked: int) -> str:
-    """What is wrong with the bank's closing balance; empty: nothing. Euro cents."""
-    if closing is None or closing == booked:
-        return ""
-    compared = "more" if closing > booked else "less"
-    return (
-        f"The bank says {euros(closing)}, but by the books {euros(booked)} must lie "
-        f"there: {euros(abs(closing - booked))} {compared}. Look for a line that is "
-        "missing, here or there; those of this file are booked all the same."
+    needed = booked.deposits and is_needed(
+        ApprovalKind.STATEMENT, actor, booked.deposited
+    )
+    return Outcome(
+        new,
+        0,
+        booked.known,
+        (said, *unknown),
+        moves=tuple(
+            (str(account), euros(was), euros(became))
+            for account, was, became in moves(booked)
+        ),
+        asks=(booked.content, statement_title(booked)) if needed else None,
+        keeps=not booked.is_known,
     )
 
 
@@ -225,8 +242,8 @@ class UploadForm(forms.Form):
         required=False,
         max_digits=16,
         decimal_places=2,
-        help_text="Of a bank statement: what lies at the bank after its last line. It "
-        "is compared with the books.",
+        help_text="Of a bank statement: what lies at the bank after its last line. The "
+        "books must say the same.",
     )
     file = forms.FileField(
         label="File", help_text="CSV in UTF-8, at most 5 MiB.", allow_empty_file=True
@@ -258,19 +275,22 @@ class UploadForm(forms.Form):
                 self.add_error("issuer", "There is no such issuer; give its slug.")
             if given.get("creates_holders") and not self.user.has_perms(OF_HOLDERS):
                 self.add_error("creates_holders", "You may not make holders.")
+        if given.get("kind") == "bank" and given.get("closing_balance", 0) is None:
+            said = "Give what lies at the bank after the last line, as the bank says."
+            self.add_error("closing_balance", said)
         return given
 
     def upload(self) -> Upload:
         given = self.cleaned_data
         of_issuer = KINDS[given["kind"]].of_issuer
-        closing = given["closing_balance"] if given["kind"] == "bank" else None
+        closing = given["closing_balance"] if given["kind"] == "bank" else 0
         return Upload(
             given["kind"],
             given["file"].name,
             given["file"].read(),
             given["found"].pk if of_issuer else None,
             of_issuer and given["creates_holders"],
-            None if closing is None else int(closing * 100),
+            int(closing * 100),
         )
 
 
@@ -347,16 +367,23 @@ def preview(request: HttpRequest) -> HttpResponse:
                 request, "You have uploaded another file since: this is its preview."
             )
             return HttpResponseRedirect(request.path)
-        done = confirm(upload, found, actor_of(request))
+        try:
+            done, asked = confirm(upload, found, request)
+        except NotApproved as error:
+            again = attempt(upload, actor_of(request), dry_run=True)
+            cache.set(kept(request), (upload, again), KEPT_SECONDS)
+            messages.error(request, str(error))
+            return HttpResponseRedirect(request.path)
         if done == found:
             cache.delete(kept(request))
+            if asked:
+                messages.success(request, "A second person decides this now.")
+                return HttpResponseRedirect(link(asked))
             messages.success(
                 request,
                 f"{upload.file_name}: {done.created:,} new, {done.updated:,} changed, "
                 f"{done.unchanged:,} unchanged.",
             )
-            if done.warning:
-                messages.error(request, done.warning)
             return HttpResponseRedirect(reverse("admin:import"))
         cache.set(kept(request), (upload, done), KEPT_SECONDS)
         messages.warning(
@@ -374,10 +401,28 @@ def preview(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/import_preview.html", context)
 
 
-def confirm(upload: Upload, previewed: Outcome, actor: str) -> Outcome:
-    """Write what was previewed; else nothing, and return what would be written now."""
-    with transaction.atomic():
-        done = attempt(upload, actor, dry_run=False)
+def confirm(
+    upload: Upload, previewed: Outcome, request: HttpRequest
+) -> tuple[Outcome, ApprovalRequest | None]:
+    """Write what was previewed, or ask a second person for it.
+
+    Where it differs by now, nothing is written; what would be is returned.
+
+    Raises:
+        NotApproved: this person may not ask, gives no reason, or by now has to ask.
+    """
+    assert isinstance(request.user, User)
+    reason = request.POST.get("reason", "").strip()[:REASON_LENGTH]
+    if previewed.asks and not reason:
+        raise NotApproved("Say why: a second person reads it.")
+    asked = None
+    with carrying([]):
+        done = attempt(upload, actor_of(request), dry_run=previewed.asks is not None)
         if done != previewed:
             transaction.set_rollback(True)
-    return done
+        elif done.asks:
+            content, title = done.asks
+            asked = file_request(
+                ApprovalKind.STATEMENT, content, title, reason, request.user
+            )
+    return done, asked

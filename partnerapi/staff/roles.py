@@ -50,7 +50,7 @@ def kinds(action: str, *names: str) -> tuple[str, ...]:
 Of = ApprovalKind
 REGISTER = (Of.MINT, Of.BURN, Of.FORCED_TRANSFER, Of.REVERSAL, Of.PRICE, Of.DELIVERY)
 OF_RULES = (Of.RULE, Of.LIFTING)
-OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT)
+OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT, Of.STATEMENT)
 OF_MARKETS = (Of.BUST, Of.REOPEN)
 ROLES: Mapping[str, tuple[str, ...]] = {
     "Support": (

@@ -2,17 +2,20 @@
 
 import uuid
 from collections.abc import Sequence
+from csv import DictReader
 from typing import Any
 
+from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.bank_statements import Booked, book_statement
-from accounts.cash import account_of
+from accounts.cash import account_of, lock_heads, platform_account
 from accounts.four_eyes import carry_out
 from accounts.models import (
     Account,
     Actor,
     ApprovalKind,
+    BankLine,
     CashHead,
     CashTransaction,
     Partner,
@@ -21,7 +24,7 @@ from accounts.models import (
 )
 from accounts.suspense import assignment_content
 from accounts.withdrawals import content_of
-from partnerapi.sandbox.data.approvals import approved
+from partnerapi.sandbox.data.approvals import ASKER, approved, carried
 from partnerapi.staff.approvals.kinds import KINDS
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -45,10 +48,37 @@ def new_account(partner: Partner, status: str = "ACTIVE") -> Account:
 
 
 def bank(*lines: Line, closing_balance: int | None = None) -> Booked:
-    """Book a statement of these lines."""
-    return book_statement(
-        csv(lines), "test.csv", "me", begin, closing_balance=closing_balance
-    )
+    """Book a statement of these lines, as two people do where clients get money.
+
+    Without `closing_balance` the bank says what the books do.
+    """
+    content = csv(lines)
+    with transaction.atomic(), connection.cursor() as cursor:
+        if closing_balance is None:
+            closing_balance = at_bank(content)
+        cursor.execute("SET CONSTRAINTS approvals_of_statement DEFERRED")
+        booked = book_statement(
+            content, "test.csv", ASKER, begin, closing_balance=closing_balance
+        )
+        requests = []
+        if booked.deposits:
+            requests = approved(ApprovalKind.STATEMENT, booked.content)
+        with carried(requests):
+            cursor.execute("SET CONSTRAINTS approvals_of_statement IMMEDIATE")
+        cursor.execute("SET CONSTRAINTS approvals_of_statement DEFERRED")
+    return booked
+
+
+def at_bank(content: bytes) -> int:
+    """What lies at the bank after the lines of a file that were not booked yet.
+
+    Nobody else books before the transaction ends.
+    """
+    lock_heads([platform_account("BANK")])
+    rows = [*DictReader(content.decode().splitlines())]
+    known = BankLine.objects.in_bulk([row["reference"] for row in rows])
+    came = sum(int(row["amount"]) for row in rows if row["reference"] not in known)
+    return came - CashHead.objects.get(kind="BANK").balance
 
 
 def csv(lines: Sequence[Line]) -> bytes:

@@ -12,13 +12,14 @@ from stdnum import iso11649
 from accounts.bank_statements import book_statement
 from accounts.cash import InsufficientFunds, Payment, account_of, write_each
 from accounts.cash_verification import INVARIANTS, verify
-from accounts.four_eyes import NotApproved, Overtaken, carry_out
+from accounts.four_eyes import NotApproved, Overtaken, carry_out, decide
 from accounts.models import (
     Account,
     AccountNotActive,
     AccountNotEmpty,
     Actor,
     ApprovalKind,
+    ApprovalRequest,
     BankLine,
     BankStatement,
     CashPosting,
@@ -36,7 +37,7 @@ from accounts.withdrawals import (
 )
 from partnerapi.core.invariants import kept
 from partnerapi.core.problems import WrongFileError
-from partnerapi.sandbox.data.approvals import approved
+from partnerapi.sandbox.data.approvals import DECIDER, approved, colleague
 from tests.accounts.money import (
     STAFF,
     approve,
@@ -277,26 +278,42 @@ def test_a_statement_is_booked_once(account: Account, tmp_path: Path):
         call_command("book_bank_statement", *arguments, stdout=said, stderr=told)
         return said.getvalue(), told.getvalue()
 
-    said, told = booked("--dry-run")
-    assert "1 deposits of 300 cents" in said
+    said, told = booked("--dry-run", "--closing-balance", "1350")
+    assert "1 deposits of €3.00" in said
     assert "1 lines to SUSPENSE" in said
     assert "dry run" in said
-    assert "2, 50 cents: it names no deposit reference" in told
+    assert "2, €0.50: it names no deposit reference" in told
+    assert f"{account_of(account)}: €10.00 before, €13.00 after" in told
+    assert "It needs a second person" in told
     assert head_of(account) == (1_000, 0)
-    booked("--closing-balance", "1350")
+    said, _ = booked(
+        "--closing-balance", "1350", "--request", "--reason", "The bank's January"
+    )
+    assert "Request" in said
+    assert head_of(account) == (1_000, 0)
+    asked = ApprovalRequest.objects.latest("filed_at")
+    decide(asked, colleague(DECIDER), is_approved=True)
+    booked("--closing-balance", "1350", "--approval", str(asked.pk))
     assert head_of(account) == (1_300, 0)
+    as_committed()
     statement = BankStatement.objects.get(name="january.csv")
     assert (statement.closing_balance, statement.booked_balance) == (1_350, 1_350)
-    said, _ = booked()
+    said, _ = booked("--closing-balance", "1350")
     assert "0 deposits" in said
     assert "2 booked before" in said
     assert BankStatement.objects.filter(name="january.csv").count() == 1
-    both = "says 1,300 cents, .* 1,350 cents must lie there: 50 cents less"
-    with pytest.raises(CommandError, match=both):
-        booked("--closing-balance", "1300")
+    with pytest.raises(CommandError, match="--closing-balance"):
+        booked()
+    for wrong, compared in (("1300", "less"), ("1400", "more")):
+        both = rf"says €1[34]\.00, .* €13\.50 lie there .* €0\.50 {compared}"
+        with pytest.raises(CommandError, match=both):
+            booked("--closing-balance", wrong)
+    file.write_text(file.read_text() + f"3,{name},1,2027-02-01\n")
+    with pytest.raises(CommandError, match="Nothing was booked"):
+        booked("--closing-balance", "1352")
     file.write_text(file.read_text().replace("300", "301"))
     with pytest.raises(CommandError, match="1 problem"):
-        booked()
+        booked("--closing-balance", "1351")
     assert head_of(account) == (1_300, 0)
 
 
@@ -314,6 +331,6 @@ def test_a_statement_is_booked_once(account: Account, tmp_path: Path):
 def test_a_wrong_line_books_nothing(line: str, rule: str):
     content = f"reference,text,amount,date\n{line}\n".encode()
     with pytest.raises(WrongFileError) as wrong:
-        book_statement(content, "x.csv", "me", begin)
+        book_statement(content, "x.csv", "me", begin, closing_balance=0)
     assert rule in str(wrong.value.problems[0])
     assert not BankLine.objects.exists()

@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from accounts.bank_statements import book_statement, statement_title
 from accounts.four_eyes import file_request
 from accounts.models import Account, Actor, ApprovalKind, ApprovalRequest, User
 from accounts.withdrawals import content_of, request_withdrawal, title_of
@@ -26,7 +27,16 @@ from marketdata.trading.phases import change_phase
 from partnerapi.staff.approvals.filing import FORMS
 from partnerapi.staff.approvals.kinds import KINDS
 from partnerapi.staff.find import link
-from tests.accounts.money import bank, deposit, new_account, new_partner, reference_of
+from tests.accounts.money import (
+    at_bank,
+    bank,
+    begin,
+    csv,
+    deposit,
+    new_account,
+    new_partner,
+    reference_of,
+)
 from tests.characters import World
 from tests.issuers.register import people
 from tests.owner import as_committed
@@ -136,6 +146,21 @@ def assignment(world: World, ana: Client) -> ApprovalRequest:
     bank(("Who knows", 12_345, "B-8"))
     said = {"line": "B-8", "account": reference_of(account)}
     return asked_on_page(ana, "assignment", **said)
+
+
+def statement(world: World, ana: Client) -> ApprovalRequest:
+    filer = User.objects.get(email="ana@staff.example")
+    content = csv([(reference_of(active_account()), 35_000)])
+    booked = book_statement(
+        content,
+        "bank.csv",
+        "ana",
+        begin,
+        closing_balance=at_bank(content),
+        dry_run=True,
+    )
+    title = statement_title(booked)
+    return file_request(ApprovalKind.STATEMENT, booked.content, title, WHY, filer)
 
 
 def rule(world: World, ana: Client) -> ApprovalRequest:
@@ -269,6 +294,15 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Balance of .* at .*": ("€0.00", "€123.45"),
         },
     ),
+    "STATEMENT": (
+        statement,
+        "Bank statement bank.csv: €350.00 for clients",
+        {
+            "Lines": "1",
+            "At the bank": ("€0.00", "€350.00"),
+            "Balance of .* at .*": ("€0.00", "€350.00"),
+        },
+    ),
     "RULE": (
         rule,
         "Rule of LUM: .*DE.*",
@@ -350,7 +384,7 @@ def test_the_page_says_which_company_how_much_and_what_changes(
 
 
 def test_every_kind_has_its_case():
-    assert set(CASES) == set(KINDS) == set(FORMS) | {"DELIVERY"}
+    assert set(CASES) == set(KINDS) == set(FORMS) | {"DELIVERY", "STATEMENT"}
 
 
 @pytest.mark.usefixtures("one_person")

@@ -339,7 +339,9 @@ def planted(chance: random.Random, number: int) -> tuple[str, list[str]]:
 
 
 @COMMITS
-def test_confirmations_of_twenty_selections_tell_the_outcome(staff: Client):
+def test_confirmations_of_twenty_selections_tell_the_outcome(
+    staff: Client, one_person: None
+):
     chance = random.Random(16)
     refused = 0
     for number in range(20):

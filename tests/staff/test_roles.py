@@ -78,12 +78,14 @@ EXPECTED = {
 FILED = {
     "MINT": "o", "BURN": "o", "FORCED_TRANSFER": "oc", "REVERSAL": "oc", "PRICE": "o",
     "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
+    "STATEMENT": "t",
     "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o",
 }  # fmt: skip
 DECIDED = {
     "MINT": "c", "BURN": "c", "FORCED_TRANSFER": "c", "REVERSAL": "c", "PRICE": "oc",
     "DELIVERY": "oc", "KEY": "k", "CLOSING": "c", "WITHDRAWAL": "ct",
-    "ASSIGNMENT": "ct", "RULE": "c", "LIFTING": "c", "BUST": "c", "REOPEN": "oc",
+    "ASSIGNMENT": "ct", "STATEMENT": "ct", "RULE": "c", "LIFTING": "c", "BUST": "c",
+    "REOPEN": "oc",
 }  # fmt: skip
 IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}
 OWN_PAGES = {

@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from accounts.cash_verification import verify
 from accounts.models import (
     Account,
     ApprovalRequest,
@@ -86,6 +87,7 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
     account: Account, ana: Client, ben: Client
 ):
     withdrawal = request_withdrawal(account, 400, "W-1", "partner")
+    cash = withdrawal.cash_account
     assert tiles(ana)["Withdrawals to decide"] == 1
     page = ana.get(link(withdrawal)).content.decode()
     place = f"/admin/ask/withdrawal/?withdrawal={withdrawal.pk}&amp;to=APPROVED"
@@ -102,8 +104,10 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
         + b"B-8,Who knows,55,2027-01-31\n"
     )
     file.name = "bank.csv"
-    preview = ana.post("/admin/import/", {"kind": "bank", "file": file}, follow=True)
+    given = {"kind": "bank", "file": file, "closing_balance": "6.55"}
+    preview = ana.post("/admin/import/", given, follow=True)
     assert preview.context["found"].created == 2
+    assert preview.context["found"].moves == ((str(cash), "€10.00", "€6.00"),)
     assert head_of(account) == (1_000, 400)
     checksum = {"checksum": preview.context["upload"].checksum}
     ana.post("/admin/import/preview/", checksum)
@@ -122,45 +126,84 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
     assert booked.who == "ana@staff.example"
 
 
-def test_a_statement_is_compared_with_the_banks_balance(account: Account, ana: Client):
-    lines = f"reference,text,amount,date\nB-1,{reference_of(account)},350,2027-01-31\n"
+def look_through(client: Client, lines: str, **given: str) -> Any:
+    content = f"reference,text,amount,date\n{lines}".encode()
+    file = SimpleUploadedFile("bank.csv", content)
+    data = {"kind": "bank", "file": file} | given
+    return client.post("/admin/import/", data, follow=True)
 
-    def look_through(**given: str) -> Any:
-        file = SimpleUploadedFile("bank.csv", lines.encode())
-        data = {"kind": "bank", "file": file} | given
-        return ana.post("/admin/import/", data, follow=True)
 
-    def confirm(preview: Any) -> list[str]:
-        given = {"checksum": preview.context["upload"].checksum}
-        done = ana.post("/admin/import/preview/", given, follow=True)
-        return [str(message) for message in done.context["messages"]]
+def confirm(client: Client, preview: Any, **given: str) -> list[str]:
+    given |= {"checksum": preview.context["upload"].checksum}
+    done = client.post("/admin/import/preview/", given, follow=True)
+    as_committed()
+    return [str(message) for message in done.context["messages"]]
 
-    refused = look_through(closing_balance="13,5")
-    assert "closing_balance" in refused.context["form"].errors
-    other = look_through(closing_balance="13.00")
-    said = "The bank says €13.00, but by the books €13.50 must lie there: €0.50 less."
-    assert said in other.content.decode()
-    assert said.replace("13.00", "14.00").replace("less", "more") in (
-        look_through(closing_balance="14").content.decode()
-    )
-    same = look_through(closing_balance="13.50")
-    assert "The bank says" not in same.content.decode()
-    assert confirm(same) == ["bank.csv: 1 new, 0 changed, 0 unchanged."]
+
+def test_nothing_is_booked_unless_the_books_say_what_the_bank_does(
+    account: Account, ana: Client
+):
+    line = f"B-1,{reference_of(account)},350,2027-01-31\n"
+    for wrong in ("", "13,5"):
+        refused = look_through(ana, line, closing_balance=wrong)
+        assert "closing_balance" in refused.context["form"].errors
+    for said, told in {"13.00": "€0.50 less", "14": "€0.50 more"}.items():
+        other = look_through(ana, line, closing_balance=said)
+        assert told in other.content.decode()
+        assert "Nothing was written" in other.content.decode()
+        confirm(ana, other)
+    assert head_of(account) == (1_000, 0)
+    assert not BankStatement.objects.filter(name="bank.csv").exists()
+
+
+def test_what_clients_get_is_booked_by_a_second_person(
+    account: Account, ana: Client, ben: Client
+):
+    line = f"B-1,{reference_of(account)},350,2027-01-31\n"
+    preview = look_through(ana, line, closing_balance="13.50")
+    page = preview.content.decode()
+    for said in (str(account), "€10.00", "€13.50", "Request approval"):
+        assert said in page
+    assert confirm(ana, preview) == ["Say why: a second person reads it."]
+    confirm(ana, preview, reason="The bank's file of 31 January")
+    assert head_of(account) == (1_000, 0)
+    asked = ApprovalRequest.objects.latest("filed_at")
+    refused = ana.post(link(asked), {"do": "approve"}, follow=True)
+    assert "You filed this request" in refused.content.decode()
+    shown = ben.get(link(asked)).content.decode()
+    for said in (str(account), "€10.00", "€13.50"):
+        assert said in shown
+    approve(ben, asked)
+    assert head_of(account) == (1_350, 0)
     statement = BankStatement.objects.get(name="bank.csv")
     assert (statement.closing_balance, statement.booked_balance) == (1_350, 1_350)
-    again = look_through(closing_balance="13.00").content.decode()
-    assert said in again
+    assert statement.booked_by == "ana@staff.example"
+    again = look_through(ana, line, closing_balance="13.50").content.decode()
     assert "nothing to import" in again
 
-    lines = lines.replace("B-1", "B-2")
+
+def test_a_statement_without_new_lines_is_kept(account: Account, ana: Client):
+    bank(("Who knows", 55, "B-8"))
+    known = look_through(ana, "B-8,Who knows,55,2027-01-31\n", closing_balance="10.55")
+    assert confirm(ana, known) == ["bank.csv: 0 new, 0 changed, 1 unchanged."]
+    kept = BankStatement.objects.get(name="bank.csv")
+    assert (kept.closing_balance, kept.lines.count()) == (1_055, 0)
+    assert [finding for finding in verify() if finding.breaches] == []
+
+
+def test_a_request_is_overtaken_by_lines_that_were_booked_meanwhile(
+    account: Account, ana: Client, ben: Client
+):
+    line = f"B-1,{reference_of(account)},350,2027-01-31\n"
+    preview = look_through(ana, line, closing_balance="13.50")
+    confirm(ana, preview, reason="Twice")
+    confirm(ana, look_through(ana, line, closing_balance="13.50"), reason="Twice")
+    asked = ApprovalRequest.objects.filter(filed_by__email="ana@staff.example")
+    first, second = asked.order_by("filed_at")
+    approve(ben, first)
+    told = ben.post(link(second), {"do": "approve"}, follow=True)
+    assert "booked meanwhile" in told.content.decode()
     assert head_of(account) == (1_350, 0)
-    booked, told = confirm(look_through(closing_balance="13.00"))
-    assert booked == "bank.csv: 1 new, 0 changed, 0 unchanged."
-    assert "€13.00" in told
-    assert "€17.00" in told
-    assert head_of(account) == (1_700, 0)
-    latest = BankStatement.objects.latest("id")
-    assert (latest.closing_balance, latest.booked_balance) == (1_300, 1_700)
 
 
 def test_unknown_money_is_assigned_and_given_back(

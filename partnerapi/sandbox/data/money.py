@@ -3,11 +3,17 @@
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from accounts.bank_statements import book_lines
-from accounts.models import BankLine, BankStatement, CashAccount
-from partnerapi.sandbox.data.approvals import ASKER
+from accounts.models import (
+    ApprovalKind,
+    BankLine,
+    BankStatement,
+    CashAccount,
+    CashHead,
+)
+from partnerapi.sandbox.data.approvals import ASKER, approved, carried
 from partnerapi.sandbox.data.chance import OPENING
 
 
@@ -41,8 +47,21 @@ def pay_in_unknown(name: str, cents: int) -> None:
 
 
 def book(lines: Iterable[BankLine]) -> None:
-    with connection.cursor() as cursor:
+    """As two people do."""
+    lines = [*lines]
+    with transaction.atomic(), connection.cursor() as cursor:
         # The sandbox checks row by row; a line's transaction comes after it.
-        cursor.execute("SET CONSTRAINTS cash_book_line DEFERRED")
-    statement = BankStatement(name="sandbox.csv", digest="", booked_by=ASKER)
-    book_lines([*lines], statement, {})
+        cursor.execute(
+            "SET CONSTRAINTS cash_book_line, approvals_of_statement DEFERRED"
+        )
+        [lies] = CashHead.objects.filter(kind="BANK").values_list("balance", flat=True)
+        statement = BankStatement(
+            name="sandbox.csv",
+            digest="",
+            closing_balance=sum(line.amount for line in lines) - lies,
+            booked_by=ASKER,
+        )
+        booked = book_lines(lines, statement, {})
+        if booked.deposits:
+            with carried(approved(ApprovalKind.STATEMENT, booked.content)):
+                cursor.execute("SET CONSTRAINTS approvals_of_statement IMMEDIATE")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from accounts.approvals import CloseAccount, IssueKey
+from accounts.bank_statements import BookStatement
 from accounts.four_eyes import Kind
 from accounts.models import ApprovalKind
 from accounts.suspense import AssignMoney
@@ -29,4 +30,5 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.LIFTING: LiftRestriction(),
     ApprovalKind.BUST: BustTrade(),
     ApprovalKind.REOPEN: ReopenMarket(),
+    ApprovalKind.STATEMENT: BookStatement(),
 }

@@ -289,7 +289,7 @@ def may_collect(request: HttpRequest, asked: ApprovalRequest) -> bool:
 class ApprovalPolicyAdmin(ReadOnlyAdmin):
     """Only the owner of the tables changes what needs a second person."""
 
-    list_display = ["kind", "is_required", "from_amount"]
-    fields = ["kind", "is_required", "from_amount"]
+    list_display = ["kind", "is_required", "from_amount", "from_total"]
+    fields = ["kind", "is_required", "from_amount", "from_total"]
     ordering = ["kind"]
     search_fields = ["^kind"]

@@ -70,7 +70,9 @@ def page(request: HttpRequest) -> HttpResponseBase:
     if request.POST.get("do") == "csv":
         rows = refused_lines(found, len(found.refusals))
         return as_file("refused.csv", REFUSED_COLUMNS, map(refused_row, rows))
-    needs_approval = is_needed(ApprovalKind.DELIVERY, found.shares)
+    needs_approval = is_needed(
+        ApprovalKind.DELIVERY, request.user.get_username(), found.shares
+    )
     if checksum := request.POST.get("checksum"):
         if checksum != found.checksum:
             messages.warning(

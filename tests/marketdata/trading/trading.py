@@ -5,15 +5,12 @@ from collections.abc import Iterable
 from datetime import time
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 from django.utils import timezone
 
-from accounts.cash import Payment, platform_account, write_each
 from accounts.models import (
     Account,
     Actor,
-    BankLine,
-    BankStatement,
     CashAccount,
     CashHead,
     Partner,
@@ -30,6 +27,7 @@ from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.sessions import Session
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.sandbox.data.approvals import approved_record
+from tests.accounts.money import deposit as deposit
 from tests.issuers.register import new_issuer, people
 
 ALL_DAY = Session(time(22), time(22), weekdays_only=False)
@@ -66,34 +64,6 @@ def new_clients(
         account.change_status("ACTIVE", staff, None)
         accounts.append(account)
     return accounts
-
-
-def deposit(account: Account, cents: int) -> None:
-    """Money that comes by a bank line."""
-    reference = uuid.uuid4().hex
-    with transaction.atomic():
-        statement = BankStatement.objects.create(
-            name="test", digest=reference, booked_balance=0, booked_by="staff"
-        )
-        BankLine.objects.create(
-            reference=reference,
-            statement=statement,
-            text=CashAccount.objects.get(account=account).deposit_reference or "",
-            amount=cents,
-            date=timezone.now().date(),
-        )
-        write_each(
-            [
-                Payment(
-                    "DEPOSIT",
-                    platform_account("BANK"),
-                    cash_of(account),
-                    cents,
-                    "staff",
-                    reference=reference,
-                )
-            ]
-        )
 
 
 def give(token: Token, units: dict[Account, int]) -> None:
