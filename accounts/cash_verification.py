@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from accounts.cash_guards import GUARDED
+from accounts.models.totals import Listed, total_is_kept
 from partnerapi.core.invariants import Finding, Invariant, judged
 
 
@@ -14,6 +15,7 @@ def verify() -> Iterator[Finding]:
 HELD = "status IN ('REQUESTED', 'APPROVED')"
 
 INVARIANTS = (
+    total_is_kept(Listed.ACCOUNTS, "accounts_account", "partner_id"),
     Invariant(
         "every account has a cash account, and every cash account a head of its kind",
         """

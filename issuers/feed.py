@@ -8,6 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from django.db import connection
+
+from accounts.access import Caller
+from issuers.models.events import EventType, number_of_events
 from partnerapi.core.database import PlannedAnew, fetch
 
 
@@ -20,11 +24,15 @@ class EventPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TypedEvents:
-    """The events of some types; `condition` is SQL that narrows them, with `values`."""
+    """The events of some types that a caller sees.
 
-    types: Sequence[str]
+    `condition` is SQL that narrows them, with `values`.
+    """
+
+    types: Sequence[EventType]
     condition: str
     values: tuple[Any, ...]
+    caller: Caller
 
     def places(
         self,
@@ -55,6 +63,8 @@ class TypedEvents:
         return [EventPlace(*place) for place in found]
 
     def count(self) -> int:
+        if not connection.in_atomic_block:
+            return number_of_events(self.caller, self.types)
         statement = f"SELECT count(*) FROM issuers_event WHERE {self.condition}"
         [(count,)] = fetch(statement, list(self.values), tuple, PlannedAnew)
         return count

@@ -40,6 +40,7 @@ from accounts.models.investors import (
     Verification,
 )
 from accounts.models.partners import ApiKey, Partner, Pepper
+from accounts.models.totals import Listed, Total, TotalChange
 from accounts.models.users import (
     Country,
     HolderImport,
@@ -79,12 +80,15 @@ __all__ = [
     "InvestorClass",
     "InvestorProfile",
     "LEIIsValid",
+    "Listed",
     "NotJoined",
     "Partner",
     "Pepper",
     "Right",
     "RowChange",
     "SoleAmount",
+    "Total",
+    "TotalChange",
     "User",
     "UserHolder",
     "UserHolderName",

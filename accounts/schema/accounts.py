@@ -5,6 +5,7 @@ import graphene
 from accounts import models
 from accounts.access import Scope, check_scope, requires
 from accounts.filters import AccountFilter
+from accounts.models.totals import Listed, totals
 from accounts.schema.users import User
 from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
 from partnerapi.core.filters import narrow
@@ -171,6 +172,8 @@ class Query(graphene.ObjectType):
     ):
         caller = info.context.caller
         accounts = models.Account.objects.visible_to(caller)
+        is_whole = (user_id, status, created_after, updated_since) == (None,) * 4
+        known = totals(Listed.ACCOUNTS, [caller.partner_id]) if is_whole else None
         user = key_of(user_id, "User")
         if user_id is not None and user is None:
             accounts = accounts.none()
@@ -183,7 +186,7 @@ class Query(graphene.ObjectType):
             created_after=created_after,
             updated_since=updated_since,
         )
-        return read_pages(ACCOUNTS, info, accounts, **page)
+        return read_pages(ACCOUNTS, info, accounts, known=known, **page)
 
 
 class UpdateAccountStatusInput(graphene.InputObjectType):

@@ -3,6 +3,7 @@ from issuers.models.documents import Document
 from issuers.models.events import (
     ArticleToCome,
     Event,
+    EventCount,
     EventHead,
     EventType,
     UnnumberedEvent,
@@ -19,6 +20,7 @@ __all__ = [
     "ArticleToCome",
     "Document",
     "Event",
+    "EventCount",
     "EventHead",
     "EventType",
     "ISINIsValid",

@@ -4,12 +4,13 @@ Triggers write down what a transaction did; at its commit they number it for eve
 partner who may see it. Nobody else writes these tables.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import uuid_utils.compat as uuid
 from django.conf import settings
 from django.db import connection, models
-from django.db.models import Q
+from django.db.models import Q, Sum
+from django.db.models.functions import Coalesce
 
 from accounts.access import Caller, Scope
 from accounts.models import Partner
@@ -63,20 +64,24 @@ def types_shown_to(caller: Caller) -> list[EventType]:
     return [t for t, s in NEEDED_SCOPES.items() if s is None or s in caller.scopes]
 
 
+def shown_to(caller: Caller) -> Q:
+    """What the partner sees of its events, or of their counts, by scopes and grants."""
+    shown = Q(partner_id=caller.partner_id, type__in=types_shown_to(caller))
+    if caller.granted_issuers is None:
+        return shown
+    granted = Q(issuer_id__in=caller.granted_issuers)
+    tokens = Token.objects.visible_to(caller)
+    return (
+        shown
+        & (~Q(type__in=OF_GRANTED_ISSUERS) | granted)
+        & (~Q(type=EventType.TOKEN_PRICE_CHANGED) | Q(token_id__in=tokens.values("pk")))
+    )
+
+
 class EventQuerySet(models.QuerySet["Event"]):
     def visible_to(self, caller: Caller) -> "EventQuerySet":
         """The partner's events, as far as scopes and grants go now."""
-        shown = types_shown_to(caller)
-        events = self.filter(partner_id=caller.partner_id, type__in=shown)
-        if caller.granted_issuers is None:
-            return events
-        granted = Q(issuer_id__in=caller.granted_issuers)
-        tokens = Token.objects.visible_to(caller)
-        return events.filter(
-            ~Q(type__in=OF_GRANTED_ISSUERS) | granted,
-            ~Q(type=EventType.TOKEN_PRICE_CHANGED)
-            | Q(token_id__in=tokens.values("pk")),
-        )
+        return self.filter(shown_to(caller))
 
     def prune(self, advance: Callable[[int], object] = lambda done: None) -> int:
         """Delete what is no longer kept, in committed batches; return how many.
@@ -179,6 +184,48 @@ class EventHead(models.Model):
 
     def __str__(self):
         return f"{self.partner_id} at {self.last_sequence}"
+
+
+class EventCount(models.Model):
+    """How many events a partner has of a type, as kept by whoever numbers and prunes.
+
+    They are counted apart by what decides whether a key is shown them: the issuer where
+    that takes a grant, and the token of a price.
+    """
+
+    partner = models.ForeignKey(
+        Partner,
+        models.DO_NOTHING,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    type = models.CharField(max_length=30, choices=EventType)
+    issuer_id = models.UUIDField(null=True)
+    token_id = models.UUIDField(null=True)
+    number = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["partner", "type", "issuer_id", "token_id"],
+                name="events_are_counted_once",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(
+                condition=Q(number__gte=0), name="event_count_is_not_negative"
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.number} {self.type}"
+
+
+def number_of_events(caller: Caller, types: Sequence[EventType]) -> int:
+    """How many events of these types the partner is shown."""
+    counts = EventCount.objects.filter(shown_to(caller), type__in=types)
+    number: int = counts.aggregate(number=Coalesce(Sum("number"), 0))["number"]
+    return number
 
 
 class UnnumberedEvent(Told):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from accounts.models.totals import Listed, total_is_kept
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE
 from issuers.register.guards import GUARDED
 from issuers.register.rule_verification import RULE_INVARIANTS, keep_judged
@@ -31,7 +32,28 @@ HOLDING_PERIODS = """
 """
 """Each period in which a user had units of a token, as the postings tell it."""
 
+EVENT_GROUPS = """
+    SELECT partner_id, type, CASE WHEN type IN ('LEGACY_SHARES_DELIVERED',
+            'REGISTER_CHANGED') THEN issuer_id END AS issuer_id,
+        CASE WHEN type = 'TOKEN_PRICE_CHANGED' THEN token_id END AS token_id,
+        count(*) AS number
+    FROM issuers_event GROUP BY 1, 2, 3, 4
+"""
+
 INVARIANTS = (
+    total_is_kept(Listed.LEGACY_SHAREHOLDERS, "issuers_legacyshareholder", "issuer_id"),
+    Invariant(
+        "the counts of partners' events are their numbers",
+        f"""
+        SELECT count(*), count(*) FILTER (
+            WHERE coalesce(c.number, 0) <> coalesce(e.number, 0))
+        FROM issuers_eventcount c FULL JOIN ({EVENT_GROUPS}) e
+            ON (c.partner_id, c.type, coalesce(c.issuer_id, c.partner_id),
+                coalesce(c.token_id, c.partner_id)) =
+            (e.partner_id, e.type, coalesce(e.issuer_id, e.partner_id),
+                coalesce(e.token_id, e.partner_id))
+        """,
+    ),
     Invariant(
         "every token has a head",
         """

@@ -1,6 +1,7 @@
 """The feed of what has changed."""
 
 import re
+from functools import partial
 
 import graphene
 
@@ -10,7 +11,7 @@ from accounts.schema.accounts import Account
 from issuers import models
 from issuers.feed import EventPlace, TypedEvents
 from issuers.models.events import EventType as Type
-from issuers.models.events import types_shown_to
+from issuers.models.events import number_of_events, types_shown_to
 from issuers.schema.issuers import Issuer
 from issuers.schema.rows import read_issuers
 from issuers.schema.tokens import Token
@@ -199,12 +200,19 @@ class Query(graphene.ObjectType):
         wanted = shown if types is None else [t for t in shown if t in types]
         info.context.spend(READING_COST)
         events = models.Event.objects.visible_to(caller)
+        known = partial(numbers_of_events, caller, wanted)
         if account_id is not None:
             key = key_of(account_id, "Account")
             events = events.filter(account_id=key) if key else events.none()
+            known = None
         elif len(wanted) < len(Type):
             return [page_of_types(wanted, events, info, **page)]
-        return read_pages(EVENTS, info, events.filter(type__in=wanted), **page)
+        events = events.filter(type__in=wanted)
+        return read_pages(EVENTS, info, events, known=known, **page)
+
+
+def numbers_of_events(caller, types):
+    return [number_of_events(caller, types)]
 
 
 def as_cursor(place):
@@ -218,7 +226,8 @@ def page_of_types(types, events, info, **arguments):
     window = make_window(EVENTS, info, **arguments)
     if not types:
         return Page([], False, False, 0)
-    found = TypedEvents(types, *compile_condition(events.filter(type__in=types)))
+    condition = compile_condition(events.filter(type__in=types))
+    found = TypedEvents(types, *condition, info.context.caller)
     after, before = (
         place and EventPlace(int(place[0]), NO_EVENT)
         for place in (window.after, window.before)

@@ -4,6 +4,7 @@ import graphene
 
 from accounts.access import Scope, requires, requires_grant
 from accounts.models import User as UserModel
+from accounts.models.totals import Listed, totals
 from accounts.schema.users import Country, User, UserCompanyLegalForm, read_countries
 from issuers import models
 from issuers.filters import (
@@ -222,7 +223,12 @@ class Issuer(ModelType):
             status=status,
             updated_since=updated_since,
         )
-        return read_pages(LEGACY_SHAREHOLDERS, info, shareholders, ids(issuers), **page)
+        of_issuers = ids(issuers)
+        is_whole = status is None and updated_since is None
+        known = totals(Listed.LEGACY_SHAREHOLDERS, of_issuers) if is_whole else None
+        return read_pages(
+            LEGACY_SHAREHOLDERS, info, shareholders, of_issuers, known=known, **page
+        )
 
     @requires(Scope.CAPTABLE_READ)
     @requires_grant

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from accounts.models.totals import Listed, total_is_kept
 from marketdata.trading.guards import GUARDED
 from marketdata.trading.models import Market
 from marketdata.trading.replay import replay
@@ -26,6 +27,8 @@ def verify(advance: Callable[[int], object] = lambda done: None) -> Iterator[Fin
 OPEN = "status = 'OPEN'"
 
 INVARIANTS = (
+    total_is_kept(Listed.ORDERS, "trading_order", "partner_id"),
+    total_is_kept(Listed.ACCOUNT_ORDERS, "trading_order", "account_id"),
     Invariant(
         "reserved units are Σ open sell orders, and no more than there are",
         f"""

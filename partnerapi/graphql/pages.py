@@ -1,6 +1,6 @@
 """Reads rows for resolvers: a keyset page for each of many parents, or rows by ids."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -58,6 +58,7 @@ def read_pages(
     info: Any,
     rows: models.QuerySet[Any],
     parents: Sequence[str] | None = None,
+    known: Callable[[], list[int]] | None = None,
     **arguments: Any,
 ) -> list[Page]:
     """One page for each id in `parents`, in one statement; at the root, one page.
@@ -65,7 +66,8 @@ def read_pages(
     The conditions come from `rows`, the columns from the document, the order from the
     list. `arguments` are the connection's first, last, before and after. Both flags of
     a page are exact. Totals are counted only if the document selects them, in one more
-    statement for all parents.
+    statement for all parents; `known` reads them instead where they are kept. Those of
+    a transaction under way are counted: what is kept is added up at its commit.
 
     Raises:
         BadUserInput: `first` or `last` is not from 0 to the maximum.
@@ -113,8 +115,13 @@ def read_pages(
     )
     pages = split(found, window, count)
     if selection.selects("totalCount"):
-        totals = fetch(count_statement(of, condition), [*keys, *values], tuple, kind)
-        for page, (_, total) in zip(pages, totals, strict=True):
+        if known is not None and not connection.in_atomic_block:
+            totals = known()
+        else:
+            statement = count_statement(of, condition)
+            counted = fetch(statement, [*keys, *values], tuple, kind)
+            totals = [total for _, total in counted]
+        for page, total in zip(pages, totals, strict=True):
             page.total_count = total
     return pages
 

@@ -4,6 +4,7 @@ import graphene
 
 from accounts.access import Scope, requires
 from accounts.models import Account as AccountModel
+from accounts.models.totals import Listed, totals
 from accounts.schema.accounts import Account
 from issuers.models import Token as TokenModel
 from issuers.schema.tokens import Token
@@ -266,18 +267,23 @@ class Query(graphene.ObjectType):
     def resolve_orders(
         roots, info, account_id=None, token_id=None, status=None, **page
     ):
-        orders = narrowed(orders_of(info.context.caller), token_id, status)
+        caller = info.context.caller
+        orders = narrowed(orders_of(caller), token_id, status)
+        is_whole = (account_id, token_id, status) == (None, None, None)
+        known = totals(Listed.ORDERS, [caller.partner_id]) if is_whole else None
         if account_id is not None:
             key = key_of(account_id, "Account")
             orders = orders.filter(account=key) if key else orders.none()
-        return read_pages(ORDERS, info, orders, **page)
+        return read_pages(ORDERS, info, orders, known=known, **page)
 
 
 @requires(Scope.TRADING_READ)
 def read_account_orders(accounts, info, token_id=None, status=None, **page):
     orders = narrowed(orders_of(info.context.caller), token_id, status)
     ids = [account.id for account in accounts]
-    return read_pages(ORDERS_OF_ACCOUNT, info, orders, ids, **page)
+    is_whole = token_id is None and status is None
+    known = totals(Listed.ACCOUNT_ORDERS, ids) if is_whole else None
+    return read_pages(ORDERS_OF_ACCOUNT, info, orders, ids, known=known, **page)
 
 
 @requires(Scope.TRADING_READ)
