@@ -38,8 +38,9 @@ def until_waiting_for_a_lock(count: int = 1) -> None:
             # A transaction sees the sessions as they were when it first looked.
             cursor.execute("SELECT pg_stat_clear_snapshot()")
             cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-                " AND datname = current_database()"
+                "SELECT count(*) FROM pg_stat_activity WHERE datname ="
+                " current_database() AND (wait_event_type = 'Lock' OR wait_event ="
+                " 'PgSleep' AND query LIKE '%register_instant(%')"
             )
             return cursor.fetchone()[0] >= count
 

@@ -1,8 +1,8 @@
 """Capitalization tables of many issuers at one instant, in two statements.
 
 The first fixes the instant: it waits for writers in flight, where any may still write
-at or before it, and finds, for each token, the last entry of its ledger and the price
-of a unit. The second reads everything as of that entry, by number, and what has a
+at or before it, without a lock that would be written anywhere, and finds, for each
+token, the last entry of its ledger and the price of a unit. The second reads everything as of that entry, by number, and what has a
 number never changes. So no table is torn, and the same instant gives the same table for
 ever.
 """
@@ -99,7 +99,8 @@ def tokens_as_of(
 ) -> tuple[str, list[list[TokenSummary]]]:
     """The instant, and each issuer's tokens as of it, in the order of creation."""
     try:
-        rows = fetch(AS_OF, [issuer_ids, at, at, *settled_arguments()], tuple)
+        arguments = [issuer_ids, at, at, *settled_arguments(), issuer_ids]
+        rows = fetch(AS_OF, arguments, tuple)
     except OperationalError as error:
         if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
             raise RequestTimeout(
@@ -135,8 +136,9 @@ AS_OF = f"""
     SELECT noted_at::text, issuer_place, noted_token::text, noted_price,
         noted_held::text, noted_supply::text, noted_holders, noted_seq,
         noted_last_seq, noted_last_holders
-    FROM register_note(%s::uuid[], %s::timestamptz,
+    FROM register_instant(%s::uuid[], %s::timestamptz,
         CASE WHEN %s::timestamptz IS NOT NULL
             OR current_setting('transaction_read_only')::boolean
-        THEN {SETTLED_AT} END)
+        THEN {SETTLED_AT} END) AS instant,
+        register_note(%s::uuid[], instant, instant)
 """

@@ -3,7 +3,8 @@
 import contextlib
 import random
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
+from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -12,7 +13,7 @@ from django.db.models import F
 from accounts.models import User, UserHolder
 from issuers.models import Token
 from issuers.register import ledger
-from issuers.register.captable import capitalization_tables
+from issuers.register.captable import CapitalizationTable, capitalization_tables
 from issuers.register.errors import InsufficientBalance
 from issuers.register.ledger import Entry
 from issuers.register.models import HolderBalance, LedgerAccount, TokenLedgerHead
@@ -139,6 +140,119 @@ def test_a_reader_of_now_waits_for_a_writer_and_one_of_the_past_does_not(registe
     assert [t.supply for t in answers["then"].tokens] == [2000, 2000]
     assert [t.supply for t in answers["now"].tokens] == [1990, 1999]
     assert datetime.fromisoformat(answers["now"].date) > entry.effective_at > past
+
+
+def test_a_table_of_the_present_is_read_without_writing(register):
+    issuer, _, _ = register
+    with transaction.atomic():
+        [table] = capitalization_tables([str(issuer.pk)], None, True)
+        assert transaction_id() is None
+    assert [t.supply for t in table.tokens] == [2000, 2000]
+
+
+def transaction_id() -> int | None:
+    """The id of the open transaction, once it has written anything."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_xact_id_if_assigned()::text::bigint")
+        [(number,)] = cursor.fetchall()
+    return number
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_what_was_answered_while_writers_held_their_locks_stays(register, is_kept):
+    issuer, tokens, accounts = register
+    ids = [str(issuer.pk)]
+    for number in range(6):
+        answers: list[CapitalizationTable] = []
+
+        def ask(at: datetime | None) -> None:
+            answers.extend(capitalization_tables(ids, at, True))  # noqa: B023
+            connection.close()
+
+        with transaction.atomic():
+            token = tokens[number % 2]
+            burn = Entry(token, "BURN", 1, accounts[number])
+            [entry] = approved_record([burn], "me")
+            held_at = entry.effective_at
+            times = [None, *(held_at + n * timedelta.resolution for n in (-1, 0, 1))]
+            readers = [threading.Thread(target=ask, args=[at]) for at in times]
+            for reader in readers:
+                reader.start()
+            until_waiting_for_a_lock(len(times))
+            transaction.set_rollback(not is_kept)
+        for reader in readers:
+            reader.join()
+        assert len(answers) == len(times)
+        for table in answers:
+            at = datetime.fromisoformat(table.date)
+            assert capitalization_tables(ids, at, True) == [table]
+
+
+def test_a_reader_waits_for_who_writes_in_more_ledgers_than_are_marked(register):
+    issuer, tokens, accounts = register
+    answers: list[CapitalizationTable] = []
+
+    def ask() -> None:
+        answers.extend(capitalization_tables([str(issuer.pk)], None, True))
+        connection.close()
+
+    many = [str(uuid4()) for _ in range(120)]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT register_hold(%s::uuid[])", [many])
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+            " AND pid = pg_backend_pid()"
+        )
+        assert cursor.fetchall() == [(1,)]
+        approved_record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
+        reader = threading.Thread(target=ask)
+        reader.start()
+        until_waiting_for_a_lock()
+        assert answers == []
+    reader.join()
+    assert [t.supply for t in answers[0].tokens] == [1991, 2000]
+
+
+def test_a_reader_waits_for_a_name_that_is_being_changed(register):
+    issuer, _, _ = register
+    ids = [str(issuer.pk)]
+    [before] = capitalization_tables(ids, None, True)
+    answers: list[CapitalizationTable] = []
+
+    def ask() -> None:
+        answers.extend(capitalization_tables(ids, None, True))
+        connection.close()
+
+    with transaction.atomic(), connection.cursor() as cursor:
+        profile = UserHolder.objects.first()
+        UserHolder.objects.filter(pk=profile.pk).update(name="Another")
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        reader = threading.Thread(target=ask)
+        reader.start()
+        until_waiting_for_a_lock()
+        assert answers == []
+    reader.join()
+    at = datetime.fromisoformat(before.date)
+    assert capitalization_tables(ids, at, True) == [before]
+    at = datetime.fromisoformat(answers[0].date)
+    assert capitalization_tables(ids, at, True) == answers
+
+
+def test_a_reader_does_not_wait_for_writers_of_other_ledgers(register):
+    _, tokens, accounts = register
+    other = new_issuer()
+    answers: list[CapitalizationTable] = []
+
+    def ask() -> None:
+        answers.extend(capitalization_tables([str(other.pk)], None, True))
+        connection.close()
+
+    with transaction.atomic():
+        approved_record([Entry(tokens[0], "BURN", 9, accounts[0])], "me")
+        reader = threading.Thread(target=ask)
+        reader.start()
+        reader.join(PATIENCE_SECONDS)
+        assert [table.tokens for table in answers] == [[]]
 
 
 def test_a_reader_of_what_is_settled_waits_for_nobody(register):
