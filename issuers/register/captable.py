@@ -1,10 +1,10 @@
 """Capitalization tables of many issuers at one instant, in two statements.
 
 The first fixes the instant: it waits for writers in flight, where any may still write
-at or before it, without a lock that would be written anywhere, and finds, for each
-token, the last entry of its ledger and the price of a unit. The second reads everything as of that entry, by number, and what has a
-number never changes. So no table is torn, and the same instant gives the same table for
-ever.
+at or before it, without a lock that the database's log would tell of, and finds, for
+each token, the last entry of its ledger and the price of a unit. The second reads
+everything as of that entry, by number, and what has a number never changes. So no table
+is torn, and the same instant gives the same table for ever.
 """
 
 from collections.abc import Sequence

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,52 +18,50 @@ from partnerapi.core.postgresql.faults import Fault, OutcomeUnknown, fault_of
 from partnerapi.sandbox.rehearsal.clusters import Cluster
 from partnerapi.sandbox.run import postgres
 from partnerapi.sandbox.run.postgres import ADMINISTRATOR, DATABASE, PORT
-from partnerapi.sandbox.run.processes import Processes
+from partnerapi.sandbox.run.processes import Processes, take_lock
+from tests.servers import PREFIX
 from tests.waiting import until
 
 GERMAN = "de_DE.UTF-8"
 
 
 @pytest.fixture(scope="module", params=["C", GERMAN])
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cluster]:
+def server(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A primary whose only standby is missing, and which speaks a language."""
-    directory = tmp_path_factory.mktemp("unconfirmed")
-    for parent in (directory, *directory.parents[:2]):
-        parent.chmod(0o755)
-    with pytest.MonkeyPatch.context() as patch:
+    with (
+        tempfile.TemporaryDirectory(prefix=PREFIX) as made,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        directory = Path(made)
+        # PostgreSQL may run as another user.
+        directory.chmod(0o755)
         if request.param == GERMAN:
-            place = german_locale(directory)
-            patch.setitem(postgres.ENVIRONMENT, "LOCPATH", str(place))
+            make_german(directory / GERMAN)
+            patch.setitem(postgres.ENVIRONMENT, "LOCPATH", made)
         processes = Processes(directory / "processes", lambda name, line: None)
         cluster = Cluster(directory / "cluster", processes)
-        try:
-            cluster.make()
-            cluster.configure(lc_messages=request.param)
-            cluster.start()
-            with session(cluster) as administrator:
-                administrator.execute("CREATE TABLE kept (number int)")
-            cluster.set("synchronous_standby_names", "*")
-            yield cluster
-        finally:
-            processes.stop()
-            cluster.remove()
+        with take_lock(directory):
+            try:
+                cluster.make()
+                cluster.configure(lc_messages=request.param)
+                cluster.start()
+                with session(cluster) as administrator:
+                    administrator.execute("CREATE TABLE kept (number int)")
+                cluster.set("synchronous_standby_names", "*")
+                yield cluster
+            finally:
+                processes.stop()
+                cluster.remove()
 
 
-def german_locale(directory: Path) -> Path:
+def make_german(place: Path) -> None:
     compiler = shutil.which("localedef")
-    place = directory / GERMAN
     if compiler is None:
         pytest.skip("localedef, which makes a German locale, is not on this machine")
-    made = subprocess.run(
-        [compiler, "-i", "de_DE", "-f", "UTF-8", place],
-        capture_output=True,
-        check=False,
-    )
+    command = [compiler, "-i", "de_DE", "-f", "UTF-8", place]
+    made = subprocess.run(command, capture_output=True, check=False)
     if not place.exists():
         pytest.skip(f"no German locale can be made here: {made.stderr.decode()}")
-    return directory
 
 
 def session(cluster: Cluster) -> psycopg.Connection:
@@ -143,10 +142,14 @@ def test_what_is_done_after_a_commit_is_not_done_where_its_outcome_is_unknown(
     server: Cluster, usual: BaseDatabaseWrapper
 ):
     done: list[str] = []
-    with told(server, "pg_cancel_backend"), pytest.raises(OutcomeUnknown):
+
+    def write() -> None:
         with transaction.atomic():
             insert()
             transaction.on_commit(lambda: done.append("told"))
+
+    with told(server, "pg_cancel_backend"), pytest.raises(OutcomeUnknown):
+        write()
     with usual.cursor() as cursor:
         cursor.execute("SET synchronous_commit = local")
     insert()
@@ -171,9 +174,7 @@ def test_a_commit_that_must_wait_for_nobody_is_no_outage(
 def test_a_connection_that_ends_in_a_commit_leaves_the_outcome_unknown(
     server: Cluster, usual: BaseDatabaseWrapper
 ):
-    statement = (
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = %s"
-    )
+    ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = %s"
     with session(server) as administrator:
         administrator.execute(
             "CREATE OR REPLACE FUNCTION last() RETURNS trigger LANGUAGE plpgsql AS "
@@ -185,7 +186,7 @@ def test_a_connection_that_ends_in_a_commit_leaves_the_outcome_unknown(
         )
         teller = threading.Thread(
             target=lambda: until(
-                lambda: administrator.execute(statement, ["COMMIT"]).fetchall()
+                lambda: administrator.execute(ending, ["COMMIT"]).fetchall()
             )
         )
         teller.start()
