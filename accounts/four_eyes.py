@@ -7,7 +7,7 @@ by the database, at the commit: by the content of the request, and by who decide
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -89,6 +89,18 @@ def is_needed(
 
 
 OVER = "SELECT approvals_over(%s, %s, %s::uuid[], %s::numeric[])"
+
+
+def rests_until(person: User) -> datetime | None:
+    """Until when this person decides nothing; None: they may decide.
+
+    Somebody else changed their access less than 24 hours before.
+    """
+    [(until,)] = fetch(RESTS_UNTIL, [person.pk], tuple)
+    return until
+
+
+RESTS_UNTIL = "SELECT approvals_rests_until(%s, clock_timestamp())"
 
 
 def file_request(

@@ -91,14 +91,14 @@ app.conf.update(
         }
         for job, schedule in (BY_DAY | at_night).items()
     }
-    # Too often for a record of each: exports and deliveries say how far they are.
+    # Too often for a record of each: their own rows say how far they are.
     | {
         task.replace("_", " "): {
             "task": f"partnerapi.operations.tasks.{task}",
             "schedule": timedelta(seconds=2),
             "options": {"expires": 2},
         }
-        for task in ("write_exports", "deliver_legacy_shares")
+        for task in ("write_exports", "deliver_legacy_shares", "send_notices")
     }
     | {
         task.replace("_", " "): {

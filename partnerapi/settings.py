@@ -38,6 +38,8 @@ VARIABLES = {
     "ALLOWED_HOSTS": Variable("list", ["localhost", "127.0.0.1", "[::1]"], "api.example.com,admin.example.com", "host names that are answered"),
     "LOG_FORMAT": Variable("format", "text", "json", "text: lines for people; json: a JSON object a line, and a line for each request of /graphql"),
     "LOG_LEVEL": Variable("level", "INFO", "WARNING", "lowest level that is logged"),
+    "EMAIL_URL": Variable("url", "", "smtp+tls://user:secret@mail.example.com:587", "server that sends the e-mails to staff; smtp+ssl: TLS from the first byte; consolemail:// prints them, as a sandbox does; empty: they wait"),
+    "EMAIL_FROM": Variable("str", "noreply@example.com", "platform@example.com", "sender of the e-mails to staff"),
     "PARTNER_API_STAFF_OTP": Variable("bool", True, "false", "staff who may change the register need a second factor; a sandbox asks for none"),
     "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: seed_sandbox may write, GraphiQL is given a key"),
     "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key GraphiQL is given in a sandbox"),
@@ -218,6 +220,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "partnerapi.staff.session_ends.end_sessions",
     "django_otp.middleware.OTPMiddleware",
     "partnerapi.staff.authorship.tell_author",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -329,6 +332,26 @@ CACHES = {
         "OPTIONS": {"SOCKET_CONNECT_TIMEOUT": 0.1, "SOCKET_TIMEOUT": 0.1},
     }
 }
+
+EMAIL_URL: str = values["EMAIL_URL"] or (
+    "consolemail://" if PARTNER_API_SANDBOX else ""
+)
+_email = environ.Env.email_url_config(EMAIL_URL or "consolemail://")
+EMAIL_BACKEND: str = _email["EMAIL_BACKEND"]
+EMAIL_HOST: str = _email.get("EMAIL_HOST") or ""
+EMAIL_HOST_USER: str = _email.get("EMAIL_HOST_USER") or ""
+EMAIL_HOST_PASSWORD: str = _email.get("EMAIL_HOST_PASSWORD") or ""
+EMAIL_USE_TLS: bool = _email.get("EMAIL_USE_TLS", False)
+EMAIL_USE_SSL: bool = _email.get("EMAIL_USE_SSL", False)
+EMAIL_PORT: int = _email.get("EMAIL_PORT") or (
+    587 if EMAIL_USE_TLS else 465 if EMAIL_USE_SSL else 25
+)
+# A server that does not answer holds up a worker for no longer.
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL: str = values["EMAIL_FROM"]
+
+# Absolute; an idle session of staff ends sooner: `partnerapi/staff/session_ends.py`.
+SESSION_COOKIE_AGE = 12 * 60 * 60
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [

@@ -126,6 +126,7 @@ def parse(name: str, variable: Variable, text: str) -> Any:
 
 
 SECRETS = (
+    "EMAIL_URL",
     "DATABASE_URL",
     "DATABASE_OWNER_URL",
     "DATABASE_DIRECT_URL",
@@ -139,6 +140,7 @@ SECRETS = (
 )
 WEB = ("https", "http")
 URL_SCHEMES = {
+    "EMAIL_URL": ("smtp", "smtp+tls", "smtp+ssl", "consolemail"),
     "DATABASE_URL": ("postgres", "postgresql"),
     "DATABASE_OWNER_URL": ("postgres", "postgresql"),
     "DATABASE_DIRECT_URL": ("postgres", "postgresql"),

@@ -9,15 +9,19 @@ from typing import Any
 import hypothesis
 import pytest
 from django.conf import settings
-from django.db import connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.test import TransactionTestCase
 from django.test.utils import setup_databases, teardown_databases
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from accounts.apps import load_countries, open_cash_accounts, write_policies
+from accounts.models import User
+from accounts.models.users import UserManager
 from partnerapi.gateway import authentication
+from partnerapi.sandbox.data import approvals
 from partnerapi.staff.passwords import PBKDF2PasswordHasher
 from tests.owner import (
+    appoint,
     as_owner,
     become_application,
     become_owner,
@@ -94,6 +98,23 @@ def static_files_are_found_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", find_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def owner_within_the_test() -> Iterator[None]:
+    """A connection of the owner's would not see what a test has not committed."""
+    appointed = UserManager.appoint
+
+    def appoint_within(users: UserManager, user: User) -> None:
+        if users.db == DEFAULT_DB_ALIAS:
+            appoint(user)
+        else:
+            appointed(users, user)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(approvals, "owner_alias", lambda: DEFAULT_DB_ALIAS)
+        patch.setattr(UserManager, "appoint", appoint_within)
         yield
 
 

@@ -17,6 +17,8 @@ from accounts.models import (
     ApprovalOutcome,
     ApprovalRequest,
     RowChange,
+    StaffChange,
+    StaffNotice,
     User,
 )
 from partnerapi.core.owner import NAMED, OWNER
@@ -78,7 +80,10 @@ def remove_approvals() -> None:
 
     Only for a test that keeps rows, inside `as_owner`.
     """
-    for model in (ApprovalOutcome, ApprovalDecision, ApprovalRequest, RowChange):
+    for model in (
+        ApprovalOutcome, ApprovalDecision, ApprovalRequest, StaffNotice, StaffChange,
+        RowChange,
+    ):  # fmt: skip
         model.objects.all().delete()
     User.objects.filter(email__in=STAFF).delete()
 
@@ -117,7 +122,15 @@ def superuser(email: str, password: str | None = None, **fields: object) -> User
     user = User.objects.create_user(email, password, **{"is_staff": True} | fields)
     tamper(f"UPDATE accounts_user SET is_superuser = TRUE WHERE id = '{user.pk}'")
     user.refresh_from_db()
+    appoint(user)
     return user
+
+
+def appoint(user: User) -> None:
+    """Have staff decide at once, as the owner does."""
+    with connection.cursor() as cursor:
+        statement = f"SELECT accounts_appoint('{user.pk}')"
+        cursor.execute("SELECT tests.tamper(%s, FALSE)", [statement])
 
 
 # In the databases of tests only.

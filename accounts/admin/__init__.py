@@ -1,8 +1,8 @@
 from django.contrib import admin
 
-from accounts.admin import accounts, cash, investors, partners, users
+from accounts.admin import accounts, cash, investors, partners, staff_changes, users
 
-__all__ = ["accounts", "cash", "investors", "partners", "users"]
+__all__ = ["accounts", "cash", "investors", "partners", "staff_changes", "users"]
 
 admin.site.site_header = "Partner platform"
 admin.site.site_title = "Partner platform"

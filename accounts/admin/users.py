@@ -1,6 +1,7 @@
 from django.contrib import admin, messages
 from django.contrib.auth import forms as auth_forms
 from django.contrib.auth.admin import UserAdmin as AuthUserAdmin
+from django_otp.plugins.otp_totp import admin as otp_totp_admin
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models import Country, User, UserHolder
@@ -9,6 +10,10 @@ from partnerapi.core.backoffice import (
     ProtectedAdmin,
     ReadOnlyAdmin,
 )
+
+# Its forms show a secret, and take anybody's device as confirmed. Each person enrols
+# their own when they sign in: `partnerapi/staff/second_factor.py`.
+admin.site.unregister(otp_totp_admin.TOTPDevice)
 
 
 def user_columns(path: str = "") -> list[str]:
@@ -127,8 +132,8 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
                 removed += 1
         self.message_user(
             request,
-            f"{removed} users enrol a new second factor when they sign in. Your own, a "
-            "colleague removes.",
+            f"{removed} users enrol a new second factor when they sign in, and decide "
+            "nothing for 24 hours. A colleague removes your own.",
             messages.SUCCESS,
         )
 

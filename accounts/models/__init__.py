@@ -40,6 +40,7 @@ from accounts.models.investors import (
     Verification,
 )
 from accounts.models.partners import ApiKey, Partner, Pepper
+from accounts.models.staff_changes import StaffChange, StaffNotice
 from accounts.models.totals import Listed, Total, TotalChange
 from accounts.models.users import (
     Country,
@@ -87,6 +88,8 @@ __all__ = [
     "Right",
     "RowChange",
     "SoleAmount",
+    "StaffChange",
+    "StaffNotice",
     "Total",
     "TotalChange",
     "User",

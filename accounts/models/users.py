@@ -11,10 +11,12 @@ from django.contrib.auth.models import (
 )
 from django.contrib.postgres.indexes import OpClass
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import connections, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Lower, Upper
 from stdnum import lei as stdnum_lei
+
+from partnerapi.core.authors import written_by
 
 
 class CountryQuerySet(models.QuerySet):
@@ -87,6 +89,15 @@ class LEIIsValid(models.Func):
     output_field = models.BooleanField()
 
 
+# A person without a password cannot sign in.
+APPOINT_FIRST = """
+    SELECT accounts_appoint(%s) WHERE 2 > (
+        SELECT count(*) FROM approvals_deciders() d
+        WHERE d.id <> %s AND d.password NOT LIKE '!%%'
+            AND approvals_rests_until(d.id, clock_timestamp()) IS NULL)
+"""
+
+
 class UserManager(BaseUserManager):
     def create_user(self, email, password=None, **fields):
         user = self.model(email=email.lower(), **fields)
@@ -95,9 +106,22 @@ class UserManager(BaseUserManager):
         return user
 
     def create_superuser(self, email, password=None, **fields):
-        return self.create_user(
-            email, password, is_staff=True, is_superuser=True, **fields
-        )
+        """Only the owner of the tables can. The first two decide at once."""
+        with transaction.atomic(using=self.db):
+            user = self.create_user(
+                email, password, is_staff=True, is_superuser=True, **fields
+            )
+            with connections[self.db].cursor() as cursor:
+                cursor.execute(APPOINT_FIRST, [user.pk, user.pk])
+        return user
+
+    def appoint(self, user):
+        """Have a member of staff decide at once, whatever changed about their access.
+
+        Only the owner of the tables can; every decider is told.
+        """
+        with connections[self.db].cursor() as cursor:
+            cursor.execute("SELECT accounts_appoint(%s)", [user.pk])
 
     def get_by_natural_key(self, email):
         return self.get(email=email.lower())
@@ -215,6 +239,11 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self):
         return self.company_name or f"{self.first_name} {self.last_name}".strip()
+
+    def check_password(self, raw_password):
+        # A right one may be digested anew: that is the user's own change.
+        with written_by(self.email or "", "sign-in"):
+            return super().check_password(raw_password)
 
 
 WALLET = re.compile(r"0x[0-9a-fA-F]{40}")

@@ -20,6 +20,8 @@ GUARDED = Guarded(
         "accounts_investorchange",
         "accounts_investorprofile",
         "accounts_rowchange",
+        "accounts_staffchange",
+        "accounts_staffnotice",
         "accounts_total",
         "accounts_totalchange",
         "accounts_user",

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import psycopg
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from psycopg.sql import SQL
 
 said: ContextVar[str] = ContextVar("author", default="")
@@ -19,7 +19,9 @@ WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|MERGE|WITH)\b", re.IGNORECASE)
 
 
 @contextmanager
-def written_by(who: str, source: str, request_id: str = "") -> Iterator[None]:
+def written_by(
+    who: str, source: str, request_id: str = "", using: str = DEFAULT_DB_ALIAS
+) -> Iterator[None]:
     """Let what this thread writes be by `who`: a login or an e-mail address.
 
     `source` is the page or the command. A statement outside a transaction gets one of
@@ -28,15 +30,16 @@ def written_by(who: str, source: str, request_id: str = "") -> Iterator[None]:
     text = json.dumps({"who": who, "from": source, "request": request_id})
     before = said.set(text)
     try:
-        tell(text)
-        with connection.execute_wrapper(in_a_transaction):
+        tell(text, using)
+        with connections[using].execute_wrapper(in_a_transaction):
             yield
     finally:
         said.reset(before)
-        tell(said.get())
+        tell(said.get(), using)
 
 
-def tell(text: str) -> None:
+def tell(text: str, using: str) -> None:
+    connection = connections[using]
     if connection.in_atomic_block and not connection.needs_rollback:
         tell_transaction(connection.connection, text)
 

@@ -53,6 +53,9 @@ APPLICATION: Mapping[str, str] = {
     "accounts_pepper": APPEND,
     "accounts_rowchange": READ,
     "accounts_soleamount": READ,
+    "accounts_staffchange": READ,
+    # Triggers write an e-mail; a worker says what became of it.
+    "accounts_staffnotice": "SELECT, UPDATE (tries, next_try_at, sent_at, error)",
     "accounts_total": READ,
     "accounts_totalchange": READ,
     "accounts_user": ALL,
@@ -142,6 +145,7 @@ CALLED_BY_APPLICATION = (
     "accounts_share(uuid[])",
     "approvals_over(text, text, uuid[], numeric[])",
     "approvals_overtake(uuid, text)",
+    "approvals_rests_until(uuid, timestamptz)",
     "events_announce_articles()",
     "events_prune(integer, integer)",
     "marketdata_lock_book(uuid)",

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.utils import timezone
 
+from accounts.notices import send_notices as send
 from issuers.legacy.background import deliver_due
 from issuers.models import Event
 from issuers.models import announce_articles as announce
@@ -21,7 +22,7 @@ from partnerapi.models import Export, FailedSignIn, IdempotencyRecord, JobRun
 from partnerapi.operations.jobs import run_job
 from partnerapi.schema import schema
 
-EXPORT_SECONDS = DELIVERY_SECONDS = 10
+EXPORT_SECONDS = DELIVERY_SECONDS = NOTICE_SECONDS = 10
 """Then other tasks have their turn."""
 
 
@@ -51,6 +52,11 @@ def write_exports() -> None:
 def deliver_legacy_shares() -> None:
     if deliver_due(DELIVERY_SECONDS):
         deliver_legacy_shares.apply_async(expires=60)
+
+
+@app.task
+def send_notices() -> None:
+    send(NOTICE_SECONDS)
 
 
 @app.task

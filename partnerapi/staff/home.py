@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib import admin
 from django.db import DatabaseError
 from django.db.models import F, Model, Q
 from django.http import HttpRequest
@@ -21,6 +22,7 @@ from accounts.models import (
     ApprovalRequest,
     BankLine,
     InvestorAttestation,
+    StaffChange,
     Withdrawal,
 )
 from accounts.suspense import unassigned
@@ -48,6 +50,8 @@ NIGHT = timedelta(hours=26)
 STOPPED_AFTER = timedelta(minutes=1)
 """A delivery of which no step was tried for so long."""
 KEYS_EXPIRE_WITHIN = timedelta(days=14)
+REST = timedelta(days=1)
+"""For so long a person decides nothing whose access somebody else has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +218,22 @@ def waiting_requests(at: datetime) -> Found:
     return Found(count(ApprovalRequest.objects.open(at)), listed(ApprovalRequest))
 
 
+def changes_of_staff(at: datetime) -> Found:
+    """Changes within 24 hours; of each person the last, and by whom."""
+    day = at - REST
+    rows = fetch(STAFF_CHANGES, [day, LINES], tuple)
+    since = {"at__gte": day.isoformat()}
+    lines = [
+        Line(
+            f"{email}: {StaffChange.What(what).label.lower()}, by {who}",
+            counted(changes),
+            listed(StaffChange, person__id__exact=person, **since),
+        )
+        for person, email, what, who, changes, _ in rows
+    ]
+    return Found(int(rows[0][-1]) if rows else 0, listed(StaffChange, **since), lines)
+
+
 def requested_withdrawals(at: datetime) -> Found:
     return withdrawals(Withdrawal.Status.REQUESTED)
 
@@ -233,6 +253,7 @@ def unknown_money(at: datetime) -> Found:
 
 TILES = [
     Tile("Requests for a second person", ApprovalRequest, waiting_requests),
+    Tile("Access changed within 24 hours", StaffChange, changes_of_staff),
     Tile("Withdrawals to decide", Withdrawal, requested_withdrawals),
     Tile("Withdrawals that the bank is to pay", Withdrawal, approved_withdrawals),
     Tile("Money that is nobody's", BankLine, unknown_money),
@@ -255,8 +276,7 @@ TILES = [
 def look(request: HttpRequest, at: datetime) -> Iterator[Shown]:
     """The tiles that the user may see and that have something to say."""
     for tile in TILES:
-        meta = tile.model._meta
-        if not request.user.has_perm(f"{meta.app_label}.view_{meta.model_name}"):
+        if not admin.site.get_model_admin(tile.model).has_view_permission(request):
             continue
         try:
             found = tile.find(at)
@@ -285,6 +305,18 @@ PENDING_ACCOUNTS = """
         WHERE a.partner_id = p.id AND a.status = 'PENDING'
         ORDER BY a.created_at LIMIT %s
     ) AS a
+"""
+STAFF_CHANGES = """
+    SELECT u.id, coalesce(u.email, ''), c.what, r.who, p.changes,
+        sum(p.changes) OVER ()
+    FROM (
+        SELECT max(id) AS last, count(*) AS changes FROM accounts_staffchange
+        WHERE at >= %s GROUP BY person_id
+    ) AS p
+    JOIN accounts_staffchange c ON c.id = p.last
+    JOIN accounts_user u ON u.id = c.person_id
+    JOIN accounts_rowchange r ON r.id = c.change_id
+    ORDER BY c.id DESC LIMIT %s
 """
 LAST_RUNS = """
     SELECT n.job, last.result, last.started_at

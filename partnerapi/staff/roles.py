@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from accounts.models import ApprovalKind
+from partnerapi.core.authors import written_by
 from partnerapi.staff.delivery.choosing import MAY_DELIVER, MAY_VIEW
 from partnerapi.staff.imports import KINDS as IMPORTS
 
@@ -21,7 +22,8 @@ READ = tuple(
     f"{app}.view_{model}"
     for app, models in {
         "accounts": "account accountstatuschange apikey approvalpolicy approvalrequest"
-        " country investorattestation investorprofile partner user userholder",
+        " country investorattestation investorprofile partner staffchange user"
+        " userholder",
         "issuers": "approvedholder article document industryclassificationbenchmark"
         " issuer issuerfinancialdata issuergrant legacyshareholder restriction token"
         " tokenrule",
@@ -137,7 +139,12 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 
 
 def write_roles(using: str) -> None:
-    """Give each role its rights, and no other."""
+    """Give each role its rights, and no other; its people go on deciding."""
+    with written_by("migrate", "migrate", using=using):
+        write(using)
+
+
+def write(using: str) -> None:
     names = {name for codes in ROLES.values() for name in codes}
     found = Permission.objects.using(using).filter(
         codename__in=[name.partition(".")[2] for name in names]

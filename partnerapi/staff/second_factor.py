@@ -15,6 +15,7 @@ from django_otp import login
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models import ApprovalKind, User
+from partnerapi.core.authors import written_by
 from partnerapi.staff.sign_in import record_failure
 
 CHANGES_THE_REGISTER = (
@@ -42,11 +43,15 @@ def is_needed(user: User | AnonymousUser) -> bool:
 
 
 def device_of(user: User) -> TOTPDevice:
-    """The user's device, or a new one, which the first right code confirms."""
+    """The user's device, or a new one, which the first right code confirms.
+
+    The database takes it from its owner only.
+    """
     devices = TOTPDevice.objects.filter(user=user).order_by("-confirmed", "id")
-    return devices.first() or TOTPDevice.objects.create(
-        user=user, name="app", confirmed=False
-    )
+    if device := devices.first():
+        return device
+    with written_by(user.email or "", "page /admin/second-factor/"):
+        return TOTPDevice.objects.create(user=user, name="app", confirmed=False)
 
 
 def picture(device: TOTPDevice) -> str:

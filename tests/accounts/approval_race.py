@@ -157,6 +157,7 @@ def staff(name: str) -> Any:
     from django.contrib.auth.models import Permission
 
     from accounts.models import User
+    from tests.owner import appoint
 
     user = User.objects.create_user(
         f"{name}@staff.example",
@@ -167,6 +168,7 @@ def staff(name: str) -> Any:
     )
     rights = ["file_mint", "decide_mint", "view_approvalrequest"]
     user.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    appoint(user)
     return user
 
 

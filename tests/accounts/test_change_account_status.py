@@ -7,6 +7,7 @@ from django.core.management import CommandError, call_command
 from accounts.four_eyes import NotApproved, decide
 from accounts.models import Account, Actor, ApprovalRequest, Partner, User
 from tests.characters import START
+from tests.owner import appoint
 
 ANA, BEN, GONE = "ana@staff.example", "ben@staff.example", "gone@staff.example"
 
@@ -25,6 +26,7 @@ def account(db: None) -> Account:
     rights = Permission.objects.filter(codename__in=["file_closing", "decide_closing"])
     for user in User.objects.filter(is_staff=True):
         user.user_permissions.add(*rights)
+        appoint(user)
     acme = Partner.objects.create(login="acme", name="Acme")
     otto = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"

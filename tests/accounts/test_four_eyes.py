@@ -41,7 +41,7 @@ from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.staff.approvals.kinds import KINDS
 from tests.accounts.approval_race import Race
 from tests.issuers.register import empty_token, new_issuer, people
-from tests.owner import tamper
+from tests.owner import appoint, tamper
 
 pytestmark = pytest.mark.django_db
 COMMITS = pytest.mark.django_db(transaction=True)
@@ -66,6 +66,7 @@ def member(name: str, *rights: str, **more: bool) -> User:
         **{"is_staff": True} | more,
     )
     user.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    appoint(user)
     return user
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from accounts.models import Account, AccountStatusChange, Actor, Partner, User
 from partnerapi.models import IdempotencyRecord
 from tests.characters import START
+from tests.owner import appoint
 
 LIST = reverse("admin:accounts_account_changelist")
 ANA = "ana@staff.example"
@@ -31,6 +32,7 @@ def signed_in(*rights: str) -> Client:
         is_staff=True,
     )
     user.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    appoint(user)
     client = Client()
     client.force_login(user)
     return client

@@ -38,7 +38,7 @@ MODELS = [
 READ_ONLY = (
     "Account", "AccountStatusChange", "ApprovalPolicy", "ApprovalRequest", "BankLine",
     "BankStatement", "CashAccount", "Country",
-    "Export", "FailedSignIn", "IdempotencyRecord",
+    "Export", "FailedSignIn", "IdempotencyRecord", "StaffChange",
     "IndustryClassificationBenchmark", "JobRun", "Withdrawal",
     "ApprovedHolder", "InvestorAttestation", "InvestorProfile", "Restriction",
     "TokenRule", "Market", "Order",
@@ -70,6 +70,7 @@ SEARCHES = {
     "Withdrawal": ("payout-2027-01", 2),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
     "IdempotencyRecord": ("00000007-", 1),
+    "StaffChange": ("operations@sandbox.example", 30),
     "FailedSignIn": ("stranger@example.com", 1),
     "JobRun": ("statement", 2),
     "TokenRule": ("VERGEL", 1),

@@ -46,6 +46,7 @@ MODELS_LEFT_OUT = {
     "accounts.HolderImport": IMPORTS,
     "accounts.RowChange": "the log shows it beside what else was done",
     "accounts.SoleAmount": "triggers write it, for the limits of a day",
+    "accounts.StaffNotice": "a worker sends it; send_notices tells what failed",
     "accounts.Pepper": "a start writes it; list_peppers shows its keys",
     "accounts.UserHolderName": "a trigger writes it when a holder gets another name",
     "issuers.LegacyImport": IMPORTS,

@@ -14,10 +14,11 @@ from accounts.models import RowChange, User
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction
+from partnerapi.core.authors import written_by
 from partnerapi.sandbox.data.approvals import approved_record
 from tests.characters import World
 from tests.issuers.register import people
-from tests.owner import as_committed, superuser
+from tests.owner import as_committed, superuser, tamper
 
 pytestmark = pytest.mark.django_db
 
@@ -86,12 +87,19 @@ def test_groups_and_their_rights_leave_rows():
 
 def test_a_device_leaves_rows_under_both_its_users_and_never_its_key():
     one, other = people(2)
-    device = TOTPDevice.objects.create(user=one, name="app", confirmed=False)
-    device.confirmed = True
-    device.save()
-    run("UPDATE otp_totp_totpdevice SET key = '00' WHERE id = %s", device.pk)
+    User.objects.filter(pk=one.pk).update(email="one@staff.example")
+    with written_by("one@staff.example", "page"):
+        device = TOTPDevice.objects.create(user=one, name="app", confirmed=False)
+        device.confirmed = True
+        device.save()
+        run("UPDATE otp_totp_totpdevice SET key = '00' WHERE id = %s", device.pk)
     run("UPDATE otp_totp_totpdevice SET last_t = 5, drift = 1")
-    run("UPDATE otp_totp_totpdevice SET user_id = %s", other.pk)
+    # No other trigger lets it go to another user.
+    tamper(
+        "ALTER TABLE otp_totp_totpdevice DISABLE TRIGGER accounts_enrol_device",
+        f"UPDATE otp_totp_totpdevice SET user_id = '{other.pk}'",
+        guarded=True,
+    )
     run("DELETE FROM otp_totp_totpdevice")
     made, confirmed, another, moved = rows("otp_totp_totpdevice", one.pk)
     assert (made[0], made[2]["key"]) == ("INSERT", "…")
@@ -126,4 +134,4 @@ def test_the_log_names_each_table(client: Client, world: World):
     user.groups.add(Group.objects.create(name="Night shift"))
     lines = client.get("/admin/log/", {"object": str(user.pk)}).context["lines"]
     kinds = {line.kind for line in lines}
-    assert kinds == {"User", "User-group relationship"}
+    assert kinds == {"User", "User-group relationship", "Change of staff"}

@@ -255,6 +255,8 @@ def test_an_older_sandbox_is_given_its_accounts(seeded):
         "DELETE FROM accounts_approvaloutcome",
         "DELETE FROM accounts_approvaldecision",
         "DELETE FROM accounts_approvalrequest",
+        "DELETE FROM accounts_staffnotice",
+        "DELETE FROM accounts_staffchange",
     )
     tamper(OPEN_CASH, guarded=True)
     User.objects.filter(is_staff=True).delete()

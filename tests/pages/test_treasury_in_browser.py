@@ -3,6 +3,7 @@
 import re
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from tests.pages.test_back_office_in_browser import (  # noqa: F401
@@ -15,8 +16,11 @@ PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-def colleague(back_office, running_server):  # noqa: F811
-    """The page of somebody with the role Treasury, whom the sandbox's staff add."""
+def colleague(back_office, running_server, running_system):  # noqa: F811
+    """The page of somebody with the role Treasury, whom the sandbox's staff add.
+
+    The owner has her requests decided before a day has passed.
+    """
     email = f"t{uuid4().hex[:12]}@staff.example"
     back_office.goto(running_server["admin"] + "accounts/user/add/")
     back_office.locator("#id_type").select_option("INDIVIDUAL")
@@ -33,6 +37,11 @@ def colleague(back_office, running_server):  # noqa: F811
     back_office.locator("#id_groups_from").select_option(label="Treasury")
     back_office.locator("#id_groups_add, #id_groups_add_link").first.click()
     back_office.get_by_role("button", name="Save", exact=True).click()
+    back_office.get_by_text("was changed successfully").wait_for()
+    with psycopg.connect(running_system.variable("DATABASE_OWNER_URL")) as owner:
+        owner.execute(
+            "SELECT accounts_appoint(id) FROM accounts_user WHERE email = %s", [email]
+        )
     context = back_office.context.browser.new_context()
     page = context.new_page()  # noqa: F811
     page.set_default_timeout(PATIENCE_MS)

@@ -15,6 +15,7 @@ from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.staff.approvals.filing import FORMS
 from tests.characters import World
 from tests.issuers.register import people
+from tests.owner import appoint
 
 COMMITS = pytest.mark.django_db(transaction=True)
 WHY = "Resolution of 3 March"
@@ -31,6 +32,7 @@ def member(name: str, *rights: str) -> Client:
     )
     rights = ("view_approvalrequest", *rights)
     user.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    appoint(user)
     client = Client()
     client.force_login(user)
     return client

@@ -14,7 +14,7 @@ from partnerapi.sandbox.data.approvals import approved_record
 from partnerapi.staff.approvals.rule_forms import parameters_from
 from partnerapi.staff.find import link
 from tests.characters import START, World
-from tests.owner import as_committed
+from tests.owner import appoint, as_committed
 
 
 def signed_in(name: str, role: str = "Compliance") -> Client:
@@ -26,6 +26,7 @@ def signed_in(name: str, role: str = "Compliance") -> Client:
         is_staff=True,
     )
     user.groups.add(Group.objects.get(name=role))
+    appoint(user)
     client = Client()
     client.force_login(user)
     return client

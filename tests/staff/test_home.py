@@ -9,13 +9,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, User
+from accounts.models import Account, Actor, StaffChange, User
 from marketdata.models import FixSession
 from partnerapi.models import FailedSignIn, JobRun
 from partnerapi.sandbox.data.approvals import approved, approved_key
 from partnerapi.staff import home
 from tests.characters import World
-from tests.owner import as_committed
+from tests.owner import as_committed, tamper
 
 NOW = timezone.now
 
@@ -38,6 +38,12 @@ def test_an_empty_platform_says_that_nothing_waits(staff):
             job=job, started_at=NOW(), seconds=1, result="DONE", detail=""
         )
     answer = staff.get("/admin/")
+    # Whoever looks has become staff just now.
+    assert [tile.title for tile in answer.context["tiles"]] == [
+        "Access changed within 24 hours", "Nightly checks",
+    ]  # fmt: skip
+    tamper("UPDATE accounts_staffchange SET at = at - interval '1 day'")
+    answer = staff.get("/admin/")
     assert [tile.title for tile in answer.context["tiles"]] == ["Nightly checks"]
     assert "Nothing waits; last checked " in answer.content.decode()
 
@@ -59,6 +65,7 @@ def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
     found = tiles()
     assert {title: each.count for title, each in found.items()} == {
         "Requests for a second person": 1,
+        "Access changed within 24 hours": StaffChange.objects.count(),
         "Pending deliveries": 7,
         "Pending accounts": 1,
         "Jobs that failed today": 1,

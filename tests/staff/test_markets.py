@@ -25,6 +25,7 @@ from tests.marketdata.trading.trading import (
     placed,
     sell,
 )
+from tests.owner import appoint
 
 
 class Traded:
@@ -60,6 +61,7 @@ def of_role(role: str) -> Client:
         "role@staff.example", type="INDIVIDUAL", first_name=role, is_staff=True
     )
     user.groups.add(Group.objects.get(name=role))
+    appoint(user)
     client = Client()
     client.force_login(user)
     return client

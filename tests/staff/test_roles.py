@@ -26,7 +26,7 @@ from tests.marketdata.trading.trading import (
     placed,
     sell,
 )
-from tests.owner import superuser
+from tests.owner import appoint, superuser
 
 ROLES = {
     "Support": "s",
@@ -55,6 +55,7 @@ EXPECTED = {
     "issuers.TokenRule": (EVERYBODY, "", "", ""),
     "accounts.Country": (EVERYBODY, "", "", ""),
     "accounts.Partner": (EVERYBODY, "k", "k", ""),
+    "accounts.StaffChange": (EVERYBODY, "", "", ""),
     "accounts.User": (EVERYBODY, "o", "o", ""),
     "accounts.UserHolder": (EVERYBODY, "o", "o", ""),
     "auth.Group": ("", "", "", ""),
@@ -69,7 +70,6 @@ EXPECTED = {
     "marketdata.FixSession": (EVERYBODY, "", "k", ""),
     "trading.Market": (EVERYBODY, "", "o", ""),
     "trading.Order": (EVERYBODY, "", "", ""),
-    "otp_totp.TOTPDevice": ("", "", "", ""),
     "partnerapi.Export": (EVERYBODY, "", "", ""),
     "partnerapi.FailedSignIn": ("ck", "", "", ""),
     "partnerapi.IdempotencyRecord": (EVERYBODY, "", "", ""),
@@ -123,6 +123,7 @@ def clients(db: None) -> dict[str, Client]:
             is_staff=True,
         )
         user.groups.add(Group.objects.get(name=role))
+        appoint(user)
         found[role] = user
     found[roles.SUPERUSER] = superuser(
         "root@staff.example", type="INDIVIDUAL", first_name="R", last_name="S"

@@ -30,7 +30,7 @@ from tests.accounts.money import (
     new_partner,
     reference_of,
 )
-from tests.owner import as_committed
+from tests.owner import appoint, as_committed
 
 pytestmark = pytest.mark.django_db
 
@@ -52,6 +52,7 @@ def signed_in(name: str) -> Client:
         is_staff=True,
     )
     user.groups.add(Group.objects.get(name="Treasury"))
+    appoint(user)
     client = Client()
     client.force_login(user)
     return client

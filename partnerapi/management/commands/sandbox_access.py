@@ -1,3 +1,4 @@
+import getpass
 import json
 import secrets
 
@@ -8,6 +9,7 @@ from django.utils import timezone
 from accounts.access import Scope, Unauthenticated
 from accounts.models import ApiKey, Partner, User
 from marketdata.models import FixSession
+from partnerapi.core.authors import written_by
 from partnerapi.core.owner import owner_alias
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.sandbox.data.sessions import DEMO, write_fix_sessions
@@ -35,8 +37,10 @@ class Command(BaseCommand):
                 "issue_api_key, or set PARTNER_API_SANDBOX=true."
             )
         password, key = self.staff_password(), self.live_key()
-        self.sign_up(STAFF, "Staff", password)
-        self.sign_up(COLLEAGUE, "Colleague", password)
+        who = f"operator {getpass.getuser()}"
+        with written_by(who, "command sandbox_access", using=owner_alias()):
+            self.sign_up(STAFF, "Staff", password)
+            self.sign_up(COLLEAGUE, "Colleague", password)
         write_fix_sessions()
         comp_ids = list(
             FixSession.objects.filter(partner__login=DEMO, enabled=True).values_list(
@@ -61,10 +65,14 @@ class Command(BaseCommand):
         return kept.read_text()
 
     def sign_up(self, login, last_name, password):
-        """Make the login where there is none, and give it the password."""
-        staff = User.objects.filter(email=login).first()
+        """Make the login where there is none, and give it the password.
+
+        This person decides at once.
+        """
+        users = User.objects.db_manager(owner_alias())
+        staff = users.filter(email=login).first()
         if staff is None:
-            User.objects.db_manager(owner_alias()).create_superuser(
+            users.create_superuser(
                 login,
                 password,
                 type=User.Type.INDIVIDUAL,
@@ -74,6 +82,7 @@ class Command(BaseCommand):
         elif not staff.check_password(password):
             staff.set_password(password)
             staff.save(update_fields=["password"])
+            users.appoint(staff)
 
     def live_key(self):
         """The key that is kept, or a new one where it is refused by now."""

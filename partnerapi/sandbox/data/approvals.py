@@ -29,6 +29,7 @@ from issuers.register import ledger
 from issuers.register.approvals import APPROVED, entry_content, price_content
 from issuers.register.ledger import Entry, Recorded
 from partnerapi.core.database import fetch
+from partnerapi.core.owner import owner_alias
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.chance import OPENING
 
@@ -42,26 +43,32 @@ WHY = "The sandbox is filled"
 
 
 def colleague(email: str) -> User:
-    """A member of the sandbox's staff, who is made where there is none."""
-    first, last = STAFF[email]
-    with transaction.atomic():
-        user, is_new = User.objects.get_or_create(
-            email=email,
-            defaults={
-                "id": derived_uuid7(OPENING, f"staff {email}"),
-                "type": User.Type.INDIVIDUAL,
-                "password": "!",
-                "first_name": first,
-                "last_name": last,
-                "is_staff": True,
-                "created_at": OPENING,
-            },
-        )
-        if is_new:
-            user.user_permissions.set(
-                Permission.objects.filter(codename__regex="^(file|decide)_")
-            )
+    """A member of the sandbox's staff; where there is none, the owner makes one."""
+    user = User.objects.filter(email=email).first()
+    if user is None:
+        employ(email, owner_alias())
+        user = User.objects.get(email=email)
     return user
+
+
+def employ(email: str, using: str) -> None:
+    """Make a member of the sandbox's staff who asks and decides at once."""
+    first, last = STAFF[email]
+    users = User.objects.db_manager(using)
+    with transaction.atomic(using=using):
+        user = users.create(
+            id=derived_uuid7(OPENING, f"staff {email}"),
+            type=User.Type.INDIVIDUAL,
+            email=email,
+            password="!",
+            first_name=first,
+            last_name=last,
+            is_staff=True,
+            created_at=OPENING,
+        )
+        rights = Permission.objects.using(using)
+        user.user_permissions.set(rights.filter(codename__regex="^(file|decide)_"))
+        users.appoint(user)
 
 
 def approved(kind: str, *contents: Mapping[str, Any]) -> list[ApprovalRequest]:

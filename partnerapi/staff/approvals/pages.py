@@ -19,6 +19,7 @@ from accounts.four_eyes import (
     carry_out,
     decide,
     overtake,
+    rests_until,
     take_back,
 )
 from accounts.models import (
@@ -224,6 +225,11 @@ def why_not_decided(user: Any, asked: ApprovalRequest) -> str:
         return (
             "You cannot decide this request: your role lacks the right to decide "
             f"requests of the kind “{asked.get_kind_display()}”."
+        )
+    if until := rests_until(user):
+        return (
+            f"You cannot decide a request before {until:%Y-%m-%d %H:%M} UTC: somebody "
+            "else changed your access less than 24 hours ago. See Changes of staff."
         )
     return ""
 
