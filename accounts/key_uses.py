@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import Error, connection
 
 from accounts import peppers
+from accounts.peppers import Digest
 from partnerapi.core.asides import Aside
 
 WRITE_SECONDS = 10.0
@@ -21,12 +22,7 @@ WRITE = """
     WHERE key.id = used.id
         AND (key.last_used_at < used.at - interval '1 minute') IS NOT FALSE
 """
-MOVE = """
-    UPDATE accounts_apikey key SET secret_digest = moved.digest, pepper_id = %s
-    FROM unnest(%s::uuid[], %s::bytea[], %s::bytea[]) AS moved (id, found, digest)
-    WHERE key.id = moved.id AND key.secret_digest = moved.found
-        AND key.pepper_id IS DISTINCT FROM %s
-"""
+MOVE = "SELECT accounts_move_keys(%s, %s::uuid[], %s::bytea[], %s::bytea[])"
 
 
 class KeyUses:
@@ -37,8 +33,8 @@ class KeyUses:
 
     def __init__(self) -> None:
         self.noted: dict[UUID, datetime] = {}
-        # The digest of a key as it was found, and its digests by all peppers.
-        self.digests: dict[UUID, tuple[bytes, list[bytes]]] = {}
+        # What opens a key's digest as it was found, and its digests by all peppers.
+        self.digests: dict[UUID, tuple[bytes, list[Digest]]] = {}
         self.lock = threading.Lock()
         self.aside = Aside(self.write_or_wait, WRITE_SECONDS)
 
@@ -47,9 +43,9 @@ class KeyUses:
             self.noted[key_id] = at
         self.aside.noted()
 
-    def note_digests(self, key_id: UUID, found: bytes, digests: list[bytes]) -> None:
+    def note_digests(self, key_id: UUID, opening: bytes, digests: list[Digest]) -> None:
         with self.lock:
-            self.digests[key_id] = found, digests
+            self.digests[key_id] = opening, digests
 
     def write(self) -> None:
         """Write what was noted, at most once a minute for a key; one statement.
@@ -77,12 +73,12 @@ class KeyUses:
         if not noted:
             return
         position, pepper = peppers.current()
-        if pepper is None:
+        if pepper is None or not peppers.binds(position):
             return
-        found = [found for found, _ in noted.values()]
-        moved = [digests[position] for _, digests in noted.values()]
+        openings = [opening for opening, _ in noted.values()]
+        moved = [digests[position].digest for _, digests in noted.values()]
         with connection.cursor() as cursor:
-            cursor.execute(MOVE, [pepper, list(noted), found, moved, pepper])
+            cursor.execute(MOVE, [pepper, list(noted), openings, moved])
 
     def write_or_wait(self) -> None:
         # Whoever asks for the database meanwhile says what is wrong with it.

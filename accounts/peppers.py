@@ -3,6 +3,11 @@
 PARTNER_API_KEY_PEPPER lists them, the new one first. The database knows each by a
 digest of its own, and since when: a new pepper keys nothing before every process has
 had time to learn of it. Then a key's digest is written anew when the key is used.
+
+A digest is of the login and the secret, so that no other partner's key can have it, and
+what it is the SHA-256 of (its opening) opens the way to another digest: the database
+does not hold it, and moves no key without. Digests of secrets alone are those of the
+release before; they are known while the database names their peppers.
 """
 
 import hashlib
@@ -10,6 +15,7 @@ import hmac
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from logging import getLogger
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import connection
@@ -18,7 +24,10 @@ from partnerapi.core.starting import StartRefused
 
 SPREAD = timedelta(minutes=10)
 """Within this time every process is started anew after a change of the peppers."""
-CANARY = b"a digest by which the database knows a pepper"
+SPREAD_OF_RELEASE = timedelta(days=1)
+"""Within this time no process is left of the release that keyed secrets alone."""
+CANARY = b"a digest by which the database knows a pepper of logins and secrets"
+CANARY_ALONE = b"a digest by which the database knows a pepper"
 
 logger = getLogger(__name__)
 
@@ -39,14 +48,34 @@ def peppers() -> list[bytes]:
     return [pepper.strip().encode() for pepper in listed if pepper.strip()]
 
 
-def digests(secret: str) -> list[bytes]:
-    """The digest of an API secret by each pepper, in the order of the settings."""
-    return [keyed(pepper, secret.encode()) for pepper in peppers()]
+class Digest(NamedTuple):
+    """What the database holds of a secret, and what opens it."""
+
+    digest: bytes
+    opening: bytes
+
+
+def digests(login: str, secret: str) -> list[Digest]:
+    """The digests of an API secret, in the order of `canaries`."""
+    found = []
+    for pepper in peppers():
+        opening = keyed(pepper, f"{login} {secret}".encode())
+        found.append(Digest(hashlib.sha256(opening).digest(), opening))
+        alone = keyed(pepper, secret.encode())
+        found.append(Digest(alone, alone))
+    return found
 
 
 def canaries() -> list[bytes]:
-    """What the database knows each pepper by, in the order of the settings."""
-    return [keyed(pepper, CANARY) for pepper in peppers()]
+    """What the database knows each pepper by, in the order of the settings.
+
+    Of each there are two: as it keys logins with secrets, and as it keyed secrets.
+    """
+    return [
+        keyed(pepper, canary)
+        for pepper in peppers()
+        for canary in (CANARY, CANARY_ALONE)
+    ]
 
 
 def keyed(pepper: bytes, message: bytes) -> bytes:
@@ -56,25 +85,40 @@ def keyed(pepper: bytes, message: bytes) -> bytes:
 def known() -> list[KnownPepper]:
     """All that the database knows, the oldest first; one statement."""
     with connection.cursor() as cursor:
-        cursor.execute(KNOWN, [SPREAD.total_seconds()])
+        cursor.execute(KNOWN, [SPREAD_OF_RELEASE, SPREAD])
         return [
             KnownPepper(id, bytes(digest), at, is_settled)
             for id, digest, at, is_settled in cursor.fetchall()
         ]
 
 
-def current() -> tuple[int, int | None]:
-    """Which of the settings' peppers keys digests now, and its row; one statement.
+def is_of(pepper: bytes | None, position: int) -> bool:
+    """Whether a digest at a position of `canaries` is one of the pepper that it names.
 
-    It is the first that has had time to spread, else the oldest.
+    Digests of before peppers were noted name none; they are of secrets alone.
+    """
+    if pepper is None:
+        return not binds(position)
+    return hmac.compare_digest(pepper, canaries()[position])
+
+
+def binds(position: int) -> bool:
+    """Whether digests at a position of `canaries` are of logins, too."""
+    return position % 2 == 0
+
+
+def current() -> tuple[int, int | None]:
+    """Which of `canaries` keys digests now, and its row; one statement.
+
+    It is the first that has had time to spread, else the oldest that is known.
     """
     rows = {pepper.digest: pepper for pepper in known()}
     listed = [rows.get(digest) for digest in canaries()]
-    for position, row in enumerate(listed):
-        if row and row.is_settled:
+    there = [(position, row) for position, row in enumerate(listed) if row]
+    for position, row in there:
+        if row.is_settled:
             return position, row.id
-    last = listed[-1]
-    return len(listed) - 1, last.id if last else None
+    return (there[-1][0], there[-1][1].id) if there else (len(listed) - 2, None)
 
 
 def check_peppers() -> None:
@@ -93,17 +137,22 @@ def check_peppers() -> None:
                 "before, after the new one and a comma where it is to be replaced"
             )
         logger.warning("PARTNER_API_KEY_PEPPER is new here: older API keys are refused")
-    missing = [digest for digest in ours if digest not in others]
+    missing = [digest for digest in ours[::2] if digest not in others]
     if missing:
         with connection.cursor() as cursor:
             cursor.execute(LEARN, [missing])
 
 
+# The first peppers that key logins, too, after one of the release before.
 KNOWN = """
-    SELECT id, digest, first_used_at, first_used_at < now() - make_interval(secs => %s)
+    SELECT id, digest, first_used_at, first_used_at < now() - CASE
+        WHEN is_bound AND first_used_at = (
+            SELECT min(first_used_at) FROM accounts_pepper WHERE is_bound)
+            AND EXISTS (SELECT FROM accounts_pepper WHERE NOT is_bound)
+        THEN %s ELSE %s END
     FROM accounts_pepper ORDER BY id
 """
 LEARN = """
-    INSERT INTO accounts_pepper (digest) SELECT unnest(%s::bytea[])
+    INSERT INTO accounts_pepper (digest, is_bound) SELECT unnest(%s::bytea[]), TRUE
     ON CONFLICT DO NOTHING
 """

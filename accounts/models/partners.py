@@ -109,6 +109,9 @@ class Pepper(models.Model):
     """
 
     digest = models.BinaryField(max_length=32, unique=True)
+    is_bound = models.BooleanField(
+        db_default=False, help_text="Keys digests of a login and a secret."
+    )
     first_used_at = models.DateTimeField(db_default=models.functions.Now())
 
     def __str__(self):
@@ -132,9 +135,12 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         """Make a key; return it with its token, which is stored nowhere."""
         secret = new_secret()
         position, pepper = peppers.current()
+        if pepper is None:
+            peppers.check_peppers()
+            position, pepper = peppers.current()
         key = self.create(
             partner=partner,
-            secret_digest=peppers.digests(secret)[position],
+            secret_digest=peppers.digests(partner.login, secret)[position].digest,
             pepper_id=pepper,
             last_four=secret[-4:],
             scopes=sorted(scopes),
@@ -157,18 +163,22 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         login, secret = match.groups()
         if checksum(secret[:RANDOM_LENGTH]) != secret[RANDOM_LENGTH:]:
             raise Unauthenticated(REFUSED_KEY)
-        digests = peppers.digests(secret)
+        digests = peppers.digests(login, secret)
+        stored = [each.digest for each in digests]
         key = (
             self.live(at)
-            .select_related("partner")
-            .filter(secret_digest__in=digests, partner__login=login)
+            .select_related("partner", "pepper")
+            .filter(secret_digest__in=stored, partner__login=login)
             .first()
         )
         if key is None:
             raise Unauthenticated(REFUSED_KEY)
+        position = stored.index(bytes(key.secret_digest))
+        if not peppers.is_of(key.pepper and bytes(key.pepper.digest), position):
+            raise Unauthenticated(REFUSED_KEY)
         uses.note(key.pk, at)
-        if len(digests) > 1 or key.pepper_id is None:
-            uses.note_digests(key.pk, bytes(key.secret_digest), digests)
+        if position > 0:
+            uses.note_digests(key.pk, digests[position].opening, digests)
         return key
 
 

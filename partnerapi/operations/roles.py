@@ -141,6 +141,7 @@ CALLED_BY_APPLICATION = (
     "accounts_hold_cash(bigint[])",
     "accounts_join(uuid, uuid)",
     "accounts_lock(uuid)",
+    "accounts_move_keys(bigint, uuid[], bytea[], bytea[])",
     "accounts_own_writers()",
     "accounts_share(uuid[])",
     "approvals_over(text, text, uuid[], numeric[])",

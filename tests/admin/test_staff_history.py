@@ -114,7 +114,7 @@ def test_a_device_leaves_rows_under_both_its_users_and_never_its_key():
 
 def test_a_session_leaves_rows_that_open_no_door(client: Client):
     client.force_login(ana())
-    key = client.session.session_key
+    key = str(client.session.session_key)
     digest = hashlib.sha256(key.encode()).hexdigest()[:40]
     before = len(rows("django_session", digest))
     run("UPDATE django_session SET session_data = 'another user'")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -171,7 +172,7 @@ def test_what_was_committed_since_the_snapshot_binds(change: Change, isolation: 
             change.commit(one)
             orders = Order.objects.count()
         for attempt in change.attempts:
-            refuses(lambda attempt=attempt: attempt(one))
+            refuses(partial(attempt, one))
     assert LedgerTransaction.objects.count() == entries
     assert Order.objects.count() == orders
     assert purse(one.clients[1]) == (100_000, 0)
@@ -199,7 +200,7 @@ def test_no_table_of_the_application_s_is_changed_in_a_snapshot(isolation: str):
         for right in set(rights.split(", ")) & CHANGES_OF.keys():
             change = CHANGES_OF[right].format(table, described[0].name)
             with snapshot(isolation):
-                refuses(lambda change=change: run(change))
+                refuses(partial(run, change))
             run(change)
             tried += 1
     assert tried > 80
@@ -226,4 +227,4 @@ def test_no_function_locks_rows_and_reads_them_in_a_snapshot(isolation: str):
     for signature, values in locking:
         call = f"SELECT * FROM {signature.partition('(')[0]}({', '.join(values)})"
         with snapshot(isolation):
-            refuses(lambda call=call: run(call))
+            refuses(partial(run, call))

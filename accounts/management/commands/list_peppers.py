@@ -10,7 +10,8 @@ class Command(CommandWithExamples):
     help = """Say how many live keys each pepper of PARTNER_API_KEY_PEPPER has keyed.
 
 A pepper with none can be taken out of the setting. A key moves to the new pepper when
-it is used; one that nobody uses any more is to be revoked.
+it is used; one that nobody uses any more is to be revoked. Digests of secrets alone are
+those of the release before: a key that is used gets one that binds it to its login.
 
 examples:
   manage.py list_peppers
@@ -31,10 +32,13 @@ examples:
         lines = []
         for position, digest in enumerate(ours):
             row = rows.pop(digest, None)
+            if row is None and not peppers.binds(position):
+                continue
+            of = "" if peppers.binds(position) else ", of secrets alone"
             since = f"since {row.first_used_at:%Y-%m-%d %H:%M} UTC" if row else "new"
             role = ", keys new digests" if position == current else ""
             count = told(keys.pop(row and row.id, None)) if row else "no live keys"
-            lines.append(f"{position + 1}. {since}{role}: {count}")
+            lines.append(f"{position // 2 + 1}. {since}{of}{role}: {count}")
         for row in rows.values():
             if row.id in keys:
                 lines.append(f"not listed, so refused: {told(keys.pop(row.id))}")
