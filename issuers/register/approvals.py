@@ -89,7 +89,8 @@ class EnterUnits:
         supply, now = int(head.supply), int(after.supply)
         rows = [
             *token_facts(token),
-            ("Units", "", f"{entry.amount:,}, {worth(entry.amount, head.price_cents)}"),
+            ("Units", "", f"{entry.amount:,}"),
+            ("Value", "", worth(entry.amount, head.price_cents)),
             ("Share of the supply", "", percent(entry.amount, supply or now)),
             ("Reason in the register", "", entry.reason),
         ]
@@ -138,8 +139,8 @@ class EnterUnits:
 
 def worth(units: int, price_cents: int | None) -> str:
     if price_cents is None:
-        return "worth nothing yet: the token has no price"
-    return f"worth {euros(units * price_cents)} at {euros(price_cents)} a unit"
+        return "no value: the token has no price"
+    return f"{euros(units * price_cents)} at {euros(price_cents)} a unit"
 
 
 def undone(entry: Entry) -> str:

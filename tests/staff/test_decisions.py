@@ -197,7 +197,8 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         "Mint of 10 LUM",
         OF_LUM
         | {
-            "Units": "10, worth €125.00 at €12.50 a unit",
+            "Units": "10",
+            "Value": "€125.00 at €12.50 a unit",
             "Share of the supply": "25.00%",
             "Supply": ("40", "50 (+25.00%)"),
             "To: .*": ("40", "50 (100.00% of the supply)"),
@@ -248,7 +249,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         | {
             "Lines": "2 legacy lines, 100 shares",
             "Source": "Newly issued units",
-            "Value of LUM": "worth €1,250.00 at €12.50 a unit",
+            "Value of LUM": "€1,250.00 at €12.50 a unit",
             "Supply of LUM": ("40", "140 (+250.00%)"),
             "Holders of LUM": ("1", "2 (1 holder will receive units)"),
             "Largest line, no. 1": "70 for .* (70.00% of the shares)",
