@@ -32,6 +32,8 @@ class ApprovalKind(models.TextChoices):
     BUST = "BUST", "Bust of a trade"
     REOPEN = "REOPEN", "Reopening of a halted market"
     STATEMENT = "STATEMENT", "Bank statement"
+    IDENTITY = "IDENTITY", "Symbol or ISIN of a traded token"
+    GRANT = "GRANT", "Grant of every issuer"
 
 
 class ApprovalPolicy(models.Model):

@@ -56,9 +56,22 @@ class IssuerAdmin(ProtectedAdmin):
 
 
 class IssuerGrantForm(forms.ModelForm):
+    """A grant of every issuer is requested instead: it needs a second person."""
+
     def clean(self):
         given = super().clean()
         pair = {"partner": given.get("partner"), "issuer": given.get("issuer")}
+        if pair["partner"] and self.instance._state.adding and pair["issuer"] is None:
+            place = reverse("admin:ask", args=["grant"])
+            raise forms.ValidationError(
+                format_html(
+                    "Without an issuer the partner would see every issuer. That needs "
+                    'a second person: <a href="{}?partner={}">request the grant</a>, '
+                    "or choose an issuer.",
+                    place,
+                    pair["partner"].login,
+                )
+            )
         grants = IssuerGrant.objects.filter(**pair, ended_at__isnull=False)
         if ended := grants.first():
             place = reverse("admin:grant", args=[ended.pk])

@@ -1,5 +1,7 @@
 """Tokens, each with its supply, prices and last entries of its ledger."""
 
+from urllib.parse import urlencode
+
 from django.contrib import admin
 from django.urls import reverse
 from django.utils.formats import date_format
@@ -17,6 +19,7 @@ ASKS = (
     ("price", "a price"),
     ("rule", "a rule"),
 )
+OF_TRADED = ("identity", "another symbol or ISIN")
 
 
 @admin.register(Token)
@@ -53,6 +56,11 @@ class TokenAdmin(ProtectedAdmin):
                 "Another member of staff decides what is asked for here. manage.py "
                 "transfer and open_secondary_market need nobody else."
             )
+            if obj.is_traded:
+                said += (
+                    " The token is traded, so its symbol and its ISIN change only by "
+                    "a request, too."
+                )
             register = {"fields": self.register_fields, "description": said}
             fieldsets.append(("Register", register))
         return fieldsets
@@ -60,7 +68,10 @@ class TokenAdmin(ProtectedAdmin):
     def get_readonly_fields(self, request, obj=None):
         if obj is None:
             return self.readonly_fields
-        return [*self.readonly_fields, "market_type", "issuer", *self.register_fields]
+        fixed = ["market_type", "issuer", *self.register_fields]
+        if obj.is_traded:
+            fixed += ["symbol", "isin"]
+        return [*self.readonly_fields, *fixed]
 
     def has_delete_permission(self, request, obj=None):
         return False
@@ -81,12 +92,17 @@ class TokenAdmin(ProtectedAdmin):
 
     @admin.display(description="ask for")
     def asks(self, token):
+        asks = [(f"?token={token.symbol}", *ask) for ask in ASKS]
+        if token.is_traded:
+            given = {"token": token.symbol, "symbol": token.symbol}
+            query = urlencode(given | {"isin": token.isin or ""})
+            asks.append((f"?{query}", *OF_TRADED))
         return format_html_join(
             ", ",
-            '<a href="{}?token={}">{}</a>',
+            '<a href="{}{}">{}</a>',
             (
-                (reverse("admin:ask", args=[kind]), token.symbol, label)
-                for kind, label in ASKS
+                (reverse("admin:ask", args=[kind]), query, label)
+                for query, kind, label in asks
             ),
         )
 

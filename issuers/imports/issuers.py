@@ -245,7 +245,15 @@ class IssuerImporter:
         if issuer.industry_classification_benchmark_id is None:
             issuer.industry_classification_benchmark = self.subsector(values)
         if not re.fullmatch(re.escape(values["symbol"]) + r"(\.\d+)?", token.symbol):
-            token.symbol = self.claim_symbol(row)
+            if token.is_traded:
+                rule = (
+                    f"{values['symbol']}: the token is traded as {token.symbol}, and a "
+                    "second person decides on another symbol; write "
+                    f"{token.symbol}, or request the change in the back office"
+                )
+                self.problems.append(Problem(row.line, "symbol", rule))
+            else:
+                token.symbol = self.claim_symbol(row)
         return state_of(token) != before
 
     def claim_symbol(self, row: CsvRow) -> str:

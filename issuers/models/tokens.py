@@ -187,3 +187,8 @@ class Token(models.Model):
 
     def __str__(self):
         return self.symbol
+
+    @property
+    def is_traded(self) -> bool:
+        """It has an order book, so partners' programs know it by symbol and ISIN."""
+        return self.market_type == Token.MarketType.SECONDARY_MARKET

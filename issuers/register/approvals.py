@@ -96,7 +96,7 @@ class EnterUnits:
         ]
         links = token_links(token)
         if entry.reverses:
-            rows.append(("Entry that it undoes", "", undone(entry)))
+            rows.append(("Entry that it undoes", "", undone(token.pk, entry.reverses)))
         rows.append(("Supply", f"{supply:,}", growth(supply, now)))
         balances = dict(
             HolderBalance.objects.filter(token=token, account__in=places).values_list(
@@ -143,8 +143,8 @@ def worth(units: int, price_cents: int | None) -> str:
     return f"{euros(units * price_cents)} at {euros(price_cents)} a unit"
 
 
-def undone(entry: Entry) -> str:
-    written = LedgerTransaction.objects.get(token=entry.token_id, seq=entry.reverses)
+def undone(token_id: UUID, seq: int) -> str:
+    written = LedgerTransaction.objects.get(token=token_id, seq=seq)
     kind = written.get_kind_display()
     said = f"{written.seq}: {kind} of {written.amount:,} units"
     return f"{said}, {written.effective_at:%Y-%m-%d %H:%M} UTC, by {written.actor}"

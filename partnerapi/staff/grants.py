@@ -13,8 +13,13 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import ApprovalKind, User
 from issuers.models import IssuerGrant
+from partnerapi.staff.approvals.filing import address
+
+NEEDS_TWO = (
+    "A grant of every issuer needs a second person; request it. Nothing changed."
+)
 
 
 def page(request: HttpRequest, pk: UUID) -> HttpResponse:
@@ -24,15 +29,22 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
     rows = IssuerGrant.objects.select_related("partner", "issuer")
     grant = get_object_or_404(rows, pk=pk)
     reason = request.POST.get("reason", "").strip()
+    needs_two = grant.issuer_id is None and request.POST.get("do") == "give"
+    if request.method == "POST" and needs_two:
+        messages.error(request, NEEDS_TWO)
+        return HttpResponseRedirect(request.path)
     if request.method == "POST" and reason:
         change(request, grant, reason)
         return HttpResponseRedirect(reverse("admin:partner", args=[grant.partner_id]))
     every = grant.partner.grants.live().filter(issuer=None).exclude(pk=grant.pk)
+    login = grant.partner.login
+    is_asked_for = grant.issuer_id is None and grant.ended_at is not None
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": "Give a grant again" if grant.ended_at else "End a grant",
         "grant": grant,
         "sees_all": every.exists(),
         "problem": request.method == "POST",
+        "ask": is_asked_for and address(ApprovalKind.GRANT, partner=login),
     }
     return TemplateResponse(request, "admin/grant.html", context)
 

@@ -68,7 +68,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *rights("issuers", "article issuerfinancialdata", "add", "change", "delete"),
         *rights("accounts", "user userholder", "add", "change"),
         "trading.change_market",
-        *kinds("file", *REGISTER, *OF_MARKETS),
+        *kinds("file", *REGISTER, *OF_MARKETS, Of.IDENTITY),
         *kinds("decide", Of.PRICE, Of.DELIVERY, Of.REOPEN),
     ),
     "Compliance": (
@@ -80,6 +80,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *rights("issuers", "restriction approvedholder", "add"),
         *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER, *OF_RULES),
         *kinds("decide", *REGISTER, Of.CLOSING, *OF_CASH, *OF_RULES, *OF_MARKETS),
+        *kinds("decide", Of.IDENTITY, Of.GRANT),
     ),
     "Treasury": (
         *READ,
@@ -96,8 +97,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "accounts.change_apikey",
         *rights("issuers", "issuergrant", "add", "change"),
         "marketdata.change_fixsession",
-        *kinds("file", Of.KEY),
-        *kinds("decide", Of.KEY),
+        *kinds("file", Of.KEY, Of.GRANT),
+        *kinds("decide", Of.KEY, Of.GRANT),
     ),
 }
 SUPERUSER = "Superuser"

@@ -7,7 +7,7 @@ import pytest
 from accounts.access import Scope
 from accounts.models import Partner
 from issuers.models import Issuer, IssuerGrant
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask, World
 
 READ = {
@@ -28,7 +28,10 @@ def key(scopes: list[Scope], *granted: Issuer | None) -> Ask:
     login = f"other{Partner.objects.count()}"
     partner = Partner.objects.create(login=login, name="Other")
     for issuer in granted:
-        IssuerGrant.objects.create(partner=partner, issuer=issuer)
+        if issuer is None:
+            approved_grant(partner)
+        else:
+            IssuerGrant.objects.create(partner=partner, issuer=issuer)
     return Ask(approved_key(partner, scopes)[1])
 
 

@@ -12,7 +12,7 @@ from accounts.models import Partner
 from issuers.models import IssuerGrant
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import START, Ask, World, on
 from tests.issuers.register import empty_token, people
 
@@ -297,7 +297,7 @@ def test_ten_issuers_take_as_many_statements_as_one(
                 "me",
             )
     everything = Partner.objects.create(login="all", name="All")
-    IssuerGrant.objects.create(partner=everything, issuer=None)
+    approved_grant(everything)
     ask = Ask(approved_key(everything, list(Scope))[1])
     asked = (
         WHOLE.replace(

@@ -16,7 +16,7 @@ from issuers.models import (
     IssuerGrant,
     Token,
 )
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import START, Ask, World
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -109,7 +109,7 @@ def test_grants_are_paged_in_the_order_of_the_issuers_ids(nine_of_25):
 
 def test_a_grant_for_every_issuer_is_told_apart(world: World):
     partner = Partner.objects.create(login="all", name="All")
-    IssuerGrant.objects.create(partner=partner, issuer=None)
+    approved_grant(partner)
     ask = Ask(approved_key(partner, list(Scope))[1])
     assert ask(
         "{ viewer { allIssuers grants { totalCount } } "

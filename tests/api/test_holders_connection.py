@@ -16,7 +16,7 @@ from issuers.register import captable_pages, ledger
 from issuers.register.ledger import Entry, Price
 from issuers.register.models import HolderBalance
 from issuers.schema import holders
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import START, Ask, World
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.threads import in_threads
@@ -232,7 +232,7 @@ def test_many_issuers_take_as_many_statements_as_one(
             entries = [Entry(token.pk, "MINT", 5, None, a) for a in accounts[n:]]
             ledger.record(entries, "me")
     everything = Partner.objects.create(login="all", name="All")
-    IssuerGrant.objects.create(partner=everything, issuer=None)
+    approved_grant(everything)
     ask = Ask(approved_key(everything, list(Scope))[1])
     ids = [f"Issuer|{i.pk}" for i in type(world.listed).objects.order_by("slug")]
 

@@ -10,7 +10,7 @@ from issuers.models import Issuer, IssuerGrant
 from issuers.register import holdings, ledger
 from issuers.register.ledger import Entry, Price
 from issuers.schema.holdings import READING_COST
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import START, Ask, World, on
 from tests.issuers.register import empty_token, people
 
@@ -118,7 +118,7 @@ def test_now_is_after_everything(world: World, users, partner: Ask):
 
 
 def test_a_grant_for_every_issuer_shows_all(world: World, users):
-    IssuerGrant.objects.create(partner=world.partner, issuer=None)
+    approved_grant(world.partner)
     ask = Ask(approved_key(world.partner, list(Scope))[1])
     [found] = balances(ask, users[:1])
     assert found == [lumen("LUM", 60, 60), ARBOR]

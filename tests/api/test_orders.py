@@ -12,7 +12,7 @@ from accounts.access import Scope
 from accounts.models import Account
 from issuers.models import IssuerGrant, Token
 from marketdata.trading.models import Order
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.api.test_plans import all_planned
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import (
@@ -387,7 +387,7 @@ def test_account_and_token_tell_of_trading(trading: Trading, partner: Ask):
 def test_another_partners_things_do_not_exist(
     trading: Trading, partner: Ask, world: World
 ):
-    IssuerGrant.objects.create(partner=world.observer, issuer=None)
+    approved_grant(world.observer)
     other = Ask(approved_key(world.observer, list(Scope))[1])
     mine = trading.order(trading.seller, "SELL", 1, 100, clientOrderID="c")
     order = once(partner, PLACE, **mine).data["placeOrder"]["order"]["id"]
@@ -482,7 +482,7 @@ def test_what_is_selected_of_a_mutation_is_bounded(trading: Trading, partner: As
 def test_events_tell_of_each_side_once_in_order(world: World, partner: Ask):
     trading = Trading(world)
     other_partner = new_partner()
-    IssuerGrant.objects.create(partner=other_partner, issuer=None)
+    approved_grant(other_partner)
     [other] = new_clients(1, other_partner)
     deposit(other, 10_000)
     theirs = Ask(approved_key(other_partner, list(Scope))[1])

@@ -15,10 +15,9 @@ from issuers.models import (
     IndustryClassificationBenchmark,
     Issuer,
     IssuerFinancialData,
-    IssuerGrant,
     Token,
 )
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")
@@ -96,7 +95,7 @@ def made_key() -> str:
                 issuer=issuer, year=2020 + line, period_type="YEAR"
             )
     partner = Partner.objects.create(login="reader", name="Reader")
-    IssuerGrant.objects.create(partner=partner, issuer=None)
+    approved_grant(partner)
     return approved_key(partner, list(Scope))[1]
 
 

@@ -56,8 +56,7 @@ def fill(console: Console) -> str:
     """Rows, and a key that may read all of them."""
     from accounts.access import Scope
     from accounts.models import Partner
-    from issuers.models import IssuerGrant
-    from partnerapi.sandbox.data.approvals import approved_key
+    from partnerapi.sandbox.data.approvals import approved_grant, approved_key
     from tests.benchmarks.graphql.rows import add_issuers, analyze
     from tests.benchmarks.large_registers import load
 
@@ -68,7 +67,7 @@ def fill(console: Console) -> str:
     partner = Partner.objects.create(
         login="dear", name="Dear", budget_points=number, budget_refill=number
     )
-    IssuerGrant.objects.create(partner=partner, issuer=None)
+    approved_grant(partner)
     trade(partner)
     return approved_key(partner, list(Scope))[1]
 

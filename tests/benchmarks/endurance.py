@@ -28,6 +28,7 @@ from uuid import uuid4
 
 import psutil
 
+from partnerapi.sandbox.data.approvals import approved_grant
 from tests.benchmarks.yardstick import yardstick
 from tests.chaos.clients import CHANGE
 from tests.system import free_port
@@ -138,7 +139,6 @@ def serve(port: int, directory: Path) -> "subprocess.Popen[bytes]":
 def measure(requests: int, directory: Path) -> Report:
     from django.db import connection
 
-    from issuers.models import IssuerGrant
     from tests.chaos.population import make_accounts
     from tests.characters import new_world
 
@@ -146,7 +146,7 @@ def measure(requests: int, directory: Path) -> Report:
     token, accounts = make_accounts(CLIENTS)
     connection.ensure_connection()
     partner = world.partner.__class__.objects.get(name="Impatient")
-    IssuerGrant.objects.create(partner=partner, issuer=None)
+    approved_grant(partner)
     connection.close()
     statuses: list[int] = []
     port, issuer = free_port(), f"Issuer|{world.listed.pk}"

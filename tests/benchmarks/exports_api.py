@@ -56,13 +56,12 @@ def ask_for(connection: str, token: Any) -> Any:
     from accounts.access import Scope
     from accounts.models import ApiKey, Partner
     from issuers.callers import caller_of
-    from issuers.models import IssuerGrant
     from partnerapi.exports.creation import Wanted, create_export
-    from partnerapi.sandbox.data.approvals import approved_key
+    from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 
     partner, is_new = Partner.objects.get_or_create(login="bench", name="Bench")
     if is_new:
-        IssuerGrant.objects.create(partner=partner)
+        approved_grant(partner)
         approved_key(partner, [Scope.CAPTABLE_READ])
     caller = caller_of(ApiKey.objects.get(partner=partner))
     of_issuer = connection == "HOLDERS"

@@ -74,12 +74,11 @@ def main() -> int:
 def measure(pages: int, rounds: int, console: Console) -> int:
     from accounts.access import Scope
     from accounts.models import Partner
-    from issuers.models import IssuerGrant
-    from partnerapi.sandbox.data.approvals import approved_key
+    from partnerapi.sandbox.data.approvals import approved_grant, approved_key
     from tests.characters import Ask
 
     partner = Partner.objects.create(login="reader", name="Reader")
-    IssuerGrant.objects.create(partner=partner, issuer=None)
+    approved_grant(partner)
     ask = Ask(approved_key(partner, list(Scope))[1])
 
     def page(**arguments):

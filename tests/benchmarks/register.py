@@ -54,11 +54,10 @@ class Server:
     def __init__(self) -> None:
         from accounts.access import Scope
         from accounts.models import Partner
-        from issuers.models import IssuerGrant
-        from partnerapi.sandbox.data.approvals import approved_key
+        from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 
         partner = Partner.objects.create(login="reader", name="Reader")
-        IssuerGrant.objects.create(partner=partner, issuer=None)
+        approved_grant(partner)
         self.key = approved_key(partner, list(Scope))[1]
         self.points = 0
         self.port = free_port()

@@ -151,9 +151,8 @@ def measure(rounds: int) -> tuple[dict[str, list[float]], dict[str, int]]:
     from django.db import transaction
 
     from accounts.access import Scope
-    from issuers.models import IssuerGrant
     from marketdata.trading.market import place_each
-    from partnerapi.sandbox.data.approvals import approved_key
+    from partnerapi.sandbox.data.approvals import approved_grant, approved_key
     from tests.benchmarks.graphql.rows import analyze
     from tests.characters import Ask
     from tests.marketdata.trading.trading import deposit, new_clients, new_partner
@@ -162,7 +161,7 @@ def measure(rounds: int) -> tuple[dict[str, list[float]], dict[str, int]]:
     with transaction.atomic():
         tamper("UPDATE accounts_approvalpolicy SET is_required = FALSE")
     partner = new_partner()
-    IssuerGrant.objects.create(partner=partner, issuer=None)
+    approved_grant(partner)
     clients = new_clients(MAKERS + 1, partner)
     for client in clients:
         deposit(client, 10**15)

@@ -188,6 +188,15 @@ def reopen(world: World, ana: Client) -> ApprovalRequest:
     return asked_on_page(ana, "reopen", token=token.symbol, phase="CONTINUOUS")
 
 
+def identity(world: World, ana: Client) -> ApprovalRequest:
+    token = Traded().token
+    return asked_on_page(ana, "identity", token=token.symbol, symbol="nova", isin="")
+
+
+def grant(world: World, ana: Client) -> ApprovalRequest:
+    return asked_on_page(ana, "grant", partner=world.partner.login)
+
+
 Told = Mapping[str, str | tuple[str, str]]
 """Of each row what it says: a fact, or a before and an after."""
 OF_LUM: Told = {"Company": "Lumen", "Token": "LUM · .*"}
@@ -343,6 +352,22 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Company": ".*",
             "Why it was halted": "Rumours",
             "Phase": ("Halted", "Continuous"),
+        },
+    ),
+    "IDENTITY": (
+        identity,
+        r"\w+ of .* becomes symbol NOVA",
+        {"Company": ".*", "Token": ".*", "ISIN": ("none", "none")},
+    ),
+    "GRANT": (
+        grant,
+        r"Grant of every issuer to .* \(broker_one\)",
+        {
+            "Partner": ".*",
+            "Issuers whose personal data and private tokens it sees": (
+                "1",
+                "every issuer: 2, and all to come",
+            ),
         },
     ),
 }

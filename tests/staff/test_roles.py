@@ -80,12 +80,14 @@ FILED = {
     "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
     "STATEMENT": "t",
     "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o",
+    "IDENTITY": "o", "GRANT": "k",
 }  # fmt: skip
 DECIDED = {
     "MINT": "c", "BURN": "c", "FORCED_TRANSFER": "c", "REVERSAL": "c", "PRICE": "oc",
     "DELIVERY": "oc", "KEY": "k", "CLOSING": "c", "WITHDRAWAL": "ct",
     "ASSIGNMENT": "ct", "STATEMENT": "ct", "RULE": "c", "LIFTING": "c", "BUST": "c",
     "REOPEN": "oc",
+    "IDENTITY": "c", "GRANT": "ck",
 }  # fmt: skip
 IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}
 OWN_PAGES = {

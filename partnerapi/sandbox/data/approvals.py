@@ -21,10 +21,11 @@ from accounts.models import (
 )
 from issuers.compliance import restrictions, rules
 from issuers.compliance.models import Restriction, TokenRule
+from issuers.grant_approvals import grant_content
 from issuers.legacy import delivery
 from issuers.legacy.approvals import delivery_content
 from issuers.legacy.models import DeliveryJob
-from issuers.models import Token
+from issuers.models import IssuerGrant, Token
 from issuers.register import ledger
 from issuers.register.approvals import APPROVED, entry_content, price_content
 from issuers.register.ledger import Entry, Recorded
@@ -94,6 +95,12 @@ def approved_key(
     content = key_content(partner, scopes, expires_at)
     with carried(approved(ApprovalKind.KEY, content)):
         return ApiKey.objects.issue(partner, scopes, expires_at)
+
+
+def approved_grant(partner: Partner, **given: Any) -> IssuerGrant:
+    """A grant of every issuer that two people give."""
+    with carried(approved(ApprovalKind.GRANT, grant_content(partner))):
+        return IssuerGrant.objects.create(partner=partner, issuer=None, **given)
 
 
 def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:

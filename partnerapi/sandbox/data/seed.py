@@ -38,7 +38,7 @@ from issuers.register.models import (
 from marketdata.models.sessions import NotBound
 from partnerapi.core.database import planned_by_index
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from partnerapi.sandbox.data.chance import (
     OPENING,
     dice,
@@ -296,7 +296,11 @@ def seed_partners() -> dict[str, str]:
         name="Observing partner",
         created_at=OPENING,
     )
-    grant(demo, None)
+    approved_grant(
+        demo,
+        id=derived_uuid7(OPENING, f"grant {demo.login} every issuer"),
+        created_at=OPENING,
+    )
     for company in COMPANIES[::3]:
         grant(observer, company)
     some = [Scope.ISSUERS_READ, Scope.SHAREHOLDERS_READ]
@@ -306,13 +310,12 @@ def seed_partners() -> dict[str, str]:
     }
 
 
-def grant(partner: Partner, company: Company | None) -> None:
-    named = company.slug if company else "every issuer"
-    at = joined_at(company) if company else OPENING
+def grant(partner: Partner, company: Company) -> None:
+    at = joined_at(company)
     IssuerGrant.objects.create(
-        id=derived_uuid7(at, f"grant {partner.login} {named}"),
+        id=derived_uuid7(at, f"grant {partner.login} {company.slug}"),
         partner=partner,
-        issuer_id=issuer_id(company) if company else None,
+        issuer_id=issuer_id(company),
         created_at=at,
     )
 

@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 from accounts.access import Scope
 from accounts.models import Partner
-from issuers.models import IssuerGrant
 from marketdata.models import FixSession
 from marketdata.models.sessions import USUAL_SESSIONS
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from partnerapi.sandbox.data.chance import OPENING
 
 DEMO = "demo"
@@ -58,9 +57,9 @@ def extend_fix_sessions(total: int) -> list[FixAccess]:
             name=f"Partner for load {login}",
             created_at=OPENING,
         )
-        IssuerGrant.objects.create(
+        approved_grant(
+            partner,
             id=derived_uuid7(OPENING, f"grant {login} every issuer"),
-            partner=partner,
             created_at=OPENING,
         )
         [session] = FixSession.objects.bind(partner)

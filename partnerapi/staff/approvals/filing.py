@@ -38,12 +38,14 @@ from accounts.suspense import (
 )
 from accounts.withdrawals import content_of, title_of
 from issuers.compliance.rules import RuleRefused
+from issuers.grant_approvals import grant_content, grant_title
 from issuers.register import ledger
 from issuers.register.approvals import (
     price_content,
     price_title,
 )
 from issuers.register.errors import LedgerError
+from issuers.register.identities import identity_content, identity_title
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.core import lock_waits
@@ -131,9 +133,22 @@ class PriceForm(OfToken):
         return content, price_title(token, cents)
 
 
+class PartnerField(forms.CharField):
+    """A partner by its login."""
+
+    def __init__(self) -> None:
+        super().__init__(label="Partner", max_length=100, help_text="Its login")
+
+    def clean(self, value: Any) -> Partner:
+        login = super().clean(value).strip()
+        if partner := Partner.objects.filter(login=login).first():
+            return partner
+        raise forms.ValidationError(f"There is no partner {login}.")
+
+
 class KeyForm(AskForm):
     field_order = ["partner", "scopes", "days", "rotates", "overlap_hours"]
-    partner = forms.CharField(label="Partner", max_length=100, help_text="Its login")
+    partner = PartnerField()
     scopes = forms.MultipleChoiceField(
         label="Scopes", choices=Scope.choices, widget=forms.CheckboxSelectMultiple
     )
@@ -157,12 +172,6 @@ class KeyForm(AskForm):
         help_text="Where it replaces a key: how long that one still lives.",
     )
 
-    def clean_partner(self) -> Partner:
-        login = self.cleaned_data["partner"].strip()
-        if partner := Partner.objects.filter(login=login).first():
-            return partner
-        raise forms.ValidationError(f"There is no partner {login}.")
-
     def said(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         partner, scopes, days = asked["partner"], asked["scopes"], asked["days"]
@@ -176,6 +185,42 @@ class KeyForm(AskForm):
         expires_at = timezone.now() + timedelta(days) if days else None
         content = key_content(partner, scopes, expires_at, old, asked["overlap_hours"])
         return content, key_title(partner, scopes, expires_at)
+
+
+class GrantForm(AskForm):
+    field_order = ["partner"]
+    partner = PartnerField()
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        partner = self.cleaned_data["partner"]
+        return grant_content(partner), grant_title(partner)
+
+
+class IdentityForm(OfToken):
+    field_order = ["token", "symbol", "isin"]
+    symbol = forms.CharField(
+        label="New symbol", max_length=20, help_text="The old one, if it stays."
+    )
+    isin = forms.CharField(
+        label="New ISIN",
+        max_length=12,
+        required=False,
+        help_text="The old one, if it stays; empty: the token has none.",
+    )
+
+    def said(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        token = asked["token"]
+        symbol = asked["symbol"].strip().upper()
+        isin = asked["isin"].strip().upper() or None
+        if (symbol, isin) == (token.symbol, token.isin):
+            said = "The symbol and the ISIN are as before; change at least one."
+            raise forms.ValidationError({"symbol": said})
+        if not token.is_traded:
+            said = f"{token.symbol} is not traded: change it on the token's own form."
+            raise forms.ValidationError({"token": said})
+        content = identity_content(token, symbol, isin)
+        return content, identity_title(token, symbol, isin)
 
 
 class ClosingForm(AskForm):
@@ -285,6 +330,8 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.ASSIGNMENT: AssignmentForm,
     ApprovalKind.BUST: BustForm,
     ApprovalKind.REOPEN: ReopenForm,
+    ApprovalKind.IDENTITY: IdentityForm,
+    ApprovalKind.GRANT: GrantForm,
 }
 """A delivery is asked for where its lines are chosen: in the list of legacy shares."""
 

@@ -10,8 +10,10 @@ from accounts.suspense import AssignMoney
 from accounts.withdrawals import MoveWithdrawal
 from issuers.compliance.restrictions import LiftRestriction
 from issuers.compliance.rules import SetRule
+from issuers.grant_approvals import GrantEveryIssuer
 from issuers.legacy.approvals import ReleaseDelivery
 from issuers.register.approvals import EnterUnits, SetPrice
+from issuers.register.identities import ChangeIdentity
 from marketdata.trading.busts import BustTrade
 from marketdata.trading.phases import ReopenMarket
 
@@ -31,4 +33,6 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.BUST: BustTrade(),
     ApprovalKind.REOPEN: ReopenMarket(),
     ApprovalKind.STATEMENT: BookStatement(),
+    ApprovalKind.IDENTITY: ChangeIdentity(),
+    ApprovalKind.GRANT: GrantEveryIssuer(),
 }

@@ -24,7 +24,7 @@ from marketdata.fix.acceptor.logon import (
 from marketdata.fix.acceptor.sockets import address_of
 from marketdata.fix.acceptor.supervision import reasons_to_end
 from marketdata.models import FixSession
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import World
 
 pytestmark = pytest.mark.django_db
@@ -347,7 +347,7 @@ def test_grants_follow_the_database(world: World, admissions, session, acme):
     reasons_to_end(admissions, timezone.now())
     assert session.caller.granted_issuers == {listed}
     assert session.caller.may_see(listed)
-    IssuerGrant.objects.create(partner=acme, issuer=None)
+    approved_grant(acme)
     reasons_to_end(admissions, timezone.now())
     assert session.caller.may_see(str(world.quiet.pk))
     IssuerGrant.objects.filter(partner=acme).update(ended_at=timezone.now())
