@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0033_counted_accounts'),
+        ('accounts', '0035_bound_keys'),
     ]
 
     operations = [

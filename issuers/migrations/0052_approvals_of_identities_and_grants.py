@@ -43,8 +43,8 @@ CREATE CONSTRAINT TRIGGER approvals_of_grant
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0049_counted_rows"),
-        ("accounts", "0034_approvals_of_identities_and_grants"),
+        ("issuers", "0051_writers_of_before_have_ended"),
+        ("accounts", "0036_approvals_of_identities_and_grants"),
     ]
 
     operations = [
