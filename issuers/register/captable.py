@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 
 import psycopg
 from django.conf import settings
@@ -34,19 +33,23 @@ class CapitalizationTableTooLarge(PartnerAPIError):
     remedy = "Leave `holders` out: the totals have no such limit."
 
 
+Listed = Holders | CapitalizationTableTooLarge
+"""A table's holders, or the error where they are too many."""
+
+
 @dataclass(frozen=True)
 class CapitalizationTable:
     """An issuer's table at `date`, an instant as PostgreSQL's text in UTC.
 
     `is_present`: no instant was asked for, or one in the future. `holders` is None
-    where nobody asked for them; where they are too many, it is the error that says so.
+    where nobody has read them.
     """
 
     issuer_id: str
     date: str
     is_present: bool = field(compare=False)
     tokens: list[TokenSummary]
-    holders: Holders | CapitalizationTableTooLarge | None = None
+    holders: Listed | None = None
 
     @cached_property
     def total_value(self) -> int:
@@ -78,20 +81,39 @@ def read_tables(
     ]
     if not with_holders:
         return tables
-    holders: list[Any] = [Holders([], []) for _ in issuer_ids]
+    return [
+        replace(table, holders=held)
+        for table, held in zip(tables, holders_of(tables), strict=True)
+    ]
+
+
+def read_all_holders(tables: Sequence[CapitalizationTable]) -> list[Listed]:
+    """The holders of tables that are all at one instant; in one statement.
+
+    Of a table that has too many it is the error that says so.
+    """
+    first = tables[0]
+    at = None if first.is_present else datetime.fromisoformat(first.date)
+    return standby.read(at, lambda: holders_of(tables))
+
+
+def holders_of(tables: Sequence[CapitalizationTable]) -> list[Listed]:
+    holders: list[Listed] = [Holders([], []) for _ in tables]
     places = []
-    for place, tokens in enumerate(summaries):
-        count = sum(token.holder_count for token in tokens)
+    for place, table in enumerate(tables):
+        count = listed_at_most(table)
         if count > settings.PARTNER_API_MAX_HOLDERS:
             holders[place] = too_many(count)
         elif count:
             places.append(place)
-    for place, found in read_holders(places, summaries):
-        holders[place] = replace(found, date=date)
-    return [
-        replace(table, holders=held)
-        for table, held in zip(tables, holders, strict=True)
-    ]
+    for place, found in read_holders(places, [table.tokens for table in tables]):
+        holders[place] = replace(found, date=tables[place].date)
+    return holders
+
+
+def listed_at_most(table: CapitalizationTable) -> int:
+    """The holders of each of its tokens; a user may be several of them."""
+    return sum(token.holder_count for token in table.tokens)
 
 
 def tokens_as_of(

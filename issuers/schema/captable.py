@@ -1,12 +1,19 @@
 """The part of the schema about capitalization tables."""
 
 import graphene
+from django.conf import settings
 
 from accounts.models import User as UserModel
 from accounts.models import UserHolder as UserHolderModel
 from accounts.schema.users import User, UserHolder
 from issuers.models import Token as TokenModel
-from issuers.register.captable import capitalization_tables, too_much
+from issuers.register.captable import (
+    capitalization_tables,
+    listed_at_most,
+    read_all_holders,
+    too_much,
+)
+from issuers.register.captable_pages import holder_counts
 from issuers.register.names import holder_names
 from issuers.schema.holders import (
     COUNTED_PER_POINT,
@@ -17,7 +24,7 @@ from issuers.schema.holders import (
 from issuers.schema.rows import NULLS_ISSUER
 from issuers.schema.tokens import Token
 from partnerapi.core.numbers import MAX_UINT64
-from partnerapi.graphql.cost import FIGURE, Cost, Field
+from partnerapi.graphql.cost import FIGURE, Cost, Field, Known
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import Connection, connection_field
 from partnerapi.graphql.resolvers import column
@@ -30,7 +37,16 @@ PAST_COST = 15
 def read_capitalization_tables(issuer_ids, date, info):
     if date is not None:
         info.context.spend(PAST_COST)
-    return capitalization_tables(issuer_ids, date, info.selection.selects("holders"))
+    return capitalization_tables(issuer_ids, date, with_holders=False)
+
+
+def numbers_of_holders(tables):
+    """How many holders each table lists; none where they are too many."""
+    most = settings.PARTNER_API_MAX_HOLDERS
+    return [
+        0 if listed_at_most(table) > most else count
+        for table, count in zip(tables, holder_counts(tables), strict=True)
+    ]
 
 
 def read_tokens(rows, info):
@@ -182,11 +198,20 @@ class CapitalizationTable(graphene.ObjectType):
         graphene.List(graphene.NonNull(CapitalizationTableHolder)),
         required=True,
         # A table may have 50,000 of them: they are charged as a full page, and what
-        # they are beyond 1,000 as soon as that is known.
-        cost=Cost(items=100, beyond=1_000),
+        # they are beyond 1,000 before they are read.
+        cost=Cost(
+            items=100,
+            beyond=1_000,
+            known=Known(
+                numbers_of_holders,
+                "Select less of each, walk `holdersConnection`, or have all of them as "
+                "a file: `createExport`.",
+            ),
+        ),
         description="Everybody who held units, by value descending, then by the "
-        "user's id. More than 50,000 are CAPITALIZATION_TABLE_TOO_LARGE; "
-        f"{NULLS_ISSUER}.",
+        "user's id. More than 50,000 are CAPITALIZATION_TABLE_TOO_LARGE; what would "
+        "cost more than one request may is MAX_COST_EXCEEDED, before it is read: "
+        f"`createExport` gives all of them as a file. {NULLS_ISSUER.capitalize()}.",
     )
     holder_count = Field(
         Uint64,
@@ -215,7 +240,7 @@ class CapitalizationTable(graphene.ObjectType):
         return within_uint64([table.total_value for table in tables], "totalValue")
 
     def resolve_holders(tables, info):
-        return [table.holders for table in tables]
+        return read_all_holders(tables)
 
     def resolve_holder_count(tables, info):
         return charged_counts(tables, info)

@@ -98,8 +98,13 @@ class Bill:
     def most_refused(self) -> int:
         return min(MOST_REFUSED_COST, self.limit)
 
+    def left(self) -> int:
+        """Points that may still be taken for the request."""
+        return max(0, settings.PARTNER_API_MAX_COST - self.points)
+
     def spend(self, points: int) -> None:
-        """Take more points, which the budget may then owe."""
+        """Take more points, which the budget may then owe; no more than are left."""
+        points = min(points, self.left())
         self.points += points
         self.budget = throttling.spend(*self.account, points)
 

@@ -57,11 +57,15 @@ CHALLENGE = {"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'}
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What resolvers know of a request. `spend` takes points that are known late."""
+    """What resolvers know of a request.
+
+    `spend` takes points that are known late, as many as are `left` at most.
+    """
 
     caller: Caller | None
     budget: Budget
     spend: Callable[[int], None]
+    left: Callable[[], int]
     absolute_url: Callable[[str], str]
 
     @property
@@ -188,7 +192,7 @@ def pay_and_run(
     # What may be asked can be paid by a full budget, however long it is.
     price = min(prepared.price + weight, settings.PARTNER_API_MAX_COST)
     budget = bill.charge(price, owed=max(1, prepared.reading) + weight)
-    context = Context(caller, budget, bill.spend, request.build_absolute_uri)
+    context = Context(caller, budget, bill.spend, bill.left, request.build_absolute_uri)
 
     def run() -> ExecutionResult:
         executed = execute(prepared, context, deadline)

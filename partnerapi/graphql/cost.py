@@ -3,7 +3,7 @@
 A request is charged its cost, and refused above PARTNER_API_MAX_COST.
 """
 
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,18 @@ ITEMS_PER_POINT = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of lists before they are read, so that nobody reads them in vain.
+
+    sizes: tells how many items the list of each parent has.
+    instead: what to do where they cost too much, for partners.
+    """
+
+    sizes: Callable[[list[Any]], list[int]]
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """What one field costs: its items, each its points and what is selected below it.
 
@@ -63,6 +75,7 @@ class Cost:
     most_statements: the most fields below it that may take statements of their own.
     beyond: of items above this number every four count as one more, as soon as somebody
         knows how many they are.
+    known: says so before they are read. What costs more than a request may is refused.
     """
 
     points: int = 1
@@ -72,6 +85,7 @@ class Cost:
     times: str | None = None
     most: int = 0
     beyond: int | None = None
+    known: Known | None = None
     statements: bool = False
     most_below: int | None = None
     most_statements: int | None = None
@@ -273,8 +287,8 @@ def count_cost(field: SelectedField) -> int:
 
 def rest_of(
     field: SelectedField,
-) -> "Callable[[list[Any], Variables], int] | None":
-    """A function from a column of lists to the points that their lengths cost more."""
+) -> "Callable[[list[int], Variables], int] | None":
+    """A function from the lengths of a column of lists to what they cost more."""
     cost: Cost | None = field.definition.extensions.get("cost")
     if cost is None or cost.beyond is None or field.selection is None:
         return None
@@ -282,8 +296,7 @@ def rest_of(
     below = OperationCost().of_selection(field.selection)
     item = add([(cost.points, cost.points), below])[0]
 
-    def rest(values: list[Any], variables: Variables) -> int:
-        lengths = [len(value) for value in values if isinstance(value, Sized)]
+    def rest(lengths: list[int], variables: Variables) -> int:
         more = sum(max(0, -((free - n) // ITEMS_PER_POINT)) for n in lengths)
         return more * (item if isinstance(item, int) else item(variables))
 

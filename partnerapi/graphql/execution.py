@@ -7,12 +7,13 @@ a failure is walked again, depth first: the walk propagates nulls, and collects 
 errors that a depth-first executor would have met, in its order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from itertools import chain, islice
 from operator import attrgetter
 from time import monotonic
 from typing import Any
 
+from django.conf import settings
 from graphql import (
     ExecutionResult,
     GraphQLList,
@@ -25,8 +26,8 @@ from graphql import (
 )
 from graphql.execution.values import get_argument_values
 
-from partnerapi.core.errors import RequestTimeout
-from partnerapi.graphql.cost import rest_of
+from partnerapi.core.errors import MaxCostExceeded, RequestTimeout
+from partnerapi.graphql.cost import Cost, Known, rest_of
 from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.failures import Failure, settle
 from partnerapi.graphql.introspection import INTROSPECTION, Question, introspect
@@ -154,6 +155,7 @@ class FieldStep:
         "complete",
         "field",
         "is_constant",
+        "known",
         "question",
         "rest",
     )
@@ -168,6 +170,8 @@ class FieldStep:
         self.is_constant = not any(isinstance(a.value, CHANGING) for a in given)
         self.complete = completer(field.definition.type, field)
         self.rest = rest_of(field)
+        cost: Cost | None = extensions.get("cost")
+        self.known = cost.known if cost else None
         self.question = Question(field) if field.name in INTROSPECTION else None
 
     def resolve(
@@ -192,16 +196,38 @@ class FieldStep:
                 if self.is_constant:
                     self.arguments = arguments
             info = Info(run.context, self.field.selection)
+            if self.rest is not None and self.known is not None:
+                sizes = self.known.sizes(parents)
+                self.charge(self.rest(sizes, run.variables), self.known, run)
             values = self.batch(parents, info, **arguments)
             if len(values) != len(parents):
                 raise RuntimeError(f"{self.batch} did not answer for each parent")
-            if self.rest is not None and (rest := self.rest(values, run.variables)):
-                run.context.spend(rest)
+            if self.rest is not None and self.known is None:
+                sizes = [len(value) for value in values if isinstance(value, Sized)]
+                self.charge(self.rest(sizes, run.variables), None, run)
         except Exception as error:  # The gateway masks and logs it.
             return [run.fail(error) for _ in parents]
         if any(issubclass(kind, Exception) for kind in set(map(type, values))):
             return [run.fail(v) if isinstance(v, Exception) else v for v in values]
         return values
+
+    def charge(self, points: int, known: Known | None, run: Run) -> None:
+        """Take what the lengths of lists cost.
+
+        Raises:
+            MaxCostExceeded: they are known, and cost more than is left to a request.
+        """
+        if known is not None and points > run.context.left():
+            maximum = settings.PARTNER_API_MAX_COST
+            cost = maximum - run.context.left() + points
+            raise MaxCostExceeded(
+                f"The request costs {cost} points with all that `{self.field.name}` "
+                f"holds; at most {maximum} are allowed. {known.instead}",
+                cost=cost,
+                maximum=maximum,
+            )
+        if points:
+            run.context.spend(points)
 
     def introspect(self, prepared: PreparedRequest) -> Any:
         assert self.question is not None

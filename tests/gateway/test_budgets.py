@@ -384,14 +384,18 @@ def test_every_refusal_is_charged_and_says_so(
 
 
 def test_what_costs_more_than_was_known_is_owed(db: None):
+    Bill(RequestFactory().post("/graphql"), None).charge(900)
     bill = Bill(RequestFactory().post("/graphql"), None)
-    bill.charge(9_999)
+    bill.charge(9_000)
     bill.spend(500)
-    assert bill.points == 10_499
+    assert bill.points == 9_500
     assert bill.headers()["X-RateLimit-Remaining"] == "0"
-    assert bill.headers()["X-RateLimit-Reset"] == "105"
+    assert bill.headers()["X-RateLimit-Reset"] == "104"
     assert bill.budget is not None
-    assert bill.budget.level == -499
+    assert bill.budget.level == -400
+    # No bill is above what one request may cost.
+    bill.spend(700)
+    assert (bill.points, bill.budget.level) == (10_000, -900)
     with pytest.raises(Throttled):
         bill.look(1, unread=False)
 

@@ -1,5 +1,8 @@
 """`extensions.cost`: what was charged, field by field, and no point more or less."""
 
+from datetime import timedelta
+from typing import Any
+
 import orjson
 import pytest
 from graphql import get_introspection_query
@@ -101,6 +104,39 @@ def test_holders_beyond_the_first_are_told(world: World, partner: Ask):
     cost = answer.body["extensions"]["cost"]
     assert cost["holders"] == 1
     assert total(cost) == cost["price"] == int(answer.headers["X-Query-Cost"])
+
+
+def test_holders_that_cost_too_much_are_not_read(
+    world: World, partner: Ask, settings: Any
+):
+    tokens = [world.public_token.pk, world.private_token.pk]
+    accounts = ledger.holder_accounts(user.pk for user in people(1_101)).values()
+    at = START + timedelta(days=2)
+    for token in tokens:
+        entries = [Entry(token, "MINT", 1, None, to, at=at) for to in accounts]
+        ledger.write_history([token], entries, "import")
+    query = (
+        '{ issuer(slug: "lumen") { capitalizationTable { '
+        "a: holders { userID } b: holders { user { id } } } } }"
+    )
+    # 302 for 100 of each, the issuer and the table, and 26 for each of the others' four: users count once,
+    # however many tokens they hold.
+    assert partner(query).headers["X-Query-Cost"] == str(302 + 3 * 26)
+    settings.PARTNER_API_MAX_COST = 302 + 3 * 26 - 1
+    answer = partner(query)
+    assert answer.body["data"] == {"issuer": None}
+    assert answer.code == "MAX_COST_EXCEEDED"
+    assert answer.errors[0]["extensions"]["cost"] == 302 + 3 * 26
+    assert "`createExport`" in answer.errors[0]["message"]
+    assert answer.errors[0]["path"] == ["issuer", "capitalizationTable", "b"]
+    # No bill is above what one request may cost; only the first list was read.
+    assert int(answer.headers["X-Query-Cost"]) == 302 + 26
+    # At any instant.
+    dated = query.replace("{ a:", "{ date a:").replace(
+        "capitalizationTable", 'capitalizationTable(date: "2026-01-01")'
+    )
+    settings.PARTNER_API_MAX_COST = 325
+    assert partner(dated).code == "MAX_COST_EXCEEDED"
 
 
 def test_only_the_costliest_fields_are_told_one_by_one(partner: Ask):

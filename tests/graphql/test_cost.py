@@ -8,7 +8,8 @@ import graphene
 import pytest
 from graphql import GraphQLSchema
 
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.core.errors import MaxCostExceeded
+from partnerapi.graphql.cost import Cost, Field, Known
 from partnerapi.graphql.documents import prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.relay import Connection
@@ -72,6 +73,33 @@ def test_items_are_charged_by_their_number_once_it_is_known(
     answered = execute(prepared, SimpleNamespace(spend=spent.append), math.inf)
     assert [len(holders) for holders in answered.data.values()] == [count] * 2
     assert spent == [rest] * 2 * (rest > 0)
+
+
+def test_what_is_known_to_cost_too_much_is_not_read(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+):
+    settings.PARTNER_API_MAX_COST = 5_000
+    left, read = [4_900], list[int]()
+    known = Known(lambda roots: [21_000], "Ask for less.")
+    declared = Cost(items=100, beyond=1_000, known=known)
+    many = schema(holders=Field(HOLDERS, cost=declared))
+    field = many.query_type.fields["holders"]  # type: ignore[union-attr]
+    monkeypatch.delitem(field.extensions, "attribute")
+    monkeypatch.setitem(
+        field.extensions, "batch", lambda roots, info: read.append(1) or [[]]
+    )
+    prepared = prepare(many, "{ holders { x } }", None, {})
+    spent: list[int] = []
+    context = SimpleNamespace(spend=spent.append, left=lambda: left[0])
+    [error] = execute(prepared, context, math.inf).errors or []
+    refused = error.original_error
+    assert isinstance(refused, MaxCostExceeded)
+    assert refused.details == {"cost": 5_100, "maximum": 5_000}
+    assert str(refused).endswith("Ask for less.")
+    assert (read, spent) == ([], [])
+    left[0] = 5_000
+    assert execute(prepared, context, math.inf).errors is None
+    assert (read, spent) == ([1], [5_000])
 
 
 class Book(graphene.ObjectType):
