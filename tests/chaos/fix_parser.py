@@ -84,7 +84,7 @@ def came_of(seed: int, count: int) -> Counter[str]:
         try:
             for piece in pieces:
                 for message in inbound.messages(piece):
-                    text = message.decode(errors="surrogateescape")
+                    text = message.decode(errors="replace")
                     try:
                         dictionary.validate(fix.Message(text, dictionary, True))
                     except fix.FIXException as refusal:

@@ -100,6 +100,7 @@ class LiveSession:
         self.subscriptions = Subscriptions(conflation, self.wake, admission.is_numbered)
         self.inquiries = Inquiries(feed, self.may_see)
         self.watches = Watches()
+        self.has_gap = False
         # What a look has seen, and whether something is other since.
         self.seen: object = None
         self.has_news = False
@@ -181,8 +182,9 @@ class LiveSession:
         return is_answer
 
     def on_gap(self) -> None:
-        """The client missed messages, and they are not sent again."""
+        """The client missed messages; a W of each book is sent in their place."""
         self.window.lose_probe()
+        self.has_gap = True
         self.wake.set()
 
     def on_logout(self, text: str) -> None:
@@ -293,6 +295,10 @@ class LiveSession:
             self.answered += answer.size
             self.send(answer)
         subscriptions = self.subscriptions.in_turn()
+        if self.has_gap:
+            self.has_gap = False
+            for subscription in subscriptions:
+                subscription.is_lost = True
         try:
             for subscription in subscriptions:
                 if not self.may_see(subscription.watched.book):

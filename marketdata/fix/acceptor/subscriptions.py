@@ -45,14 +45,15 @@ class Subscription:
 
     `shown` is the version that the client's book equals; None: it has no book yet.
     `is_emptied`: the instrument's name changed, and the client's book under the old
-    name was emptied; the next W has the new name. `trade` is the number of the last
+    name was emptied; the next W has the new name. `is_lost`: the client missed
+    messages, and needs a W. `trade` is the number of the last
     trade that the client was sent, or that came before its first W. `busts` is how many
     trades were undone that the client knows of. `told` is the state (f) that it was
     told last. `is_numbered`: BookSequence(5083) says which change of the log a message
     leads to.
     """
 
-    __slots__ = ("busts", "conflation", "depth", "entry_types", "is_emptied",
+    __slots__ = ("busts", "conflation", "depth", "entry_types", "is_emptied", "is_lost",
                  "is_numbered", "is_once", "refreshes", "request_id", "shown", "told",
                  "trade", "wake", "wants_trades", "watched")  # fmt: skip
 
@@ -73,6 +74,7 @@ class Subscription:
         self.refreshes = request.update_type == REFRESH
         self.shown: BookVersion | None = None
         self.is_emptied = False
+        self.is_lost = False
         self.told: TradingStatus | None = None
         self.trade = 0
         self.busts = 0
@@ -111,6 +113,9 @@ class Subscription:
                 # A client that keeps books by name would keep the old one for ever.
                 self.is_emptied = True
                 return self.emptied()
+            if self.is_lost:
+                self.is_lost = False
+                return self.snapshot(version)
             if self.refreshes and version is not shown:
                 if not version.shows_what(shown, self.depth, self.entry_types):
                     return self.snapshot(version)

@@ -51,11 +51,14 @@ class Client(Initiator):
     """
 
     books: dict[str, Replica] = field(default_factory=dict, init=False)
+    behind: set[str] = field(default_factory=set, init=False)
+    """Books that missed an update; a W follows."""
     requests: dict[str, Subscription] = field(default_factory=dict, init=False)
 
     def logon(self) -> Message:
         self.books.clear()
         self.requests.clear()
+        self.behind.clear()
         return super().logon()
 
     def receive(self, seconds: float = ANSWER_SECONDS) -> Message | None:
@@ -71,14 +74,8 @@ class Client(Initiator):
 
     def reset_sequence(self, message: Message) -> None:
         super().reset_sequence(message)
-        # Missed updates are not sent again, so the books start anew.
-        for request, subscription in list(self.requests.items()):
-            self.unsubscribe(request)
-            self.subscribe(
-                subscription.symbols,
-                depth=subscription.depth,
-                trades=subscription.trades,
-            )
+        # Missed updates are not sent again; the acceptor sends each book anew.
+        self.behind.update(self.books)
 
     def apply(self, message: Message) -> None:
         if message.get(262) not in self.requests:
@@ -87,6 +84,7 @@ class Client(Initiator):
         entries = message.group(268)
         if message.type == "W":
             symbol = message.get(55)
+            self.behind.discard(symbol)
             self.books.setdefault(symbol, Replica(symbol)).take(message, entries)
             return
         by_symbol: dict[str, list[dict[int, str]]] = {}
@@ -95,7 +93,8 @@ class Client(Initiator):
         for symbol, own in by_symbol.items():
             if symbol not in self.books:
                 raise Inconsistent(f"{symbol}: an X before its W")
-            self.books[symbol].take(message, own)
+            if symbol not in self.behind:
+                self.books[symbol].take(message, own)
 
     def instruments(self) -> list[Instrument]:
         """Every instrument that this session may subscribe, from SecurityList(y).
@@ -136,6 +135,7 @@ class Client(Initiator):
         self.request_books(request, 2)
         for symbol in self.requests.pop(request).symbols:
             self.books.pop(symbol, None)
+            self.behind.discard(symbol)
 
     def request_books(self, request: str, type_: int) -> None:
         """Send V; the type is that of SubscriptionRequestType(263)."""

@@ -34,6 +34,20 @@ AFTER_SECONDS = 0.5
 GONE = "The connection ended."
 
 
+def levels(book: Replica) -> list[tuple[int, object]]:
+    """Of a W, the entries of both sides and their count."""
+    entries = [
+        (side, level)
+        for side, best in zip("01", book.ladder(), strict=True)
+        for level in best
+    ]
+    fields: list[tuple[int, object]] = [(268, len(entries))]
+    for side, (price, units) in entries:
+        cents = f"{price // 100}.{price % 100:02}"
+        fields += [(269, side), (270, cents), (271, units)]
+    return fields
+
+
 class Gone(Exception):
     """The program's connection ended where it should not."""
 
@@ -66,7 +80,6 @@ class Examination:
         self.unasked = 0
         self.demanded: set[str] = set()
         self.answered: set[str] = set()
-        self.asked: set[str] = set()
         self.standing: set[str] = set()
         self.resend_from: list[int] = []
         self.is_resent = False
@@ -125,8 +138,6 @@ class Examination:
                 self.is_over = True
                 # Who was told to go has no session with the acceptor to end.
                 return not self.is_leaving
-            case "V" if message.get(263) == "1":
-                self.asked.add(message.get(262))
         return True
 
     def check_numbers(self, message: Message) -> None:
@@ -285,7 +296,6 @@ class Examination:
 
     def leave_one_out(self) -> None:
         assert self.relay.program is not None
-        known = set(self.asked)
         self.relay.program.sent += 1
         missing = self.relay.program.sent
         self.relay.say("0")
@@ -299,10 +309,13 @@ class Examination:
         if self.resend_from[0] != missing:
             asked = self.resend_from[0]
             self.verdicts.breach("GAP", f"It asks from 7={asked}, {missing} is missing")
+        for (request_id, name), book in self.books.items():
+            self.relay.say("W", (262, request_id), (55, name), *levels(book))
+        test_request = self.demand_heartbeat()
         self.demand(
             "RECOVERY",
-            lambda: self.asked - known,
-            f"No new MarketDataRequest in {self.patience:.0f} s.",
+            lambda: test_request in self.answered,
+            f"No Heartbeat with 112={test_request} in {self.patience:.0f} s.",
         )
 
     def ask_again(self) -> None:

@@ -85,9 +85,10 @@ def rulebook() -> tuple[Rule, ...]:
         ),
         (
             "RECOVERY",
-            "SequenceReset(4) that fills the gap.",
-            "A MarketDataRequest(V) with 263=1 and an MDReqID(262) that the session "
-            "has not used.",
+            "SequenceReset(4) that fills the gap, a W of each book, TestRequest(1).",
+            "The session goes on from NewSeqNo(36): a Heartbeat(0) with the same "
+            "TestReqID(112), in time. Each W replaces its book; to subscribe anew is "
+            "allowed, but not needed.",
         ),
         (
             "RESEND",

@@ -120,8 +120,8 @@ SESSION_RULES = (
     ),
     (
         "ResendRequest",
-        "Answered with a gap fill: stale changes of a book are never sent again. After "
-        "a gap subscribe anew.",
+        "Answered with a gap fill: stale changes of a book are never sent again. A W "
+        "of each subscribed book follows it.",
     ),
     (
         "Data",

@@ -598,6 +598,45 @@ def test_what_breaks_fix_is_rejected(bench, message_type, fields, answer):
         assert {tag: message.get(tag) for tag in answer} == answer
 
 
+def test_after_a_gap_each_book_comes_anew():
+    lum, orb = new_book("LUM"), new_book("ORB")
+    with running_engine([lum, orb]) as bench, bench.initiator() as client:
+        client.send("V", *market_data_request("R", "LUM", "ORB", entry_types="0"))
+        assert {client.receive().get(55) for _ in range(2)} == {"LUM", "ORB"}
+        bench.change(lum, [(0, 990, 5)])
+        assert client.receive().type == "X"
+        # As if it had not come: what follows shows the gap.
+        client.expected -= 1
+        client.send("1", (112, "gap"))
+        again = [client.receive() for _ in range(2)]
+        assert client.gaps == 1
+        assert [(message.type, message.get(262)) for message in again] == [
+            ("W", "R"),
+            ("W", "R"),
+        ]
+        bids = {m.get(55): [entry[270] for entry in m.group(268)] for m in again}
+        assert bids == {"LUM": ["10.00", "9.90"], "ORB": ["10.00"]}
+        bench.change(lum, [(0, 980, 7)])
+        [update] = client.receive().group(268)
+        assert (update[279], update[270]) == ("0", "9.80")
+
+
+def test_trades_that_wait_at_a_gap_come_after_the_book():
+    lum = new_book("LUM")
+    with running_engine([lum]) as bench, bench.initiator() as client:
+        client.send("V", *market_data_request("R", "LUM", entry_types="02"))
+        assert client.receive().type == "W"
+        session = bench.sessions.live[client.sender]
+        [subscription] = session.subscriptions.all()
+        with bench.conflation.send_lock:
+            bench.trade(lum, 3)
+            until(lambda: subscription.watched.version.last_trade == 3)
+            session.on_gap()
+        book, trades = client.receive(), client.receive()
+        assert [entry[269] for entry in book.group(268)] == ["0"]
+        assert [entry[278] for entry in trades.group(268)] == ["1", "2", "3"]
+
+
 def test_a_gap_is_filled_not_sent_again(bench):
     with bench.client() as client:
         client.hears_states = True

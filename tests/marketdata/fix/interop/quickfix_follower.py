@@ -51,7 +51,7 @@ class Application(fix.Application):
         pass
 
     def onLogon(self, session):  # noqa: N802
-        self.subscribe(session)
+        self.request(session)
 
     def onLogout(self, session):  # noqa: N802
         if stopping.is_set():
@@ -65,21 +65,16 @@ class Application(fix.Application):
         pass
 
     def fromAdmin(self, message, session):  # noqa: N802
-        if message.getHeader().getField(35) == "4":
-            self.request(session, "2")
-            self.subscribe(session)
+        pass
 
     def fromApp(self, message, session):  # noqa: N802
         pass
 
-    def subscribe(self, session):
+    def request(self, session):
         self.requests += 1
-        self.request(session, "1")
-
-    def request(self, session, action):
         request = fix.Message()
         request.getHeader().setField(35, "V")
-        fields = (262, f"R{self.requests}"), (263, action), (264, "0"), (265, "1")
+        fields = (262, f"R{self.requests}"), (263, "1"), (264, "0"), (265, "1")
         for tag, value in fields:
             request.setField(tag, value)
         for side in "01":

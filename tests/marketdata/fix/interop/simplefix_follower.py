@@ -117,11 +117,12 @@ class Session:
         """Answer a message; whether it ended the session."""
         kind, number = message.get(35).decode(), int(message.get(34))
         if kind == "4":
-            self.expected = int(message.get(36))
-            self.waits_for_fill = False
             if not has("recovery"):
-                self.end_subscription()
-                self.subscribe(depth=99 if has("depth") else 0)
+                self.expected = int(message.get(36))
+            self.waits_for_fill = False
+            # Nobody must: the book comes anew.
+            self.end_subscription()
+            self.subscribe(depth=99 if has("depth") else 0)
             return False
         if kind == "5":
             if not has("logout"):
