@@ -9,7 +9,14 @@ from django.conf import settings
 
 from marketdata.books.livebook import TradeRow
 from marketdata.books.orderbook import Ladder, Level, difference
-from marketdata.fix.acceptor import first_message, leases, listener, logon, watches
+from marketdata.fix.acceptor import (
+    claims,
+    first_message,
+    leases,
+    listener,
+    logon,
+    watches,
+)
 from marketdata.fix.protocol import instruments, messages, rules, statuses
 from marketdata.fix.protocol.wire import SOH, encode, utc_timestamp
 
@@ -22,7 +29,7 @@ LOGOUTS = (
     logon.KEY_ENDED,
     listener.BUSY,
     listener.NO_DATABASE,
-    listener.HELD_ELSEWHERE,
+    claims.HELD_ELSEWHERE,
     leases.LOGGED_ON_THERE,
     leases.LOST,
     rules.LOGON_REFUSED,
@@ -30,6 +37,7 @@ LOGOUTS = (
     rules.TOO_LONG,
     rules.DATA_FIELD,
     rules.LONG_TAG,
+    rules.LOGGED_ON_FROM,
     rules.LOGGED_ON_ELSEWHERE,
     rules.TOO_MANY_MESSAGES,
     rules.SLOW_CONSUMER,
@@ -148,7 +156,10 @@ def logouts() -> list[str]:
     """Text(58) of the Logouts that a partner may meet."""
     return [
         text.format(
-            per_second=settings.FIX_MESSAGES_PER_SECOND, address="your address", tag=96
+            per_second=settings.FIX_MESSAGES_PER_SECOND,
+            address="your address",
+            since="its time",
+            tag=96,
         )
         for text in LOGOUTS
     ]

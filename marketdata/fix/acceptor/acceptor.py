@@ -32,7 +32,12 @@ class Acceptor:
         self.engine = Engine(sessions, engine_port)
         self.leases = Leases(sessions.end)
         self.listener = Listener(
-            admissions, engine_port, context, sessions.end_now, self.leases
+            admissions,
+            engine_port,
+            context,
+            sessions.end_now,
+            sessions.test,
+            self.leases,
         )
         self.supervisor = Supervisor(admissions, sessions)
 

@@ -6,10 +6,12 @@ look again after a second.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from threading import Event, Lock, Thread
 from time import monotonic
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import Error, connection
@@ -26,7 +28,8 @@ LEASE_SECONDS, RENEW_SECONDS, MARGIN_SECONDS = 3.0, 1.0, 0.5
 """How long a lease lasts, how often it is renewed, and how long before its end an
 acceptor that could not renew it gives it up."""
 LOGGED_ON_THERE = (
-    "logged on elsewhere: a newer Logon of this CompID has come to another acceptor"
+    "logged on elsewhere: a second Logon of this CompID has come to another acceptor, "
+    "and this session did not answer a TestRequest"
 )
 LOST = (
     "This acceptor can not prove that your CompID is logged on here only; log on to "
@@ -39,21 +42,48 @@ def channel() -> str:
     return f"marketdata:leases:{database()}"
 
 
+class Wanted(NamedTuple):
+    """What a Logon from this address waits for; generation 0: it is not known yet."""
+
+    generation: int
+    address: str
+
+
+class Holder(NamedTuple):
+    """Who has a lease: until when, whom it has refused, and whose session it is."""
+
+    seconds_left: float
+    refused: int
+    address: str | None
+    since: datetime | None
+
+
+class Settled(NamedTuple):
+    """Generations of all that was wanted, and who has what was not to be had."""
+
+    generations: dict[str, int]
+    holders: dict[str, Holder]
+
+
 class Leases:
     """Those of this acceptor; `end` logs a CompID's session out with a reason.
 
-    `give_way` does so where another acceptor waits for the CompID, and may wait until
-    the Logout was sent. `on_told` hears of CompIDs that were wanted or given back.
+    `on_lost` does so where another acceptor has the lease, and may wait until the
+    Logout was sent. `on_told` hears of CompIDs that were wanted or given back,
+    `on_wanted` of one whose lease is here, and of the generation that wants it.
     """
 
     def __init__(self, end: Callable[[str, str], object]) -> None:
         self.acceptor = settings.FIX_ACCEPTOR
-        self.end = self.give_way = end
+        self.end = self.on_lost = end
+        self.on_wanted: Callable[[str, int], object] = lambda comp_id, generation: None
         self.on_told: Callable[[str], object] = lambda comp_id: None
         self.held: dict[str, int] = {}
         self.left: dict[str, int] = {}
         # Generations of Logons of ours that have not got their lease yet.
         self.claimed: dict[str, int] = {}
+        # The newest generation of others that each lease was asked for.
+        self.wanted: dict[str, int] = {}
         self.renewed_at = monotonic()
         self.renew_at = 0.0
         self.lock = Lock()
@@ -87,30 +117,32 @@ class Leases:
 
     # For threads that may wait for the database.
 
-    def claim(self, comp_id: str) -> int:
-        """Say that a Logon was proven here; the generation that it has."""
-        [(generation,)] = fetch(CLAIM, [self.acceptor, comp_id], tuple)
-        self.claimed[comp_id] = int(generation)
+    def settle(self, wanted: Mapping[str, Wanted]) -> Settled:
+        """Claim CompIDs of Logons that were proven here, and take those that are free.
+
+        A lease is free where nobody has it, or this acceptor, and no newer Logon has
+        come.
+        """
+        new = [comp_id for comp_id, one in wanted.items() if not one.generation]
+        generations = {comp_id: one.generation for comp_id, one in wanted.items()}
+        if new:
+            claimed = dict(fetch(CLAIM, [self.acceptor, new], tuple))
+            self.claimed |= claimed
+            generations |= claimed
+        rows = [(c, generations[c], one.address) for c, one in wanted.items()]
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        taken = {row[0] for row in fetch(TAKE, [*columns, self.acceptor], tuple)}
+        with self.lock:
+            self.held |= {comp_id: generations[comp_id] for comp_id in taken}
+        if left := [comp_id for comp_id in wanted if comp_id not in taken]:
+            self.tell(*(comp_id for comp_id in left if comp_id in new))
+        holders = {row[0]: Holder(*row[1:]) for row in fetch(HOLDERS, [left], tuple)}
+        return Settled(generations, holders)
+
+    def refuse(self, comp_id: str, generation: int) -> None:
+        """Say that the session here lives, and is not left to Logons up to this one."""
+        fetch(REFUSE, [generation, comp_id, self.acceptor], tuple)
         self.tell(comp_id)
-        return int(generation)
-
-    def forget(self, comp_id: str, generation: int) -> None:
-        """A Logon has got its lease, or waits for it no longer."""
-        if self.claimed.get(comp_id) == generation:
-            del self.claimed[comp_id]
-
-    def take(self, comp_id: str, generation: int) -> bool:
-        """Take the lease, if it is free, is ours, and no newer Logon has come."""
-        taken = fetch(TAKE, [self.acceptor, comp_id, generation, self.acceptor], tuple)
-        if taken:
-            with self.lock:
-                self.held[comp_id] = generation
-        return bool(taken)
-
-    def seconds_left(self, comp_id: str) -> float:
-        """Until a lease that nobody renews would end."""
-        [(seconds,)] = fetch(SECONDS_LEFT, [comp_id], tuple)
-        return float(seconds)
 
     def tell(self, *comp_ids: str) -> None:
         with suppress(RedisError):
@@ -118,6 +150,11 @@ class Leases:
                 call("PUBLISH", channel(), comp_id)
 
     # For threads that wait for nothing.
+
+    def forget(self, comp_id: str, generation: int) -> None:
+        """A Logon has got its lease, or waits for it no longer."""
+        if self.claimed.get(comp_id) == generation:
+            del self.claimed[comp_id]
 
     def release(self, comp_id: str, generation: int) -> None:
         """Give a lease back with the next renewal, unless it was taken anew."""
@@ -138,7 +175,10 @@ class Leases:
                 told = self.told.heard(self.renew_at - monotonic())
                 for comp_id in told:
                     self.on_told(comp_id)
-                if told & self.held.keys() or monotonic() >= self.renew_at:
+                if (
+                    told & (self.held.keys() | self.left.keys())
+                    or monotonic() >= self.renew_at
+                ):
                     self.attempt()
             with self.lock:
                 self.left |= self.held
@@ -166,16 +206,21 @@ class Leases:
             held, left = dict(self.held), dict(self.left)
         if held:
             columns = [list(held), list(held.values())]
-            kept = {row[0] for row in fetch(RENEW, [*columns, self.acceptor], tuple)}
+            kept = dict(fetch(RENEW, [*columns, self.acceptor], tuple))
             self.renewed_at = at
-            for comp_id in held.keys() - kept:
-                newest = self.claimed.get(comp_id, self.held.get(comp_id))
-                if newest != held[comp_id]:
-                    # A Logon of our own follows, and takes over by itself.
+            for comp_id in held.keys() - kept.keys():
+                if self.held.get(comp_id) != held[comp_id]:
+                    # A Logon of our own has it now.
                     continue
-                self.give_way(comp_id, LOGGED_ON_THERE)
+                self.on_lost(comp_id, LOGGED_ON_THERE)
                 self.release(comp_id, held[comp_id])
                 left[comp_id] = held[comp_id]
+            for comp_id, newest in kept.items():
+                # A Logon of our own takes over by itself.
+                known = max(held[comp_id], self.wanted.get(comp_id, 0))
+                if newest > known and newest != self.claimed.get(comp_id):
+                    self.wanted[comp_id] = newest
+                    self.on_wanted(comp_id, newest)
         self.renewed_at = at
         if left:
             fetch(RELEASE, [list(left), list(left.values()), self.acceptor], tuple)
@@ -188,45 +233,74 @@ class Leases:
                 }
 
 
-# A lease that nobody had is over already.
+# Each statement locks its rows in the order of the sessions: so none waits for another
+# that waits for it. A lease that nobody had is over already.
 CLAIM = """
     INSERT INTO marketdata_fixlease AS lease
         (session_id, acceptor, generation, taken, until)
     SELECT id, %s, 1, 0, clock_timestamp() FROM marketdata_fixsession
-    WHERE comp_id = %s
+    WHERE comp_id = ANY (%s)
+    ORDER BY id
     ON CONFLICT (session_id) DO UPDATE SET generation = lease.generation + 1
-    RETURNING generation
+    RETURNING (SELECT comp_id FROM marketdata_fixsession
+        WHERE id = lease.session_id), generation
 """
 TAKE = f"""
-    UPDATE marketdata_fixlease lease SET acceptor = %s, taken = lease.generation,
+    WITH wanted AS MATERIALIZED (
+        SELECT session.comp_id, lease.session_id, given.generation, given.address
+        FROM marketdata_fixlease lease
+        JOIN marketdata_fixsession session ON session.id = lease.session_id
+        JOIN unnest(%s::text[], %s::bigint[], %s::inet[])
+            AS given (comp_id, generation, address) ON given.comp_id = session.comp_id
+        ORDER BY lease.session_id
+        FOR NO KEY UPDATE OF lease
+    )
+    UPDATE marketdata_fixlease lease SET acceptor = ours.name,
+        taken = lease.generation, address = wanted.address, since = clock_timestamp(),
         until = clock_timestamp() + interval '{LEASE_SECONDS} s'
-    FROM marketdata_fixsession session
-    WHERE session.id = lease.session_id AND session.comp_id = %s
-        AND lease.generation = %s
-        AND (lease.acceptor = %s OR lease.until <= clock_timestamp())
-    RETURNING session.comp_id
+    FROM wanted, (SELECT %s::text AS name) AS ours
+    WHERE lease.session_id = wanted.session_id
+        AND lease.generation = wanted.generation
+        AND (lease.acceptor = ours.name OR lease.until <= clock_timestamp())
+    RETURNING wanted.comp_id
 """
-SECONDS_LEFT = """
-    SELECT EXTRACT(epoch FROM lease.until - clock_timestamp())
+HOLDERS = """
+    SELECT session.comp_id,
+        EXTRACT(epoch FROM lease.until - clock_timestamp())::float8,
+        lease.refused, host(lease.address), lease.since
     FROM marketdata_fixlease lease
     JOIN marketdata_fixsession session ON session.id = lease.session_id
-    WHERE session.comp_id = %s
+    WHERE session.comp_id = ANY (%s)
 """
-OF_OURS = """
+REFUSE = """
+    UPDATE marketdata_fixlease lease SET refused = %s
     FROM marketdata_fixsession session
-    JOIN unnest(%s::text[], %s::bigint[]) AS ours (comp_id, generation)
-        ON ours.comp_id = session.comp_id
-    WHERE session.id = lease.session_id AND lease.acceptor = %s
-        AND lease.taken = ours.generation
+    WHERE session.id = lease.session_id AND session.comp_id = %s
+        AND lease.acceptor = %s
+    RETURNING session.comp_id
+"""
+OURS = """
+    WITH ours AS MATERIALIZED (
+        SELECT session.comp_id, lease.session_id
+        FROM marketdata_fixlease lease
+        JOIN marketdata_fixsession session ON session.id = lease.session_id
+        JOIN unnest(%s::text[], %s::bigint[]) AS given (comp_id, generation)
+            ON given.comp_id = session.comp_id
+        WHERE lease.acceptor = %s AND lease.taken = given.generation
+        ORDER BY lease.session_id
+        FOR NO KEY UPDATE OF lease
+    )
 """
 RENEW = f"""
+    {OURS}
     UPDATE marketdata_fixlease lease
     SET until = clock_timestamp() + interval '{LEASE_SECONDS} s'
-    {OF_OURS} AND lease.generation = ours.generation
-    RETURNING session.comp_id
+    FROM ours WHERE lease.session_id = ours.session_id
+    RETURNING ours.comp_id, lease.generation
 """
 RELEASE = f"""
+    {OURS}
     UPDATE marketdata_fixlease lease SET until = clock_timestamp()
-    {OF_OURS}
-    RETURNING session.comp_id
+    FROM ours WHERE lease.session_id = ours.session_id
+    RETURNING ours.comp_id
 """

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from time import monotonic
 from typing import TypeVar
 
 import uuid_utils
@@ -27,6 +26,7 @@ from django.conf import settings
 from django.db import Error, connection
 from django.utils import timezone
 
+from marketdata.fix.acceptor.claims import Claims
 from marketdata.fix.acceptor.first_message import (
     CHUNK,
     CLOSE_SECONDS,
@@ -36,7 +36,7 @@ from marketdata.fix.acceptor.first_message import (
     refuse,
     with_ticket,
 )
-from marketdata.fix.acceptor.leases import Leases
+from marketdata.fix.acceptor.leases import LOGGED_ON_THERE, Leases
 from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, NotForUs
 from marketdata.fix.acceptor.proxied import is_trusted, told_address
 from marketdata.fix.acceptor.proxy import Proxy
@@ -52,15 +52,9 @@ WRITE_BUFFER = 65_536
 MOST_WITHOUT_LOGON = 500
 """Open connections that have not logged on; a further one cuts the oldest of them."""
 VERIFIERS, UNVERIFIED = 4, 64
-"""Threads that verify Logons in the database, and Logons that may wait for one."""
-LEASE_WAIT_SECONDS, LEASE_PAUSE_SECONDS, LEASE_LEAST_SECONDS = 4.0, 1.0, 0.05
-"""How long a Logon waits for another acceptor to give its CompID up; when it looks
-again where nobody tells it, at the latest and at the soonest."""
+"""Threads that verify Logons in the database, and Logons that may wait for one besides
+those of the whole pool, which may come all at once."""
 LEASE_LOOK_SECONDS = 0.2
-HELD_ELSEWHERE = (
-    "Another acceptor has this CompID and does not give it up, or a newer Logon has "
-    "come meanwhile; log on again in a few seconds."
-)
 T = TypeVar("T")
 BUSY = "Too many Logons at this moment; log on again in a few seconds."
 NO_DATABASE = "Keys can not be looked up at this moment; log on again in a minute."
@@ -70,8 +64,8 @@ class Listener:
     """Takes connections in a thread of its own, and connects partners to the engine.
 
     The engine listens on `engine_port` of this machine. `context`: TLS; None: plain.
-    `end_now` has the engine log a CompID's session out at once, with a reason.
-    `leases`: those of a group of acceptors.
+    `end_now` has the engine log a CompID's session out at once, with a reason, `test`
+    send it a TestRequest. `leases`: those of a group of acceptors.
     """
 
     def __init__(
@@ -80,15 +74,16 @@ class Listener:
         engine_port: int,
         context: ssl.SSLContext | None = None,
         end_now: Callable[[str, str], object] = lambda comp_id, text: None,
+        test: Callable[[str], object] = lambda comp_id: None,
         leases: Leases | None = None,
     ) -> None:
         self.leases = leases or Leases(lambda comp_id, text: None)
-        self.leases.give_way = self.give_way
+        self.leases.on_lost = self.give_way
         self.leases.on_told = self.on_told
-        # Logons that wait for another acceptor; of a CompID, the newest.
-        self.claimants: dict[str, asyncio.Event] = {}
+        self.leases.on_wanted = self.on_wanted
+        self.claims = Claims(self.leases, self.in_thread)
         self.admissions = admissions
-        self.proxy = Proxy(engine_port, end_now)
+        self.proxy = Proxy(engine_port, end_now, test)
         self.context = context
         self.connections: Counter[str] = Counter()
         self.without_logon: dict[socket.socket, asyncio.Task[None]] = {}
@@ -115,7 +110,10 @@ class Listener:
         self.stopping = asyncio.Event()
         self.accepting = self.loop.create_task(self.accept())
         if not self.leases.is_alone:
-            self.watching = self.loop.create_task(self.watch_leases())
+            self.watching = [
+                self.loop.create_task(self.watch_leases()),
+                self.loop.create_task(self.claims.run()),
+            ]
         self.thread.start()
 
     def close(self) -> None:
@@ -151,7 +149,8 @@ class Listener:
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=CLOSE_SECONDS)
         if not self.leases.is_alone:
-            self.watching.cancel()
+            for watch in self.watching:
+                watch.cancel()
         for task in self.tasks:
             task.cancel("the acceptor stops")
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -247,8 +246,23 @@ class Listener:
                     logon, rest = await read_logon(client.reader)
             except TimeoutError:
                 raise Cut(f"no whole Logon within {LOGON_SECONDS:.0f} s") from None
+            # It is no stranger's that sends nothing.
+            self.without_logon.pop(accepted, None)
             try:
                 admission = await self.admit(logon, address)
+                place = await self.proxy.enter(admission, address)
+                try:
+                    await self.take_lease(admission, address)
+                    logger.info(
+                        "%s (%s) logs on from %s",
+                        *(admission.comp_id, admission.login, address),
+                    )
+                    ticket = with_ticket(logon, admission)
+                    await self.proxy.relay(client, place, ticket, rest)
+                finally:
+                    self.proxy.leave(place)
+                    self.admissions.on_disconnect(admission)
+                    self.leases.release(admission.comp_id, admission.lease)
             except NotForUs as refusal:
                 raise Cut(str(refusal)) from None
             except LogonRefused as refusal:
@@ -259,17 +273,6 @@ class Listener:
                     refusal,
                 )
                 await refuse(client, logon[49], str(refusal))
-                return
-            self.without_logon.pop(accepted, None)
-            logger.info(
-                "%s (%s) logs on from %s", admission.comp_id, admission.login, address
-            )
-            try:
-                ticket = with_ticket(logon, admission)
-                await self.proxy.relay(client, admission, ticket, rest)
-            finally:
-                self.admissions.on_disconnect(admission)
-                self.leases.release(admission.comp_id, admission.lease)
         except Cut as cut:
             self.log.warn("%s was cut: %s", address, cut)
         except OSError as error:
@@ -307,22 +310,20 @@ class Listener:
         Raises:
             LogonRefused
         """
-        if self.unverified >= UNVERIFIED:
+        if self.unverified >= settings.FIX_SESSIONS + UNVERIFIED:
             raise LogonRefused(BUSY)
         self.unverified += 1
         try:
-            admission = await self.in_thread(
+            return await self.in_thread(
                 self.admissions.admit, logon, address, timezone.now()
             )
-            await self.take_lease(admission)
-            return admission
         except Error as error:
             self.log.warn("A Logon could not be judged: %s", error)
             raise LogonRefused(NO_DATABASE) from None
         finally:
             self.unverified -= 1
 
-    async def take_lease(self, admission: Admission) -> None:
+    async def take_lease(self, admission: Admission, address: Address) -> None:
         """Take the CompID, where another acceptor of the group may have it.
 
         Raises:
@@ -330,37 +331,50 @@ class Listener:
         """
         if self.leases.is_alone:
             return
-        comp_id = admission.comp_id
-        admission.lease = await self.in_thread(self.leases.claim, comp_id)
-        deadline = monotonic() + LEASE_WAIT_SECONDS
-        told = self.claimants[comp_id] = asyncio.Event()
         try:
-            while not await self.in_thread(self.leases.take, comp_id, admission.lease):
-                if monotonic() > deadline:
-                    raise LogonRefused(HELD_ELSEWHERE)
-                left = await self.in_thread(self.leases.seconds_left, comp_id)
-                with contextlib.suppress(TimeoutError):
-                    pause = min(max(LEASE_LEAST_SECONDS, left), LEASE_PAUSE_SECONDS)
-                    async with asyncio.timeout(pause):
-                        await told.wait()
-                told.clear()
-        finally:
-            self.leases.forget(comp_id, admission.lease)
-            if self.claimants.get(comp_id) is told:
-                del self.claimants[comp_id]
+            admission.lease = await self.claims.take(admission.comp_id, address)
+        except Error as error:
+            self.log.warn("A lease could not be taken: %s", error)
+            raise LogonRefused(NO_DATABASE) from None
 
-    # The thread of the leases calls these two.
+    # The thread of the leases calls these three.
 
     def on_told(self, comp_id: str) -> None:
-        """A lease was wanted or given back: who waits for it looks again."""
-        if claimant := self.claimants.get(comp_id):
-            self.loop.call_soon_threadsafe(claimant.set)
+        """A lease was wanted, refused or given back: who waits for it looks again."""
+        if comp_id in self.claims.waiting:
+            self.loop.call_soon_threadsafe(self.claims.news.set)
+
+    def on_wanted(self, comp_id: str, generation: int) -> None:
+        """A Logon of a CompID that is logged on here has come to another acceptor."""
+        self.loop.call_soon_threadsafe(self.judge, comp_id, generation)
 
     def give_way(self, comp_id: str, text: str) -> None:
         """Send a session its Logout, and cut its connection."""
         self.proxy.end_now(comp_id, text)
         if relay := self.proxy.relays.get(comp_id):
             self.loop.call_soon_threadsafe(relay.taken_over.set)
+
+    def judge(self, comp_id: str, generation: int) -> None:
+        task = self.loop.create_task(self.refuse_or_give_way(comp_id, generation))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def refuse_or_give_way(self, comp_id: str, generation: int) -> None:
+        """Have the newer Logon refused, if the session here lives."""
+        relay = self.proxy.relays.get(comp_id)
+        if relay is None:
+            # Its lease is given back by the next renewal.
+            return
+        if await self.proxy.is_alive(relay):
+            try:
+                await self.in_thread(self.leases.refuse, comp_id, generation)
+            except Error as error:
+                self.log.warn("A Logon could not be refused: %s", error)
+            return
+        await asyncio.to_thread(self.give_way, comp_id, LOGGED_ON_THERE)
+        await relay.ended.wait()
+        self.leases.release(comp_id, relay.admission.lease)
+        await asyncio.to_thread(self.leases.tell, comp_id)
 
     async def watch_leases(self) -> None:
         """Give leases up in time, whatever waits for the database."""

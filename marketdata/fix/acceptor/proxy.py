@@ -4,7 +4,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
+from datetime import UTC, datetime
 from time import monotonic
+
+from django.utils import timezone
 
 from marketdata.fix.acceptor.first_message import (
     CHUNK,
@@ -14,8 +17,13 @@ from marketdata.fix.acceptor.first_message import (
     refuse,
 )
 from marketdata.fix.acceptor.inbound import Inbound, RuleBroken
-from marketdata.fix.acceptor.logon import Admission
-from marketdata.fix.protocol.rules import LOGGED_ON_ELSEWHERE
+from marketdata.fix.acceptor.logon import Admission, LogonRefused
+from marketdata.fix.acceptor.sockets import Address
+from marketdata.fix.protocol.rules import (
+    ALIVE_SECONDS,
+    LOGGED_ON_ELSEWHERE,
+    LOGGED_ON_FROM,
+)
 from partnerapi.core.buckets import Bucket
 from partnerapi.core.sparing_log import SparingLog
 
@@ -33,19 +41,27 @@ LOGOUT_SECONDS = 0.1
 """How long the Logout of a session that is cut has to pass."""
 AGAIN_SECONDS = 1.0
 """How long a Logon is repeated to an engine that closes without an answer."""
+LOGOUT = b"\x0135=5\x01"
 INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 """Bytes that a client may send at once, and a second; more wait in its sockets."""
 
 
 class Relay:
-    """A CompID's connection: whether a newer one takes over, and whether it has ended.
+    """A CompID's connection, from its admission to its end.
 
+    `before` is the one in whose place it comes, whose client is silent. `begun`: the
+    engine has answered the Logon. `heard`: the client has sent a message, and goes on.
     `ended`: the engine has been left; the client may still read.
     """
 
-    def __init__(self) -> None:
-        self.taken_over = asyncio.Event()
-        self.ended = asyncio.Event()
+    def __init__(self, admission: Admission, address: Address) -> None:
+        self.admission = admission
+        self.address = address
+        self.since = timezone.now()
+        self.before: Relay | None = None
+        self.asking: asyncio.Task[bool] | None = None
+        self.begun, self.heard = asyncio.Event(), asyncio.Event()
+        self.taken_over, self.ended = asyncio.Event(), asyncio.Event()
 
 
 class Proxy:
@@ -53,44 +69,86 @@ class Proxy:
 
     After the Logon, the engine's bytes pass as they are, the client's as messages that
     the engine may read. `end_now` has a CompID's session send a Logout with a reason at
-    once.
+    once, `test` a TestRequest.
     """
 
-    def __init__(self, engine_port: int, end_now: Callable[[str, str], object]) -> None:
+    def __init__(
+        self,
+        engine_port: int,
+        end_now: Callable[[str, str], object],
+        test: Callable[[str], object],
+    ) -> None:
         self.engine_port = engine_port
         self.end_now = end_now
+        self.test = test
         self.relays: dict[str, Relay] = {}
         self.engine_closed_at = 0.0
         self.log = SparingLog(logger)
 
+    async def enter(self, admission: Admission, address: Address) -> Relay:
+        """Take a CompID's place; the client of a connection that has it is asked first.
+
+        Raises:
+            LogonRefused: it lives.
+        """
+        comp_id, own = admission.comp_id, Relay(admission, address)
+        while before := self.relays.get(comp_id):
+            if await self.is_alive(before):
+                raise LogonRefused(logged_on_from(before.address, before.since))
+            # Another Logon may have taken the place meanwhile.
+            if self.relays.get(comp_id) is before:
+                own.before = before
+                break
+        self.relays[comp_id] = own
+        return own
+
+    def leave(self, own: Relay) -> None:
+        """Leave a CompID's place to the connection before, where that still stands."""
+        own.ended.set()
+        comp_id = own.admission.comp_id
+        if self.relays.get(comp_id) is own:
+            if own.before and not own.before.ended.is_set():
+                self.relays[comp_id] = own.before
+            else:
+                del self.relays[comp_id]
+
+    async def is_alive(self, relay: Relay) -> bool:
+        """Whether a connection's client sends something, now that it is asked to.
+
+        Several that want to know at once ask once.
+        """
+        if relay.asking is None or relay.asking.done():
+            relay.asking = asyncio.create_task(self.ask(relay))
+        return await asyncio.shield(relay.asking)
+
+    async def ask(self, relay: Relay) -> bool:
+        await first_of(relay.begun, relay.ended, seconds=ANSWER_SECONDS)
+        relay.heard.clear()
+        await asyncio.to_thread(self.test, relay.admission.comp_id)
+        await first_of(relay.heard, relay.ended, seconds=ALIVE_SECONDS)
+        return relay.heard.is_set() and not relay.ended.is_set()
+
     async def relay(
-        self, client: Stream, admission: Admission, logon: bytes, rest: bytes
+        self, client: Stream, own: Relay, logon: bytes, rest: bytes
     ) -> None:
         """Relay a client, in the place of the CompID's connection before it."""
-        comp_id, own = admission.comp_id, Relay()
-        before = self.relays.get(comp_id)
-        self.relays[comp_id] = own
-        try:
-            if before:
-                await asyncio.to_thread(self.end_now, comp_id, LOGGED_ON_ELSEWHERE)
-                before.taken_over.set()
-                await before.ended.wait()
-            if own.taken_over.is_set():
-                await refuse(client, comp_id, LOGGED_ON_ELSEWHERE)
-            else:
-                await self.pass_on(client, admission, logon, rest, own.taken_over)
-        finally:
-            own.ended.set()
-            if self.relays.get(comp_id) is own:
-                del self.relays[comp_id]
+        if before := own.before:
+            comp_id = own.admission.comp_id
+            await asyncio.to_thread(self.end_now, comp_id, LOGGED_ON_ELSEWHERE)
+            before.taken_over.set()
+            await before.ended.wait()
+            own.before = None
+        if own.taken_over.is_set():
+            await refuse(client, own.admission.comp_id, LOGGED_ON_ELSEWHERE)
+        else:
+            await self.pass_on(client, own, logon, rest)
 
     async def pass_on(
         self,
         client: Stream,
-        admission: Admission,
+        own: Relay,
         logon: bytes,
         rest: bytes,
-        taken_over: asyncio.Event,
     ) -> None:
         """Pass on the Logon, then the bytes of either side, until one of them ends.
 
@@ -99,11 +157,15 @@ class Proxy:
         for each message that follows. By then the descriptor may be another
         connection's.
         """
+        admission = own.admission
         engine, answer = await self.connect(admission, logon)
         client.writer.write(answer)
-        inward = asyncio.create_task(relay_in(client.reader, engine.writer, rest))
+        own.begun.set()
+        inward = asyncio.create_task(
+            relay_in(client.reader, engine.writer, rest, own.heard)
+        )
         outward = asyncio.create_task(relay_out(engine, client.writer))
-        taken = asyncio.create_task(taken_over.wait())
+        taken = asyncio.create_task(own.taken_over.wait())
         try:
             await asyncio.wait(
                 {inward, outward, taken}, return_when=asyncio.FIRST_COMPLETED
@@ -189,8 +251,27 @@ class Proxy:
                 )
 
 
+def logged_on_from(address: object, since: datetime) -> str:
+    """What a second Logon is told, whose CompID's session lives."""
+    at = f"{since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return LOGGED_ON_FROM.format(address=address, since=at)
+
+
+async def first_of(*events: asyncio.Event, seconds: float) -> None:
+    """Wait for one of several events, so long at the most."""
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
 async def relay_in(
-    client: asyncio.StreamReader, engine: asyncio.StreamWriter, rest: bytes
+    client: asyncio.StreamReader,
+    engine: asyncio.StreamWriter,
+    rest: bytes,
+    heard: asyncio.Event,
 ) -> None:
     """Relay a client's messages to the engine, `rest` first, as fast as allowed.
 
@@ -203,6 +284,8 @@ async def relay_in(
         rest = b""
         for message in inbound.messages(data):
             engine.write(message)
+            if LOGOUT not in message:
+                heard.set()
         await engine.drain()
         rate.spend(len(data))
         await asyncio.sleep(rate.debt_seconds)

@@ -1,6 +1,7 @@
 """A session that is logged on, and the thread that sends to it."""
 
 import logging
+import secrets
 from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -101,6 +102,7 @@ class LiveSession:
         self.inquiries = Inquiries(feed, self.may_see)
         self.watches = Watches()
         self.has_gap = False
+        self.is_tested = False
         # What a look has seen, and whether something is other since.
         self.seen: object = None
         self.has_news = False
@@ -214,6 +216,11 @@ class LiveSession:
             self.seen, self.has_news = seen, True
             self.wake.set()
 
+    def test(self) -> None:
+        """Have the client asked whether it lives (TestRequest)."""
+        self.is_tested = True
+        self.wake.set()
+
     def notify(self, headline: str, *lines: str) -> None:
         """Send a notice (B)."""
         self.answer("B", [news(headline, lines)])
@@ -287,6 +294,9 @@ class LiveSession:
         elif self.window.is_probe_due:
             # What followed the answered one may fill the window by itself.
             self.send_probe()
+        if self.is_tested:
+            self.is_tested = False
+            self.send(OutgoingMessage("1", f"112={secrets.token_hex(4)}{SOH}"))
         if self.has_news:
             self.has_news = False
             self.tell_news()

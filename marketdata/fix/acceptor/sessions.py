@@ -132,16 +132,21 @@ class Sessions:
             time.sleep(0.005)
 
     def end_now(self, comp_id: str, text: str) -> None:
-        """Have a session whose connection is about to be cut told why, if it lives.
+        """Have a session whose connection is about to be cut told why, if it lives."""
+        if session := self.begun(comp_id):
+            session.end_now(text)
 
-        The engine answers a Logon before the session begins.
-        """
+    def test(self, comp_id: str) -> None:
+        """Have a session's client asked whether it lives."""
+        if session := self.begun(comp_id):
+            session.test()
+
+    def begun(self, comp_id: str) -> LiveSession | None:
+        """The session of a CompID; the engine answers a Logon before it begins."""
         deadline = time.monotonic() + BEGIN_SECONDS
         while comp_id in self.admitted and time.monotonic() < deadline:
             time.sleep(0.005)
-        session = self.live.get(comp_id)
-        if session:
-            session.end_now(text)
+        return self.live.get(comp_id)
 
     def end_all(self, text: str) -> None:
         """Log all sessions out with a reason, and admit no further one."""

@@ -25,6 +25,7 @@ OTHER_PORT = (
 OTHER_COMP_ID = "Here another CompID is given with --comp-id."
 OF_OPTIONS = (
     ("Password(554)", "Here they are FIX_KEY, or --key, and --comp-id."),
+    ("logged on from", OTHER_COMP_ID),
     ("logged on elsewhere", OTHER_COMP_ID),
     ("the session before it has not ended", OTHER_COMP_ID),
     ("slow consumer", "Here --depth, and fewer symbols, make it less."),

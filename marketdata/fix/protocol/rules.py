@@ -4,7 +4,7 @@ The acceptor obeys them, /docs/fix shows them, the tests compare with them; the 
 are in `marketdata.fix.protocol.layouts`. Standard library only.
 """
 
-VERSION = "2, of 22 November 2026"
+VERSION = "3, of 24 November 2026"
 """Of the rules of engagement: the number rises when a client must be looked at."""
 SOH = "\x01"
 BEGIN_STRING = "FIX.4.4"
@@ -59,9 +59,15 @@ LOGON_REFUSED = (
 )
 """The engine's answer to a Logon that the listener admitted; it stands after "Rejected
 Logon Attempt: "."""
+ALIVE_SECONDS = 1.0
+"""How long a session has to answer, when a second Logon of its CompID comes."""
+LOGGED_ON_FROM = (
+    "logged on from {address} since {since}, and that session answers: end it first, "
+    "or use another CompID for each connection that you hold at a time"
+)
 LOGGED_ON_ELSEWHERE = (
-    "logged on elsewhere: a newer Logon of this CompID has taken over; use another "
-    "CompID for each connection that you hold at a time"
+    "logged on elsewhere: a second Logon of this CompID has come, and this session did "
+    f"not answer a TestRequest for {ALIVE_SECONDS:.0f} second"
 )
 GOING_DOWN = "The acceptor is going down; log on again in a minute."
 INTERNAL_ERROR = "Internal error; log on again, and tell us if it happens again."
@@ -157,8 +163,10 @@ SESSION_RULES = (
     ),
     (
         "Connections",
-        "One of a CompID at a time: the newest Logon takes over, and the session "
-        "before it is logged out.",
+        "One of a CompID at a time. At a second Logon the session that stands is sent "
+        "a TestRequest: if it answers, the second Logon is refused with a text; if it "
+        f"is silent for {ALIVE_SECONDS:.0f} second, it is logged out, and the second "
+        "Logon is taken.",
     ),
     (
         "Visibility",

@@ -30,12 +30,12 @@ CLOCK = "a Logon by a wrong clock is answered: the Logout tells the difference"
 GAP_FILL = "PersistMessages=N: a ResendRequest is answered with a gap fill"
 HEARTBEAT = "FIX_MIN_HEARTBEAT=5: HeartBtInt(108)=2 is refused"
 RESET = "FIX_REQUIRE_RESET=Y: neither ResetSeqNumFlag(141)=Y nor MsgSeqNum(34)=1"
-TAKE_OVER = "the newest Logon of a CompID takes over"
+INCUMBENT = "a second Logon is told why it is refused, and the session is asked first"
 WITHIN = "a Logon within a session is refused"
 RULES = {
     "scripts": {
-        "1b_DuplicateIdentity": TAKE_OVER,
-        "AlreadyLoggedOn": TAKE_OVER,
+        "1b_DuplicateIdentity": INCUMBENT,
+        "AlreadyLoggedOn": INCUMBENT,
         "SessionReset": WITHIN,
         "1d_InvalidLogonBadSendingTime": CLOCK,
         "20_SimultaneousResendRequest": GAP_FILL,

@@ -7,6 +7,7 @@ import signal
 import ssl
 import subprocess
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -19,9 +20,11 @@ from django.utils import timezone
 
 from accounts.models import ApiKey
 from issuers.models import IssuerGrant
+from marketdata.fix.acceptor.leases import LOGGED_ON_THERE
 from marketdata.fix.client.client import Client, Refused
 from marketdata.fix.client.health import own_certificate
 from marketdata.fix.client.initiator import (
+    FixFailure,
     Initiator,
     LoggedOut,
     LogonRefused,
@@ -113,17 +116,87 @@ def test_looks_after_sessions_and_ends_in_good_order(
         assert member.key.rpartition("_")[2] not in log
 
 
-def test_the_newest_logon_takes_over_and_the_session_before_it_is_told(
+class Answering(threading.Thread):
+    """Keeps a session up, as an engine does, until it ends."""
+
+    def __init__(self, client: Initiator) -> None:
+        super().__init__(daemon=True)
+        self.client = client
+        self.messages: list[Message] = []
+        self.end = ""
+        self.leaving = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        try:
+            while not self.leaving.is_set():
+                if message := self.client.receive(0.05):
+                    self.messages.append(message)
+        except FixFailure as failure:
+            self.end = str(failure)
+
+    def leave(self) -> None:
+        self.leaving.set()
+        self.join()
+        self.client.logout()
+
+
+def test_a_second_logon_is_refused_while_the_session_lives(
+    acceptor: Acceptor, market: Market
+):
+    first = acceptor.client()
+    first.logon()
+    first.subscribe(["LUM"])
+    answering = Answering(first)
+    for _ in range(3):
+        with pytest.raises(
+            LogonRefused, match=r"^logged on from 127\.0\.0\.1 since 20"
+        ):
+            acceptor.client().logon()
+    with moving(market.listed):
+        seen = len(answering.messages)
+        until(lambda: len(answering.messages) > seen)
+    answering.leave()
+    assert (answering.end, first.gaps) == ("", 0)
+    with acceptor.client() as second:
+        assert symbols(second) == ["LUM", "ORB"]
+
+
+def test_two_engines_of_one_comp_id_do_not_disturb_the_first(
+    acceptor: Acceptor, market: Market
+):
+    first = acceptor.client()
+    first.logon()
+    answering = Answering(first)
+    texts: list[str] = []
+
+    def try_once() -> None:
+        with pytest.raises(LogonRefused) as refusal:
+            acceptor.client().logon()
+        texts.append(refusal.value.text)
+
+    threads = [threading.Thread(target=try_once) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    answering.leave()
+    assert answering.end == ""
+    assert len(texts) == 5
+    assert all(text.startswith("logged on from 127.0.0.1 since ") for text in texts)
+
+
+def test_a_session_that_is_silent_is_taken_over_and_told(
     start_acceptor: Start, market: Market
 ):
     acceptor = start_acceptor(LOG_FORMAT="json")
     comp_id = market.members[0].comp_id
+    # It reads nothing, as a line of which only this end is left.
     first = acceptor.client()
     first.logon()
     with acceptor.client() as second:
         assert symbols(second) == ["LUM", "ORB"]
         assert logged_out(first) == LOGGED_ON_ELSEWHERE
-        # A line of which only this end is left, and which reads nothing.
         with acceptor.client() as third:
             assert symbols(third) == ["LUM", "ORB"]
             assert logged_out(second) == LOGGED_ON_ELSEWHERE
@@ -137,6 +210,54 @@ def test_the_newest_logon_takes_over_and_the_session_before_it_is_told(
     log = acceptor.log.read_text()
     assert "Traceback" not in log
     each_session_has_an_id(comp_id, log)
+
+
+def test_one_of_many_that_come_at_once_is_taken(acceptor: Acceptor, market: Market):
+    refused: list[str] = []
+    logged_on: list[Answering] = []
+
+    def log_on() -> None:
+        client = acceptor.client()
+        try:
+            client.logon()
+        except LogonRefused as refusal:
+            refused.append(refusal.text)
+        else:
+            logged_on.append(Answering(client))
+
+    threads = [threading.Thread(target=log_on) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [answering] = logged_on
+    answering.leave()
+    assert answering.end == ""
+    assert len(refused) == 5
+    assert all(text.startswith("logged on from ") for text in refused)
+
+
+def test_a_second_logon_at_the_other_acceptor_is_refused_too(
+    market: Market, tmp_path: Path
+):
+    members = market.members
+    with (
+        running_acceptor(tmp_path / "1.log", members, FIX_ACCEPTOR="one") as one,
+        running_acceptor(tmp_path / "2.log", members, FIX_ACCEPTOR="two") as two,
+    ):
+        first = one.client()
+        first.logon()
+        answering = Answering(first)
+        for _ in range(3):
+            with pytest.raises(LogonRefused, match=r"^logged on from 127\.0\.0\.1 sin"):
+                two.client().logon()
+        answering.leave()
+        assert (answering.end, first.gaps) == ("", 0)
+        # One that is silent gives way, and is told.
+        with one.client() as silent:
+            with two.client() as second:
+                assert symbols(second) == ["LUM", "ORB"]
+            assert logged_out(silent) == LOGGED_ON_THERE
 
 
 def each_session_has_an_id(comp_id: str, log: str) -> None:
