@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 
 from accounts.four_eyes import decide
 from accounts.models import ApprovalRequest, User
+from partnerapi.operations.diagnosis.machine import threads_needed
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
 from partnerapi.settings import VARIABLES
 from partnerapi.site import docs
@@ -71,6 +72,12 @@ def test_a_service_is_nobody_special_and_always_comes_back(name: str):
     assert unit(name)["Unit"]["StartLimitIntervalSec"] == "0"
     limits = ("MemoryMax", "TasksMax", "LimitNOFILE", "NoNewPrivileges")
     assert all(service.get(limit) for limit in limits)
+
+
+def test_the_acceptor_may_have_a_thread_for_each_session(settings):
+    settings.FIX_SESSIONS = VARIABLES["FIX_SESSIONS"].default
+    service = unit("partnerapi-fix.service")["Service"]
+    assert int(service["TasksMax"]) == threads_needed()
 
 
 @pytest.fixture(scope="module")

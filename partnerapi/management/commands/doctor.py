@@ -104,6 +104,7 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     yield Check("disks", machine.disks)
     yield Check("certificate", machine.certificate)
     yield Check("web servers", machine.web_servers)
+    yield Check("acceptor threads", machine.acceptor_threads)
     if not settings.DATABASE_URL:
         return
     yield Check("database", database.database)
