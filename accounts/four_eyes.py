@@ -74,12 +74,12 @@ COMMAND = "command"
 
 
 def is_needed(
-    kind: str, person: str, amounts: Mapping[UUID, int] | int | None = None
+    kind: str, person: str, amounts: Mapping[UUID, int | None] | int | None = None
 ) -> bool:
     """Whether an action needs a second person, after what this one did alone today.
 
-    `amounts` are units by issuer, or euro cents. `person` is the address of who is
-    signed in, or `COMMAND`.
+    `amounts` are units by issuer, or euro cents; without one it does. `person` is the
+    address of who is signed in, or `COMMAND`.
     """
     by_issuer = amounts if isinstance(amounts, Mapping) else {None: amounts}
     [(needed,)] = fetch(

@@ -11,6 +11,8 @@ from django.db import connection, transaction
 from django.db.models import Max, Min, QuerySet
 from django.utils import timezone
 
+from accounts.four_eyes import is_needed
+from accounts.models import ApprovalKind
 from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder
 from issuers.models import Issuer
 from issuers.register import ledger
@@ -22,6 +24,7 @@ from issuers.register.errors import (
 )
 from issuers.register.ledger import Entry, Kind, Recorded
 from partnerapi.core import lock_waits
+from partnerapi.core.database import fetch
 
 LINES_OF_A_STEP = 200
 HELD_LENGTH = 500
@@ -158,6 +161,23 @@ TOTALS = """
     FROM issuers_deliverystep s
     CROSS JOIN LATERAL (SELECT sum(u) AS units FROM unnest(s.units) AS u) l
     WHERE s.job_id = %s
+"""
+
+
+def needs_approval(ids: Sequence[UUID], person: str) -> bool:
+    """Whether a delivery of these lines needs a second person, after today's others.
+
+    It does where `person` made or changed a line of it, as `is_needed` names people.
+    """
+    rows = fetch(BY_ISSUER, [person, [*ids]], tuple)
+    units = {issuer: None if own else int(units) for issuer, units, own in rows}
+    return is_needed(ApprovalKind.DELIVERY, person, units)
+
+
+BY_ISSUER = """
+    SELECT issuer_id, sum(number_of_shares),
+        bool_or(delivery_is_own(makers::text[], %s))
+    FROM issuers_legacyshareholder WHERE id = ANY (%s) GROUP BY issuer_id
 """
 
 

@@ -96,6 +96,13 @@ class LegacyShareholder(models.Model):
         related_name="replaced_by",
         help_text="A delivered line that was wrong, and whose delivery was reversed.",
     )
+    makers = ArrayField(
+        models.CharField(max_length=254),
+        db_default=[],
+        editable=False,
+        help_text="Who made it, or changed whose, which or how many shares it has, as "
+        "limits name people; a trigger writes it. Empty: a line from before.",
+    )
     delivered_at = models.DateTimeField(null=True, editable=False)
     delivered_by = models.CharField(max_length=254, null=True, editable=False)
     ledger_seq = models.BigIntegerField(

@@ -144,6 +144,7 @@ CALLED_BY_APPLICATION = (
     "accounts_move_keys(bigint, uuid[], bytea[], bytea[])",
     "accounts_own_writers()",
     "accounts_share(uuid[])",
+    "delivery_is_own(text[], text)",
     "approvals_over(text, text, uuid[], numeric[])",
     "approvals_overtake(uuid, text)",
     "approvals_rests_until(uuid, timestamptz)",

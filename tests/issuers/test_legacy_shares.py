@@ -206,7 +206,7 @@ def reverse(entry, reason):
     call_command("reverse_entry", "LUM", str(entry), staff=STAFF, reason=reason)
 
 
-def test_delivers_what_the_treasury_covers(load, world: World):
+def test_delivers_what_the_treasury_covers(load, world: World, one_person):
     load(ONE, TWO)
     token = world.public_token.pk
     own = ledger.treasury(world.listed)
@@ -449,7 +449,7 @@ def test_a_delivery_is_closed_and_its_lines_stay(load, staff):
             run_deliveries(*arguments)
 
 
-def test_a_token_without_a_price_is_warned_of(load, world: World):
+def test_a_token_without_a_price_is_warned_of(load, world: World, one_person):
     load(ONE, TWO)
     said = "LUM has no price, and its lines have one, 125 to 125 cents: capitalization"
     assert any(line.startswith(said) for line in deliver("--source", "MINT")[1])

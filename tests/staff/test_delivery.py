@@ -339,9 +339,7 @@ def planted(chance: random.Random, number: int) -> tuple[str, list[str]]:
 
 
 @COMMITS
-def test_confirmations_of_twenty_selections_tell_the_outcome(
-    staff: Client, one_person: None
-):
+def test_confirmations_of_twenty_selections_tell_the_outcome(staff: Client):
     chance = random.Random(16)
     refused = 0
     for number in range(20):

@@ -25,8 +25,9 @@ refused with the reason. The command chooses the lines when it begins, and deliv
 in a transaction. One that was ended early is listed by --list; --resume delivers its
 lines that are left, and --close lets them be.
 
-A delivery of many shares needs a second person: --request freezes its lines and asks;
-when it was approved in the admin, a worker delivers them.
+A delivery of many shares, or of lines that somebody made since the upgrade, needs a
+second person: --request freezes its lines and asks; when it was approved in the admin,
+a worker delivers them.
 
 A dry run judges each line by what those before it would leave, and nobody waits for it.
 It reads a token's ledger at its first line, and does not see what others write later,

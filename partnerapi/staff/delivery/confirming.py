@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from accounts.four_eyes import NotApproved, carrying, file_request, is_needed
+from accounts.four_eyes import NotApproved, carrying, file_request
 from accounts.models import ApprovalKind, User
 from accounts.models.approvals import REASON_LENGTH
 from issuers.legacy import delivery
@@ -70,9 +70,7 @@ def page(request: HttpRequest) -> HttpResponseBase:
     if request.POST.get("do") == "csv":
         rows = refused_lines(found, len(found.refusals))
         return as_file("refused.csv", REFUSED_COLUMNS, map(refused_row, rows))
-    needs_approval = is_needed(
-        ApprovalKind.DELIVERY, request.user.get_username(), found.shares
-    )
+    needs_approval = delivery.needs_approval(found.ids, request.user.get_username())
     if checksum := request.POST.get("checksum"):
         if checksum != found.checksum:
             messages.warning(
