@@ -69,6 +69,11 @@ def message(notice: StaffNotice) -> EmailMessage:
         f" {change.at:%d %b %Y %H:%M} UTC"
         for change in changes.order_by("pk")
     ]
+    address = (
+        settings.PARTNER_API_LOCAL_URL
+        if settings.PARTNER_API_SANDBOX
+        else settings.PARTNER_API_BASE_URL
+    )
     body = "\n".join(
         [
             *lines,
@@ -79,7 +84,7 @@ def message(notice: StaffNotice) -> EmailMessage:
             "",
             "If you did not expect this, talk to your colleagues now. The back office "
             "lists all of it under Changes of staff: "
-            f"{settings.PARTNER_API_BASE_URL}/admin/accounts/staffchange/",
+            f"{address}/admin/accounts/staffchange/",
         ]
     )
     return EmailMessage(SUBJECT, body, to=[notice.recipient])

@@ -14,7 +14,14 @@ from django.utils import timezone
 from PIL import Image
 
 from accounts import investors
-from accounts.models import Account, ApiKey, Partner, User, UserHolder
+from accounts.models import (
+    Account,
+    ApiKey,
+    ApprovalKind,
+    Partner,
+    User,
+    UserHolder,
+)
 from issuers.compliance.models import ApprovedHolder
 from issuers.compliance.restrictions import Terms, restrict
 from issuers.legacy.models import LegacyShareholder
@@ -70,7 +77,7 @@ SEARCHES = {
     "Withdrawal": ("payout-2027-01", 2),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
     "IdempotencyRecord": ("00000007-", 1),
-    "StaffChange": ("operations@sandbox.example", 30),
+    "StaffChange": ("operations@sandbox.example", 2 + 2 * len(ApprovalKind)),
     "FailedSignIn": ("stranger@example.com", 1),
     "JobRun": ("statement", 2),
     "TokenRule": ("VERGEL", 1),

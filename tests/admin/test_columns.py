@@ -21,6 +21,7 @@ IMPORTS = "an import writes it, for its repetitions and corrections"
 DELIVERIES = "a delivery writes it; the page Deliveries shows it"
 FILES = "a worker writes it; the export's page says how many there are"
 EVENTS = "triggers write it; partners read their events, and staff what they tell of"
+TOTALS = "triggers write it; partners' long lists are counted by it"
 MODELS_LEFT_OUT = {
     "accounts.Applicant": "the account's page shows it",
     "accounts.ApprovalDecision": "the page of its request shows it",
@@ -48,6 +49,9 @@ MODELS_LEFT_OUT = {
     "accounts.SoleAmount": "triggers write it, for the limits of a day",
     "accounts.StaffNotice": "a worker sends it; send_notices tells what failed",
     "accounts.Pepper": "a start writes it; list_peppers shows its keys",
+    "accounts.Total": TOTALS,
+    "accounts.TotalChange": TOTALS,
+    "issuers.EventCount": TOTALS,
     "accounts.UserHolderName": "a trigger writes it when a holder gets another name",
     "issuers.LegacyImport": IMPORTS,
     "issuers.LegacyShareholderChange": IMPORTS,

@@ -80,7 +80,7 @@ def mailbox(settings) -> Iterator[Mailbox]:
         thread.start()
         settings.EMAIL_URL = "smtp://127.0.0.1"
         settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-        settings.EMAIL_HOST, settings.EMAIL_PORT = server.server_address
+        settings.EMAIL_HOST, settings.EMAIL_PORT = server.server_address[:2]
         yield server
         server.shutdown()
         thread.join()
