@@ -29,6 +29,7 @@ from django.db import connection, transaction
 
 from issuers.register.chains import Chain, digest_after, rows_of
 from issuers.register.names import name_at
+from partnerapi.core.database import SCHEMA_FIRST
 
 SETTLED = timedelta(hours=1)
 """Older rows have been committed: no transaction takes as long."""
@@ -243,6 +244,7 @@ def one_state() -> Iterator[None]:
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute(SCHEMA_FIRST)
         yield
 
 

@@ -31,6 +31,7 @@ from marketdata.models import (
     OrderBookHead,
     Side,
 )
+from partnerapi.core.database import SCHEMA_FIRST
 from partnerapi.core.guard_lists import differences
 
 ROWS_AT_ONCE = 5_000
@@ -79,6 +80,7 @@ def verify(
         with transaction.atomic(durable=True):
             with connection.cursor() as cursor:
                 cursor.execute(ONE_INSTANT)
+                cursor.execute(SCHEMA_FIRST)
             Verification(token, rules, feed).run(advance)
     found = GUARDED.found()
     rules.guards.figure = len(found)

@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 from django.db import IntegrityError, connection, transaction
+from django.db.backends.utils import CursorWrapper
 from django.db.models import DateTimeField, Func
 from psycopg.pq import Format
 
@@ -47,6 +48,20 @@ def fetch(
         cursor.cursor.row_factory = lambda _: row
         rows: list[Any] = cursor.fetchall()
         return rows
+
+
+@contextmanager
+def unshadowed() -> Iterator[CursorWrapper]:
+    """A transaction in which a name is the schema's, whatever the session has made.
+
+    A pooler's session may have tables in `pg_temp` that somebody else has left there.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(SCHEMA_FIRST)
+        yield cursor
+
+
+SCHEMA_FIRST = "SET LOCAL search_path = pg_catalog, public, pg_temp"
 
 
 CONFIRM = """CASE WHEN current_setting('synchronous_standby_names') <> ''

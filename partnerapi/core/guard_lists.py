@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.db import connection
+from partnerapi.core.database import unshadowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Guarded:
             "tables": list(self.tables),
             "functions": [f"{name}%" for name in self.functions],
         }
-        with connection.cursor() as cursor:
+        with unshadowed() as cursor:
             # A role may have set it for itself; PostgreSQL would tell all otherwise.
             cursor.execute("SET quote_all_identifiers = off")
             cursor.execute(FOUND, names)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
 
+from partnerapi.core.database import unshadowed
 from partnerapi.core.guard_lists import Guarded, differences
 
 
@@ -42,7 +42,7 @@ def kept(invariants: Sequence[Invariant]) -> list[Finding]:
         f"SELECT {place}, found.* FROM ({invariant.statement}) AS found (figure, wrong)"
         for place, invariant in enumerate(invariants)
     )
-    with connection.cursor() as cursor:
+    with unshadowed() as cursor:
         cursor.execute(f"{counted} ORDER BY 1")
         return [
             Finding(invariants[place].rule, int(figure or 0), int(breaches or 0))
@@ -52,7 +52,7 @@ def kept(invariants: Sequence[Invariant]) -> list[Finding]:
 
 def checked() -> Finding:
     """Evaluate every CHECK again, of all rows; a sentence for each table that fails."""
-    with connection.cursor() as cursor:
+    with unshadowed() as cursor:
         cursor.execute(CHECKS)
         # Names and expressions are the catalogue's own.
         cursor.execute(

@@ -134,6 +134,25 @@ def test_a_frozen_holder_sends_nothing_behind_a_shadow(
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    "table", ["issuers_holderbalance", "issuers_ledgerposting", "pg_trigger"]
+)
+def test_a_verification_reads_no_table_of_the_session(world: World, table: str):
+    """As where a pooler gives it a session in which somebody has made one."""
+    Register(world)
+    tamper(
+        "UPDATE issuers_holderbalance SET balance = balance + 1",
+        "DROP TRIGGER register_keep_restriction ON issuers_restriction",
+    )
+    before = [finding.breaches for finding in verify()]
+    schema = "pg_catalog" if table == "pg_trigger" else "public"
+    run(f"CREATE TEMPORARY TABLE {table} AS SELECT * FROM {schema}.{table} LIMIT 0")
+    run("SET LOCAL search_path = pg_temp, public, pg_catalog")
+    assert [finding.breaches for finding in verify()] == before
+    assert sum(before) > 1
+
+
+@pytest.mark.django_db
 def test_a_row_that_its_check_let_pass_is_found(world: World):
     assert [finding.rule for finding in verify() if finding.breaches] == []
     with connection.cursor() as cursor:
