@@ -15,7 +15,7 @@ import hmac
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from logging import getLogger
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection
@@ -85,7 +85,8 @@ def keyed(pepper: bytes, message: bytes) -> bytes:
 def known() -> list[KnownPepper]:
     """All that the database knows, the oldest first; one statement."""
     with connection.cursor() as cursor:
-        cursor.execute(KNOWN, [SPREAD_OF_RELEASE, SPREAD])
+        spreads: list[Any] = [SPREAD_OF_RELEASE, SPREAD]
+        cursor.execute(KNOWN, spreads)
         return [
             KnownPepper(id, bytes(digest), at, is_settled)
             for id, digest, at, is_settled in cursor.fetchall()

@@ -119,8 +119,8 @@ def test_holders_that_cost_too_much_are_not_read(
         '{ issuer(slug: "lumen") { capitalizationTable { '
         "a: holders { userID } b: holders { user { id } } } } }"
     )
-    # 302 for 100 of each, the issuer and the table, and 26 for each of the others' four: users count once,
-    # however many tokens they hold.
+    # 302 for 100 of each, the issuer and the table, and 26 for each of the others'
+    # four: users count once, however many tokens they hold.
     assert partner(query).headers["X-Query-Cost"] == str(302 + 3 * 26)
     settings.PARTNER_API_MAX_COST = 302 + 3 * 26 - 1
     answer = partner(query)

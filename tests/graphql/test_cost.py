@@ -85,9 +85,12 @@ def test_what_is_known_to_cost_too_much_is_not_read(
     many = schema(holders=Field(HOLDERS, cost=declared))
     field = many.query_type.fields["holders"]  # type: ignore[union-attr]
     monkeypatch.delitem(field.extensions, "attribute")
-    monkeypatch.setitem(
-        field.extensions, "batch", lambda roots, info: read.append(1) or [[]]
-    )
+
+    def batch(roots: object, info: object) -> list[list[object]]:
+        read.append(1)
+        return [[]]
+
+    monkeypatch.setitem(field.extensions, "batch", batch)
     prepared = prepare(many, "{ holders { x } }", None, {})
     spent: list[int] = []
     context = SimpleNamespace(spend=spent.append, left=lambda: left[0])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -69,7 +70,7 @@ def test_deliveries_of_a_day_are_summed_by_person_and_issuer(token: Token):
     deliver(line(other, 5_999))
     assert delivery.needs_approval([line(token, 1)], ANA)
     for last in (token, other):
-        needed(lambda last=last: deliver(line(last, 1)))
+        needed(partial(lambda one: deliver(line(one, 1)), last))
     # Another issuer's, or another person's, count by themselves.
     deliver(line(of(new_issuer(), "NEW"), 9_999))
     assert not delivery.needs_approval([line(token, 1, "cy@staff.example")], BEN)
@@ -163,7 +164,7 @@ def test_mints_of_a_day_are_summed_and_no_reversal_takes_off(token: Token):
     enter(ledger.reversal_of(LedgerTransaction.objects.get(), "A mistake"))
     mint(other, 39)
     for last in (token, other):
-        needed(lambda last=last: mint(last, 1))
+        needed(partial(mint, last, 1))
     mint(of(new_issuer(), "NEW"), 99)
     mint(token, 99, BEN)
     mint(token, 99, BEN, COMMAND)

@@ -323,6 +323,7 @@ def test_others_work_in_place_of_a_thread_that_says_that_it_waits(
     for n in range(2 + web_worker.WITHOUT_PLACE):
         conn = crowd.next()
         assert conn is many[n]
+        assert conn.buffers.stand_aside is not None
         conn.buffers.stand_aside()
     # Each has given back its place, and does so once.
     assert worker.turns.under_way.total() == 0
@@ -337,8 +338,12 @@ def test_what_is_late_is_told_so_by_a_thread_of_its_own(
     settings.PARTNER_API_MAX_SECONDS = 0.1
     many = coming(worker, "192.0.2.1", 3)
     assert [crowd.next(), crowd.next()] == many[:2]
-    worker.wait_for_and_dispatch_events(1.0)
-    until(lambda: worker.wait_for_and_dispatch_events(1.0) or not worker.turns.lines)
+
+    def is_nobody_in_line() -> bool:
+        worker.wait_for_and_dispatch_events(1.0)
+        return not worker.turns.lines
+
+    until(is_nobody_in_line)
     assert crowd.next() is many[2]
 
 

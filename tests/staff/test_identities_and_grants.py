@@ -221,8 +221,8 @@ def test_a_grant_of_every_issuer_is_given_on_pages_by_two(kim: User, ilse: User)
     shown = ana.get(page).content.decode()
     assert 'value="give"' not in shown
     assert 'href="/admin/ask/grant/?partner=acme"' in shown
-    said = ana.post(page, {"do": "give", "reason": "Again"}, follow=True)
-    assert "needs a second person" in said.content.decode()
+    told = ana.post(page, {"do": "give", "reason": "Again"}, follow=True)
+    assert "needs a second person" in told.content.decode()
     grant.refresh_from_db()
     assert grant.ended_at is not None
     ben.post(asked(), {"do": "approve"})

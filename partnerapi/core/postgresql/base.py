@@ -18,6 +18,8 @@ from partnerapi.core.postgresql.naming import application_name
 class ErrorWrapper(DatabaseErrorWrapper):  # type: ignore[misc]
     """Around each statement and each commit."""
 
+    wrapper: "DatabaseWrapper"
+
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         if self.wrapper.is_unconfirmed:
             self.wrapper.is_unconfirmed = False
