@@ -22,6 +22,6 @@ def test_what_was_acknowledged_comes_back_in_every_way(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("All came back")
-    assert "a dump, a point in time, a failover; 4 changes" in done.stdout
-    assert len(done.stderr.splitlines()) == 11
+    assert "a dump, a point in time, a failover; 5 changes" in done.stdout
+    assert len(done.stderr.splitlines()) == 13
     assert list(tmp_path.iterdir()) == []

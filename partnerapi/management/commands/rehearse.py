@@ -18,7 +18,8 @@ It makes PostgreSQL clusters, a Valkey, web servers, workers and FIX acceptors o
 own in a directory that it deletes, and touches nothing else: it may run anywhere.
 Changes are made as a partner makes them, with Idempotency-Keys. Then it restores a dump
 into a new cluster; recovers a backup of the cluster as it was just before a mistake;
-kills the primary and promotes a standby. Of what comes back it verifies the register
+stops a synchronous standby, without which no change is acknowledged; kills the primary
+and promotes the standby. Of what comes back it verifies the register
 and the order books, lets doctor look at everything, logs on over FIX, and sends each
 change again, which must get its first answer. It takes about a minute. The exit code is
 0 where all of it came back, 1 with the reason where not.

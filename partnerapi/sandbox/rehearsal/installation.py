@@ -7,6 +7,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.error import HTTPError
 from uuid import UUID
 
 from django.conf import settings
@@ -18,6 +19,9 @@ ANSWER_SECONDS = 30
 CHANGE = (
     "mutation ($input: UpdateAccountStatusInput!) { updateAccountStatus(input: $input)"
     " { previousStatus changedAt account { id status } } }"
+)
+TABLES = (
+    "{ issuers(first: 1, granted: true) { nodes { capitalizationTable { date } } } }"
 )
 ACCOUNTS = "{ accounts(first: 100) { nodes { id status } } }"
 
@@ -119,7 +123,7 @@ class Installation:
     def ask(
         self, body: Mapping[str, Any], token: str, key: UUID | None = None
     ) -> tuple[dict[str, Any], bytes]:
-        """The answer to a request, read and as it came.
+        """The answer to a request, or its refusal, read and as it came.
 
         Raises:
             RunError: there was none.
@@ -135,6 +139,8 @@ class Installation:
         try:
             with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as response:
                 text = response.read()
+        except HTTPError as refusal:
+            text = refusal.read()
         except OSError as error:
             raise RunError(f"The web server does not answer: {error}") from None
         return json.loads(text), text

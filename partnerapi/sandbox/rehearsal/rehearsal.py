@@ -17,7 +17,12 @@ from urllib.parse import quote
 from uuid import UUID, uuid4
 
 from partnerapi.sandbox.rehearsal.clusters import Cluster
-from partnerapi.sandbox.rehearsal.installation import ACCOUNTS, CHANGE, Installation
+from partnerapi.sandbox.rehearsal.installation import (
+    ACCOUNTS,
+    CHANGE,
+    TABLES,
+    Installation,
+)
 from partnerapi.sandbox.run.places import give
 from partnerapi.sandbox.run.postgres import APPLICATION, DATABASE, OWNER
 from partnerapi.sandbox.run.processes import Processes, RunError
@@ -48,7 +53,8 @@ class Rehearsal:
         self.clusters: list[Cluster] = []
         self.changes: list[Change] = []
         self.accounts: list[str] = []
-        self.token = self.comp_id = ""
+        self.token = self.comp_id = self.account = ""
+        self.key = uuid4()
         self.archive = directory / "archive"
         self.environment: dict[str, str] = {}
 
@@ -79,6 +85,12 @@ class Rehearsal:
             with self.step("A standby that has each change before it is answered"):
                 standby = self.follow(primary)
                 self.change(live)
+            with self.step("It stops: reads go on, no change is acknowledged"):
+                standby.kill()
+                self.change_unconfirmed(live)
+            with self.step("It is back: the same change is answered"):
+                standby.start()
+                self.repeat(live)
             with self.step("The primary dies, the standby is promoted"):
                 primary.kill()
                 standby.ask("SELECT pg_promote()")
@@ -144,11 +156,28 @@ class Rehearsal:
             answer, _ = live.ask({"query": ACCOUNTS}, self.token)
             nodes = answer["data"]["accounts"]["nodes"]
             self.accounts = [n["id"] for n in nodes if n["status"] == "ACTIVE"]
-        account, key = self.accounts.pop(), uuid4()
-        answer, text = live.ask(change_of(account), self.token, key)
+        self.account, self.key = self.accounts.pop(), uuid4()
+        self.repeat(live)
+
+    def repeat(self, live: Installation) -> None:
+        """Send the last change, which is acknowledged."""
+        answer, text = live.ask(change_of(self.account), self.token, self.key)
         if "errors" in answer:
             raise RunError(f"A change was refused: {answer['errors'][0]['message']}")
-        self.changes.append(Change(account, key, text))
+        self.changes.append(Change(self.account, self.key, text))
+
+    def change_unconfirmed(self, live: Installation) -> None:
+        """Suspend the next account while no standby confirms it."""
+        self.account, self.key = self.accounts.pop(), uuid4()
+        answer, text = live.ask(change_of(self.account), self.token, self.key)
+        codes = [each["extensions"]["code"] for each in answer.get("errors", [])]
+        if codes != ["UNAVAILABLE"]:
+            raise RunError(
+                f"A change that no standby has was answered: {text.decode()}"
+            )
+        answer, text = live.ask({"query": TABLES}, self.token)
+        if "errors" in answer:
+            raise RunError(f"A table was refused: {text.decode()}")
 
     def wait_for_archive(self, primary: Cluster) -> None:
         wanted = primary.ask("SELECT pg_walfile_name(pg_switch_wal())")
