@@ -20,6 +20,7 @@ from issuers.schema.holders import (
     READING_COST,
     charged_counts,
     holder_pages,
+    instant_of_cursors,
 )
 from issuers.schema.rows import NULLS_ISSUER
 from issuers.schema.tokens import Token
@@ -37,7 +38,12 @@ PAST_COST = 15
 def read_capitalization_tables(issuer_ids, date, info):
     if date is not None:
         info.context.spend(PAST_COST)
-    return capitalization_tables(issuer_ids, date, with_holders=False)
+    tables = capitalization_tables(issuer_ids, date, with_holders=False)
+    instant = instant_of_cursors(info)
+    if instant is None or not all(table.is_present for table in tables):
+        return tables
+    # What the cursors are of is all that the object answers.
+    return capitalization_tables(issuer_ids, instant, with_holders=False)
 
 
 def numbers_of_holders(tables):
@@ -225,8 +231,8 @@ class CapitalizationTable(graphene.ObjectType):
         CapitalizationTableHolderConnection,
         "Everybody who held units, in the order of the users' ids, however many. A "
         "cursor holds the instant: pass it with the `date` of the table's first page, "
-        "or without any date, and the page is of that table; with another date it is "
-        f"INVALID_CURSOR; {NULLS_ISSUER}. A page costs {READING_COST} points besides "
+        "or without any date, and the whole object is of that table; with another date "
+        f"it is INVALID_CURSOR; {NULLS_ISSUER}. A page costs {READING_COST} points besides "
         "its rows; `totalCount` as much as `holderCount`.",
     )
     tokens = Field(

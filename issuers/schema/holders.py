@@ -1,10 +1,11 @@
 """Pages of the holders of capitalization tables."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from accounts.models import User
-from issuers.register.captable import capitalization_tables
-from issuers.register.captable_columns import Holder
+from issuers.register.captable_columns import TokenBalance
 from issuers.register.captable_pages import (
     FIRST_USER,
     LAST_USER,
@@ -15,7 +16,8 @@ from issuers.register.captable_pages import (
     to_be_counted,
 )
 from partnerapi.core.errors import InvalidCursor
-from partnerapi.graphql.pages import cut, make_window
+from partnerapi.graphql.cursors import keys_in
+from partnerapi.graphql.pages import cut, make_window, others
 from partnerapi.graphql.statements import OrderedList, OrderKey
 
 HOLDERS = OrderedList(
@@ -33,10 +35,16 @@ COUNTED_PER_POINT = 100
 """Holders of single tokens for a point; a user may be several of them."""
 
 
-class ListedHolder(Holder):
-    """A holder with its place in the list."""
+class ListedHolder(NamedTuple):
+    """A holder, as `captable_columns` has it, with its place in an issuer's list."""
 
-    __slots__ = ()
+    user_id: str
+    total_value: int
+    percentage: float
+    token_balances: Sequence[TokenBalance]
+    date: str
+    parent_key: str
+
     list_name = HOLDERS.name
 
     @property
@@ -50,9 +58,15 @@ def holder_pages(tables, info, **arguments):
     Raises:
         InvalidCursor: a cursor is damaged, or of a table at another instant.
     """
-    window = make_window(HOLDERS, info, **arguments)
+    issuers = [table.issuer_id for table in tables]
+    window = make_window(HOLDERS, info, issuers, **arguments)
+    strangers = others(issuers, arguments.get("after"), arguments.get("before"))
+    if strangers:
+        own = [table for table in tables if table.issuer_id not in strangers]
+        found = iter(holder_pages(own, info, **arguments) if own else [])
+        return [strangers.get(issuer) or next(found) for issuer in issuers]
     after, before = window.after, window.before
-    tables = at_instant(tables, after=after, before=before)
+    check_instant(tables, after=after, before=before)
     ends = {place[1] for place in (after, before) if place}
     # With those who stand in the cursors: they are not of the page, but if they held
     # units then, nothing else has to be read to know that there is more.
@@ -75,13 +89,17 @@ def holder_pages(tables, info, **arguments):
             beyond_before = is_beyond(tables, rows, before[1], since)
     pages = [
         cut(
-            [ListedHolder._make(row) for row in held if row.user_id not in ends],
+            [
+                ListedHolder(*row, table.issuer_id)
+                for row in held
+                if row.user_id not in ends
+            ],
             window,
             more_after,
             more_before,
         )
-        for held, more_after, more_before in zip(
-            rows, beyond_before, beyond_after, strict=True
+        for table, held, more_after, more_before in zip(
+            tables, rows, beyond_before, beyond_after, strict=True
         )
     ]
     if info.selection.selects("totalCount"):
@@ -104,25 +122,36 @@ def charged_counts(tables, info):
     return holder_counts(tables)
 
 
-def at_instant(tables, **cursors):
-    """The tables at the instant that the cursors hold; without any, as they are."""
+def instant_of_cursors(info):
+    """The instant of the cursors that are passed to pages of a table's holders.
+
+    None: there are none, or some that the pages will refuse.
+    """
+    instants = set()
+    for page in info.arguments_below("CapitalizationTable", "holdersConnection"):
+        for name in ("after", "before"):
+            if (cursor := page.get(name)) is None:
+                continue
+            try:
+                _, instant = keys_in(cursor, HOLDERS.name, HOLDERS.key_types)
+                instants.add(instant)
+            except InvalidCursor:
+                return None
+    return datetime.fromisoformat(instants.pop()) if len(instants) == 1 else None
+
+
+def check_instant(tables, **cursors):
+    """Refuse cursors of tables at another instant than these.
+
+    Raises:
+        InvalidCursor
+    """
     instants = {name: place[0] for name, place in cursors.items() if place}
-    if not instants:
-        return tables
-    name, instant = next(iter(instants.items()))
     if len(set(instants.values())) > 1:
         raise other_instant("before")
-    if all(table.date == instant for table in tables):
-        return tables
-    if not all(table.is_present for table in tables):
-        raise other_instant(name)
-    issuers = [table.issuer_id for table in tables]
-    tables = capitalization_tables(
-        issuers, datetime.fromisoformat(instant), with_holders=False
-    )
-    if any(table.date != instant for table in tables):
-        raise other_instant(name)
-    return tables
+    for name, instant in instants.items():
+        if any(table.date != instant for table in tables):
+            raise other_instant(name)
 
 
 def other_instant(argument):

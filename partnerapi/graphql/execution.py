@@ -195,7 +195,7 @@ class FieldStep:
                 check_lengths(definition, arguments)
                 if self.is_constant:
                     self.arguments = arguments
-            info = Info(run.context, self.field.selection)
+            info = Info(run.context, self.field.selection, run.variables)
             if self.rest is not None and self.known is not None:
                 sizes = self.known.sizes(parents)
                 self.charge(self.rest(sizes, run.variables), self.known, run)

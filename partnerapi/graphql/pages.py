@@ -12,7 +12,7 @@ from psycopg import Cursor
 
 from partnerapi.core.database import PlannedAnew, array_text, fetch
 from partnerapi.core.errors import BadUserInput, InvalidCursor
-from partnerapi.graphql.cursors import decode_cursor
+from partnerapi.graphql.cursors import belongs, decode_cursor, foreign
 from partnerapi.graphql.statements import (
     OrderedList,
     Shape,
@@ -60,7 +60,7 @@ def read_pages(
     parents: Sequence[str] | None = None,
     known: Callable[[], list[int]] | None = None,
     **arguments: Any,
-) -> list[Page]:
+) -> list[Any]:
     """One page for each id in `parents`, in one statement; at the root, one page.
 
     The conditions come from `rows`, the columns from the document, the order from the
@@ -71,10 +71,16 @@ def read_pages(
 
     Raises:
         BadUserInput: `first` or `last` is not from 0 to the maximum.
-        InvalidCursor: a cursor is damaged, or of another list.
+        InvalidCursor: a cursor is damaged, or of another list. Of several parents,
+            those whose it is not have the error in the place of their page.
     """
     selection = info.selection
-    window = make_window(of, info, **arguments)
+    window = make_window(of, info, parents, **arguments)
+    strangers = others(parents, arguments.get("after"), arguments.get("before"))
+    if parents is not None and strangers:
+        own = [parent for parent in parents if parent not in strangers]
+        pages = iter(read_pages(of, info, rows, own, **arguments) if own else [])
+        return [strangers.get(parent) or next(pages) for parent in parents]
     count = 1 if parents is None else len(parents)
     try:
         condition, values = compile_condition(rows)
@@ -94,6 +100,8 @@ def read_pages(
         window.backward,
         bool(after),
         bool(before),
+        parents is not None
+        and (selection.selects("edges") or selection.selects("pageInfo")),
         limit if parents is None else None,
     )
     keys = [] if parents is None else [array_text(parents)]
@@ -218,9 +226,24 @@ def read_rows(
     return [by_key.get(key) for key in ids]
 
 
+def others(
+    parents: Sequence[str] | None, after: str | None, before: str | None
+) -> dict[str, InvalidCursor]:
+    """What is wrong with the cursors for those parents whose they are not."""
+    given = {"after": after, "before": before}
+    cursors = {name: cursor for name, cursor in given.items() if cursor is not None}
+    return {
+        parent: foreign(argument=name)
+        for parent in parents or ()
+        for name, cursor in cursors.items()
+        if not belongs(cursor, parent)
+    }
+
+
 def make_window(
     of: OrderedList,
     info: Any,
+    parents: Sequence[str] | None = None,
     first: int | None = None,
     last: int | None = None,
     before: str | None = None,
@@ -241,17 +264,19 @@ def make_window(
         backward=first is None,
         size=sizes[0],
         keep=sizes[-1],
-        after=place_of(after, of, "after"),
-        before=place_of(before, of, "before"),
+        after=place_of(after, of, parents, "after"),
+        before=place_of(before, of, parents, "before"),
     )
 
 
-def place_of(cursor: str | None, of: OrderedList, argument: str) -> list[str] | None:
+def place_of(
+    cursor: str | None, of: OrderedList, parents: Sequence[str] | None, argument: str
+) -> list[str] | None:
     """The cursor's keys in the order in which the list compares: the id comes last."""
     if cursor is None:
         return None
     try:
-        key, *others = decode_cursor(cursor, of.name, of.key_types)
+        key, *others = decode_cursor(cursor, of.name, of.key_types, parents)
     except InvalidCursor as error:
         error.details["argument"] = argument
         raise
@@ -304,6 +329,7 @@ def row_class(
         "__slots__": (),
         "graphql_type": graphql_type,
         "list_name": list_name,
+        "parent_key": None,
         "beyond_after": False,
         "beyond_before": False,
         "positions": {name: n for n, name in enumerate(names, 1)},

@@ -32,14 +32,26 @@ class Info:
     """What a batch resolver knows besides its parents and arguments.
 
     `context` is the request's. `selection` is what the document selects below the
-    field: it tells which columns to read.
+    field: it tells which columns to read. `variables` are the operation's.
     """
 
-    __slots__ = ("context", "selection")
+    __slots__ = ("context", "selection", "variables")
 
-    def __init__(self, context: Any, selection: Selection | None) -> None:
+    def __init__(
+        self, context: Any, selection: Selection | None, variables: dict[str, Any]
+    ) -> None:
         self.context = context
         self.selection = selection
+        self.variables = variables
+
+    def arguments_below(self, type_name: str, name: str) -> Iterator[dict[str, Any]]:
+        """The arguments of each field of this name that is selected of a type."""
+        assert self.selection is not None
+        for field in self.selection.fields(type_name):
+            if field.name == name:
+                yield get_argument_values(
+                    field.definition, field.nodes[0], self.variables
+                )
 
 
 def needs(*columns: str) -> Callable[[BatchResolver], BatchResolver]:

@@ -57,6 +57,7 @@ class OrderedList:
 class Shape(NamedTuple):
     """All that decides the text of a page's statement.
 
+    tells_parent: whether each row brings its parent's id, for its cursor.
     limit: how many rows are read at most; None: a parameter tells it. Where PostgreSQL
         knows the number it plans a statement once, and not for each page: for a list at
         the root planning takes longer than reading does.
@@ -68,13 +69,18 @@ class Shape(NamedTuple):
     backward: bool
     after: bool
     before: bool
+    tells_parent: bool
     limit: int | None
 
     @property
     def page_columns(self) -> tuple[str, ...]:
         """What a line tells of its page, before the columns of its row."""
-        beyond = {"beyond_after": self.after, "beyond_before": self.before}
-        return (*(name for name, given in beyond.items() if given), "cursor_key")
+        told = {
+            "beyond_after": self.after,
+            "beyond_before": self.before,
+            "parent_key": self.tells_parent,
+        }
+        return (*(name for name, given in told.items() if given), "cursor_key")
 
 
 def concrete_field(model: type[models.Model], name: str) -> Any:
@@ -197,7 +203,7 @@ def page_statement(shape: Shape) -> str:
     ]
     return (
         sql.SQL(
-            "SELECT p.n, {there}page.* FROM {parents}{beyond}"
+            "SELECT p.n, {there}{parent}page.* FROM {parents}{beyond}"
             " LEFT JOIN LATERAL (SELECT {cursor_key} AS cursor_key, {listed}"
             " FROM {source} WHERE {condition} ORDER BY {order} LIMIT {limit})"
             " AS page ON TRUE"
@@ -208,6 +214,7 @@ def page_statement(shape: Shape) -> str:
                 for name, given, _, _ in cursors
                 if given
             ),
+            parent=sql.SQL("p.key::text, " if shape.tells_parent else ""),
             parents=parents_of(of),
             beyond=sql.SQL("").join(beyond),
             cursor_key=cursor_key,

@@ -8,8 +8,18 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from issuers.models import Issuer
-from tests.characters import Ask, World
+from issuers.models import Issuer, IssuerGrant
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from tests.characters import START, Ask, World
+from tests.issuers.register import empty_token
+from tests.marketdata.trading.trading import (
+    give,
+    new_clients,
+    new_market,
+    place,
+    sell,
+)
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")
 many_examples = partial(
@@ -48,6 +58,105 @@ def ask_after(ask: Ask, name: str, cursor: str, argument: str = "after"):
 def is_refused(answer) -> bool:
     assert answer.status == 200
     return "errors" in answer.body and answer.code == "INVALID_CURSOR"
+
+
+OF_PARENTS = {
+    "tokens": "issuer",
+    "articles": "issuer",
+    "financialData": "issuer",
+    "legacyShareholders": "issuer",
+    "transactions": "token",
+    "priceHistory": "token",
+    "statusHistory": "account",
+    "orders": "account",
+}
+"""Nested lists, and what they are lists of."""
+
+
+@pytest.fixture
+def pairs(world: World) -> dict[str, list[str]]:
+    """Two objects of each kind, whose lists all have a row."""
+    tokens = [empty_token(i, f"C{n}", START) for n, i in enumerate(two_issuers(world))]
+    accounts = new_clients(2, world.partner)
+    market = new_market()
+    give(market, dict.fromkeys(accounts, 10))
+    for account in accounts:
+        place(market, sell(account, 1, 100))
+    holders = ledger.holder_accounts(account.user_id for account in accounts)
+    for token in tokens:
+        ledger.record(
+            [Entry(token.pk, "MINT", 5, None, to) for to in holders.values()], "me"
+        )
+        ledger.set_price(token.pk, 5, "NAV", "me")
+    return {
+        "issuer": [f"Issuer|{issuer.pk}" for issuer in two_issuers(world)],
+        "token": [f"Token|{token.pk}" for token in tokens],
+        "account": [f"Account|{account.pk}" for account in accounts],
+    }
+
+
+def two_issuers(world: World) -> list[Issuer]:
+    """Both of the world, with a row in each list."""
+    for issuer in (world.listed, world.quiet):
+        issuer.articles.get_or_create(
+            title="A", slug=f"c-{issuer.slug}", body="b", published_at=START
+        )
+        issuer.financial_data.get_or_create(year=2001, period_type="YEAR")
+        issuer.legacy_shareholders.get_or_create(
+            user=world.owner, number_of_shares=3, price_cents=1
+        )
+        IssuerGrant.objects.get_or_create(partner=world.partner, issuer=issuer)
+    return [world.listed, world.quiet]
+
+
+def nested(kind: str, name: str, **page: str) -> str:
+    arguments = "".join(f', {key}: "{value}"' for key, value in page.items())
+    return (
+        f"query ($ids: [ID!]!) {{ nodes(ids: $ids) {{ ... on {kind.title()} {{ "
+        f"{name}(first: 1{arguments}) "
+        "{ edges { cursor } pageInfo { startCursor endCursor } } } } }"
+    )
+
+
+@pytest.mark.parametrize("name", OF_PARENTS)
+@pytest.mark.parametrize("argument", ["after", "before"])
+def test_a_cursor_is_bound_to_its_parent(
+    name: str, argument: str, pairs: dict[str, list[str]], partner: Ask
+):
+    kind = OF_PARENTS[name]
+    found = partner(nested(kind, name), {"ids": pairs[kind]}).data["nodes"]
+    pages = [node[name] for node in found]
+    cursors = [page["edges"][0]["cursor"] for page in pages]
+    assert [p["pageInfo"]["endCursor"] for p in pages] == cursors
+    assert [p["pageInfo"]["startCursor"] for p in pages] == cursors
+    for n, cursor in enumerate(cursors):
+        own, other = pairs[kind][n], pairs[kind][1 - n]
+        asked = nested(kind, name, **{argument: cursor})
+        assert partner(asked, {"ids": [own]}).data["nodes"][0][name] is not None
+        assert is_refused(partner(asked, {"ids": [other]}))
+        # Of several parents only those whose it is not refuse it.
+        answer = partner(asked, {"ids": [own, other]})
+        first, second = answer.body["data"]["nodes"]
+        assert first[name] is not None
+        assert second is None
+        assert answer.code == "INVALID_CURSOR"
+        assert answer.errors[0]["path"] == ["nodes", 1, name]
+        assert answer.errors[0]["extensions"]["argument"] == argument
+
+
+def test_cursors_of_the_release_before_are_taken(
+    pairs: dict[str, list[str]], partner: Ask
+):
+    """They knew their list, and no parent: a walk goes on while a release starts."""
+    [own, _] = pairs["issuer"]
+    data = partner(nested("issuer", "tokens"), {"ids": [own]}).data
+    cursor = data["nodes"][0]["tokens"]["edges"][0]["cursor"]
+    place = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[5:]
+    asked = nested("issuer", "tokens", after=forged(place))
+    assert partner(asked, {"ids": [own]}).data["nodes"][0]["tokens"] is not None
+    # With a checksum of another parent it is refused.
+    asked = nested("issuer", "tokens", after=forged(place, b"\x02"))
+    assert is_refused(partner(asked, {"ids": [own]}))
 
 
 @pytest.mark.parametrize("taken", LISTS)

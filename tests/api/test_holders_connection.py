@@ -153,6 +153,64 @@ def test_a_walk_without_a_date_is_of_its_first_pages_table(
         assert rest["totalCount"] == len(expected)
 
 
+WHOLE_OBJECT = """
+query ($after: String, $before: String, $date: Time) { issuer(slug: "lumen") {
+  capitalizationTable(date: $date) {
+    date totalValue holderCount tokens { totalBalanceSpecificToken }
+    holders { userID totalValue }
+    holdersConnection(first: 100, after: $after, before: $before) {
+      nodes { userID } } } } }
+"""
+
+
+def test_an_object_answers_the_instant_of_its_cursor(
+    world: World, register, partner: Ask
+):
+    first = page(partner, first=1)
+    cursor = first["holdersConnection"]["pageInfo"]["endCursor"]
+    then = partner(WHOLE_OBJECT, {"date": first["date"]}).data["issuer"]
+    accounts = ledger.holder_accounts(user.pk for user in people(3))
+    token = world.public_token.pk
+    ledger.record([Entry(token, "MINT", 1, None, a) for a in accounts.values()], "me")
+    ledger.set_price(token, 999, "NAV", "me")
+    for argument in ("after", "before"):
+        for date in (None, "2999-01-01"):
+            asked = {argument: cursor, "date": date}
+            now = partner(WHOLE_OBJECT, asked).data["issuer"]
+            rest = now["capitalizationTable"].pop("holdersConnection")
+            expected = dict(then["capitalizationTable"])
+            everybody = expected.pop("holdersConnection")["nodes"]
+            assert now["capitalizationTable"] == expected
+            assert rest["nodes"] == (everybody[1:] if argument == "after" else [])
+    # Two pages of an object are of one table, or refused.
+    other = page(partner, first=1)["holdersConnection"]["pageInfo"]["endCursor"]
+    two = (
+        'query ($a: String, $b: String) { issuer(slug: "lumen") { capitalizationTable {'
+        " a: holdersConnection(after: $a) { nodes { userID } }"
+        " b: holdersConnection(after: $b) { nodes { userID } } } } }"
+    )
+    assert partner(two, {"a": cursor, "b": cursor}).data
+    answer = partner(two, {"a": cursor, "b": other})
+    assert {e["extensions"]["code"] for e in answer.errors} == {"INVALID_CURSOR"}
+
+
+def test_a_cursor_is_of_one_issuers_table(world: World, register, partner: Ask):
+    at = START + timedelta(days=10)
+    IssuerGrant.objects.create(partner=world.partner, issuer=world.quiet)
+    info = page(partner, first=1, date=at.isoformat())["holdersConnection"]["pageInfo"]
+    quiet = TABLE_OF_QUIET % world.quiet.slug
+    sent = {"after": info["endCursor"], "date": at.isoformat()}
+    assert partner(quiet, sent | {"after": None}).data
+    assert partner(quiet, sent).code == "INVALID_CURSOR"
+
+
+TABLE_OF_QUIET = """
+query ($after: String, $date: Time) { issuer(slug: "%s") {
+  capitalizationTable(date: $date) { holdersConnection(after: $after) {
+    nodes { userID } } } } }
+"""
+
+
 def test_a_cursor_is_refused_for_another_date(world: World, register, partner: Ask):
     at = START + timedelta(days=10)
     info = page(partner, first=1, date=at.isoformat())["holdersConnection"]["pageInfo"]
@@ -250,8 +308,12 @@ def test_many_issuers_take_as_many_statements_as_one(
     assert [f["holderCount"] for f in found][1:6] == [4] * 5
     cursor = first["holdersConnection"]["pageInfo"]["endCursor"]
     later, _ = statements(lumen, cursor)
-    # Who stands in the cursor holds nothing elsewhere: another statement asks who does.
-    assert statements(ids, cursor)[0] == later + 1
+    # It is of one issuer's table: the others refuse it without a statement.
+    with CaptureQueriesContext(connection) as captured:
+        answer = ask(MANY, {"ids": ids, "after": cursor})
+    assert len(captured) == later
+    assert {e["extensions"]["code"] for e in answer.errors} == {"INVALID_CURSOR"}
+    assert [n is not None for n in answer.body["data"]["nodes"]].count(True) == 1
 
 
 def test_needs_scope_and_grant(world: World, register, stranger: Ask, observer: Ask):

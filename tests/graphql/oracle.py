@@ -21,7 +21,9 @@ def execute_by_graphql_core(prepared: PreparedRequest, context: Any) -> Executio
         named = get_named_type(info.return_type)
         selected = is_composite_type(named) and source.select(named, info.field_nodes)
         [value] = extensions["batch"](
-            [parent], Info(context, selected or None), **arguments
+            [parent],
+            Info(context, selected or None, info.variable_values),
+            **arguments,
         )
         return value
 
