@@ -15,6 +15,11 @@ def main() -> None:
         )
     from django.core.exceptions import ImproperlyConfigured
 
+    if sys.argv[1:] == ["--version"]:
+        from partnerapi.core.version import version
+
+        sys.stdout.write(f"Partner API {version()}\n")
+        return
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:

@@ -63,6 +63,8 @@ app = Celery(
 )
 app.conf.update(
     broker_connection_retry_on_startup=True,
+    # What Valkey refuses, such as a wait when it becomes a replica, ends no worker.
+    broker_channel_error_retry=True,
     broker_transport_options={
         "global_keyprefix": "celery:",
         "socket_connect_timeout": 5,

@@ -66,6 +66,7 @@ VARIABLES = {
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
     "PARTNER_API_EVENT_DAYS": Variable("event_days", 1_830, "1830", "how long partners' events are kept, days, 30 or more"),
     "PARTNER_API_METRICS": Variable("writable", "", "/run/partnerapi/metrics", "directory in which the processes of this machine count, for serve_metrics; in memory where possible; empty: each counts for itself"),
+    "PARTNER_API_BACKUPS": Variable("str", "", "/mnt/backup", "directory of the backups, as doctor finds it: it says when the newest is older than a day; empty: doctor says that none is known"),
     "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
     "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
     "MARKET_TIME_ZONE": Variable("zone", "Europe/Paris", "Europe/Paris", "time zone whose midnight ends a trading day; fixed by the first migrate"),
@@ -137,6 +138,7 @@ elif not DATABASE_DIRECT_URL:
 PARTNER_API_EVENT_DAYS: int = values["PARTNER_API_EVENT_DAYS"]
 LOG_FORMAT: str = values["LOG_FORMAT"]
 PARTNER_API_METRICS: str = values["PARTNER_API_METRICS"]
+PARTNER_API_BACKUPS: str = values["PARTNER_API_BACKUPS"]
 PARTNER_API_STATEMENTS: str = values["PARTNER_API_STATEMENTS"]
 PARTNER_API_STATEMENT_KEY: str = values["PARTNER_API_STATEMENT_KEY"]
 PARTNER_API_KEY_PEPPER: str = values["PARTNER_API_KEY_PEPPER"]

@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from django.core.cache import caches
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 
 
 class OwnConnection(threading.local):
@@ -29,6 +29,10 @@ def call(*command: Any) -> Any:
     try:
         send(command)
         return own.connection.read_response()
+    except ReadOnlyError:
+        # A fail-over has made it a replica: a new connection may find the primary.
+        forget()
+        raise
     except ResponseError:
         raise
     except RedisError:

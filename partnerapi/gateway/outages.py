@@ -3,11 +3,18 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 from django.db import Error
 from graphql import ExecutionResult
 
-from partnerapi.core.postgresql.faults import OutcomeUnknown, fault_of, took_too_long
+from partnerapi.core.postgresql import lending
+from partnerapi.core.postgresql.faults import (
+    Fault,
+    OutcomeUnknown,
+    fault_of,
+    took_too_long,
+)
 from partnerapi.core.sparing_log import OUTAGE_SECONDS, SparingLog
 from partnerapi.gateway.refusals import Unavailable
 
@@ -22,6 +29,9 @@ UNKNOWN = (
     "The outcome is unknown: the change was not confirmed, and may or may not last. "
     "Send it again after Retry-After with the same Idempotency-Key."
 )
+
+noted: dict[Fault, float] = {}
+"""When a request of this process was last refused for a fault, by `time.monotonic`."""
 
 
 @contextmanager
@@ -45,8 +55,12 @@ def refused() -> Iterator[None]:
         ) from error
 
 
-def note(fault: str, error: BaseException) -> None:
+def note(fault: Fault, error: BaseException) -> None:
     """Log an outage: a line in ten seconds and kind."""
+    noted[fault] = monotonic()
+    if fault is Fault.READ_ONLY:
+        # A new connection finds the primary, where DATABASE_URL names several hosts.
+        lending.discard()
     log.warn(f"{fault} (%s)", " ".join(str(error).split()))
 
 

@@ -1,10 +1,24 @@
 """Asks for scheduled jobs, as Celery's own beat does, whatever the clock does."""
 
+import logging
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
-from celery.beat import PersistentScheduler
+from celery.beat import PersistentScheduler, SchedulingError
+from redis.exceptions import RedisError
+
+from partnerapi.core.signs import leave_sign, take_sign_away
+from partnerapi.core.sparing_log import OUTAGE_SECONDS, SparingLog
+
+SIGNS = "beats"
+"""The key in Valkey of the signs of each beat."""
+SIGN_SECONDS = 2.0
+
+log = SparingLog(logging.getLogger(__name__), OUTAGE_SECONDS)
 
 
 class Scheduler(PersistentScheduler):  # type: ignore[misc]
@@ -12,6 +26,8 @@ class Scheduler(PersistentScheduler):  # type: ignore[misc]
 
     Celery would wait until the clock has caught up with it.
     """
+
+    signed_at = 0.0
 
     def setup_schedule(self) -> None:
         """
@@ -29,7 +45,31 @@ class Scheduler(PersistentScheduler):  # type: ignore[misc]
                 )
         super().setup_schedule()
 
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        """Ask for a job; where the message cannot be sent, the next one says the same.
+
+        Celery would log a stack for each.
+        """
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except SchedulingError as error:
+            log.warn(
+                "Valkey takes no message, and no job begins until it does (%s); see "
+                "manage.py doctor",
+                error,
+            )
+
+    def close(self) -> None:
+        super().close()
+        with suppress(RedisError):
+            take_sign_away(SIGNS)
+
     def tick(self, *arguments: object, **options: object) -> float:
+        if monotonic() - self.signed_at > SIGN_SECONDS:
+            self.signed_at = monotonic()
+            # What cannot be sent is logged.
+            with suppress(RedisError):
+                leave_sign(SIGNS)
         for entry in self.schedule.values():
             now = entry.default_now()
             if entry.last_run_at > now:

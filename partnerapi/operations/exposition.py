@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Metric
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from partnerapi.core.metrics import forget_ended_processes
+from partnerapi.core.version import RELEASE, version
 from partnerapi.operations.diagnosis.findings import State
 from partnerapi.operations.diagnosis.readiness import Readiness
 from partnerapi.operations.task_metrics import Queue
@@ -58,8 +59,16 @@ class Checks:
         yield ages
 
 
+class Build:
+    def collect(self) -> Iterator[Metric]:
+        info = InfoMetricFamily("partnerapi_build", "The code that serve_metrics runs")
+        info.add_metric([], {"version": version(), "release": RELEASE})
+        yield info
+
+
 def registry_of(directory: Path) -> CollectorRegistry:
     registry = CollectorRegistry()
+    registry.register(Build())
     registry.register(Processes(directory))
     registry.register(Checks(Readiness()))
     registry.register(Queue())

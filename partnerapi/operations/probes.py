@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
+from partnerapi.core.version import version
 from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.diagnosis.readiness import Readiness
 
@@ -24,7 +25,11 @@ def readyz(request: HttpRequest) -> HttpResponse:
     """200 where requests can be served, else 503; anybody may read what it says."""
     found = readiness.now()
     is_ready = all(finding.state is not State.FAILED for finding in found)
-    answer = {"ready": is_ready, "checks": [shown(finding) for finding in found]}
+    answer = {
+        "ready": is_ready,
+        "version": version(),
+        "checks": [shown(finding) for finding in found],
+    }
     status = 200 if is_ready else 503
     return JsonResponse(answer, status=status, headers=NEVER_KEPT)
 

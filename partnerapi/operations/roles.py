@@ -234,6 +234,8 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
         if rights:
             yield f"GRANT {rights} ON {quoted(table)} TO {to}"
     if role is Role.APPLICATION:
+        # `doctor` tells how far they are.
+        yield f"GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO {to}"
         for function in CALLED_BY_APPLICATION:
             yield f"GRANT EXECUTE ON FUNCTION {function} TO {to}"
 

@@ -42,6 +42,23 @@ def check_grants() -> None:
         )
 
 
+def check_prepared() -> None:
+    """
+    Raises:
+        StartRefused: a transaction may be prepared: until it commits, nobody sees that
+            it has written, and what is settled would be told wrongly.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('max_prepared_transactions')")
+        [(most,)] = cursor.fetchall()
+    if most != "0":
+        raise StartRefused(
+            f"max_prepared_transactions is {most}, and a prepared transaction would "
+            "change what was settled; end those of pg_prepared_xacts, set it to 0 and "
+            "restart PostgreSQL"
+        )
+
+
 def check_session() -> None:
     """
     Raises:
@@ -67,4 +84,4 @@ DIFFERS = """
 """
 
 # Before those of apps, which need their tables.
-checks[:0] = [check_migrations, check_grants, check_session]
+checks[:0] = [check_migrations, check_grants, check_prepared, check_session]

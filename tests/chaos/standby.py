@@ -45,7 +45,7 @@ VIEWER = "{ viewer { login settledAt } }"
 PUBLIC = "{ issuers(first: 1) { totalCount } }"
 SERVED = """
     SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%register_note(%%'
-    AND application_name = 'web' AND pid <> pg_backend_pid()
+    AND application_name LIKE 'web@%' AND pid <> pg_backend_pid()
 """
 
 

@@ -109,7 +109,7 @@ def test_each_of_many_faults_is_named_with_its_remedy(tmp_path: Path):
         ("pepper", "failed", "is refused", "PARTNER_API_KEY_PEPPER"),
         ("certificate", "failed", "partners refuse it", "SIGHUP"),
         ("valkey", "warning", "does not answer", "REDIS_URL"),
-        ("worker", "unknown", "Valkey does not answer", "Valkey"),
+        ("worker", "unknown", "Valkey takes no task", "Valkey"),
         ("logon", "failed", "", "run_fix_acceptor"),
         ("web", "failed", "is not answered", "gunicorn"),
         (f"disk {tmp_path}/not mounted", "failed", "No such file", "mount"),

@@ -41,6 +41,8 @@ def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for limit, state in (("FULL_BYTES", State.FAILED), ("LOW_BYTES", State.WARNING)):
         with monkeypatch.context() as planted:
             planted.setattr(machine, "LOW_BYTES", 2**80)
+            planted.setattr(machine, "LOW_SHARE", 2)
+            planted.setattr(machine, "FULL_SHARE", 2)
             planted.setattr(machine, "FULL_BYTES", 0)
             planted.setattr(machine, limit, 2**80)
             named(

@@ -26,7 +26,7 @@ class Fault(StrEnum):
         "PostgreSQL has no connection left; raise max_connections, or run fewer "
         "processes"
     )
-    FULL = "PostgreSQL can not write; see the space on its disk and its memory"
+    FULL = "PostgreSQL cannot write; see the space on its disk and its memory"
     LOCKED = "A table is locked, by a migration perhaps; see pg_locks for who holds it"
     READ_ONLY = (
         "PostgreSQL only reads; see default_transaction_read_only, and whether "

@@ -335,6 +335,13 @@ def served_within(seconds: float) -> bool:
     return monotonic() - max(times, default=-inf) < seconds
 
 
+def discard() -> None:
+    """Have this thread's connection closed when it is given back."""
+    loan = getattr(connection, "loan", None)
+    if loan is not None:
+        loan.is_called_in = True
+
+
 def reads_replica() -> bool:
     """Whether this thread's statements go to the standby."""
     return getattr(own, "reads_replica", False)

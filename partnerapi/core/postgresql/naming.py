@@ -1,23 +1,25 @@
-"""What a session is called in pg_stat_activity and in the server's log."""
+"""What a session is called in pg_stat_activity and in the server's log.
+
+`web@1a2b3c4`: which part of the system asks, such as `web`, `worker` or a command's
+name, and by which build. Where a session serves one task or one Logon only, that one's
+request id follows.
+"""
 
 import sys
 from pathlib import Path
 
 from partnerapi.core.json_lines import request_id
 from partnerapi.core.postgresql import lending
+from partnerapi.core.version import build
 
 LONGEST = 63
 """PostgreSQL cuts a longer name."""
 
 
 def application_name() -> str:
-    """Which part of the system asks, such as `web`, `worker` or a command's name.
-
-    Where a session serves one task or one Logon only, that one's request id follows.
-    """
     if lending.lender is not None:
-        return "web"
-    return f"{part()} {request_id.get() or ''}".strip()[:LONGEST]
+        return f"web@{build()}"
+    return f"{part()}@{build()} {request_id.get() or ''}".strip()[:LONGEST]
 
 
 def part() -> str:

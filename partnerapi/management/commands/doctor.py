@@ -13,6 +13,8 @@ from partnerapi.operations.diagnosis import (
     installation,
     jobs,
     machine,
+    server,
+    tables,
     trials,
     valkey,
 )
@@ -101,8 +103,13 @@ def described(finding: Finding) -> dict[str, Any]:
 def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     yield Check("settings", installation.settings_stand)
     yield Check("secrets", installation.secrets)
+    yield Check("statements", installation.statements)
     yield Check("disks", machine.disks)
+    if not settings.PARTNER_API_SANDBOX:
+        yield Check("backup", machine.backups)
     yield Check("certificate", machine.certificate)
+    if (web or "").startswith("https://"):
+        yield Check("web certificate", partial(machine.web_certificate, web))
     yield Check("web servers", machine.web_servers)
     yield Check("acceptor threads", machine.acceptor_threads)
     if not settings.DATABASE_URL:
@@ -116,7 +123,17 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     if own_key():
         yield Check("pepper", installation.pepper, needs_database=True)
     yield Check("jobs", jobs.jobs, needs_database=True)
+    yield Check("server", server.server, needs_database=True)
+    yield Check("commit", trials.commit, needs_database=True)
+    yield Check("room", trials.room, needs_database=True)
+    yield Check("triggers", tables.triggers, needs_database=True)
+    yield Check("guards", tables.guards, needs_database=True)
+    yield Check("indexes", tables.indexes, needs_database=True)
+    yield Check("sequences", tables.sequences, needs_database=True)
+    yield Check("versions", database.versions, needs_database=True)
     yield Check("valkey", valkey.valkey)
+    yield Check("queue", valkey.queue)
+    yield Check("beat", valkey.beats)
     yield Check("acceptor", valkey.acceptors)
     yield Check("worker", trials.worker)
     if own_key():

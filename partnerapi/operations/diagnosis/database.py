@@ -1,11 +1,14 @@
 """The database: whether it answers, and is as this release needs it."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from time import time
 
+from django.conf import settings
 from django.db import connection, connections
 
 from partnerapi.core.postgresql import lending
+from partnerapi.core.version import build as build_of_code
 from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.release import compare_rights, some, unapplied_migrations
 
@@ -49,11 +52,13 @@ def database() -> Iterator[Finding]:
 
 def replica() -> Iterator[Finding]:
     """Whether REPLICA_URL names a standby that follows the primary."""
+    with connection.cursor() as cursor:
+        cursor.execute(WRITTEN)
+        [(written,)] = cursor.fetchall()
     with connections[lending.REPLICA].cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_is_in_recovery(), EXISTS (SELECT FROM pg_stat_wal_receiver)"
-        )
-        [(is_standby, receives)] = cursor.fetchall()
+        cursor.execute(FOLLOWS, [written])
+        [(is_standby, receives, is_paused, delay, missing, behind)] = cursor.fetchall()
+    figures = {"missingBytes": missing or 0, "behindSeconds": round(behind or 0, 1)}
     if not is_standby:
         yield Finding(
             "replica", State.FAILED, "REPLICA_URL names a server that is no standby",
@@ -61,11 +66,74 @@ def replica() -> Iterator[Finding]:
         )  # fmt: skip
     elif not receives:
         yield Finding(
-            "replica", State.WARNING, "The standby receives nothing",
-            "See primary_conninfo and the log of the standby.",
+            "replica", State.WARNING, "The standby receives nothing: it has no WAL "
+            "receiver",
+            "See primary_conninfo and the log of the standby.", figures,
+        )  # fmt: skip
+    elif is_paused or delay > 0:
+        yield Finding(
+            "replica", State.WARNING,
+            "Its replay is paused" if is_paused else f"It replays {delay} ms late",
+            "On the standby, SELECT pg_wal_replay_resume(), and set "
+            "recovery_min_apply_delay to 0.", figures,
+        )  # fmt: skip
+    elif missing > 0 and behind > settings.PARTNER_API_REPLICA_LAG:
+        yield Finding(
+            "replica", State.WARNING,
+            f"The standby is {timedelta(seconds=int(behind))} and {missing} bytes "
+            "behind",
+            "See its disk, its processors and the network, and end long queries there.",
+            figures,
         )  # fmt: skip
     else:
-        yield Finding("replica", State.OK, "The standby follows the primary")
+        yield Finding("replica", State.OK, "The standby follows", "", figures)
+
+
+WRITTEN = """
+    SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_lsn()::text END
+"""
+# An idle primary writes nothing for a while, and the standby misses nothing then.
+FOLLOWS = """
+    SELECT pg_is_in_recovery(), EXISTS (SELECT FROM pg_stat_wal_receiver),
+        CASE WHEN pg_is_in_recovery() THEN pg_is_wal_replay_paused() END,
+        (SELECT setting::bigint FROM pg_settings
+            WHERE name = 'recovery_min_apply_delay'),
+        coalesce(pg_wal_lsn_diff(%s::pg_lsn, pg_last_wal_replay_lsn()), 0)::bigint,
+        extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float
+"""
+
+
+def versions() -> Iterator[Finding]:
+    """Whether processes of different builds are at work, by their sessions' names."""
+    with connection.cursor() as cursor:
+        cursor.execute(BUILDS)
+        rows = cursor.fetchall()
+    named = {build or "an older one": parts for build, parts in rows}
+    figures = {"builds": len({*named, build_of_code()})}
+    if {*named} - {build_of_code()}:
+        says = "; ".join(f"{', '.join(parts)} of {n}" for n, parts in named.items())
+        yield Finding(
+            "versions", State.WARNING,
+            f"This is build {build_of_code()}, and these are connected: {says}",
+            "Restart the processes of the old release; one after the other, web "
+            "servers lose no request.",
+            figures,
+        )  # fmt: skip
+    else:
+        says = f"All are of build {build_of_code()}"
+        yield Finding("versions", State.OK, says, "", figures)
+
+
+# A release that named no build called its sessions by their part alone.
+BUILDS = r"""
+    SELECT (named)[3], array_agg(DISTINCT (named)[1] ORDER BY (named)[1]) FROM (
+        SELECT regexp_match(application_name,
+            '^(web|worker|run_fix_acceptor|simulate_market|serve_metrics)(@(\w+))?( |$)'
+        ) AS named
+        FROM pg_stat_activity WHERE datname = current_database()
+    ) AS sessions
+    WHERE named IS NOT NULL GROUP BY 1 ORDER BY 1
+"""
 
 
 def migrations() -> Iterator[Finding]:

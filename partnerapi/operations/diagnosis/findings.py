@@ -75,6 +75,12 @@ def findings(checks: Iterable[Check]) -> Iterator[list[Finding]]:
             yield [of_database(check.name, error)]
 
 
+def remedy_of(fault: Fault) -> tuple[str, str]:
+    """What is wrong, and what to do about it."""
+    what, _, remedy = fault.partition("; ")
+    return what, f"{remedy[0].upper()}{remedy[1:]}."
+
+
 def of_database(name: str, error: Error) -> Finding:
     said = " ".join(str(error).split())
     fault = fault_of(error)
@@ -83,8 +89,7 @@ def of_database(name: str, error: Error) -> Finding:
     if fault is None:
         remedy = "Run manage.py migrate, then grant_application_role, as the owner."
         return Finding(name, State.FAILED, said, remedy)
-    what, _, remedy = fault.partition("; ")
-    remedy = f"{remedy[0].upper()}{remedy[1:]}."
+    what, remedy = remedy_of(fault)
     is_borne = fault in (Fault.BUSY, Fault.LOCKED) or (
         fault in UNREACHABLE and lending.served_within(SERVED_SECONDS)
     )

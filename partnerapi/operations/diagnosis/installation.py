@@ -48,6 +48,22 @@ def secrets() -> Iterator[Finding]:
             yield Finding(f"secret {name}", State.OK, "It can not be guessed")
 
 
+def statements() -> Iterator[Finding]:
+    """Whether the register's statements can be signed and kept."""
+    where, key = settings.PARTNER_API_STATEMENTS, settings.PARTNER_API_STATEMENT_KEY
+    if bool(where) == bool(key):
+        says = "They are signed each night" if key else "None are written"
+        yield Finding("statements", State.OK, says)
+        return
+    lacks = "PARTNER_API_STATEMENT_KEY" if where else "PARTNER_API_STATEMENTS"
+    yield Finding(
+        "statements", State.FAILED,
+        f"{lacks} is not set: no statement of the register is written",
+        f"Set {lacks}, as the page Settings says: the key that signed the statements "
+        "before, where there are some.",
+    )  # fmt: skip
+
+
 def own_key() -> str:
     """The API key that checks may use; empty where there is none."""
     return os.environ.get("FIX_KEY") or settings.PARTNER_API_SANDBOX_KEY

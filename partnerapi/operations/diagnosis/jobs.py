@@ -23,7 +23,10 @@ LATEST = """
         WHERE run.job = job.name ORDER BY run.started_at DESC, run.id DESC LIMIT 1
     ) last ON TRUE
 """
-LATE = "See whether beat and a worker run: each leaves its log where it was started."
+LATE = (
+    "See whether beat and a worker run; where they do, another check here, or the "
+    "worker's log, names what keeps the job from being noted."
+)
 KILLED = "Read the kernel's log for the memory; another worker does it again."
 WRONG = "See Job runs in the back office; the command of this name says more."
 

@@ -1,12 +1,17 @@
-"""This machine: its disks, its certificates, and who serves on its ports."""
+"""This machine: its disks, its certificates, its backups, who serves on its ports."""
 
+import os
 import shutil
+import socket
+import ssl
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import time
+from urllib.parse import parse_qs, urlsplit
 
 from cryptography import x509
 from django.conf import settings
@@ -15,6 +20,11 @@ from marketdata.fix.acceptor.sockets import tls_context
 from partnerapi.operations.diagnosis.findings import Finding, State
 
 FULL_BYTES, LOW_BYTES = 100 * 2**20, 2 * 2**30
+FULL_SHARE, LOW_SHARE = 0.02, 0.1
+"""Of a small disk, what is nearly full."""
+BACKUP_AGE = timedelta(hours=26)
+"""A backup is made each day."""
+CERTIFICATE_SECONDS = 5.0
 SOON = timedelta(days=14)
 CGROUPS = Path("/sys/fs/cgroup")
 THREADS_OF_A_SESSION, OTHER_THREADS = 2, 100
@@ -25,8 +35,16 @@ LISTENING = "0A"
 
 def disks() -> Iterator[Finding]:
     places = [settings.BASE_DIR, Path(tempfile.gettempdir())]
-    if settings.PARTNER_API_STATEMENTS:
-        places.append(Path(settings.PARTNER_API_STATEMENTS))
+    if settings.STATE_DIRECTORY.exists() or "PARTNER_API_DIRECTORY" in os.environ:
+        places.append(settings.STATE_DIRECTORY)
+    named = (
+        settings.PARTNER_API_STATEMENTS,
+        settings.PARTNER_API_BACKUPS,
+        settings.PARTNER_API_METRICS,
+        # A server of our own keeps its data beside its socket.
+        parse_qs(urlsplit(settings.DATABASE_URL).query).get("host", [""])[0],
+    )
+    places += [Path(name) for name in named if name.startswith("/")]
     for place in dict.fromkeys(places):
         yield disk(place)
 
@@ -34,15 +52,16 @@ def disks() -> Iterator[Finding]:
 def disk(place: Path) -> Finding:
     name = f"disk {place}"
     try:
-        free = shutil.disk_usage(place).free
+        total, _, free = shutil.disk_usage(place)
     except OSError as error:
         remedy = "Make the directory, or mount it."
         return Finding(name, State.FAILED, f"{place}: {error.strerror}", remedy)
     figures = {"freeBytes": free}
     says = f"{free / 2**30:.1f} GiB are free"
     remedy = "Free some: logs and old releases first."
-    if free < LOW_BYTES:
-        state = State.FAILED if free < FULL_BYTES else State.WARNING
+    if free < min(LOW_BYTES, LOW_SHARE * total):
+        is_full = free < min(FULL_BYTES, FULL_SHARE * total)
+        state = State.FAILED if is_full else State.WARNING
         return Finding(name, state, says, remedy, figures)
     return Finding(name, State.OK, says, "", figures)
 
@@ -62,18 +81,74 @@ def certificate() -> Iterator[Finding]:
     except (OSError, ValueError) as error:
         yield Finding("certificate", State.FAILED, f"{file}, {key}: {error}", renew)
         return
-    left = first.not_valid_after_utc - datetime.now(UTC)
+    yield lasts("certificate", first, renew)
+
+
+def lasts(name: str, certificate: x509.Certificate, renew: str) -> Finding:
+    """How long a certificate is valid."""
+    end = certificate.not_valid_after_utc
+    left = end - datetime.now(UTC)
     figures = {"secondsLeft": int(left.total_seconds())}
-    until = f"{first.not_valid_after_utc:%d %B %Y %H:%M} UTC"
+    until = f"{end:%d %B %Y %H:%M} UTC"
     if left < timedelta():
         says = f"It was valid until {until}: partners refuse it"
-        yield Finding("certificate", State.FAILED, says, renew, figures)
-    elif left < SOON:
+        return Finding(name, State.FAILED, says, renew, figures)
+    if left < SOON:
         says = f"It is valid until {until} only"
-        yield Finding("certificate", State.WARNING, says, renew, figures)
+        return Finding(name, State.WARNING, says, renew, figures)
+    return Finding(name, State.OK, f"It is valid until {until}", "", figures)
+
+
+def web_certificate(address: str) -> Iterator[Finding]:
+    """The certificate that the proxy before the web server shows."""
+    parts = urlsplit(address)
+    name, host, port = "web certificate", parts.hostname or "", parts.port or 443
+    renew = "Have it renewed (certbot renew), and reload the proxy."
+    # Judged here by its end; what else is wrong with it, a client says.
+    unverified = ssl.create_default_context()
+    unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((host, port), CERTIFICATE_SECONDS) as raw,
+            unverified.wrap_socket(raw, server_hostname=host) as secured,
+        ):
+            shown = secured.getpeercert(binary_form=True)
+    except OSError as error:
+        says = f"{host} port {port} shows none: {error}"
+        remedy = "See whether the proxy runs, and the name leads to it."
+        yield Finding(name, State.WARNING, says, remedy)
+        return
+    assert shown is not None
+    yield lasts(name, x509.load_der_x509_certificate(shown), renew)
+
+
+def backups() -> Iterator[Finding]:
+    """How old the newest file of the backups is."""
+    if not settings.PARTNER_API_BACKUPS:
+        yield Finding(
+            "backup", State.WARNING, "No backup is known",
+            "Make one each day, as the page Deployment says, and let "
+            "PARTNER_API_BACKUPS name its directory as it is mounted here.",
+        )  # fmt: skip
+        return
+    place = Path(settings.PARTNER_API_BACKUPS)
+    remedy = "See why the last backup was not made, and make one now."
+    try:
+        made = [path.stat().st_mtime for path in place.iterdir()]
+    except OSError as error:
+        says = f"{place}: {error.strerror}"
+        yield Finding("backup", State.FAILED, says, "Mount the directory, or name it.")
+        return
+    if not made:
+        yield Finding("backup", State.FAILED, f"{place} holds none", remedy)
+        return
+    age = timedelta(seconds=int(max(0.0, time() - max(made))))
+    figures = {"ageSeconds": int(age.total_seconds())}
+    if age > BACKUP_AGE:
+        says = f"The newest in {place} was made {age} ago"
+        yield Finding("backup", State.WARNING, says, remedy, figures)
     else:
-        says = f"It is valid until {until}"
-        yield Finding("certificate", State.OK, says, "", figures)
+        yield Finding("backup", State.OK, f"One was made {age} ago", "", figures)
 
 
 def web_servers() -> Iterator[Finding]:

@@ -14,7 +14,14 @@ from time import monotonic
 
 from partnerapi.core.postgresql import lending
 from partnerapi.core.postgresql.lending import until
-from partnerapi.operations.diagnosis import database, jobs, valkey
+from partnerapi.operations.diagnosis import (
+    database,
+    jobs,
+    requests,
+    server,
+    tables,
+    valkey,
+)
 from partnerapi.operations.diagnosis.findings import (
     SERVED_SECONDS,
     Check,
@@ -28,7 +35,13 @@ CHECKS = (
     Check("migrations", database.migrations, needs_database=True),
     Check("grants", database.grants, needs_database=True),
     Check("jobs", jobs.jobs, needs_database=True),
+    Check("server", server.server, needs_database=True),
+    Check("triggers", tables.triggers, needs_database=True),
+    Check("versions", database.versions, needs_database=True),
+    Check("requests", requests.requests),
     Check("valkey", valkey.valkey),
+    Check("queue", valkey.queue),
+    Check("beat", valkey.beats),
     Check("acceptor", valkey.acceptors),
 )
 FRESH_SECONDS = 1.0

@@ -4,18 +4,22 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from io import StringIO
+from threading import Timer
 from time import monotonic, sleep
 from uuid import uuid4
 
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.db import connection, transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from marketdata.fix.client.advice import explain
 from marketdata.fix.client.health import prober
 from marketdata.fix.client.initiator import FixFailure
+from partnerapi.core.postgresql.faults import OutcomeUnknown
 from partnerapi.core.redis import call
 from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.diagnosis.installation import own_key
@@ -62,13 +66,62 @@ def worker() -> Iterator[Finding]:
             sleep(LOOK_SECONDS)
     except (RedisError, OperationalError) as error:
         yield Finding(
-            "worker", State.UNKNOWN, f"Valkey does not answer: {error}",
+            "worker", State.UNKNOWN, f"Valkey takes no task: {error}",
             "First mend Valkey.",
         )  # fmt: skip
         return
     seconds = round(monotonic() - begun, 3)
     says = f"A worker answered after {seconds:.2f} s"
     yield Finding("worker", State.OK, says, "", {"seconds": seconds})
+
+
+COMMIT_SECONDS = 2.0
+"""What a commit may take; it is given up then."""
+TRIAL_BYTES = 8 * 2**20
+
+
+def commit() -> Iterator[Finding]:
+    """Has PostgreSQL commit a message that nobody reads, as each change must."""
+    begun = monotonic()
+    connection.ensure_connection()
+    # No limit of PostgreSQL's own ends the wait of a commit for a standby.
+    given_up = Timer(COMMIT_SECONDS, connection.connection.cancel_safe)
+    given_up.start()
+    try:
+        with (
+            suppress(OutcomeUnknown),
+            transaction.atomic(),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute("SELECT pg_logical_emit_message(TRUE, 'partnerapi', '')")
+    finally:
+        given_up.cancel()
+        given_up.join()
+    seconds = round(monotonic() - begun, 3)
+    figures = {"seconds": seconds}
+    if seconds >= COMMIT_SECONDS:
+        yield Finding(
+            "commit", State.FAILED, f"A commit had not ended after {seconds:.1f} s",
+            "See whether the standbys of synchronous_standby_names run, and the disk "
+            "of pg_wal.",
+            figures,
+        )  # fmt: skip
+    else:
+        says = f"A change is committed within {seconds:.2f} s"
+        yield Finding("commit", State.OK, says, "", figures)
+
+
+def room() -> Iterator[Finding]:
+    """Has PostgreSQL write some megabytes into a table that it throws away."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TEMPORARY TABLE doctor_room ON COMMIT DROP AS"
+            " SELECT repeat(chr(97 + n %% 26), 1000) AS said"
+            " FROM generate_series(1, %s) AS n",
+            [TRIAL_BYTES // 1000],
+        )
+    says = f"PostgreSQL has room for {TRIAL_BYTES // 2**20} MiB more at least"
+    yield Finding("room", State.OK, says)
 
 
 def web(address: str) -> Iterator[Finding]:

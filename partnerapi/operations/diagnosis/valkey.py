@@ -1,5 +1,6 @@
-"""Valkey: budgets, Celery's messages, and what acceptors say of themselves there."""
+"""Valkey: budgets, Celery's messages, and what others say of themselves there."""
 
+import re
 from collections.abc import Iterator
 from time import time
 
@@ -7,28 +8,107 @@ from redis.exceptions import RedisError
 
 from marketdata.fix.acceptor.signs import read_signs
 from partnerapi.core.redis import call, forget
+from partnerapi.core.signs import read_signs as read_signs_of
+from partnerapi.operations.beat import SIGNS
 from partnerapi.operations.diagnosis.findings import Finding, State
+from partnerapi.operations.task_metrics import QUEUE, age
 
 SILENT_SECONDS = 30.0
 LAG_SECONDS = 5.0
+BEAT_SECONDS = 8.0
+QUEUE_SECONDS = 60.0
+MEMORY_SHARE = 0.9
+TRIED = "health"
+"""A key that is written to see whether one can be."""
+REMEDIES = {
+    "OOM": "Raise maxmemory; see whether a worker empties the queue (LLEN "
+    "celery:celery) and what else fills it (redis-cli --bigkeys).",
+    "READONLY": "It is a replica: REDIS_URL must name the primary of Valkey.",
+    "MISCONF": "Mend the disk to which it saves, or set save to nothing.",
+    "NOAUTH": "Put its password into REDIS_URL.",
+    "WRONGPASS": "Put its password into REDIS_URL.",
+    "NOPERM": "Let the user of REDIS_URL run every command on every key.",
+    "LOADING": "It reads its data; wait.",
+}
+"""By the first word of what it says."""
+FIRST_MEND = "First mend Valkey."
 
 
 def valkey() -> Iterator[Finding]:
-    """Whether it answers; without it each process has its own budgets."""
+    """Whether it answers and keeps what is written; without it each process has its own
+    budgets, and no job begins."""
+    away = "each process has its own budgets, and no job begins"
     try:
-        call("PING")
+        call("SET", TRIED, 1, "EX", 60)
+        share = memory_share()
     except RedisError as error:
-        yield Finding(
-            "valkey",
-            State.WARNING,
-            f"Valkey does not answer ({error}): each process has its own budgets, and "
-            "no job runs",
-            "See whether it runs, and REDIS_URL names it.",
-        )
+        # redis-py takes the word away from the texts of the errors that it knows.
+        word = error.status_code or str(error).partition(" ")[0]
+        refuses = "keeps nothing" if word in REMEDIES else "does not answer"
+        says = f"Valkey {refuses} ({error}): {away}"
+        remedy = REMEDIES.get(word, "See whether it runs, and REDIS_URL names it.")
+        yield Finding("valkey", State.WARNING, says, remedy)
     else:
-        yield Finding("valkey", State.OK, "It answers")
+        figures = {"memoryShare": round(share, 3)}
+        if share > MEMORY_SHARE:
+            says = f"{share:.0%} of its maxmemory is taken"
+            remedy = REMEDIES["OOM"]
+            yield Finding("valkey", State.WARNING, says, remedy, figures)
+        else:
+            yield Finding("valkey", State.OK, "It keeps what is written", "", figures)
     finally:
         forget()
+
+
+def memory_share() -> float:
+    told = dict(re.findall(r"(\w+):(\d+)\r", call("INFO", "memory").decode()))
+    limit = int(told.get("maxmemory", 0))
+    return int(told["used_memory"]) / limit if limit else 0.0
+
+
+def queue() -> Iterator[Finding]:
+    """Whether tasks wait that no worker takes."""
+    try:
+        waiting, oldest = call("LLEN", QUEUE), age(call("LINDEX", QUEUE, -1))
+    except RedisError as error:
+        yield Finding("queue", State.UNKNOWN, str(error), FIRST_MEND)
+        return
+    finally:
+        forget()
+    figures = {"waiting": waiting, "oldestSeconds": round(oldest, 1)}
+    says = f"{waiting} tasks wait, the oldest for {oldest:.0f} s"
+    if oldest > QUEUE_SECONDS:
+        yield Finding(
+            "queue", State.WARNING, says,
+            "Start a worker, or more of them (celery --app=partnerapi worker): tasks "
+            "come faster than they are done.",
+            figures,
+        )  # fmt: skip
+    else:
+        yield Finding("queue", State.OK, says, "", figures)
+
+
+def beats() -> Iterator[Finding]:
+    """Whether one beat, and one only, asks for jobs."""
+    try:
+        signs = read_signs_of(SIGNS, BEAT_SECONDS)
+    except RedisError as error:
+        yield Finding("beat", State.UNKNOWN, str(error), FIRST_MEND)
+        return
+    finally:
+        forget()
+    figures = {"beats": len(signs)}
+    places = ", ".join(sorted(sign.place for sign in signs))
+    if len(signs) > 1:
+        says = f"{len(signs)} beats ask for each job: {places}"
+        remedy = "End all but one; each place is a host and a process."
+        yield Finding("beat", State.WARNING, says, remedy, figures)
+    elif not signs:
+        says = f"None has said anything for {BEAT_SECONDS:.0f} s: no job begins"
+        remedy = "Start one: celery --app=partnerapi beat; its log says why it ended."
+        yield Finding("beat", State.WARNING, says, remedy, figures)
+    else:
+        yield Finding("beat", State.OK, f"One asks for jobs, at {places}", "", figures)
 
 
 def acceptors() -> Iterator[Finding]:
@@ -36,9 +116,8 @@ def acceptors() -> Iterator[Finding]:
     try:
         signs = read_signs()
     except RedisError:
-        yield Finding(
-            "acceptor", State.UNKNOWN, "Valkey does not answer", "First mend Valkey."
-        )
+        says = "Valkey does not answer"
+        yield Finding("acceptor", State.UNKNOWN, says, FIRST_MEND)
         return
     finally:
         forget()

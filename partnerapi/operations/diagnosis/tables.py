@@ -1,0 +1,129 @@
+"""The tables, as migrations made them: their indexes, sequences, triggers."""
+
+from collections.abc import Iterator
+
+from accounts import cash_guards
+from issuers.register import guards as register_guards
+from marketdata.books import guards as book_guards
+from marketdata.trading import guards as market_guards
+from partnerapi.core.guard_lists import differences
+from partnerapi.operations.diagnosis.findings import Finding, State
+from partnerapi.operations.diagnosis.server import asked
+from partnerapi.operations.release import some
+
+MOST_NAMED = 3
+USED_SHARE = 0.8
+
+
+def triggers() -> Iterator[Finding]:
+    """Whether a trigger is switched off."""
+    off = [name for (name,) in asked(TRIGGERS_OFF)]
+    figures = {"off": len(off)}
+    if off:
+        yield Finding(
+            "triggers", State.WARNING,
+            f"{len(off)} triggers are switched off: {some(off, MOST_NAMED)}",
+            "As the owner, ALTER TABLE … ENABLE TRIGGER ALL, and find out who switched "
+            "them off; then run manage.py doctor --deep.",
+            figures,
+        )  # fmt: skip
+    else:
+        yield Finding("triggers", State.OK, "None is switched off", "", figures)
+
+
+TRIGGERS_OFF = """
+    SELECT format('%%s on %%s', t.tgname, c.relname) FROM pg_trigger t
+    JOIN pg_class c ON c.oid = t.tgrelid
+    WHERE c.relnamespace = to_regnamespace('public') AND t.tgenabled IN ('D', 'R')
+    ORDER BY 1
+"""
+
+
+def guards() -> Iterator[Finding]:
+    """Whether what guards the ledgers is what migrations have made."""
+    wrong = sorted(
+        {
+            said
+            for guarded in (
+                register_guards.GUARDED,
+                book_guards.GUARDED,
+                cash_guards.GUARDED,
+                market_guards.GUARDED,
+            )
+            for said in differences(guarded.listed(), guarded.found())
+        }
+    )
+    figures = {"wrong": len(wrong)}
+    if wrong:
+        yield Finding(
+            "guards", State.FAILED, some(wrong, MOST_NAMED),
+            "Find out who changed them, restore them from the migrations, and run "
+            "manage.py doctor --deep.",
+            figures,
+        )  # fmt: skip
+    else:
+        yield Finding("guards", State.OK, "All are as migrated", "", figures)
+
+
+def indexes() -> Iterator[Finding]:
+    invalid = [name for (name,) in asked(INVALID)]
+    figures = {"invalid": len(invalid)}
+    if invalid:
+        yield Finding(
+            "indexes", State.WARNING,
+            f"No statement uses these, which are invalid: {some(invalid, MOST_NAMED)}",
+            "As the owner, REINDEX INDEX CONCURRENTLY NAME, unless a migration is "
+            "building it now.",
+            figures,
+        )  # fmt: skip
+    else:
+        yield Finding("indexes", State.OK, "All are valid", "", figures)
+
+
+INVALID = """
+    SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE c.relnamespace = to_regnamespace('public')
+        AND NOT (i.indisvalid AND i.indisready AND i.indislive)
+    ORDER BY 1
+"""
+
+
+def sequences() -> Iterator[Finding]:
+    """Whether numbers of new rows run out."""
+    rows = asked(SEQUENCES)
+    hidden = [name for name, used, is_shown in rows if not is_shown]
+    near = [f"{n} ({used:.0%} used)" for n, used, _ in rows if used >= USED_SHARE]
+    figures = {"share": round(max((used for _, used, _ in rows), default=0.0), 3)}
+    if near:
+        yield Finding(
+            "sequences", State.WARNING, f"Near their end: {some(near, MOST_NAMED)}",
+            "As the owner, ALTER SEQUENCE … MAXVALUE, or change the column to bigint; "
+            "at its end each new row fails, and the job that writes it.",
+            figures,
+        )  # fmt: skip
+    elif hidden:
+        yield Finding(
+            "sequences", State.UNKNOWN,
+            f"The role may not look at {some(hidden, MOST_NAMED)}",
+            "Run manage.py grant_application_role ROLE --apply, as the owner.",
+        )  # fmt: skip
+    else:
+        yield Finding("sequences", State.OK, "None is near its end", "", figures)
+
+
+# A column that is narrower than its sequence ends first.
+SEQUENCES = """
+    SELECT s.sequencename, coalesce(s.last_value::float
+            / least(s.max_value, CASE a.atttypid WHEN 'integer'::regtype
+                THEN 2147483647 WHEN 'smallint'::regtype THEN 32767
+                ELSE s.max_value END), 0),
+        has_sequence_privilege(c.oid, 'SELECT')
+    FROM pg_sequences s
+    JOIN pg_class c ON c.relname = s.sequencename
+        AND c.relnamespace = to_regnamespace('public')
+    LEFT JOIN pg_depend d ON d.objid = c.oid AND d.classid = 'pg_class'::regclass
+        AND d.refobjsubid > 0 AND d.deptype IN ('a', 'i')
+    LEFT JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+    WHERE s.schemaname = 'public' AND NOT s.cycle
+    ORDER BY 1
+"""
