@@ -41,7 +41,11 @@ class LegacyShareholderForm(forms.ModelForm):
 @admin.register(LegacyShareholder)
 class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     form = LegacyShareholderForm
-    protection = "A DELIVERED line is for ever; a PENDING one can be deleted here."
+    protection = (
+        "A DELIVERED line is final; a PENDING one can be deleted here. Its issuer, its "
+        "holder and its number of shares are corrected by an import of the same "
+        "reference, which shows what changes first."
+    )
     list_display = [
         "user", "issuer", "token", "status", "number_of_shares", "price",
         "created_at",
@@ -67,6 +71,10 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     @admin.display(description="entry in the ledger")
     def ledger_entry(self, line):
         return line.ledger_seq
+
+    def get_readonly_fields(self, request, obj=None):
+        fixed = [] if obj is None else ["issuer", "user", "number_of_shares"]
+        return [*self.readonly_fields, *fixed]
 
     def has_change_permission(self, request, obj=None):
         if obj is not None and obj.status == LegacyShareholder.Status.DELIVERED:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.followers import followed
 from accounts.four_eyes import Overtaken, Preview
-from accounts.models import ApprovalRequest, User
+from accounts.models import ApprovalRequest, Country, User
 from issuers.compliance.models import TokenRule
 from issuers.models import Token
 from issuers.register.approvals import token_facts, token_links
@@ -40,6 +40,7 @@ def rule_content(
         RuleRefused: there is no rule to end, or it says the same already.
     """
     present = rule_in_force(token, kind)
+    check_countries(parameters)
     if parameters is None and present is None:
         raise RuleRefused(f"{token.symbol} has no rule {kind} that could end.")
     if present and parameters == present.parameters:
@@ -51,6 +52,21 @@ def rule_content(
         "replaces": present and str(present.pk),
     }
     return content if parameters is None else content | {"reason": reason}
+
+
+def check_countries(parameters: Parameters | None) -> None:
+    """
+    Raises:
+        RuleRefused: a code is no country's.
+    """
+    named = parameters or {}
+    codes = {*named.get("allowed", ()), *named.get("refused", ())}
+    known = Country.objects.filter(pk__in=codes).values_list("pk", flat=True)
+    if unknown := sorted(codes.difference(known)):
+        raise RuleRefused(
+            f"{', '.join(unknown)}: no such country. Write the two letters of "
+            "ISO 3166-1, such as FR."
+        )
 
 
 def rule_title(token: Token, kind: str, parameters: Parameters | None) -> str:
@@ -215,6 +231,7 @@ class SetRule:
         if parameters is None:
             return Preview(rows, links=links)
         try:
+            check_countries(parameters)
             refused = refused_by(token, kind, parameters)
         except RuleRefused as error:
             raise Overtaken(str(error)) from None

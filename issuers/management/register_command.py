@@ -1,6 +1,5 @@
 """What the commands that write the register have in common."""
 
-import re
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,10 +23,9 @@ from issuers.register.errors import LedgerError
 from issuers.register.models import REASON_LENGTH
 from partnerapi.core import lock_waits
 from partnerapi.core.commands import DryRunCommand
+from partnerapi.core.typed_numbers import NotANumber, typed_whole
 
 TREASURY = "treasury"
-# A comma parts thousands, or 12,50 would be 1250.
-WHOLE = re.compile(r"[0-9]+|[0-9]{1,3}([_,][0-9]{3})+")
 
 
 def reason_text(text: str) -> str:
@@ -37,11 +35,17 @@ def reason_text(text: str) -> str:
 
 
 def whole(text: str) -> int:
-    if not WHOLE.fullmatch(text) or len(text) > 40:
-        raise ArgumentTypeError(
-            f"{text:.40} is not a whole number like 1250, 1_250 or 1,250"
-        )
-    return int(text.replace("_", "").replace(",", ""))
+    """
+    Raises:
+        ArgumentTypeError: it is no whole number, or has a sign.
+    """
+    try:
+        number = typed_whole(text)
+    except NotANumber as error:
+        raise ArgumentTypeError(str(error)) from None
+    if not text.strip()[0].isdecimal():
+        raise ArgumentTypeError(f"{text:.40} has a sign. Write digits alone.")
+    return number
 
 
 class RegisterCommand(DryRunCommand):

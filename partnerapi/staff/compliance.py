@@ -35,6 +35,7 @@ from issuers.models.tokens import MAX_UNITS
 from issuers.register import ledger
 from issuers.register.models import REASON_LENGTH
 from partnerapi.core import lock_waits
+from partnerapi.core.form_fields import WholeField
 
 LAST = 20
 """The most of each list that the page shows."""
@@ -75,7 +76,7 @@ class RestrictForm(forms.Form):
     token = TokenField(
         label="Token", max_length=20, required=False, help_text="Empty: every token"
     )
-    units = forms.IntegerField(
+    units = WholeField(
         label="Units",
         min_value=1,
         max_value=MAX_UNITS,

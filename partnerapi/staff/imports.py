@@ -36,6 +36,7 @@ from issuers.imports.publications import import_financial_data
 from issuers.legacy.import_csv import import_legacy_shareholders
 from issuers.models import Issuer
 from partnerapi.core import lock_waits
+from partnerapi.core.form_fields import EurosField
 from partnerapi.core.money import euros
 from partnerapi.core.problems import Problem, WrongFileError
 from partnerapi.staff.find import link
@@ -237,7 +238,7 @@ class UploadForm(forms.Form):
         required=False,
         help_text="Of legacy shareholders.",
     )
-    closing_balance = forms.DecimalField(
+    closing_balance = EurosField(
         label="The bank's closing balance, €",
         required=False,
         max_digits=16,

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
+from django.db import models
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -22,6 +23,7 @@ from django.views.decorators.csrf import csrf_protect
 
 from accounts.models import User
 from partnerapi.core.backoffice import BoundedPaginator
+from partnerapi.core.form_fields import NumberField, WholeField
 from partnerapi.staff import (
     account,
     books,
@@ -47,14 +49,30 @@ from partnerapi.staff.log import pages as log
 from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
 from partnerapi.staff.sign_in import SignInForm
 
+NUMBERS: dict[type, dict[str, Any]] = {
+    **{
+        field: {"form_class": WholeField, "widget": WholeField.widget}
+        for field in (
+            models.IntegerField,
+            models.BigIntegerField,
+            models.SmallIntegerField,
+            models.PositiveIntegerField,
+        )
+    },
+    models.DecimalField: {"form_class": NumberField, "widget": NumberField.widget},
+}
+"""How forms read each kind of column that holds numbers."""
+
 
 class BackOffice(admin.AdminSite):
     login_form = SignInForm
 
     def register(self, *given: Any, **options: Any) -> None:
-        """Let each list count no more rows than somebody would look at."""
+        """Count no more rows of a list than are looked at; read numbers as typed."""
+        page = options.get("admin_class") or admin.ModelAdmin
         super().register(
             *given,
+            formfield_overrides=NUMBERS | page.formfield_overrides,
             paginator=BoundedPaginator,
             show_full_result_count=False,
             show_facets=admin.ShowFacets.NEVER,

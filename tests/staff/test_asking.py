@@ -126,7 +126,16 @@ def test_a_key_is_shown_once_to_who_asked_for_it(
         ("mint", {"token": "LUM", "units": 2**64, "target": "treasury"}, "more than 2"),
         ("burn", {"token": "LUM", "units": 1, "source": "treasury"}, "1 are missing"),
         ("reversal", {"token": "LUM", "entry": 1}, "LUM has no entry 1"),
-        ("price", {"token": "LUM", "price": "1.234", "origin": "NAV"}, "2 decimal"),
+        ("price", {"token": "LUM", "price": "1.234", "origin": "NAV"}, "can mean 1234"),
+        ("price", {"token": "LUM", "price": "1.2345", "origin": "NAV"}, "2 decimal"),
+        ("price", {"token": "LUM", "price": "1e3", "origin": "NAV"}, "not a number"),
+        (
+            "mint",
+            {"token": "LUM", "units": "1.000", "target": "treasury"},
+            "Write 1000",
+        ),
+        ("mint", {"token": "LUM", "units": "1,5", "target": "treasury"}, "not a whole"),
+        ("mint", {"token": "LUM", "units": "1.0", "target": "treasury"}, "not a whole"),
         ("price", {"token": "LUM", "price": "1", "origin": "TRADE"}, "valid choice"),
         ("key", {"partner": "no", "scopes": ["issuers:read"]}, "no partner no"),
         ("closing", {"account": "7"}, "7 is no account"),
@@ -147,6 +156,41 @@ def test_who_lacks_the_right_asks_for_nothing(db: None, ben: Client, kind: str):
     assert ben.get(page).status_code == ben.post(page).status_code == 403
     listed = ben.get(reverse("admin:accounts_approvalrequest_changelist"))
     assert page not in listed.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "cents"),
+    [
+        ("12,5", 1_250),
+        ("€1,250.00", 125_000),
+        ("1.250,00 €", 125_000),
+        ("1 250", 125_000),
+    ],
+)
+def test_a_price_is_read_as_it_is_typed(
+    world: World, ana: Client, typed: str, cents: int
+):
+    answer = ask(ana, "price", token="LUM", price=typed, origin="NAV")
+    assert answer.status_code == 302, answer.context["form"].errors
+    assert ApprovalRequest.objects.get().content["cents"] == str(cents)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("1 250", None), ("1.000", "Write 1000 or 1."), ("1,5", "not a whole number")],
+)
+def test_forms_of_rows_read_numbers_so_too(
+    world: World, staff: Client, typed: str, said: str | None
+):
+    """Django would take 1.000 units for one."""
+    place = "/admin/issuers/issuerfinancialdata/add/"
+    given = {"issuer": world.listed.pk, "year": "2031", "period_type": "YEAR"}
+    answer = staff.post(place, given | {"revenue_cents": typed})
+    if said is None:
+        assert answer.status_code == 302, answer.context["errors"]
+    else:
+        assert said in answer.content.decode()
+    assert 'type="number"' not in staff.get(place).content.decode()
 
 
 def test_rows_lead_to_what_can_be_asked_for_of_them(world: World, staff: Client):

@@ -2,12 +2,15 @@
 
 import pytest
 from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
 from accounts import investors
 from accounts.models import Account, Actor, ApprovalRequest, InvestorProfile, User
 from issuers.compliance.models import ApprovedHolder, Restriction, TokenRule
+from issuers.compliance.rules import RuleRefused, rule_content
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from partnerapi.sandbox.data.approvals import approved_record
@@ -161,15 +164,56 @@ def test_a_rule_is_asked_for_with_whom_it_would_refuse(
         ("VERIFIED_HOLDERS", "", {}),
         ("COUNTRIES", "allowed fr de", {"allowed": ["FR", "DE"]}),
         ("INVESTOR_CLASSES", "professional", {"classes": ["PROFESSIONAL"]}),
-        ("MAX_HOLDERS", "2,000", {"holders": 2000}),
+        ("MAX_HOLDERS", "2 000", {"holders": 2000}),
         ("MAX_BALANCE", "5 000", {"units": 5000}),
         ("MAX_BALANCE", "2.5 %", {"bps": 250}),
+        ("MAX_BALANCE", "2,5 %", {"bps": 250}),
+        ("MAX_BALANCE", "2,5%", {"bps": 250}),
+        ("MAX_BALANCE", "0,05 %", {"bps": 5}),
+        ("MAX_BALANCE", "100%", {"bps": 10_000}),
     ],
 )
 def test_a_rule_is_read_as_it_is_typed(
     kind: str, text: str, expected: dict[str, object]
 ):
     assert parameters_from(kind, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "why"),
+    [
+        ("MAX_HOLDERS", "2,000", "can mean 2000 or 2.000. Write 2000 or 2."),
+        ("MAX_BALANCE", "1,250", "can mean 1250 or 1.250. Write 1250 or 1.25."),
+        ("MAX_BALANCE", "2,5", "is not a whole number. .* ends with %"),
+        ("MAX_BALANCE", "2,500 %", "can mean 2500 or 2.500"),
+        ("MAX_BALANCE", "2,125 %", "can mean 2125 or 2.125"),
+        ("MAX_BALANCE", "2.5555%", "in steps of 0.01%"),
+        ("MAX_BALANCE", "101 %", "from 0.01% to 100%"),
+        ("MAX_BALANCE", "0 %", "from 0.01% to 100%"),
+        ("MAX_BALANCE", "-5%", "from 0.01% to 100%"),
+        ("MAX_BALANCE", "5 % %", "is not a number"),
+    ],
+)
+def test_a_rule_that_could_mean_two_things_is_refused(kind: str, text: str, why: str):
+    with pytest.raises(ValidationError, match=why):
+        parameters_from(kind, text)
+
+
+def test_a_rule_names_countries_that_there_are(ana: Client, holder: User, world: World):
+    given = {"token": "LUM", "rule": "COUNTRIES", "says": "allowed FR, XX"}
+    asked = ana.post("/admin/ask/rule/", given | {"reason": "Why"})
+    assert "XX: no such country" in str(asked.context["form"].errors)
+    token, kind, refused = world.public_token, "COUNTRIES", {"refused": ["US", "ZZ"]}
+    with pytest.raises(RuleRefused, match="ZZ: no such country"):
+        rule_content(token, kind, refused, "Why")
+    with (
+        pytest.raises(IntegrityError, match="names countries by ISO 3166-1: ZZ"),
+        transaction.atomic(),
+    ):
+        TokenRule.objects.create(
+            token=token, kind=kind, parameters=refused, reason="x", created_by="x",
+            approved_by="y",
+        )  # fmt: skip
 
 
 def test_others_see_and_do_not_act(holder: User):

@@ -145,7 +145,7 @@ def test_nothing_is_booked_unless_the_books_say_what_the_bank_does(
     account: Account, ana: Client
 ):
     line = f"B-1,{reference_of(account)},350,2027-01-31\n"
-    for wrong in ("", "13,5"):
+    for wrong in ("", "13,500", "1e1"):
         refused = look_through(ana, line, closing_balance=wrong)
         assert "closing_balance" in refused.context["form"].errors
     for said, told in {"13.00": "€0.50 less", "14": "€0.50 more"}.items():

@@ -49,6 +49,7 @@ from issuers.register.identities import identity_content, identity_title
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.core import lock_waits
+from partnerapi.core.form_fields import EurosField, WholeField
 from partnerapi.staff.approvals.asking import AskForm, OfToken
 from partnerapi.staff.approvals.kinds import KINDS
 from partnerapi.staff.approvals.market_forms import BustForm, ReopenForm
@@ -62,7 +63,7 @@ PERSON = "A user's email or wallet address, LEI or id"
 
 class OfUnits(OfToken):
     kind: str
-    units = forms.IntegerField(label="Units", min_value=1)
+    units = WholeField(label="Units", min_value=1)
 
     def said(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
@@ -103,7 +104,7 @@ class ForcedTransferForm(OfUnits):
 
 
 class ReversalForm(OfToken):
-    entry = forms.IntegerField(
+    entry = WholeField(
         label="Entry", min_value=1, help_text="Its number in the token's ledger"
     )
 
@@ -118,7 +119,7 @@ class ReversalForm(OfToken):
 
 
 class PriceForm(OfToken):
-    price = forms.DecimalField(
+    price = EurosField(
         label="Price of a unit, €", min_value=0, max_digits=16, decimal_places=2
     )
     origin = forms.ChoiceField(
@@ -152,7 +153,7 @@ class KeyForm(AskForm):
     scopes = forms.MultipleChoiceField(
         label="Scopes", choices=Scope.choices, widget=forms.CheckboxSelectMultiple
     )
-    days = forms.IntegerField(
+    days = WholeField(
         label="Expires after, days",
         min_value=1,
         max_value=MOST_DAYS,
@@ -164,7 +165,7 @@ class KeyForm(AskForm):
         required=False,
         help_text="The id of a key of this partner; empty: a further key.",
     )
-    overlap_hours = forms.IntegerField(
+    overlap_hours = WholeField(
         label="Both live for, hours",
         min_value=0,
         max_value=MOST_OVERLAP_HOURS,

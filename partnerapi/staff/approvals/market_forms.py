@@ -8,6 +8,7 @@ from django import forms
 from marketdata.trading.busts import bust_content, bust_title
 from marketdata.trading.models import Execution, Market, Phase
 from marketdata.trading.phases import reopening_content, reopening_title
+from partnerapi.core.form_fields import WholeField
 from partnerapi.staff.approvals.asking import OfToken
 
 
@@ -31,9 +32,7 @@ class ReopenForm(OfToken):
 
 class BustForm(OfToken):
     field_order = ["token", "trade"]
-    trade = forms.IntegerField(
-        label="Trade", min_value=1, help_text="Its number on the tape"
-    )
+    trade = WholeField(label="Trade", min_value=1, help_text="Its number on the tape")
 
     def said(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data

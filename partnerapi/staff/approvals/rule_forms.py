@@ -10,6 +10,7 @@ from accounts.models import InvestorClass
 from issuers.compliance.models import Restriction, TokenRule
 from issuers.compliance.restrictions import lifting_content, lifting_title
 from issuers.compliance.rules import rule_content, rule_title
+from partnerapi.core.typed_numbers import NotANumber, typed_number, typed_whole
 from partnerapi.staff.approvals.asking import AskForm, OfToken
 
 Kind = TokenRule.Kind
@@ -18,7 +19,7 @@ EXPECTED = {
     Kind.COUNTRIES: "allowed FR, DE; or refused US",
     Kind.INVESTOR_CLASSES: ", ".join(InvestorClass.values[1:]),
     Kind.MAX_HOLDERS: "a number of holders, such as 2000",
-    Kind.MAX_BALANCE: "units, such as 5000, or a share of the supply, such as 2.5 %",
+    Kind.MAX_BALANCE: "units, such as 5000, or a share of the supply, such as 2.5%",
 }
 
 
@@ -28,25 +29,44 @@ def parameters_from(kind: str, text: str) -> dict[str, Any]:
     Raises:
         ValidationError: it is not what a rule of this kind says.
     """
-    words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]
+    text = text.strip()
+    words = [word for word in re.split(r"[\s,;]+", text) if word]
     if kind in ALONE:
         if words:
-            raise forms.ValidationError({"says": "This rule says nothing else."})
+            raise forms.ValidationError({"says": "This rule takes no value."})
         return {}
-    number = text.replace(",", "").replace(" ", "")
-    match kind:
-        case Kind.COUNTRIES if len(words) > 1 and words[0] in ("allowed", "refused"):
-            return {words[0]: [word.upper() for word in words[1:]]}
-        case Kind.INVESTOR_CLASSES if words:
-            return {"classes": [word.upper() for word in words]}
-        case Kind.MAX_HOLDERS if number.isdecimal():
-            return {"holders": int(number)}
-        case Kind.MAX_BALANCE if number.isdecimal():
-            return {"units": int(number)}
-        case Kind.MAX_BALANCE if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,2})?%", number):
-            whole, _, part = number[:-1].partition(".")
-            return {"bps": int(whole) * 100 + int(f"{part:0<2}")}
+    try:
+        match kind:
+            case Kind.COUNTRIES if len(words) > 1 and words[0] in KINDS_OF_LIST:
+                return {words[0]: [word.upper() for word in words[1:]]}
+            case Kind.INVESTOR_CLASSES if words:
+                return {"classes": [word.upper() for word in words]}
+            case Kind.MAX_HOLDERS if words:
+                return {"holders": typed_whole(text)}
+            case Kind.MAX_BALANCE if text.endswith("%"):
+                return {"bps": basis_points(text)}
+            case Kind.MAX_BALANCE if words:
+                return {"units": typed_whole(text)}
+    except NotANumber as error:
+        more = SHARE if kind == Kind.MAX_BALANCE else ""
+        raise forms.ValidationError({"says": f"{error}{more}"}) from None
     raise forms.ValidationError({"says": f"Type {EXPECTED[Kind(kind)]}."})
+
+
+KINDS_OF_LIST = ("allowed", "refused")
+SHARE = " A share of the supply ends with %, such as 2.5%."
+
+
+def basis_points(text: str) -> int:
+    """Of `2.5 %`: 250.
+
+    Raises:
+        NotANumber: or it is finer than a hundredth of a percent.
+    """
+    points = typed_number(text.removesuffix("%")) * 100
+    if points != int(points) or not 0 < points <= 10_000:
+        raise NotANumber(f"{text} is not from 0.01% to 100%, in steps of 0.01%.")
+    return int(points)
 
 
 class RuleForm(OfToken):

@@ -1,0 +1,45 @@
+"""Fields of forms that read numbers as people type them.
+
+They are shown as text: a browser's field for numbers reads what it likes into a comma,
+and Django takes `1.000` for 1.
+"""
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+
+from partnerapi.core.typed_numbers import NotANumber, typed_number, typed_whole
+
+
+class WholeField(forms.IntegerField):
+    widget = forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"})
+
+    def to_python(self, value: Any) -> int | None:
+        if isinstance(value, str) and value.strip():
+            try:
+                return typed_whole(value)
+            except NotANumber as error:
+                raise forms.ValidationError(str(error), code="invalid") from None
+        return super().to_python(value)
+
+
+class NumberField(forms.DecimalField):
+    widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+
+    def to_python(self, value: Any) -> Decimal | None:
+        if isinstance(value, str) and value.strip():
+            try:
+                return typed_number(value)
+            except NotANumber as error:
+                raise forms.ValidationError(str(error), code="invalid") from None
+        return super().to_python(value)
+
+
+class EurosField(NumberField):
+    """An amount in euros; the sign of the currency may stand before or behind it."""
+
+    def to_python(self, value: Any) -> Decimal | None:
+        if isinstance(value, str):
+            value = value.strip().removeprefix("€").removesuffix("€").strip()
+        return super().to_python(value)
