@@ -4,7 +4,6 @@ They are shown as text: a browser's field for numbers reads what it likes into a
 and Django takes `1.000` for 1.
 """
 
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -27,7 +26,7 @@ class WholeField(forms.IntegerField):
 class NumberField(forms.DecimalField):
     widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
 
-    def to_python(self, value: Any) -> Decimal | None:
+    def to_python(self, value: Any) -> Any:
         if isinstance(value, str) and value.strip():
             try:
                 return typed_number(value)
@@ -39,7 +38,7 @@ class NumberField(forms.DecimalField):
 class EurosField(NumberField):
     """An amount in euros; the sign of the currency may stand before or behind it."""
 
-    def to_python(self, value: Any) -> Decimal | None:
+    def to_python(self, value: Any) -> Any:
         if isinstance(value, str):
             value = value.strip().removeprefix("€").removesuffix("€").strip()
         return super().to_python(value)

@@ -72,7 +72,7 @@ class BackOffice(admin.AdminSite):
         page = options.get("admin_class") or admin.ModelAdmin
         super().register(
             *given,
-            formfield_overrides=NUMBERS | page.formfield_overrides,
+            formfield_overrides={**NUMBERS, **page.formfield_overrides},
             paginator=BoundedPaginator,
             show_full_result_count=False,
             show_facets=admin.ShowFacets.NEVER,
