@@ -232,8 +232,8 @@ class CapitalizationTable(graphene.ObjectType):
         "Everybody who held units, in the order of the users' ids, however many. A "
         "cursor holds the instant: pass it with the `date` of the table's first page, "
         "or without any date, and the whole object is of that table; with another date "
-        f"it is INVALID_CURSOR; {NULLS_ISSUER}. A page costs {READING_COST} points besides "
-        "its rows; `totalCount` as much as `holderCount`.",
+        f"it is INVALID_CURSOR; {NULLS_ISSUER}. A page costs {READING_COST} points "
+        "besides its rows; `totalCount` as much as `holderCount`.",
     )
     tokens = Field(
         graphene.List(graphene.NonNull(CapitalizationTableToken)),

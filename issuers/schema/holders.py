@@ -45,7 +45,9 @@ class ListedHolder(NamedTuple):
     date: str
     parent_key: str
 
-    list_name = HOLDERS.name
+    @property
+    def list_name(self) -> str:
+        return HOLDERS.name
 
     @property
     def cursor_key(self):

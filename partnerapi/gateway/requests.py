@@ -140,6 +140,11 @@ def begun_at(request: HttpRequest) -> float:
     return whole_at or monotonic()
 
 
+def is_late(request: HttpRequest) -> bool:
+    """Whether its deadline passed in our worker before it had a turn."""
+    return getattr(request.META.get("gunicorn.socket"), "is_late", False)
+
+
 def is_unread(request: HttpRequest) -> bool:
     """Whether our worker refused to read the body: its budget was spent."""
     return getattr(request.META.get("gunicorn.socket"), "unread", False)

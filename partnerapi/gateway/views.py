@@ -36,6 +36,7 @@ from partnerapi.gateway.requests import (
     check_accept,
     check_content_type,
     check_method,
+    is_late,
     is_unread,
     negotiate,
     parse_body,
@@ -138,7 +139,8 @@ def answer(
             bill.charge(1)
             raise
         with outages.refused():
-            check_due(deadline)
+            if is_late(request):
+                check_due(deadline)
             caller = identify(request, bill, deadline)
             if caller:
                 bill = Bill(request, caller)

@@ -9,7 +9,7 @@ import base64
 import re
 import zlib
 from binascii import b2a_base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import cycle
 from typing import Any, Literal
@@ -37,7 +37,8 @@ def encode_cursors(rows: Sequence[Any]) -> list[str]:
     if not rows:
         return []
     name = f"{rows[0].list_name}|".encode()
-    version, before = OF_ROOT, cycle([zlib.crc32(name)])
+    version = OF_ROOT
+    before: Iterable[int] = cycle([zlib.crc32(name)])
     if rows[0].parent_key is not None:
         version = OF_PARENT
         before = [zlib.crc32(name, zlib.crc32(r.parent_key.encode())) for r in rows]

@@ -79,8 +79,8 @@ def read_pages(
     strangers = others(parents, arguments.get("after"), arguments.get("before"))
     if parents is not None and strangers:
         own = [parent for parent in parents if parent not in strangers]
-        pages = iter(read_pages(of, info, rows, own, **arguments) if own else [])
-        return [strangers.get(parent) or next(pages) for parent in parents]
+        theirs = iter(read_pages(of, info, rows, own, **arguments) if own else [])
+        return [strangers.get(parent) or next(theirs) for parent in parents]
     count = 1 if parents is None else len(parents)
     try:
         condition, values = compile_condition(rows)

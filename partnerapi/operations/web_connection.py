@@ -47,6 +47,8 @@ class Buffers:
         """Lets other threads go on in the place of the one that calls: it will wait."""
         self.whole_at = 0.0
         """When the request was there, a time of `time.monotonic`."""
+        self.is_late = False
+        """Whether its deadline passed before it had a turn."""
         self.received = bytearray()
         self.answer = bytearray()
         self.stream: Stream | None = None

@@ -185,6 +185,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         else:
             conn.caller = conn.called_by()
             come = conn.buffers.whole_at = monotonic()
+            conn.buffers.is_late = False
             due = come + settings.PARTNER_API_MAX_SECONDS
             self.join(Work(conn, conn.caller, self.answer, come, due))
 
@@ -200,6 +201,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         with self.turn:
             late = list(self.turns.late(monotonic()))
         for work in late:
+            work.request.buffers.is_late = True
             self.aside.submit(work.do, work.request)
         while self.call_thread():
             pass

@@ -247,6 +247,7 @@ def test_a_list_of_payments_is_written_in_two_statements(
 ):
     other = new_account(partner)
     one, two = trade(account, other, 10), trade(other, account, 4)
+    as_committed()
     # Never committed: a payment of a trade needs its execution then.
     with transaction.atomic():
         with django_assert_num_queries(2):

@@ -23,7 +23,7 @@ from issuers.models import (
     Token,
 )
 from issuers.register import ledger
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask
 from tests.issuers.register import people
 from tests.pictures import picture_bytes
@@ -141,7 +141,10 @@ def hold(hidden: Hidden) -> list[str]:
 def caller(login: str, scopes: list[Scope], *granted: Issuer | None) -> Ask:
     partner = Partner.objects.create(login=login, name=login)
     for issuer in granted:
-        IssuerGrant.objects.create(partner=partner, issuer=issuer)
+        if issuer is None:
+            approved_grant(partner)
+        else:
+            IssuerGrant.objects.create(partner=partner, issuer=issuer)
     return Ask(approved_key(partner, scopes)[1])
 
 

@@ -17,7 +17,7 @@ from partnerapi.operations.diagnosis.findings import (
     findings,
 )
 from tests.characters import new_world
-from tests.owner import as_owner, tamper
+from tests.owner import as_committed, as_owner, tamper
 
 
 def named(found: Finding, state: State, says: str, remedy: str) -> None:
@@ -120,6 +120,7 @@ def test_a_certificate_that_can_not_be_read(tmp_path: Path, settings: Any):
 
 def test_a_register_that_was_tampered_with(db: None):
     new_world()
+    as_committed()
     [found] = trials.verified("verify_register")
     assert found.state is State.OK, found
     tamper("UPDATE issuers_tokenledgerhead SET last_seq = last_seq + 1")

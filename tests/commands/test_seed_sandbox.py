@@ -83,13 +83,11 @@ def fingerprint():
         model: [f.attname for f in model._meta.concrete_fields if f.attname not in WHEN]
         for model in models
     }
-    return hash(
-        tuple(
-            row
-            for model in models
-            for row in model.objects.order_by("pk").values_list(*fields[model])
-        )
-    )
+    return [
+        row
+        for model in models
+        for row in model.objects.order_by("pk").values_list(*fields[model])
+    ]
 
 
 def test_writes_twenty_five_complete_companies(seeded):

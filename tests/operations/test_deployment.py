@@ -28,6 +28,7 @@ from partnerapi.site import docs
 from tests.chaos.units import DEPLOY, Service, held_socket, here, unit
 from tests.marketdata.fix.certificates import new_certificate
 from tests.operations.test_probes import url_of_test_database
+from tests.owner import appoint
 from tests.system import free_port
 from tests.waiting import PATIENCE_SECONDS, until
 
@@ -258,6 +259,7 @@ def test_the_first_key_is_issued_by_the_documented_commands(
     )
     staff = User.objects.filter(pk=colleague(ASKER).pk)
     staff.update(email=asks[asks.index("--staff") + 1])
+    appoint(staff.get())
     call_command(*asks)
     request = ApprovalRequest.objects.latest("pk")
     assert str(request.pk) in capsys.readouterr().out

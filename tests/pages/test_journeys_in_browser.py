@@ -70,7 +70,7 @@ def approve_the_latest(decider):
     decider.begin()
     decider.click("link", "Requests")
     decider.press(decider.page.locator("#result_list tbody th a").first)
-    decider.click("button", "Approve")
+    decider.click("button", "Approve and execute")
     decider.sees("Approved and executed.")
 
 

@@ -18,7 +18,7 @@ from partnerapi.core.problems import WrongFileError
 from partnerapi.sandbox.data.approvals import approved_grant
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer
-from tests.owner import as_committed
+from tests.owner import appoint, as_committed
 
 pytestmark = pytest.mark.django_db
 ISIN = "FR0000120271"
@@ -33,6 +33,7 @@ def member(name: str, role: str) -> User:
         is_staff=True,
     )
     user.groups.add(Group.objects.get(name=role))
+    appoint(user)
     return user
 
 

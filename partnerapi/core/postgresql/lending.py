@@ -204,10 +204,9 @@ class Lender:
                 while True:
                     if self.outage.is_on:
                         raise OperationalError(f"{self.name} does not answer.")
-                    left = check_due(due)
                     if self.taken < self.permits and self.waiting[0] is me:
                         break
-                    self.changed.wait(left)
+                    self.changed.wait(check_due(due))
             finally:
                 self.waiting.remove(me)
                 self.changed.notify_all()

@@ -108,7 +108,7 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     if not settings.PARTNER_API_SANDBOX:
         yield Check("backup", machine.backups)
     yield Check("certificate", machine.certificate)
-    if (web or "").startswith("https://"):
+    if web and web.startswith("https://"):
         yield Check("web certificate", partial(machine.web_certificate, web))
     yield Check("web servers", machine.web_servers)
     yield Check("acceptor threads", machine.acceptor_threads)

@@ -40,7 +40,7 @@ def server() -> Iterator[Finding]:
         yield from look()
 
 
-def asked(statement: str, *arguments: object) -> list[Any]:
+def asked(statement: str, *arguments: Any) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(statement, arguments)
         return cursor.fetchall()

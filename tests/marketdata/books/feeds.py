@@ -5,10 +5,13 @@ from collections.abc import Iterator
 
 from django.db import transaction
 
+from accounts.models import ApprovalKind
 from issuers.models import Token
+from issuers.register.identities import identity_content
 from marketdata.books.feed import Feed
 from marketdata.books.log import Message, record
 from marketdata.books.orderbook import ASK, BID, Change
+from partnerapi.sandbox.data.approvals import approved, carried
 from tests.owner import as_owner
 
 
@@ -22,6 +25,13 @@ def ask(price: int, quantity: int) -> Message:
 
 def write(token: Token, *messages: Message) -> int:
     return record(token.pk, messages, "test").sequence
+
+
+def rename(token: Token, symbol: str, isin: str | None, **changes: object) -> None:
+    """Change a traded token, as two people do."""
+    content = identity_content(token, symbol, isin)
+    with transaction.atomic(), carried(approved(ApprovalKind.IDENTITY, content)):
+        Token.objects.filter(pk=token.pk).update(symbol=symbol, isin=isin, **changes)
 
 
 def heard_by(feed: Feed) -> list[set[str]]:

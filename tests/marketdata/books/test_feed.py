@@ -8,7 +8,7 @@ from marketdata.books.log import Message
 from marketdata.books.notify import channel
 from marketdata.books.orderbook import ASK, BID, Change, Ladder, Level
 from marketdata.models import BookChange, BookSnapshot, OrderBookHead
-from tests.marketdata.books.feeds import ask, bid, heard_by, write
+from tests.marketdata.books.feeds import ask, bid, heard_by, rename, write
 from tests.owner import as_owner
 from tests.waiting import until
 
@@ -128,9 +128,7 @@ def test_notices_that_a_token_is_renamed_or_hidden(token, started, often):
     feed = started()
     rounds = heard_by(feed)
     book = feed.books[token.pk]
-    Token.objects.filter(pk=token.pk).update(
-        symbol="LUMEN", isin="FR0000120271", visibility=Token.Visibility.PRIVATE
-    )
+    rename(token, "LUMEN", "FR0000120271", visibility=Token.Visibility.PRIVATE)
     until(lambda: rounds)
     assert (book.symbol, book.isin, book.is_public) == ("LUMEN", "FR0000120271", False)
     assert rounds == [{"LUMEN"}]

@@ -8,11 +8,11 @@ from threading import Event, Thread
 
 import pytest
 
-from issuers.models import Token
 from marketdata.books.livebook import TradeRow
 from marketdata.fix.acceptor import sessions
 from marketdata.fix.client.initiator import LoggedOut, LogonRefused
 from marketdata.fix.protocol.rules import INTERNAL_ERROR, LOGON_REFUSED
+from tests.marketdata.books.feeds import rename
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.engines import (
     NOON,
@@ -317,7 +317,7 @@ def test_a_hidden_book_is_for_who_has_a_grant_at_that_moment(bench):
 def test_a_renamed_token_leaves_no_book_under_its_old_symbol(market: Market):
     with running_engine() as bench, bench.client() as client:
         client.snapshots(["LUM", "ORB"])
-        Token.objects.filter(pk=market.listed.pk).update(symbol="LUMEN")
+        rename(market.listed, "LUMEN", market.listed.isin)
         assert body_of(client.receive()) == (
             "35=W|262=BOOK1|55=LUM|48=FR0000120271|22=4|268=0"
         )
