@@ -218,12 +218,13 @@ HOLDERS_OF_LINES = """
     WHERE email IS NOT NULL OR wallet IS NOT NULL OR lei IS NOT NULL
     ORDER BY email, lower(wallet), lei, line
 """
+# By one value, of which PostgreSQL makes a hash: NULL is one like any other in it.
 OTHER_WORDS = """
     SELECT l.line, 'name', 'the name, the kind or the country of the holder is another '
         || 'than on line ' || h.line || '; write the same'
     FROM incoming_line l JOIN incoming_holder h
-        ON (h.email, lower(h.wallet), h.lei)
-            IS NOT DISTINCT FROM (l.email, lower(l.wallet), l.lei)
+        ON jsonb_build_array(h.email, lower(h.wallet), h.lei)
+            = jsonb_build_array(l.email, lower(l.wallet), l.lei)
     WHERE (l.name, l.kind, l.country) IS DISTINCT FROM (h.name, h.kind, h.country)
 """
 

@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +56,12 @@ def measured(results: Table, *arguments: str | Path) -> str:
     return run.stdout
 
 
+NEW_HOLDERS = (
+    "reference,holder_wallet,holder_name,holder_kind,token_symbol,number_of_shares,"
+    "price_cents"
+)
+
+
 def holders(count: int) -> Iterator[str]:
     yield "name,kind,email,wallet,lei,country"
     for number in range(count):
@@ -66,6 +74,13 @@ def legacy_lines(count: int) -> Iterator[str]:
     for number in range(count):
         shares, at = number % 997 + 1, "2020-01-01T00:00:00Z"
         yield f"R-{number},h{number}@example.com,BIG,{shares},125,{at}"
+
+
+def lines_of_new_holders(count: int) -> Iterator[str]:
+    yield NEW_HOLDERS
+    for number in range(count):
+        wallet, shares = f"0xf{number:039x}", number % 997 + 1
+        yield f"W-{number},{wallet},Wallet N{number},INDIVIDUAL,BIG,{shares},125"
 
 
 def package(directory: Path, transactions: int) -> None:
@@ -141,10 +156,55 @@ def prepare() -> None:
     ana = superuser(
         STAFF, "a long password", type="INDIVIDUAL", first_name="Ana", last_name="Lund"
     )
-    issuer = Issuer.objects.create(
-        trading_name="Big", slug="big-lines", trading_location="Lyon", owner=ana
-    )
-    empty_token(issuer, "BIG", datetime(2020, 1, 1, tzinfo=UTC))
+    for symbol in ("BIG", "SMALL"):
+        issuer = Issuer.objects.create(
+            trading_name=symbol.title(), slug=f"{symbol.lower()}-lines",
+            trading_location="Lyon", owner=ana,
+        )  # fmt: skip
+        empty_token(issuer, symbol, datetime(2020, 1, 1, tzinfo=UTC))
+
+
+class Others(threading.Thread):
+    """Import a line, with its new holder, again and again while a large import runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = threading.Event()
+        self.imports = 0
+        self.longest = 0.0
+        """The slowest import, seconds."""
+
+    def run(self) -> None:
+        from django.db import connection
+
+        from issuers.legacy.import_csv import import_legacy_shareholders
+        from issuers.models import Issuer
+
+        issuer = Issuer.objects.get(slug="small-lines")
+        while not self.ended.wait(0.2):
+            wallet = f"0xe{self.imports:039x}"
+            began = time.perf_counter()
+            import_legacy_shareholders(
+                issuer,
+                "small.csv",
+                f"{NEW_HOLDERS}\nS-{self.imports},{wallet},New,INDIVIDUAL,SMALL,1,125"
+                "".encode(),
+                STAFF,
+                lambda work, total: lambda done: None,
+                create_holders=True,
+                dry_run=False,
+            )
+            self.longest = max(self.longest, time.perf_counter() - began)
+            self.imports += 1
+        connection.close()
+
+    def __enter__(self) -> "Others":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.set()
+        self.join()
 
 
 def main() -> None:
@@ -163,13 +223,23 @@ def main() -> None:
             file, lines = directory / "holders.csv", directory / "lines.csv"
             file.write_text("\n".join(holders(options.holders)))
             lines.write_text("\n".join(legacy_lines(options.holders)))
+            wallets = directory / "wallets.csv"
+            wallets.write_text("\n".join(lines_of_new_holders(options.holders)))
+            legacy = ("--issuer", "big-lines", "--staff", STAFF)
             for _ in range(2):
                 measured(results, "import_holders", file, "--staff", STAFF)
             for _ in range(2):
-                measured(
-                    results, "import_legacy_shareholders", lines,
-                    "--issuer", "big-lines", "--staff", STAFF,
-                )  # fmt: skip
+                measured(results, "import_legacy_shareholders", lines, *legacy)
+            with Others() as others:
+                for _ in range(2):
+                    measured(
+                        results, "import_legacy_shareholders", wallets,
+                        "--create-holders", *legacy,
+                    )  # fmt: skip
+            said = (
+                f"the slowest of {others.imports} imports of another issuer meanwhile"
+            )
+            results.add_row("", f"{others.longest:.1f} s", "", "", said)
         if options.transactions:
             folder = directory / "package"
             folder.mkdir()

@@ -76,8 +76,8 @@ class Pair:
     def __init__(self, database: Database, standby: Standby, clients: Clients) -> None:
         self.database, self.standby, self.clients = database, standby, clients
         self.standby_killed = 0
-        self.lost: set[str] = set()
-        """Keys of changes that the lost primary had, and the standby had not."""
+        self.had: set[tuple[str, str]] = set()
+        """What the primary had when it was lost."""
         self.primary_url = os.environ["DATABASE_OWNER_URL"]
         self.standby_url = address_of_standby(self.primary_url)
 
@@ -102,10 +102,9 @@ class Pair:
     def fail_over(self) -> None:
         """Lose the primary with what it alone has; the standby takes its place."""
         self.stop_standby()
-        had = keys_at(self.primary_url)
+        self.had = made_at(self.primary_url)
         self.database.end(signal.SIGQUIT)
         self.standby.start()
-        self.lost = had - keys_at(self.standby_url)
         wait_for_standby(self.standby_url, "")
         on(self.standby_url, "SELECT pg_promote()")
 
@@ -117,11 +116,16 @@ def wait_for_standby(url: str, names: str) -> None:
         session.execute("SELECT pg_reload_conf()")
 
 
-def keys_at(url: str) -> set[str]:
-    """The keys whose mutations a server has committed."""
+def made_at(url: str) -> set[tuple[str, str]]:
+    """The keys whose mutations a server has committed, and when each was made.
+
+    A change that was lost and made again has another time.
+    """
     with psycopg.connect(url) as session:
-        rows = session.execute("SELECT key::text FROM partnerapi_idempotencyrecord")
-        return {key for (key,) in rows}
+        rows = session.execute(
+            "SELECT key::text, created_at::text FROM partnerapi_idempotencyrecord"
+        )
+        return {(key, at) for key, at in rows}
 
 
 def measure(scale: float, workers: int) -> Report:
@@ -154,7 +158,7 @@ def measure(scale: float, workers: int) -> Report:
             repeated=dict(clients.repeated),
             primary_killed=database.restarts + 1,
             standby_killed=pair.standby_killed,
-            unconfirmed=len(pair.lost),
+            unconfirmed=len(pair.had - made_at(pair.standby_url)),
             seconds=time.monotonic() - began,
         )
 

@@ -8,13 +8,20 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from accounts.import_holders import make_incoming
 from accounts.models import User
 from issuers.imports.issuers import import_issuers
-from issuers.legacy.import_csv import import_legacy_shareholders
+from issuers.legacy.import_csv import (
+    COLUMN_TYPES,
+    HOLDERS_OF_LINES,
+    OTHER_WORDS,
+    import_legacy_shareholders,
+)
 from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
 from issuers.register.captable import capitalization_tables
 from partnerapi.core.commands import importing
+from partnerapi.core.database import make_temporary
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import superuser
 from tests.waiting import until_waiting_for_a_lock
@@ -53,6 +60,24 @@ def untold(work, total):
 def import_city(city):
     rows = COMPANIES.format(city).encode()
     return import_issuers(rows, untold, dry_run=False)
+
+
+def test_lines_find_their_new_holders_by_one_value_and_not_one_by_one():
+    """Each of n lines against each of n holders would take n² comparisons."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        make_temporary("incoming_line", COLUMN_TYPES)
+        make_incoming()
+        cursor.execute(
+            "INSERT INTO incoming_line (line, id, wallet, name, kind)"
+            " SELECT n, gen_random_uuid(), '0x' || n, 'W', 'INDIVIDUAL'"
+            " FROM generate_series(1, 300) n"
+        )
+        cursor.execute(HOLDERS_OF_LINES)
+        cursor.execute("UPDATE incoming_line SET name = 'X' WHERE line = 7")
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {OTHER_WORDS}")
+        [([explained],)] = cursor.fetchall()
+    assert explained["Plan"]["Actual Rows"] == 1
+    assert "Nested Loop" not in str(explained)
 
 
 def elsewhere(work):
