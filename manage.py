@@ -1,9 +1,19 @@
 #!/usr/bin/env python
 import os
+import signal
 import sys
 
 
+def end_at_once(number: int, frame: object) -> None:
+    """Before `up` has started anything there is nothing to end but itself."""
+    sys.stderr.write("up stopped before it began\n")
+    sys.stderr.flush()
+    os._exit(130)
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["up"]:
+        signal.signal(signal.SIGINT, end_at_once)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
     try:
         from django.core.management import execute_from_command_line

@@ -7,10 +7,12 @@ NAME_FILE instead, naming a file that holds the value (for secrets).
 
 import os
 import secrets
+import sys
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -22,7 +24,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 VARIABLES = {
-    "DATABASE_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "PostgreSQL 15 or newer"),
+    "DATABASE_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "PostgreSQL 15 or newer; several hosts with commas between them, each with its port: the one that is the primary is used"),
     "DATABASE_OWNER_URL": Variable("url", "", "postgres://owner:secret@db:5432/partnerapi", "the role that owns the tables, for migrate, flush, grant_application_role, createsuperuser and the sandbox's data; absent where requests are served"),
     "DATABASE_DIRECT_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "the role and the server of DATABASE_URL past a pooler, for all that is no web process: commands, workers, beat, the FIX acceptor; required with PARTNER_API_POOLER"),
     "PARTNER_API_POOLER": Variable("pooler", "none", "transaction", "transaction: DATABASE_URL names a pooler, such as pgbouncer, that lends a session for one transaction; none: it names PostgreSQL"),
@@ -116,8 +118,10 @@ def read_variables() -> dict[str, Any]:
 values = read_variables()
 DATABASE_URL = values["DATABASE_URL"]
 DATABASE_OWNER_URL = values["DATABASE_OWNER_URL"]
+MAKES_WHAT_IS_MISSING = sys.argv[1:2] == ["up"]
+"""`up` starts a Valkey and makes secrets where none are given."""
 for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
-    if DATABASE_URL and not values[required]:
+    if DATABASE_URL and not values[required] and not MAKES_WHAT_IS_MISSING:
         raise ImproperlyConfigured(
             f"{required} is not set, and DATABASE_URL is; "
             f"example: {required}={VARIABLES[required].example}"
@@ -265,10 +269,29 @@ SESSION_OF_REQUESTS = SESSION | {
 """What PostgreSQL is told for a session; behind a pooler its role says it."""
 
 
-def database(url: str, session: dict[str, str]) -> dict[str, Any]:
-    """How Django connects to an address; what the address says goes before the rest."""
+def address(url: str, wanted: str = "read-write") -> dict[str, Any]:
+    """Where an address leads, as Django names it; OPTIONS are those of its query.
+
+    Of several hosts it is the first whose sessions are `wanted`: the primary, wherever
+    a fail-over has brought it (libpq's target_session_attrs).
+    """
     named: dict[str, Any] = environ.Env.db_url_config(url)
-    given = named.get("OPTIONS", {})
+    named.setdefault("OPTIONS", {})
+    hosts = urlsplit(url).netloc.rpartition("@")[2].split(",")
+    if len(hosts) > 1:
+        places = [urlsplit(f"//{host}") for host in hosts]
+        named["HOST"] = ",".join(place.hostname or "" for place in places)
+        named["PORT"] = ",".join(str(place.port or 5432) for place in places)
+        named["OPTIONS"].setdefault("target_session_attrs", wanted)
+    return named
+
+
+def database(
+    url: str, session: dict[str, str], wanted: str = "read-write"
+) -> dict[str, Any]:
+    """How Django connects to an address; what the address says goes before the rest."""
+    named = address(url, wanted)
+    given = named["OPTIONS"]
     if given.get("prepare_threshold") == "None":
         given["prepare_threshold"] = None
     options = [*(f"-c {name}={value}" for name, value in session.items())]
@@ -311,7 +334,7 @@ if DATABASE_URL:
         DATABASE_OF_REQUESTS = {"OPTIONS": of_requests["OPTIONS"]}
 if DATABASE_URL and DATABASE_OWNER_URL:
     # The same database by another role, in tests, too.
-    OWNER = environ.Env.db_url_config(DATABASE_OWNER_URL)
+    OWNER = address(DATABASE_OWNER_URL)
     if OWNER["NAME"] != DATABASES["default"]["NAME"]:
         raise ImproperlyConfigured(
             f"DATABASE_OWNER_URL names the database {OWNER['NAME']}, and DATABASE_URL "
@@ -323,7 +346,7 @@ if DATABASE_URL and DATABASE_OWNER_URL:
     DATABASES["owner"]["TEST"] = {"MIRROR": "default"}
 
 if DATABASE_URL and REPLICA_URL:
-    DATABASES["replica"] = database(REPLICA_URL, SESSION_OF_REQUESTS)
+    DATABASES["replica"] = database(REPLICA_URL, SESSION_OF_REQUESTS, "prefer-standby")
     DATABASES["replica"]["TEST"] = {"MIRROR": "default"}
 
 REDIS_URL: str = values["REDIS_URL"] or "redis://localhost:6379/0"

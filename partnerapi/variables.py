@@ -116,8 +116,13 @@ def parse(name: str, variable: Variable, text: str) -> Any:
                     "an address starting with "
                     + " or ".join(f"{s}://" for s in URL_SCHEMES[name])
                 )
+            parts = urlsplit(text)
+            is_postgres = text.startswith("postgres")
+            hosts = parts.netloc.rpartition("@")[2]
             try:
-                urlsplit(text).port  # noqa: B018
+                # PostgreSQL may be any of several hosts, each with its port.
+                for host in hosts.split(",") if is_postgres else [parts.netloc]:
+                    urlsplit(f"//{host}").port  # noqa: B018
             except ValueError:
                 raise refuse("a port number after the host") from None
             return text.rstrip("/")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from partnerapi.settings import VARIABLES
+from partnerapi.settings import VARIABLES, address
 from tests.system import bare_environment
 
 
@@ -43,6 +43,7 @@ COMPLETE = {
         ("REDIS_URL", "cache:6379", "an address starting with redis://"),
         ("DATABASE_URL", "mysql://db/x", "an address starting with postgres://"),
         ("DATABASE_URL", "postgres://api:s3cret@db:port/x", "a port number"),
+        ("DATABASE_URL", "postgres://api:s3cret@a:5432,b:port/x", "a port number"),
         ("PARTNER_API_BASE_URL", "api.example.com", "an address starting with https"),
         ("FIX_PORT", "65536", "a port number, 1 to 65535"),
         ("FIX_COMP_ID", "PARTNER API", "1 to 20 letters, digits, dots, dashes"),
@@ -163,3 +164,13 @@ def test_names_the_remedy_where_there_is_no_database(tmp_path: Path):
     assert refused.returncode == 1
     assert "partnerapi.E001" in refused.stderr
     assert "python manage.py up" in refused.stderr
+
+
+def test_an_address_may_name_several_hosts():
+    named = address("postgres://api:s3cret@db1:5433,db2,[::1]:5434/partnerapi")
+    assert named["HOST"] == "db1,db2,::1"
+    assert named["PORT"] == "5433,5432,5434"
+    assert named["OPTIONS"] == {"target_session_attrs": "read-write"}
+    assert address("postgres://db/x")["OPTIONS"] == {}
+    given = address("postgres://a,b/x?target_session_attrs=any")
+    assert given["OPTIONS"] == {"target_session_attrs": "any"}

@@ -191,6 +191,9 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
 def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterator[str]:
     """The SQL that gives `name` the rights of a role, and takes all others from it.
 
+    What other roles own in the schema, such as an extension's functions, is left alone:
+    the owner of the tables has no say in it.
+
     Raises:
         RoleRefused: `name` is no role, is a superuser, or owns the tables.
     """
@@ -199,6 +202,8 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
         [(database, owner, exists, is_superuser, is_owner)] = cursor.fetchall()
         cursor.execute(TABLES)
         tables = dict(cursor.fetchall())
+        cursor.execute(OWNED)
+        owned = dict(cursor.fetchall())
     if not exists:
         raise RoleRefused(
             f"There is no role {name}; an administrator of the server makes it: "
@@ -215,16 +220,16 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
     yield f"REVOKE CREATE ON SCHEMA public FROM PUBLIC, {to}"
     yield f"GRANT CONNECT ON DATABASE {quoted(database)} TO {to}"
     yield f"GRANT USAGE ON SCHEMA public TO {to}"
-    for kind in ("TABLES", "SEQUENCES", "ROUTINES"):
-        yield f"REVOKE ALL ON ALL {kind} IN SCHEMA public FROM {to}"
+    for kind, names in owned.items():
+        yield f"REVOKE ALL ON {kind} {names} FROM {to}"
     default = f"ALTER DEFAULT PRIVILEGES FOR ROLE {quoted(owner)} IN SCHEMA public"
     yield f"{default} REVOKE ALL ON TABLES FROM {to}"
     if role is not Role.READ_ONLY:
         yield f"{default} GRANT SELECT ON TABLES TO {to}"
     if role is Role.BACKUP:
-        yield f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {to}"
+        yield f"GRANT SELECT ON TABLE {owned['TABLE']} TO {to}"
         yield f"{default} GRANT SELECT ON SEQUENCES TO {to}"
-        yield f"GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO {to}"
+        yield f"GRANT SELECT ON SEQUENCE {owned['SEQUENCE']} TO {to}"
         return
     for table, columns in sorted(tables.items()):
         if role is Role.APPLICATION:
@@ -235,7 +240,7 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
             yield f"GRANT {rights} ON {quoted(table)} TO {to}"
     if role is Role.APPLICATION:
         # `doctor` tells how far they are.
-        yield f"GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO {to}"
+        yield f"GRANT SELECT ON SEQUENCE {owned['SEQUENCE']} TO {to}"
         for function in CALLED_BY_APPLICATION:
             yield f"GRANT EXECUTE ON FUNCTION {function} TO {to}"
 
@@ -278,10 +283,31 @@ ABOUT = """
     LEFT JOIN pg_roles n ON n.rolname = %(name)s
     WHERE c.oid = 'public.issuers_token'::regclass
 """
-TABLES = """
+OWNER = """
+            SELECT relowner FROM pg_class WHERE oid = 'public.issuers_token'::regclass
+        """
+TABLES = f"""
     SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum)
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v', 'p')
+        AND pg_has_role(({OWNER}), c.relowner, 'MEMBER')
     GROUP BY c.relname
+"""
+OWNED = f"""
+    SELECT kind, string_agg(name, ', ' ORDER BY name) FROM (
+        SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind,
+            format('%I.%I', 'public', relname) AS name
+        FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace
+            AND relkind IN ('r', 'v', 'm', 'f', 'p', 'S')
+            AND pg_has_role(({OWNER}), relowner, 'MEMBER')
+        UNION ALL
+        SELECT 'ROUTINE', format('%I.%I(%s)', 'public', proname,
+            pg_get_function_identity_arguments(oid))
+        FROM pg_proc
+        WHERE pronamespace = 'public'::regnamespace
+            AND pg_has_role(({OWNER}), proowner, 'MEMBER')
+    ) AS owned
+    GROUP BY kind ORDER BY kind DESC
 """

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from time import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from cryptography import x509
@@ -27,6 +28,7 @@ from partnerapi.operations.diagnosis.findings import State
 from partnerapi.operations.exposition import Processes
 from partnerapi.operations.task_metrics import Queue
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.core.test_lending import Wire
 from tests.operations.test_probes import url_of_test_database
 from tests.system import bare_environment, free_port
 from tests.waiting import PATIENCE_SECONDS, until
@@ -295,3 +297,17 @@ def test_an_acceptor_that_was_killed_is_named():
     finally:
         signs.take_sign_away()
     assert list(valkey.acceptors()) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_host_that_answers_is_found_among_several():
+    wire = Wire()
+    parts = urlsplit(url_of_test_database())
+    hosts = f"127.0.0.1:{free_port()},127.0.0.1:{wire.port}"
+    account, _, _ = parts.netloc.rpartition("@")
+    url = parts._replace(netloc=f"{account}@{hosts}", query="").geturl()
+    try:
+        checks = doctor(os.environ | {"DATABASE_URL": url})[1]
+        assert checks["database"]["state"] == "ok", checks["database"]
+    finally:
+        wire.listener.close()

@@ -378,12 +378,8 @@ def test_data_of_another_version_of_postgresql_are_not_touched(open_state):
 def test_a_database_of_ones_own_is_filled_only_when_that_is_allowed(fresh):
     configured = {
         name: os.environ[name]
-        for name in (
-            "DATABASE_URL",
-            "REDIS_URL",
-            "SECRET_KEY",
-            "PARTNER_API_KEY_PEPPER",
-        )
+        # The rest it makes.
+        for name in ("DATABASE_URL", "REDIS_URL")
     }
     assert one_line(refused(fresh, free_port(), **configured)) == (
         "CommandError: DATABASE_URL names a database of your own, and `up` fills it "
@@ -409,3 +405,33 @@ def test_runserver_listens_on_8080():
     app = get_commands()["runserver"]
     assert app == "partnerapi"
     assert load_command_class(app, "runserver").default_port == "8080"
+
+
+def is_loading(pid: int) -> bool:
+    """Whether it has come so far as to load what it is made of."""
+    return "psycopg" in Path(f"/proc/{pid}/maps").read_text()
+
+
+@pytest.mark.parametrize("step", ["", "PostgreSQL and Valkey", "Tables"])
+def test_a_start_that_is_interrupted_says_so_in_one_line(fresh: Path, step: str):
+    process = subprocess.Popen(
+        up_command(fresh, free_port()),
+        env=bare_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr
+    if step:
+        while step not in process.stderr.readline():
+            assert process.poll() is None
+    else:
+        until(lambda: is_loading(process.pid))
+    process.send_signal(signal.SIGINT)
+    said = process.stderr.read().splitlines()
+    process.stderr.close()
+    process.wait(PATIENCE_SECONDS)
+    # A step that ended meanwhile has told how long it took.
+    [line] = [line for line in said if not line.startswith("  ")]
+    assert line in ("up       | stopping", "up stopped before it began")
+    assert not (fresh / "processes").exists()

@@ -25,7 +25,7 @@ from partnerapi.sandbox.rehearsal.clusters import Cluster
 from partnerapi.sandbox.run.places import START_SECONDS
 from partnerapi.sandbox.run.postgres import DATABASE, administration
 from partnerapi.sandbox.run.processes import Processes, take_lock
-from tests.operations.servers_of_their_own import connected_to, with_tables
+from tests.operations.servers_of_their_own import connected_to, manage, with_tables
 from tests.servers import PREFIX
 from tests.waiting import until
 
@@ -380,3 +380,20 @@ def test_processes_of_two_releases(here: Cluster):
         with psycopg.connect(here.urls["DATABASE_URL"], application_name=name):
             named(database.versions, "versions", name.partition("@")[0], "Restart")
     mended(database.versions, "versions")
+
+
+@pytest.mark.parametrize("kind", ["application", "backup", "read-only"])
+def test_rights_are_given_beside_an_extension_of_another_owner(
+    here: Cluster, kind: str
+):
+    role = "partnerapi_application" if kind == "application" else "partnerapi_reader"
+    with administrator(here) as session:
+        session.execute("CREATE EXTENSION pg_stat_statements SCHEMA public")
+    try:
+        said = manage(here, "grant_application_role", role, "--as", kind, "--apply")
+        assert f"has the rights of {kind}" in said
+        [one] = database.grants()
+        assert one.state is State.OK, one
+    finally:
+        with administrator(here) as session:
+            session.execute("DROP EXTENSION pg_stat_statements")

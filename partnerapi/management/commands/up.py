@@ -134,6 +134,7 @@ examples:
                 self.stdout.flush()
                 self.processes.watch()
             except Interrupted:
+                self.hush()
                 self.say("up", "stopping")
             finally:
                 for listener in listeners:
@@ -157,24 +158,32 @@ examples:
         After that they are heard as they speak.
         """
         path = self.directory / START_LOG
-        with path.open("w") as self.start_log:
-            try:
-                yield
-            except RunError:
-                # How the others end would hide it.
-                self.processes.say = lambda name, line: None
-                self.start_log.flush()
-                for line in path.read_text().splitlines()[-SHOWN_LINES:]:
-                    self.stderr.write(line, lambda text: text)
-                raise
-        self.start_log = None
+        # Whoever still says something while it ends finds no file that is closed.
+        self.start_log = path.open("w", buffering=1)
+        try:
+            yield
+        except Interrupted:
+            self.hush()
+            raise
+        except RunError:
+            self.hush()
+            for line in path.read_text().splitlines()[-SHOWN_LINES:]:
+                self.stderr.write(line, lambda text: text)
+            raise
+        finally:
+            self.start_log = None
+
+    def hush(self):
+        """Say no more of the processes: how they end would hide why."""
+        self.processes.say = lambda name, line: None
 
     def step(self, name):
         return timed(self.stderr, name)
 
     def say(self, name, line):
-        if self.start_log is not None:
-            self.start_log.write(f"{name:<8} | {line}\n")
+        # Another thread may end the start between two statements.
+        if log := self.start_log:
+            log.write(f"{name:<8} | {line}\n")
             return
         if name not in self.names:
             self.names.append(name)
