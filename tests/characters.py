@@ -16,9 +16,9 @@ from django.test import Client
 from accounts.access import Scope
 from accounts.models import Country, Partner, User
 from issuers.legacy.models import LegacyShareholder
-from issuers.models import Article, Issuer, IssuerFinancialData, IssuerGrant, Token
+from issuers.models import Article, Issuer, IssuerFinancialData, Token
 from partnerapi.gateway.throttling import local_buckets
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.issuers.register import past
 
 START = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -169,7 +169,7 @@ def new_world() -> World:
         for number in range(1, 8)
     )
     partner = Partner.objects.create(login="broker_one", name="Broker One")
-    IssuerGrant.objects.create(partner=partner, issuer=listed)
+    approved_grant(partner, listed)
     observer = Partner.objects.create(login="reader", name="Reader")
     return World(
         owner,

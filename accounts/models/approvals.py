@@ -32,8 +32,9 @@ class ApprovalKind(models.TextChoices):
     BUST = "BUST", "Bust of a trade"
     REOPEN = "REOPEN", "Reopening of a halted market"
     STATEMENT = "STATEMENT", "Bank statement"
+    TRANSFER = "TRANSFER", "Transfer, allocation or return"
     IDENTITY = "IDENTITY", "Symbol or ISIN of a traded token"
-    GRANT = "GRANT", "Grant of every issuer"
+    GRANT = "GRANT", "Grant to a partner"
 
 
 class ApprovalPolicy(models.Model):

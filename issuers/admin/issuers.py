@@ -1,6 +1,5 @@
 """Issuers, and which partners have a grant for them."""
 
-from django import forms
 from django.contrib import admin
 from django.db.models.functions import Collate, Lower
 from django.urls import reverse
@@ -55,54 +54,23 @@ class IssuerAdmin(ProtectedAdmin):
     ]  # fmt: skip
 
 
-class IssuerGrantForm(forms.ModelForm):
-    """A grant of every issuer is requested instead: it needs a second person."""
-
-    def clean(self):
-        given = super().clean()
-        pair = {"partner": given.get("partner"), "issuer": given.get("issuer")}
-        if pair["partner"] and self.instance._state.adding and pair["issuer"] is None:
-            place = reverse("admin:ask", args=["grant"])
-            raise forms.ValidationError(
-                format_html(
-                    "Without an issuer the partner would see every issuer. That needs "
-                    'a second person: <a href="{}?partner={}">request the grant</a>, '
-                    "or choose an issuer.",
-                    place,
-                    pair["partner"].login,
-                )
-            )
-        grants = IssuerGrant.objects.filter(**pair, ended_at__isnull=False)
-        if ended := grants.first():
-            place = reverse("admin:grant", args=[ended.pk])
-            raise forms.ValidationError(
-                format_html(
-                    'This grant was given before and has ended. <a href="{}">Give it '
-                    "again</a>.",
-                    place,
-                )
-            )
-        return given
-
-
 @admin.register(IssuerGrant)
 class IssuerGrantAdmin(admin.ModelAdmin):
-    """Grants are given here; a page of its own ends one, and gives it again."""
+    """Grants are requested and decided; a page of its own ends one."""
 
-    form = IssuerGrantForm
     list_display = ["partner", "issuer_or_every", "created_at", "ended_at", "page"]
     list_select_related = ["partner", "issuer"]
     list_filter = [("ended_at", admin.EmptyFieldListFilter), "partner"]
     search_fields = ["^partner__login", "issuer__trading_name", "^issuer__slug"]
     ordering = ["partner__login", "-id"]
-    autocomplete_fields = ["partner", "issuer"]
+    fields = ["id", "partner", "issuer", "created_at", "ended_at", "page"]
+    readonly_fields = fields
+
+    def has_add_permission(self, request):
+        return False
 
     def has_delete_permission(self, request, obj=None):
         return False
-
-    def get_readonly_fields(self, request, obj=None):
-        made = ["id", "created_at", "ended_at"]
-        return made if obj is None else [*made, "partner", "issuer", "page"]
 
     @admin.display(description="issuer")
     def issuer_or_every(self, grant):
@@ -110,7 +78,7 @@ class IssuerGrantAdmin(admin.ModelAdmin):
 
     @admin.display(description="do")
     def page(self, grant):
-        said = "give it again" if grant.ended_at else "end it"
+        said = "request it again" if grant.ended_at else "end it"
         return format_html(
             '<a href="{}">{}</a>', reverse("admin:grant", args=[grant.pk]), said
         )

@@ -18,7 +18,7 @@ from accounts.management.people import (
 )
 from issuers.models import Token
 from issuers.register import ledger
-from issuers.register.approvals import entry_content, entry_title
+from issuers.register.approvals import APPROVED, entry_content, entry_title
 from issuers.register.errors import LedgerError
 from issuers.register.models import REASON_LENGTH
 from partnerapi.core import lock_waits
@@ -137,7 +137,7 @@ def requested(entry: ledger.Entry, token: Token, staff: str) -> str:
     """File a request for an entry that a dry run has allowed."""
     supply = int(token.ledger_head.supply)
     return filed(
-        entry.kind,
+        APPROVED[entry.kind],
         entry_content(entry, supply),
         entry_title(entry, token),
         entry.reason,

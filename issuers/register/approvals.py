@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Model
 
 from accounts.four_eyes import Overtaken, Preview
-from accounts.models import ApprovalRequest
+from accounts.models import ApprovalKind, ApprovalRequest
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.errors import LedgerError
@@ -22,8 +22,16 @@ from issuers.register.models import (
 )
 from partnerapi.core.money import euros, growth, percent
 
-APPROVED = {Kind.MINT, Kind.BURN, Kind.FORCED_TRANSFER, Kind.REVERSAL}
-"""Kinds of entries for which a policy may ask for a second person."""
+APPROVED: dict[str, str] = {
+    Kind.MINT: ApprovalKind.MINT,
+    Kind.BURN: ApprovalKind.BURN,
+    Kind.FORCED_TRANSFER: ApprovalKind.FORCED_TRANSFER,
+    Kind.REVERSAL: ApprovalKind.REVERSAL,
+    Kind.TRANSFER: ApprovalKind.TRANSFER,
+    Kind.ALLOCATE: ApprovalKind.TRANSFER,
+    Kind.RETURN: ApprovalKind.TRANSFER,
+}
+"""Kinds of entries for which a policy may ask for a second person, and as what."""
 
 
 def entry_content(entry: Entry, supply: int) -> dict[str, Any]:
@@ -59,7 +67,7 @@ def token_links(token: Token) -> dict[str, Model]:
 
 
 class EnterUnits:
-    """An entry of a ledger: a mint, a burn, a forced transfer or a reversal.
+    """An entry of a ledger: units that are made, destroyed, moved or moved back.
 
     It is overtaken where the supply that it was to lead to is no longer what it leads
     to, or where the ledger's rules refuse it by now.
@@ -150,11 +158,22 @@ def undone(token_id: UUID, seq: int) -> str:
     return f"{said}, {written.effective_at:%Y-%m-%d %H:%M} UTC, by {written.actor}"
 
 
+def moving_kind(source: int, target: int) -> str:
+    """What a movement between two ledger accounts is that was asked for."""
+    kinds = LedgerAccount.objects.in_bulk([source, target])
+    if kinds[source].kind == LedgerAccount.Kind.TREASURY:
+        return Kind.ALLOCATE
+    is_return = kinds[target].kind == LedgerAccount.Kind.TREASURY
+    return Kind.RETURN if is_return else Kind.TRANSFER
+
+
 def entry_of(request: ApprovalRequest) -> Entry:
-    content = request.content
+    content, kind = request.content, request.kind
+    if kind == ApprovalKind.TRANSFER:
+        kind = moving_kind(content["from"], content["to"])
     return Entry(
         UUID(content["token"]),
-        request.kind,
+        kind,
         int(content["units"]),
         content["from"],
         content["to"],

@@ -50,7 +50,10 @@ def kinds(action: str, *names: str) -> tuple[str, ...]:
 
 
 Of = ApprovalKind
-REGISTER = (Of.MINT, Of.BURN, Of.FORCED_TRANSFER, Of.REVERSAL, Of.PRICE, Of.DELIVERY)
+REGISTER = (
+    Of.MINT, Of.BURN, Of.FORCED_TRANSFER, Of.REVERSAL, Of.PRICE, Of.DELIVERY,
+    Of.TRANSFER,
+)  # fmt: skip
 OF_RULES = (Of.RULE, Of.LIFTING)
 OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT, Of.STATEMENT)
 OF_MARKETS = (Of.BUST, Of.REOPEN)
@@ -95,7 +98,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *WATCH,
         *rights("accounts", "partner", "add", "change"),
         "accounts.change_apikey",
-        *rights("issuers", "issuergrant", "add", "change"),
+        "issuers.change_issuergrant",
         "marketdata.change_fixsession",
         *kinds("file", Of.KEY, Of.GRANT),
         *kinds("decide", Of.KEY, Of.GRANT),

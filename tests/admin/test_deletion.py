@@ -12,10 +12,10 @@ from django.urls import reverse
 
 from accounts.models import Account, Actor, Partner, User, UserHolder
 from issuers.legacy.models import LegacyImport, LegacyShareholder
-from issuers.models import Issuer, IssuerGrant, Token
+from issuers.models import Issuer, Token
 from issuers.register import ledger
 from marketdata.models import FixSession
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import START, World
 from tests.issuers.register import people
 from tests.owner import superuser
@@ -78,7 +78,7 @@ def partner_with(world: World, what: str) -> Partner:
     elif what == "key":
         approved_key(partner, [])
     elif what == "grant":
-        IssuerGrant.objects.create(partner=partner, issuer=world.listed)
+        approved_grant(partner, world.listed)
     elif what == "session":
         FixSession.objects.create(partner=partner, comp_id="ACME")
     return partner
@@ -118,7 +118,7 @@ def issuer_with(world: World, what: str) -> Issuer:
     elif what == "treasury":
         ledger.treasury(issuer)
     elif what == "grant":
-        IssuerGrant.objects.create(partner=world.partner, issuer=issuer)
+        approved_grant(world.partner, issuer)
     return issuer
 
 

@@ -19,7 +19,6 @@ from issuers.models import (
     Document,
     Issuer,
     IssuerFinancialData,
-    IssuerGrant,
     Token,
 )
 from issuers.register import ledger
@@ -144,7 +143,7 @@ def caller(login: str, scopes: list[Scope], *granted: Issuer | None) -> Ask:
         if issuer is None:
             approved_grant(partner)
         else:
-            IssuerGrant.objects.create(partner=partner, issuer=issuer)
+            approved_grant(partner, issuer)
     return Ask(approved_key(partner, scopes)[1])
 
 

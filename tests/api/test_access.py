@@ -6,7 +6,7 @@ import pytest
 
 from accounts.access import Scope
 from accounts.models import Partner
-from issuers.models import Issuer, IssuerGrant
+from issuers.models import Issuer
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask, World
 
@@ -31,7 +31,7 @@ def key(scopes: list[Scope], *granted: Issuer | None) -> Ask:
         if issuer is None:
             approved_grant(partner)
         else:
-            IssuerGrant.objects.create(partner=partner, issuer=issuer)
+            approved_grant(partner, issuer)
     return Ask(approved_key(partner, scopes)[1])
 
 

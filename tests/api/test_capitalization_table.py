@@ -9,7 +9,6 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
 from accounts.models import Partner
-from issuers.models import IssuerGrant
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
@@ -217,7 +216,7 @@ def test_needs_scope_and_grant(world: World, stranger: Ask, observer: Ask):
     assert (answer.code, answer.body["data"]) == ("UNAUTHENTICATED", {"issuer": None})
     assert observer(TOTALS).errors[0]["extensions"]["requiredScope"] == "captable:read"
     other = Partner.objects.create(login="other", name="Other")
-    IssuerGrant.objects.create(partner=other, issuer=world.quiet)
+    approved_grant(other, world.quiet)
     answer = Ask(approved_key(other, list(Scope))[1])(TOTALS)
     assert answer.body["data"] == {"issuer": None}
     assert answer.code == "FORBIDDEN"

@@ -17,7 +17,7 @@ from issuers.models.events import EventType
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from partnerapi.operations.tasks import announce_articles, prune_events
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.api.test_plans import all_planned
 from tests.characters import Ask, World
 from tests.issuers.register import people
@@ -193,7 +193,7 @@ def test_prices_of_public_tokens_are_told_to_all_and_of_private_ones_by_grant(
 
 
 def test_grants_and_keys_are_told_to_whom_they_are_given(world: World, told: Ask):
-    grant = IssuerGrant.objects.create(partner=world.partner, issuer=world.quiet)
+    grant = approved_grant(world.partner, world.quiet)
     as_committed()
     grant.end(timezone.now())
     as_committed()

@@ -13,7 +13,6 @@ from issuers.models import (
     Article,
     IndustryClassificationBenchmark,
     Issuer,
-    IssuerGrant,
     Token,
 )
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
@@ -64,7 +63,7 @@ def nine_of_25(world: World) -> tuple[Ask, set[str]]:
     issuers = [company(number) for number in range(COMPANIES)]
     granted = issuers[:: COMPANIES // GRANTED][:GRANTED]
     for issuer in granted:
-        IssuerGrant.objects.create(partner=partner, issuer=issuer)
+        approved_grant(partner, issuer)
     key = approved_key(partner, list(Scope))[1]
     return Ask(key), {issuer.slug for issuer in granted}
 

@@ -11,7 +11,6 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
 from accounts.models import Partner
-from issuers.models import IssuerGrant
 from issuers.register import captable_pages, ledger
 from issuers.register.ledger import Entry, Price
 from issuers.register.models import HolderBalance
@@ -196,7 +195,7 @@ def test_an_object_answers_the_instant_of_its_cursor(
 
 def test_a_cursor_is_of_one_issuers_table(world: World, register, partner: Ask):
     at = START + timedelta(days=10)
-    IssuerGrant.objects.create(partner=world.partner, issuer=world.quiet)
+    approved_grant(world.partner, world.quiet)
     info = page(partner, first=1, date=at.isoformat())["holdersConnection"]["pageInfo"]
     quiet = TABLE_OF_QUIET % world.quiet.slug
     sent = {"after": info["endCursor"], "date": at.isoformat()}
@@ -318,7 +317,7 @@ def test_many_issuers_take_as_many_statements_as_one(
 
 def test_needs_scope_and_grant(world: World, register, stranger: Ask, observer: Ask):
     other = Partner.objects.create(login="other", name="Other")
-    IssuerGrant.objects.create(partner=other, issuer=world.quiet)
+    approved_grant(other, world.quiet)
     answer = Ask(approved_key(other, list(Scope))[1])(PAGE)
     assert answer.body["data"] == {"issuer": None}
     assert answer.code == "FORBIDDEN"

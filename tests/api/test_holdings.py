@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
 from accounts.models import Account, Actor, Partner, User
-from issuers.models import Issuer, IssuerGrant
+from issuers.models import Issuer
 from issuers.register import holdings, ledger
 from issuers.register.ledger import Entry, Price
 from issuers.schema.holdings import READING_COST
@@ -156,7 +156,7 @@ def test_many_users_take_as_many_statements_as_one(world: World, users, partner:
             trading_location="Lyon",
             owner=world.owner,
         )
-        IssuerGrant.objects.create(partner=world.partner, issuer=issuer)
+        approved_grant(world.partner, issuer)
         token = empty_token(issuer, f"T{number}", START)
         accounts = ledger.holder_accounts(user.pk for user in users)
         entries = [Entry(token.pk, "MINT", 5, None, a) for a in accounts.values()]

@@ -9,12 +9,12 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
 from accounts.models import Partner
-from issuers.models import IssuerGrant
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.times import to_rfc3339
 from partnerapi.sandbox.data.approvals import (
+    approved_grant,
     approved_key,
     approved_price,
     approved_record,
@@ -194,7 +194,7 @@ def test_a_walk_misses_nothing_while_others_write(
 
 def test_needs_scope_and_grant(world: World, history, stranger: Ask, observer: Ask):
     other = Partner.objects.create(login="other", name="Other")
-    IssuerGrant.objects.create(partner=other, issuer=world.quiet)
+    approved_grant(other, world.quiet)
     without_grant = Ask(approved_key(other, list(Scope))[1])
     for document in (ENTRIES, PRICES):
         variables = {"id": history, "first": 1}

@@ -22,8 +22,8 @@ from django.db import connection
 from accounts.access import Scope
 from accounts.models import Partner, User
 from issuers.legacy.models import LegacyShareholder
-from issuers.models import Issuer, IssuerGrant, Token
-from partnerapi.sandbox.data.approvals import approved_key
+from issuers.models import Issuer, Token
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.installation import BUDGETS, UNLIMITED
 from tests.system import free_port
 from tests.waiting import PATIENCE_SECONDS, until
@@ -62,7 +62,7 @@ def known(number: int, owner: User) -> Known:
         trading_location="Lyon",
         owner=owner,
     )
-    IssuerGrant.objects.create(partner=partner, issuer=issuer)
+    approved_grant(partner, issuer)
     tokens = [
         Token.objects.create(
             issuer=issuer, name="Class", symbol=f"{visibility}{number}", visibility=seen

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
 from accounts.models import Account
-from issuers.models import IssuerGrant, Token
+from issuers.models import Token
 from marketdata.trading.models import Order
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.api.test_plans import all_planned
@@ -433,7 +433,7 @@ def test_a_private_token_needs_its_grant(trading: Trading, world: World, partner
     Token.objects.filter(pk=trading.token.pk).update(visibility="PRIVATE")
     order = trading.order(trading.seller, "SELL", 1, 100)
     assert once(partner, PLACE, **order).code == "NOT_FOUND"
-    IssuerGrant.objects.create(partner=world.partner, issuer=trading.token.issuer)
+    approved_grant(world.partner, trading.token.issuer)
     granted = Ask(approved_key(world.partner, [Scope.TRADING_WRITE])[1])
     placed = once(granted, CANCEL_EACH, tokenID=order["tokenID"])
     assert placed.data == {"cancelOrders": {"cancelled": 0}}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from issuers.models import Token
+    from partnerapi.sandbox.data.approvals import approved_grant
 
 MOST_MS, MOST_STATEMENTS = 500, 20
 TIMES = 3
@@ -88,12 +89,12 @@ def fill(rows: int, console: Console) -> "Token":
     from django.db import connection
 
     from accounts.models import Partner
-    from issuers.models import Issuer, IssuerGrant
+    from issuers.models import Issuer
     from tests.owner import as_owner
 
     token = load(rows, rows + rows // 10, console)["large"]
     partner = Partner.objects.create(login="large", name="Large")
-    IssuerGrant.objects.create(partner=partner, issuer=Issuer.objects.get(slug="large"))
+    approved_grant(partner, Issuer.objects.get(slug="large"))
     values = {
         "issuer": token.issuer_id,
         "token": token.pk,

@@ -71,9 +71,11 @@ def switches() -> dict[str, Callable[[], None]]:
     from django.db import connections
     from django.db.models.functions import Now
 
-    from accounts.models import Partner
+    from accounts.models import ApprovalKind, Partner
+    from issuers.grant_approvals import grant_content
     from issuers.models import IssuerGrant
     from partnerapi.core.owner import owner_alias
+    from partnerapi.sandbox.data.approvals import approved, carried
 
     everything = Partner.objects.create(login="everything", name="Everything")
 
@@ -94,7 +96,9 @@ def switches() -> dict[str, Callable[[], None]]:
     def every() -> None:
         tell("ENABLE")
         of_all = {"partner": everything, "issuer": None}
-        IssuerGrant.objects.update_or_create({"ended_at": None}, **of_all)
+        asked = approved(ApprovalKind.GRANT, grant_content(everything, None))
+        with carried(asked):
+            IssuerGrant.objects.update_or_create({"ended_at": None}, **of_all)
 
     return {BEFORE: without, GRANTED: granted, EVERY: every}
 
@@ -113,9 +117,9 @@ def main() -> int:
         from django.utils import timezone
 
         from accounts.models import Partner
-        from issuers.models import IssuerGrant, Token
+        from issuers.models import Token
         from issuers.register import ledger
-        from partnerapi.sandbox.data.approvals import approved_record
+        from partnerapi.sandbox.data.approvals import approved_grant, approved_record
         from tests.issuers.register import new_issuer, people
 
         tokens = []
@@ -127,9 +131,7 @@ def main() -> int:
             )
         for number in range(PARTNERS):
             partner = Partner.objects.create(login=f"p{number}", name=f"P{number}")
-            IssuerGrant.objects.create(
-                partner=partner, issuer=tokens[number % WRITERS].issuer
-            )
+            approved_grant(partner, tokens[number % WRITERS].issuer)
         accounts = list(ledger.holder_accounts(u.pk for u in people(200)).values())
         for token in tokens:
             approved_record(

@@ -187,8 +187,7 @@ class Pair(NamedTuple):
 
 def make_pair() -> Pair:
     from accounts.access import Scope
-    from issuers.models import IssuerGrant
-    from partnerapi.sandbox.data.approvals import approved_key
+    from partnerapi.sandbox.data.approvals import approved_grant, approved_key
     from tests.marketdata.trading.trading import (
         deposit,
         give,
@@ -198,7 +197,7 @@ def make_pair() -> Pair:
     )
 
     token, partner = new_market(PRICE), new_partner()
-    IssuerGrant.objects.create(partner=partner, issuer=token.issuer)
+    approved_grant(partner, token.issuer)
     seller, buyer = new_clients(2, partner)
     deposit(buyer, 10**12)
     give(token, {seller: 10**9})

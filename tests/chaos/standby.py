@@ -122,14 +122,15 @@ class Register:
     """An issuer with a token, to which units are added on the primary."""
 
     def __init__(self, partner: Any) -> None:
-        from issuers.models import IssuerGrant, Token
+        from issuers.models import Token
         from issuers.register import ledger
+        from partnerapi.sandbox.data.approvals import approved_grant
         from tests.issuers.register import new_issuer, people
 
         issuer = new_issuer()
         self.issuer = str(issuer.pk)
         self.token = Token.objects.create(issuer=issuer, name="Unit", symbol="U")
-        IssuerGrant.objects.create(partner=partner, issuer=issuer)
+        approved_grant(partner, issuer)
         [user] = people(1)
         [self.account] = ledger.holder_accounts([user.pk]).values()
         self.mint(100)

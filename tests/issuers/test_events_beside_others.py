@@ -10,10 +10,11 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.models import Account, Actor, Partner
-from issuers.models import Event, EventHead, IssuerGrant, Token, UnnumberedEvent
+from issuers.models import Event, EventHead, Token, UnnumberedEvent
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import TokenLedgerHead
+from partnerapi.sandbox.data.approvals import approved_grant
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.threads import in_threads
 from tests.waiting import until_waiting_for_a_lock
@@ -40,7 +41,7 @@ def partners(tokens: list[Token]) -> list[Partner]:
     grants = [(0, None), (1, 0), (1, 1), (2, 1), (2, 2)]
     for partner, token in grants:
         issuer = None if token is None else tokens[token].issuer
-        IssuerGrant.objects.create(partner=made[partner], issuer=issuer)
+        approved_grant(made[partner], issuer)
     return made
 
 
@@ -172,7 +173,7 @@ def test_a_grant_waits_for_who_numbers_by_grants_and_they_for_it(
     errors: list[BaseException] = []
     thread = threading.Thread(target=lambda: errors.extend(in_threads(1, write)))
     with transaction.atomic():
-        IssuerGrant.objects.create(partner=late, issuer=tokens[0].issuer)
+        approved_grant(late, tokens[0].issuer)
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         thread.start()

@@ -99,6 +99,12 @@ def forced_transfer(world: World, ana: Client) -> ApprovalRequest:
     return asked_on_page(ana, "forced_transfer", **said)
 
 
+def transfer(world: World, ana: Client) -> ApprovalRequest:
+    source = holding(world.public_token)
+    said = {"token": "LUM", "units": 10, "source": source.pk, "target": "treasury"}
+    return asked_on_page(ana, "transfer", **said)
+
+
 def reversal(world: World, ana: Client) -> ApprovalRequest:
     holding(world.public_token)
     return asked_on_page(ana, "reversal", token="LUM", entry=1)
@@ -231,6 +237,15 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "From: .*": ("40", "30 (75.00% of the supply)"),
             "To: .*": ("0", "10 (25.00% of the supply)"),
             "Number of holders": ("1", "2"),
+        },
+    ),
+    "TRANSFER": (
+        transfer,
+        "Return of 10 LUM",
+        OF_LUM
+        | {
+            "From: .*": ("40", "30 (75.00% of the supply)"),
+            "To: .*": ("0", "10 (25.00% of the supply)"),
         },
     ),
     "REVERSAL": (
@@ -450,13 +465,13 @@ def test_rejecting_comes_first_and_needs_a_reason_approving_none(
     for reason, why in ((" ", "the reason is missing"), ("x" * 501, "501 characters")):
         refused = ben.post(link(request), {"do": "refuse", "reason": reason})
         assert why in refused.content.decode()
-        assert not hasattr(ApprovalRequest.objects.get(), "decision")
+        assert not hasattr(ApprovalRequest.objects.latest("filed_at"), "decision")
     assert "x" * 501 in refused.content.decode()
     # A form that is sent without a verdict decides nothing.
     assert ben.post(link(request), {"reason": "No!"}).status_code == 403
     said = ben.post(link(request), {"do": "refuse", "reason": "No!"}, follow=True)
     assert "Rejected by" in said.content.decode()
-    assert not hasattr(ApprovalRequest.objects.get(), "outcome")
+    assert not hasattr(ApprovalRequest.objects.latest("filed_at"), "outcome")
 
 
 @pytest.mark.usefixtures("one_person")
@@ -466,13 +481,13 @@ def test_the_asker_takes_a_request_back(world: World, ana: Client, ben: Client):
     assert verdicts(page) == ["take_back"]
     assert "You filed this request" in page
     ben.post(link(request), {"do": "take_back"})
-    assert not hasattr(ApprovalRequest.objects.get(), "decision")
+    assert not hasattr(ApprovalRequest.objects.latest("filed_at"), "decision")
     done = ana.post(link(request), {"do": "take_back"}, follow=True).content.decode()
     assert "Taken back by" in done
     assert verdicts(done) == []
     late = ben.post(link(request), {"do": "approve"}, follow=True).content.decode()
     assert "has decided this request meanwhile" in late
-    assert not hasattr(ApprovalRequest.objects.get(), "outcome")
+    assert not hasattr(ApprovalRequest.objects.latest("filed_at"), "outcome")
     inbox = "/admin/accounts/approvalrequest/"
     assert request.title not in ben.get(inbox).content.decode()
     listed = ben.get(inbox, {"status": "TAKEN_BACK"}).content.decode()

@@ -203,7 +203,7 @@ def test_many_shares_are_frozen_until_a_second_person_agrees():
     assert not DeliveryJob.objects.exists()
     _, after = confirmed(ana, **sent, reason="The company's list of 3 March")
     assert after.context["progress"].state == "ASKED"
-    asked = ApprovalRequest.objects.get()
+    asked = ApprovalRequest.objects.latest("filed_at")
     assert after.context["asked"] == asked
     page = approve(
         ben, reverse("admin:accounts_approvalrequest_change", args=[asked.pk])

@@ -1,5 +1,6 @@
 """The page of a partner, and those of its keys and grants."""
 
+from html import unescape
 from typing import Any
 
 import orjson
@@ -15,7 +16,7 @@ from accounts.models import ApiKey, ApprovalRequest
 from issuers.models import IssuerGrant
 from marketdata.models import FixSession
 from partnerapi.gateway.recent import MOST_KEPT, Recent, recent, requests_of
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask, World
 from tests.owner import tamper
 from tests.staff.test_asking import COMMITS, member
@@ -52,7 +53,7 @@ def test_the_page_takes_a_constant_number_of_statements(world: World, staff: Cli
     before = statements()
     for scope in Scope:
         approved_key(world.partner, [scope])
-    IssuerGrant.objects.create(partner=world.partner, issuer=world.quiet)
+    approved_grant(world.partner, world.quiet)
     FixSession.objects.bind(world.partner, 3)
     assert statements() == before <= 20
 
@@ -93,7 +94,7 @@ def test_a_key_is_asked_for_on_the_partners_page(world: World):
     said["overlap_hours"] = 2
     answer = ana.post(page, said, follow=True)
     assert "Nothing is issued yet" in answer.content.decode()
-    asked = ApprovalRequest.objects.get()
+    asked = ApprovalRequest.objects.latest("filed_at")
     assert asked.content["partner"] == str(world.partner.pk)
     assert str(asked.pk) in text_of(ana, page_of(world))
     assert not ApiKey.objects.exists()
@@ -146,7 +147,7 @@ def test_a_key_is_revoked_for_a_reason_after_its_consequences(
     assert "No key was chosen" in text_of(staff, "/admin/keys/revoke/?key=x")
 
 
-def test_a_grant_ends_and_is_given_again(world: World, partner: Ask, staff: Client):
+def test_a_grant_ends_and_is_requested_again(world: World, partner: Ask, staff: Client):
     grant = IssuerGrant.objects.get(partner=world.partner)
     page = f"/admin/grant/{grant.pk}/"
     asked = "{ viewer { grants { totalCount } } }"
@@ -155,22 +156,19 @@ def test_a_grant_ends_and_is_given_again(world: World, partner: Ask, staff: Clie
         return partner(asked).data["viewer"]["grants"]["totalCount"]
 
     assert granted() == 1
-    assert "Reason: it is empty." in staff.post(page, {"do": "end"}).content.decode()
-    staff.post(page, {"do": "end", "reason": "The contract ended"})
+    assert "Reason: it is empty." in staff.post(page, {}).content.decode()
+    staff.post(page, {"reason": "The contract ended"})
     grant.refresh_from_db()
     assert grant.ended_at is not None
     assert granted() == 0
-    assert "Give again" in text_of(staff, page_of(world))
-    add = {"partner": world.partner.pk, "issuer": world.listed.pk}
-    answer = staff.post("/admin/issuers/issuergrant/add/", add)
-    assert f'href="{page}"' in answer.content.decode()
-    staff.post(page, {"do": "give", "reason": "A new contract"})
-    assert granted() == 1
-    said = LogEntry.objects.filter(object_id=grant.pk).order_by("id")
-    assert [entry.change_message for entry in said] == [
-        "Ended: The contract ended",
-        "Given again: A new contract",
-    ]
+    place = f"/admin/ask/grant/?partner={world.partner.login}"
+    place += f"&issuer={world.listed.slug}"
+    for shown in (page_of(world), page):
+        assert place in unescape(text_of(staff, shown))
+    staff.post(page, {"reason": "A new contract"})
+    assert granted() == 0
+    said = LogEntry.objects.filter(object_id=grant.pk)
+    assert [entry.change_message for entry in said] == ["Ended: The contract ended"]
 
 
 def test_grants_and_keys_are_never_deleted(world: World, staff: Client):

@@ -64,7 +64,7 @@ EXPECTED = {
     "issuers.IndustryClassificationBenchmark": (EVERYBODY, "", "", ""),
     "issuers.Issuer": (EVERYBODY, "o", "o", ""),
     "issuers.IssuerFinancialData": (EVERYBODY, "o", "o", "o"),
-    "issuers.IssuerGrant": (EVERYBODY, "k", "k", ""),
+    "issuers.IssuerGrant": (EVERYBODY, "", "k", ""),
     "issuers.LegacyShareholder": (EVERYBODY, "o", "o", ""),
     "issuers.Token": (EVERYBODY, "o", "o", ""),
     "marketdata.FixSession": (EVERYBODY, "", "k", ""),
@@ -78,14 +78,15 @@ EXPECTED = {
 FILED = {
     "MINT": "o", "BURN": "o", "FORCED_TRANSFER": "oc", "REVERSAL": "oc", "PRICE": "o",
     "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
-    "STATEMENT": "t",
+    "STATEMENT": "t", "TRANSFER": "o",
     "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o",
     "IDENTITY": "o", "GRANT": "k",
 }  # fmt: skip
 DECIDED = {
     "MINT": "c", "BURN": "c", "FORCED_TRANSFER": "c", "REVERSAL": "c", "PRICE": "oc",
     "DELIVERY": "oc", "KEY": "k", "CLOSING": "c", "WITHDRAWAL": "ct",
-    "ASSIGNMENT": "ct", "STATEMENT": "ct", "RULE": "c", "LIFTING": "c", "BUST": "c",
+    "ASSIGNMENT": "ct", "STATEMENT": "ct", "TRANSFER": "c", "RULE": "c", "LIFTING": "c",
+    "BUST": "c",
     "REOPEN": "oc",
     "IDENTITY": "c", "GRANT": "ck",
 }  # fmt: skip

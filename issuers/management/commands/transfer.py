@@ -21,11 +21,12 @@ class Command(RegisterCommand):
     help = """Move units of a token between holders, or out of and into the treasury.
 
 From the treasury it is an allocation, into it a return; --forced marks a transfer that
-a holder did not ask for, such as a court's.
+a holder did not ask for, such as a court's. Each needs a second person: request it, and
+carry it out with the id of the request once a colleague has approved it.
 
 examples:
   manage.py transfer ACME 100 --from treasury --to ana@example.com \\
-      --staff bo@example.com --reason "Subscription 17"
+      --staff bo@example.com --reason "Subscription 17" --request
   manage.py transfer ACME 40 --from ana@example.com --to 529900T8BM49AURSDO55 \\
       --staff bo@example.com --reason "Deed of 3 March" --dry-run
 """
@@ -51,8 +52,6 @@ examples:
     ):  # fmt: skip
         who, token = actor(staff), token_named(symbol)
         kind = kind_of(source, target, forced)
-        if request and not forced:
-            raise CommandError("--request is for --forced; others need nobody else.")
 
         def entry() -> ledger.Entry:
             ends = account_named(source, token), account_named(target, token)

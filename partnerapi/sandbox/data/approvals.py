@@ -25,7 +25,7 @@ from issuers.grant_approvals import grant_content
 from issuers.legacy import delivery
 from issuers.legacy.approvals import delivery_content
 from issuers.legacy.models import DeliveryJob
-from issuers.models import IssuerGrant, Token
+from issuers.models import Issuer, IssuerGrant, Token
 from issuers.register import ledger
 from issuers.register.approvals import APPROVED, entry_content, price_content
 from issuers.register.ledger import Entry, Recorded
@@ -97,10 +97,12 @@ def approved_key(
         return ApiKey.objects.issue(partner, scopes, expires_at)
 
 
-def approved_grant(partner: Partner, **given: Any) -> IssuerGrant:
-    """A grant of every issuer that two people give."""
-    with carried(approved(ApprovalKind.GRANT, grant_content(partner))):
-        return IssuerGrant.objects.create(partner=partner, issuer=None, **given)
+def approved_grant(
+    partner: Partner, issuer: Issuer | None = None, **given: Any
+) -> IssuerGrant:
+    """A grant that two people give; without an issuer, of every issuer."""
+    with carried(approved(ApprovalKind.GRANT, grant_content(partner, issuer))):
+        return IssuerGrant.objects.create(partner=partner, issuer=issuer, **given)
 
 
 def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:
@@ -111,7 +113,8 @@ def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:
         for entry in entries:
             supply = supplies[entry.token_id]
             if entry.kind in APPROVED:
-                requests += approved(entry.kind, entry_content(entry, supply))
+                content = entry_content(entry, supply)
+                requests += approved(APPROVED[entry.kind], content)
             made, destroyed = entry.source is None, entry.target is None
             supplies[entry.token_id] += (made - destroyed) * entry.amount
         with carried(requests):

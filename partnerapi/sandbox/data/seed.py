@@ -23,7 +23,6 @@ from issuers.models import (
     IndustryClassificationBenchmark,
     Issuer,
     IssuerFinancialData,
-    IssuerGrant,
     Token,
 )
 from issuers.register.models import (
@@ -312,10 +311,10 @@ def seed_partners() -> dict[str, str]:
 
 def grant(partner: Partner, company: Company) -> None:
     at = joined_at(company)
-    IssuerGrant.objects.create(
+    approved_grant(
+        partner,
+        Issuer.objects.get(pk=issuer_id(company)),
         id=derived_uuid7(at, f"grant {partner.login} {company.slug}"),
-        partner=partner,
-        issuer_id=issuer_id(company),
         created_at=at,
     )
 

@@ -39,8 +39,10 @@ from accounts.suspense import (
 from accounts.withdrawals import content_of, title_of
 from issuers.compliance.rules import RuleRefused
 from issuers.grant_approvals import grant_content, grant_title
+from issuers.models import Issuer
 from issuers.register import ledger
 from issuers.register.approvals import (
+    moving_kind,
     price_content,
     price_title,
 )
@@ -69,9 +71,12 @@ class OfUnits(OfToken):
         asked = self.cleaned_data
         source = self.account("source") if "source" in asked else None
         target = self.account("target") if "target" in asked else None
+        kind = self.kind
+        if source and target and kind == ApprovalKind.TRANSFER:
+            kind = moving_kind(source, target)
         entry = Entry(
             asked["token"].pk,
-            self.kind,
+            kind,
             asked["units"],
             source,
             target,
@@ -101,6 +106,12 @@ class ForcedTransferForm(OfUnits):
     kind = ApprovalKind.FORCED_TRANSFER
     source = person("From", PERSON)
     target = person("To", PERSON)
+
+
+class TransferForm(OfUnits):
+    kind = ApprovalKind.TRANSFER
+    source = person("From", OR_TREASURY)
+    target = person("To", OR_TREASURY)
 
 
 class ReversalForm(OfToken):
@@ -189,12 +200,26 @@ class KeyForm(AskForm):
 
 
 class GrantForm(AskForm):
-    field_order = ["partner"]
+    field_order = ["partner", "issuer"]
     partner = PartnerField()
+    issuer = forms.CharField(
+        label="Issuer",
+        max_length=100,
+        required=False,
+        help_text="Its slug; empty: every issuer, those to come included",
+    )
+
+    def clean_issuer(self) -> Issuer | None:
+        slug = self.cleaned_data["issuer"].strip()
+        if not slug:
+            return None
+        if issuer := Issuer.objects.filter(slug=slug).first():
+            return issuer
+        raise forms.ValidationError(f"There is no issuer {slug}.")
 
     def said(self) -> tuple[Mapping[str, Any], str]:
-        partner = self.cleaned_data["partner"]
-        return grant_content(partner), grant_title(partner)
+        partner, issuer = self.cleaned_data["partner"], self.cleaned_data["issuer"]
+        return grant_content(partner, issuer), grant_title(partner, issuer)
 
 
 class IdentityForm(OfToken):
@@ -321,6 +346,7 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.MINT: MintForm,
     ApprovalKind.BURN: BurnForm,
     ApprovalKind.FORCED_TRANSFER: ForcedTransferForm,
+    ApprovalKind.TRANSFER: TransferForm,
     ApprovalKind.REVERSAL: ReversalForm,
     ApprovalKind.PRICE: PriceForm,
     ApprovalKind.KEY: KeyForm,

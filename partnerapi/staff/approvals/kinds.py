@@ -10,7 +10,7 @@ from accounts.suspense import AssignMoney
 from accounts.withdrawals import MoveWithdrawal
 from issuers.compliance.restrictions import LiftRestriction
 from issuers.compliance.rules import SetRule
-from issuers.grant_approvals import GrantEveryIssuer
+from issuers.grant_approvals import GiveGrant
 from issuers.legacy.approvals import ReleaseDelivery
 from issuers.register.approvals import EnterUnits, SetPrice
 from issuers.register.identities import ChangeIdentity
@@ -33,6 +33,7 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.BUST: BustTrade(),
     ApprovalKind.REOPEN: ReopenMarket(),
     ApprovalKind.STATEMENT: BookStatement(),
+    ApprovalKind.TRANSFER: EnterUnits(),
     ApprovalKind.IDENTITY: ChangeIdentity(),
-    ApprovalKind.GRANT: GrantEveryIssuer(),
+    ApprovalKind.GRANT: GiveGrant(),
 }

@@ -10,11 +10,11 @@ from django.db import connection
 
 from accounts.access import Scope
 from accounts.models import Partner
-from issuers.models import Issuer, IssuerGrant, Token
+from issuers.models import Issuer, Token
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import ASK, BID, Change, Ladder, OrderBook
 from marketdata.models import BookLevel, FixSession
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.issuers.register import new_issuer
 
 OPENING = {BID: range(990, 940, -5), ASK: range(1010, 1060, 5)}
@@ -34,7 +34,7 @@ def new_member(number: int, *grants: Issuer) -> Member:
     """The holder of the pool's CompID of this number, from 1."""
     partner = Partner.objects.create(login=f"member_{number}", name=f"Member {number}")
     for issuer in grants:
-        IssuerGrant.objects.create(partner=partner, issuer=issuer)
+        approved_grant(partner, issuer)
     comp_id = f"PARTNER{number:03d}"
     FixSession.objects.create(comp_id=comp_id, partner=partner)
     _, key = approved_key(partner, [Scope.MARKETDATA_READ])

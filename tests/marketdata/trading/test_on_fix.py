@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from accounts.access import Scope
-from issuers.models import IssuerGrant
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.api.test_orders import PLACE, once
 from tests.characters import Ask
 from tests.marketdata.fix.acceptor_process import Acceptor
@@ -30,7 +29,7 @@ def test_an_order_is_on_fix_and_in_the_table(
 ):
     token = new_market()
     partner = new_partner()
-    IssuerGrant.objects.create(partner=partner, issuer=token.issuer)
+    approved_grant(partner, token.issuer)
     seller, buyer = new_clients(2, partner)
     deposit(buyer, 100_000)
     give(token, {seller: 100})

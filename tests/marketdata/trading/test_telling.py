@@ -1,9 +1,10 @@
 """What others are told of trades: a register once, however many trades moved it."""
 
 from accounts.models import Partner
-from issuers.models import Event, IssuerGrant
+from issuers.models import Event
 from marketdata.trading.models import OrderEvent
 from marketdata.trading.telling import Fill, tell_registers
+from partnerapi.sandbox.data.approvals import approved_grant
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -19,7 +20,7 @@ from tests.marketdata.trading.trading import (
 def test_a_register_that_trades_moved_is_told_once(one_person: None):
     token = new_market()
     watcher = Partner.objects.create(login="watcher", name="Watcher")
-    IssuerGrant.objects.create(partner=watcher, issuer=token.issuer)
+    approved_grant(watcher, token.issuer)
     buyer, seller = new_clients(2)
     deposit(buyer, 100_000)
     give(token, {seller: 100})

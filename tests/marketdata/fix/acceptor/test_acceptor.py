@@ -38,6 +38,7 @@ from marketdata.fix.protocol.rules import (
 )
 from marketdata.fix.protocol.wire import Message
 from marketdata.models import FixSession
+from partnerapi.sandbox.data.approvals import approved_grant
 from tests.marketdata.fix.acceptor_process import (
     Acceptor,
     database_url,
@@ -73,7 +74,7 @@ def test_looks_after_sessions_and_ends_in_good_order(
     acceptor: Acceptor, market: Market
 ):
     first, second = market.members
-    IssuerGrant.objects.create(partner=second.partner, issuer=market.hidden.issuer)
+    approved_grant(second.partner, market.hidden.issuer)
     before = timezone.now()
     with acceptor.client(0) as revoked, acceptor.client(1) as other:
         assert symbols(revoked) == ["LUM", "ORB"]

@@ -343,7 +343,7 @@ def test_a_session_ends_when_its_key_expires(admissions, session):
 def test_grants_follow_the_database(world: World, admissions, session, acme):
     listed = str(world.listed.pk)
     assert not session.caller.may_see(listed)
-    IssuerGrant.objects.create(partner=acme, issuer=world.listed)
+    approved_grant(acme, world.listed)
     reasons_to_end(admissions, timezone.now())
     assert session.caller.granted_issuers == {listed}
     assert session.caller.may_see(listed)
