@@ -35,6 +35,7 @@ class ApprovalKind(models.TextChoices):
     TRANSFER = "TRANSFER", "Transfer, allocation or return"
     IDENTITY = "IDENTITY", "Symbol or ISIN of a traded token"
     GRANT = "GRANT", "Grant to a partner"
+    REGISTER = "REGISTER", "Register of a new issuer"
 
 
 class ApprovalPolicy(models.Model):

@@ -52,7 +52,7 @@ def kinds(action: str, *names: str) -> tuple[str, ...]:
 Of = ApprovalKind
 REGISTER = (
     Of.MINT, Of.BURN, Of.FORCED_TRANSFER, Of.REVERSAL, Of.PRICE, Of.DELIVERY,
-    Of.TRANSFER,
+    Of.TRANSFER, Of.REGISTER,
 )  # fmt: skip
 OF_RULES = (Of.RULE, Of.LIFTING)
 OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT, Of.STATEMENT)

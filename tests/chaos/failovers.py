@@ -86,6 +86,9 @@ class Pair:
 
     def stop_standby(self) -> None:
         """Kill it, and let clients find that nothing is acknowledged meanwhile."""
+        # What an earlier fault still refuses says nothing of this one.
+        answered = self.clients.answered
+        until(lambda: self.clients.answered > answered)
         before = self.refused
         self.standby.kill()
         self.standby_killed += 1

@@ -1,6 +1,7 @@
 import io
 import json
 from datetime import timedelta
+from hashlib import sha256
 from itertools import pairwise
 
 import pytest
@@ -38,8 +39,8 @@ from tests.owner import tamper
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
 
-WHEN = {"recorded_at", "recorded_in", "updated_at"}
-"""What the database says of when something was written."""
+WHEN = {"recorded_at", "recorded_in", "updated_at", "makers"}
+"""What the database says of when something was written, and by whom."""
 
 
 def seed(*arguments):
@@ -74,7 +75,7 @@ def seeded(first_answer, db):
 
 
 def fingerprint():
-    """Everything the seed wrote, but for keys."""
+    """A digest for each model of everything the seed wrote, but for keys."""
     models = [
         User, UserHolder, Partner, IssuerGrant, Issuer, IssuerFinancialData, Article,
         Document, LegacyShareholder, Token, Account, AccountStatusChange,
@@ -83,11 +84,11 @@ def fingerprint():
         model: [f.attname for f in model._meta.concrete_fields if f.attname not in WHEN]
         for model in models
     }
-    return [
-        row
+    rows = {
+        model.__name__: [*model.objects.order_by("pk").values_list(*fields[model])]
         for model in models
-        for row in model.objects.order_by("pk").values_list(*fields[model])
-    ]
+    }
+    return {name: sha256(repr(of).encode()).hexdigest() for name, of in rows.items()}
 
 
 def test_writes_twenty_five_complete_companies(seeded):

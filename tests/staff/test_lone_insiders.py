@@ -1,6 +1,8 @@
 """One member of staff alone gets no cent and no unit, by pages or commands."""
 
 import io
+import json
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -20,6 +22,7 @@ from partnerapi.sandbox.data.approvals import approved_record
 from partnerapi.staff.find import link
 from partnerapi.staff.roles import ROLES
 from tests.accounts.money import deposit, new_account, new_partner, reference_of
+from tests.issuers.ocf import packages as ocf
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import appoint, superuser, tamper
 
@@ -27,6 +30,12 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.parametrize("role", [*ROLES, "Superuser"]),
 ]
+
+
+def ocf_package(folder: Path) -> Path:
+    for name, content in ocf.files(ocf.ROOT).items():
+        (folder / name).write_text(json.dumps(content))
+    return folder
 
 
 class Insider:
@@ -188,6 +197,8 @@ class Insider:
         self.run("transfer", "TAKEN", 9, "--from", holder, *why)
         self.run("transfer", "TAKEN", 9, "--from", "treasury", *why)
         self.run("transfer", "TAKEN", 9, "--from", holder, "--forced", *why)
+        with pytest.raises(CommandError, match="needs an approval"):
+            call_command("import_ocf", str(ocf_package(files)))
 
     def asked(self) -> set[str]:
         own = ApprovalRequest.objects.filter(filed_by=self.user)
@@ -210,7 +221,7 @@ def insider(role: str) -> Insider:
     return Insider(role)
 
 
-def test_one_person_alone_gets_no_cent_and_no_unit_on_pages(insider: Insider, role: str):
+def test_one_person_gets_no_cent_and_no_unit_on_pages(insider: Insider, role: str):
     entries = LedgerTransaction.objects.count()
     for attempt in (
         insider.book_on_a_page,
@@ -227,7 +238,7 @@ def test_one_person_alone_gets_no_cent_and_no_unit_on_pages(insider: Insider, ro
     assert insider.asked() == ASKED.get(role, set())
 
 
-def test_one_person_alone_gets_no_cent_and_no_unit_by_commands(insider: Insider, tmp_path):
+def test_one_person_gets_no_cent_and_no_unit_by_commands(insider: Insider, tmp_path):
     entries = LedgerTransaction.objects.count()
     insider.use_commands(tmp_path)
     assert insider.taken() == (0, 0)

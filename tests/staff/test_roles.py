@@ -78,7 +78,7 @@ EXPECTED = {
 FILED = {
     "MINT": "o", "BURN": "o", "FORCED_TRANSFER": "oc", "REVERSAL": "oc", "PRICE": "o",
     "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
-    "STATEMENT": "t", "TRANSFER": "o",
+    "STATEMENT": "t", "TRANSFER": "o", "REGISTER": "o",
     "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o",
     "IDENTITY": "o", "GRANT": "k",
 }  # fmt: skip
@@ -86,7 +86,7 @@ DECIDED = {
     "MINT": "c", "BURN": "c", "FORCED_TRANSFER": "c", "REVERSAL": "c", "PRICE": "oc",
     "DELIVERY": "oc", "KEY": "k", "CLOSING": "c", "WITHDRAWAL": "ct",
     "ASSIGNMENT": "ct", "STATEMENT": "ct", "TRANSFER": "c", "RULE": "c", "LIFTING": "c",
-    "BUST": "c",
+    "BUST": "c", "REGISTER": "c",
     "REOPEN": "oc",
     "IDENTITY": "c", "GRANT": "ck",
 }  # fmt: skip

@@ -4,6 +4,10 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.console import Console
 
+from accounts.four_eyes import NotApproved, carrying
+from accounts.management.people import active_staff, add_second_person, filed
+from accounts.models import ApprovalKind
+from issuers.imports.ocf.approvals import register_content, register_title
 from issuers.imports.ocf.reading import read_package
 from issuers.imports.ocf.summary import summary
 from issuers.imports.ocf.writing import import_package
@@ -21,9 +25,13 @@ split multiplies what is outstanding. What has no place in a register is counted
 named. The same package again changes nothing. All or nothing: when objects are wrong,
 the command reports each with its file and the rule, and writes nothing.
 
+A second person approves the register: request it, then give the request's id. What is
+imported is then the same package, to the byte.
+
 examples:
   manage.py import_ocf acme_holdings/ --dry-run
-  manage.py import_ocf acme_holdings.zip
+  manage.py import_ocf acme_holdings.zip --request --staff bo@example.com
+  manage.py import_ocf acme_holdings.zip --approval 0197c2a4-1f00-7000-8000-000000000000
 """
 
     def add_arguments(self, parser):
@@ -32,12 +40,30 @@ examples:
             type=Path,
             help="a folder, or a zip of one, with *.ocf.json files and a manifest",
         )
+        parser.add_argument(
+            "--staff",
+            metavar="EMAIL",
+            help="with --request: who requests it",
+        )
+        add_second_person(parser)
 
-    def handle(self, *, package, dry_run, **options):
+    def handle(self, *, package, staff, dry_run, request, approval, **options):
+        if request and not staff:
+            raise CommandError("--request: say with --staff who requests it.")
         try:
-            with counting() as begin, importing(package, self.stderr):
+            with (
+                counting() as begin,
+                importing(package, self.stderr),
+                carrying([approval] if approval else []),
+            ):
                 read = read_package(package)
-                imported = import_package(read, timezone.now(), begin, dry_run=dry_run)
+                imported = import_package(
+                    read, timezone.now(), begin, dry_run=dry_run or request
+                )
+        except NotApproved as error:
+            raise CommandError(
+                f"{error} Nothing was changed; --request asks for it."
+            ) from None
         except LedgerError as error:
             raise CommandError(
                 f"The register refuses: {error} Nothing was changed; correct the "
@@ -51,6 +77,14 @@ examples:
         console = Console(file=self.stdout, width=100)
         for table in summary(imported):
             console.print(table)
+        if request:
+            return filed(
+                ApprovalKind.REGISTER,
+                register_content(imported),
+                register_title(imported, package.name),
+                "Import of the company's register",
+                active_staff("--staff", staff),
+            )
         return (
             f"Issuer {imported.issuer.slug}: {imported.entries} entries and "
             f"{imported.prices} prices in the ledgers of {len(imported.tokens)} tokens"

@@ -158,7 +158,7 @@ class Lender:
         """A connection: one that was given back, or a new one.
 
         Raises:
-            Busy: none came back before the deadline, or that has passed.
+            Busy: none came back before the deadline.
             OperationalError: the server is away, or has no connection left.
         """
         self.connect = connect

@@ -11,6 +11,7 @@ from accounts.withdrawals import MoveWithdrawal
 from issuers.compliance.restrictions import LiftRestriction
 from issuers.compliance.rules import SetRule
 from issuers.grant_approvals import GiveGrant
+from issuers.imports.ocf.approvals import ImportRegister
 from issuers.legacy.approvals import ReleaseDelivery
 from issuers.register.approvals import EnterUnits, SetPrice
 from issuers.register.identities import ChangeIdentity
@@ -36,4 +37,5 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.TRANSFER: EnterUnits(),
     ApprovalKind.IDENTITY: ChangeIdentity(),
     ApprovalKind.GRANT: GiveGrant(),
+    ApprovalKind.REGISTER: ImportRegister(),
 }

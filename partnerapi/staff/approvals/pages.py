@@ -130,6 +130,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             "why_not": why_not,
             "may_take_back": waits and request.user.pk == asked.filed_by_id,
             "may_collect": status == Status.APPROVED and may_collect(request, asked),
+            "by_asker": BY_ASKER.get(asked.kind),
             "reason_length": REASON_LENGTH,
         }
         if context["is_open"]:
@@ -171,8 +172,8 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             check_decider(request.user, asked)
             kind.preview(asked)
             decide(asked, request.user, True)
-            if asked.kind == ApprovalKind.KEY:
-                return "Approved. The person who requested the key issues it here."
+            if asked.kind in BY_ASKER:
+                return f"Approved. {BY_ASKER[asked.kind]}"
             carry_out(asked, kind)
             return "Approved and executed."
         if said == "refuse":
@@ -192,6 +193,14 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         key, token = result
         ended = self.get_queryset(request).get(pk=asked.pk)
         return self.shown(request, ended, issued=key, key_token=token)
+
+
+BY_ASKER: Mapping[str, str] = {
+    ApprovalKind.KEY: "The person who requested the key issues it here.",
+    ApprovalKind.REGISTER: "The person who has the package imports it by import_ocf, "
+    "with --approval and the id of this request.",
+}
+"""What an approval does not carry out at once, and what follows."""
 
 
 class NoReason(Exception):
@@ -284,8 +293,11 @@ def may_view(user: Any, row: Model) -> bool:
 def may_collect(request: HttpRequest, asked: ApprovalRequest) -> bool:
     """Who asked for it may; of a key nobody else, because it is shown then.
 
-    Anything else was to follow at once on its approval: who decides it tries again.
+    A register needs its package, which no page has. Anything else was to follow at once
+    on its approval: the decider tries again.
     """
+    if asked.kind == ApprovalKind.REGISTER:
+        return False
     if request.user.pk == asked.filed_by_id:
         return True
     return asked.kind != ApprovalKind.KEY and not why_not_decided(request.user, asked)
