@@ -15,7 +15,8 @@ REGISTER = trigger_function(
         WHERE t.issuer_id = NEW.id AND h.last_seq > 0;
     IF supplies IS NOT NULL AND approvals_person() <> 'SQL' THEN
         PERFORM approvals_use('REGISTER', jsonb_build_object('issuer', NEW.id,
-            'owner', NEW.owner_id, 'supplies', supplies), NULL, NULL, NULL);
+            'owner', NEW.owner_id, 'name', NEW.trading_name, 'supplies', supplies),
+            NULL, NULL, NULL);
     END IF;
     RETURN NULL;
     """,

@@ -15,6 +15,7 @@ def register_content(imported: ImportedPackage) -> dict[str, Any]:
     return {
         "issuer": str(imported.issuer.pk),
         "owner": str(imported.issuer.owner_id),
+        "name": imported.issuer.trading_name,
         "supplies": {
             token.symbol: str(sum(replay.balances[class_id].values()))
             for class_id, token in imported.tokens.items()
@@ -35,7 +36,8 @@ class ImportRegister:
         content = request.content
         if issuer := Issuer.objects.filter(pk=content["issuer"]).first():
             raise Overtaken(f"The register was imported, as {issuer.slug}.")
-        rows = [
+        rows = [("Company", "", content["name"])]
+        rows += [
             (f"Units of {symbol}", "0", f"{int(supply):,}")
             for symbol, supply in sorted(content["supplies"].items())
         ]
