@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner, User
+from accounts.models import ApiKey, Partner, StaffNotice, User
 from partnerapi.sandbox.data.approvals import approved_key
 
 # The superuser is the owner's, on a connection of its own.
@@ -41,6 +41,15 @@ def test_makes_two_logins_and_a_key_once(settings, demo):
     settings.PARTNER_API_SANDBOX_KEY = first["key"]
     assert access() == first
     assert ApiKey.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "owner"])
+def test_no_e_mail_tells_of_its_making(settings, demo):
+    settings.PARTNER_API_SANDBOX_KEY = ""
+    access()
+    making = StaffNotice.objects.filter(change__change__source="command sandbox_access")
+    assert making.exists()
+    assert not making.filter(sent_at=None).exists()
 
 
 def test_replaces_a_revoked_key(settings, demo):

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from accounts.access import Scope, Unauthenticated
-from accounts.models import ApiKey, Partner, User
+from accounts.models import ApiKey, Partner, StaffNotice, User
 from marketdata.models import FixSession
 from partnerapi.core.authors import written_by
 from partnerapi.core.owner import owner_alias
@@ -17,6 +17,8 @@ from partnerapi.sandbox.data.sessions import DEMO, write_fix_sessions
 STAFF = "staff@sandbox.example"
 COLLEAGUE = "colleague@sandbox.example"
 """Decides what `STAFF` asked for: nobody may decide a request of their own."""
+
+MAKING = ["command seed_sandbox", "command sandbox_access"]
 
 
 class Command(BaseCommand):
@@ -41,6 +43,10 @@ class Command(BaseCommand):
         with written_by(who, "command sandbox_access", using=owner_alias()):
             self.sign_up(STAFF, "Staff", password)
             self.sign_up(COLLEAGUE, "Colleague", password)
+        # Ten e-mails about the sandbox's own making would hide what `up` says.
+        StaffNotice.objects.filter(
+            sent_at=None, change__change__source__in=MAKING
+        ).update(sent_at=timezone.now())
         write_fix_sessions()
         comp_ids = list(
             FixSession.objects.filter(partner__login=DEMO, enabled=True).values_list(
