@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.messages import get_messages
 from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -69,6 +70,8 @@ DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 def failed(request: HttpRequest) -> HttpResponse:
     """Answers what nobody caught: 503 for want of the database, else 500."""
     error = sys.exception()
+    # What the page was going to say that it did, it may not have done.
+    list(get_messages(request))
     if not (fault_of(error) or took_too_long(error)):
         return server_error(request)
     # The whole page may need what is away, so it is the same for everybody.

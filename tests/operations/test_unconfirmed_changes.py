@@ -213,6 +213,7 @@ def test_the_back_office_does_not_say_that_it_saved(
         answer = client.post(address, fields | inlines | {"name": "Another name"})
     assert answer.status_code == 503, answer.content
     assert b"The outcome is unknown" in answer.content
+    assert b"changed successfully" not in client.get("/admin/", follow=True).content
     assert Partner.objects.get(pk=world.partner.pk).name == "Another name"
     connection.close()
 
