@@ -15,6 +15,7 @@ import pytest
 from django.conf import settings
 
 from accounts.models import Partner
+from partnerapi.core.version import RELEASE
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.gateway.conftest import WebServer, serving
 from tests.operations.test_probes import url_of_test_database
@@ -99,9 +100,21 @@ def test_requests_are_counted_and_logged(tmp_path: Path):
         # The master has a place, too, and so has what reads them.
         assert len(list(directory.glob("counter_*.db"))) <= 3
         known = metrics.names() | defined()
+        labels = f'release="{RELEASE}",version="{version_of(server)}"'
+        assert metrics.read()["partnerapi_build_info", labels] == 1
+        manage = [sys.executable, "manage.py", "--version"]
+        said = subprocess.check_output(manage, cwd=settings.BASE_DIR, text=True)
+        assert said == f"Partner API {version_of(server)}\n"
     asked = set(re.findall(r"partnerapi_\w+", ALERTS.read_text()))
     assert asked
     assert asked <= known
+
+
+def version_of(server: WebServer) -> str:
+    address = f"http://127.0.0.1:{server.port}/readyz"
+    with urllib.request.urlopen(address, timeout=PATIENCE_SECONDS) as answer:
+        version: str = json.load(answer)["version"]
+    return version
 
 
 def children(server: WebServer) -> list[psutil.Process]:
