@@ -15,20 +15,32 @@ MOST_NAMED = 3
 USED_SHARE = 0.8
 
 
+def none(
+    check: str,
+    found: list[str],
+    figure: str,
+    says: str,
+    well: str,
+    remedy: str,
+    state: State = State.WARNING,
+) -> Finding:
+    """What is there and should not be; `says` has a place for its names."""
+    figures = {figure: len(found)}
+    if found:
+        told = says.format(some(found, MOST_NAMED))
+        return Finding(check, state, told, remedy, figures)
+    return Finding(check, State.OK, well, "", figures)
+
+
 def triggers() -> Iterator[Finding]:
     """Whether a trigger is switched off."""
     off = [name for (name,) in asked(TRIGGERS_OFF)]
-    figures = {"off": len(off)}
-    if off:
-        yield Finding(
-            "triggers", State.WARNING,
-            f"{len(off)} triggers are switched off: {some(off, MOST_NAMED)}",
-            "As the owner, ALTER TABLE … ENABLE TRIGGER ALL, and find out who switched "
-            "them off; then run manage.py doctor --deep.",
-            figures,
-        )  # fmt: skip
-    else:
-        yield Finding("triggers", State.OK, "None is switched off", "", figures)
+    yield none(
+        "triggers", off, "off",
+        f"{len(off)} triggers are switched off: {{}}", "None is switched off",
+        "As the owner, ALTER TABLE … ENABLE TRIGGER ALL, and find out who switched "
+        "them off; then run manage.py doctor --deep.",
+    )  # fmt: skip
 
 
 TRIGGERS_OFF = """
@@ -41,43 +53,29 @@ TRIGGERS_OFF = """
 
 def guards() -> Iterator[Finding]:
     """Whether what guards the ledgers is what migrations have made."""
-    wrong = sorted(
-        {
-            said
-            for guarded in (
-                register_guards.GUARDED,
-                book_guards.GUARDED,
-                cash_guards.GUARDED,
-                market_guards.GUARDED,
-            )
-            for said in differences(guarded.listed(), guarded.found())
-        }
+    guarded = (
+        register_guards.GUARDED,
+        book_guards.GUARDED,
+        cash_guards.GUARDED,
+        market_guards.GUARDED,
     )
-    figures = {"wrong": len(wrong)}
-    if wrong:
-        yield Finding(
-            "guards", State.FAILED, some(wrong, MOST_NAMED),
-            "Find out who changed them, restore them from the migrations, and run "
-            "manage.py doctor --deep.",
-            figures,
-        )  # fmt: skip
-    else:
-        yield Finding("guards", State.OK, "All are as migrated", "", figures)
+    wrong = {said for one in guarded for said in differences(one.listed(), one.found())}
+    yield none(
+        "guards", sorted(wrong), "wrong", "{}", "All are as migrated",
+        "Find out who changed them, restore them from the migrations, and run "
+        "manage.py doctor --deep.",
+        State.FAILED,
+    )  # fmt: skip
 
 
 def indexes() -> Iterator[Finding]:
     invalid = [name for (name,) in asked(INVALID)]
-    figures = {"invalid": len(invalid)}
-    if invalid:
-        yield Finding(
-            "indexes", State.WARNING,
-            f"No statement uses these, which are invalid: {some(invalid, MOST_NAMED)}",
-            "As the owner, REINDEX INDEX CONCURRENTLY NAME, unless a migration is "
-            "building it now.",
-            figures,
-        )  # fmt: skip
-    else:
-        yield Finding("indexes", State.OK, "All are valid", "", figures)
+    yield none(
+        "indexes", invalid, "invalid",
+        "No statement uses these, which are invalid: {}", "All are valid",
+        "As the owner, REINDEX INDEX CONCURRENTLY NAME, unless a migration is building "
+        "it now.",
+    )  # fmt: skip
 
 
 INVALID = """
