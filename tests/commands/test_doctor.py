@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from time import time
@@ -14,10 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from django.conf import settings
 
 from accounts.models import Partner
@@ -29,6 +24,7 @@ from partnerapi.operations.exposition import Processes
 from partnerapi.operations.task_metrics import Queue
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.core.test_lending import Wire
+from tests.operations.certificates import new_certificate
 from tests.operations.test_probes import url_of_test_database
 from tests.system import bare_environment, free_port
 from tests.waiting import PATIENCE_SECONDS, until
@@ -48,33 +44,6 @@ def doctor(environment: dict[str, str], *options: str) -> tuple[int, Checks]:
     assert ended.stdout, ended.stderr
     found = json.loads(ended.stdout)["checks"]
     return ended.returncode, {check["check"]: check for check in found}
-
-
-def new_certificate(directory: Path, days: float) -> dict[str, str]:
-    """Settings that name a certificate which ends in so many days."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fix")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=90))
-        .not_valid_after(now + timedelta(days=days))
-        .sign(key, hashes.SHA256())
-    )
-    chain, private = directory / "chain.pem", directory / "key.pem"
-    chain.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    private.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return {"FIX_TLS_CERTIFICATE": str(chain), "FIX_TLS_KEY": str(private)}
 
 
 def test_an_installation_without_settings_is_told_so(tmp_path: Path):

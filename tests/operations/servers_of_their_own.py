@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,11 +29,13 @@ def with_tables(cluster: Cluster) -> None:
     manage(cluster, "grant_application_role", role, "--apply")
 
 
-def manage(cluster: Cluster, *arguments: str) -> str:
+def manage(
+    cluster: Cluster, *arguments: str, environment: Mapping[str, str] = {}
+) -> str:
     """What a command of manage.py says; it works on the cluster, as its owner."""
     ended = subprocess.run(
         [sys.executable, settings.BASE_DIR / "manage.py", *arguments],
-        env=os.environ | cluster.urls,
+        env={**os.environ, **environment, **cluster.urls},
         capture_output=True,
         text=True,
         check=False,
@@ -44,19 +46,23 @@ def manage(cluster: Cluster, *arguments: str) -> str:
 
 
 @contextmanager
-def connected_to(cluster: Cluster) -> Iterator[None]:
-    """Let this thread's connection be one of the application to the cluster."""
+def connected_to(cluster: Cluster, **other: str) -> Iterator[None]:
+    """Let this thread's connection be one of the application to the cluster.
+
+    `other` are settings of Django's that differ.
+    """
     usual = connections["default"]
     own = connections["default"] = usual.copy()
-    host = str(cluster.private)
     own.settings_dict |= {
         "NAME": "partnerapi",
         "USER": "partnerapi_application",
         "PASSWORD": "",
-        "HOST": host,
+        "HOST": str(cluster.private),
         "PORT": "5432",
-        "OPTIONS": {**own.settings_dict["OPTIONS"], "host": host},
+        **other,
     }
+    host = own.settings_dict["HOST"]
+    own.settings_dict["OPTIONS"] = {**own.settings_dict["OPTIONS"], "host": host}
     try:
         yield
     finally:

@@ -10,11 +10,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
 from partnerapi.core.starting import StartRefused
 from partnerapi.operations.diagnosis import (
     database,
+    machine,
     server,
     tables,
     trials,
@@ -22,11 +23,18 @@ from partnerapi.operations.diagnosis import (
 from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.starting import check_prepared
 from partnerapi.sandbox.rehearsal.clusters import Cluster
-from partnerapi.sandbox.run.places import START_SECONDS
-from partnerapi.sandbox.run.postgres import DATABASE, administration
+from partnerapi.sandbox.run.places import ENVIRONMENT, START_SECONDS, give
+from partnerapi.sandbox.run.postgres import (
+    ADMINISTRATOR,
+    DATABASE,
+    PORT,
+    administration,
+)
 from partnerapi.sandbox.run.processes import Processes, take_lock
+from tests.operations.certificates import new_certificate
 from tests.operations.servers_of_their_own import connected_to, manage, with_tables
 from tests.servers import PREFIX
+from tests.system import free_port
 from tests.waiting import until
 
 Look = Callable[[], Iterator[Finding]]
@@ -373,6 +381,103 @@ def test_a_sequence_near_its_end(here: Cluster):
         assert (one.state, name in one.says) == (State.UNKNOWN, True)
         assert "grant_application_role" in one.remedy
         session.execute(f"GRANT SELECT ON {name} TO partnerapi_application")
+
+
+def test_a_certificate_of_postgresql_that_ends_soon(
+    place: Path, django_db_blocker: Any
+):
+    with ExitStack() as ended:
+        processes = Processes(place / "secured-processes", lambda name, line: None)
+        ended.callback(processes.stop)
+        secured = Cluster(place / "secured", processes)
+        ended.callback(secured.remove)
+        secured.make()
+        port = free_port()
+        renew(secured, days=3)
+        server = processes.start(
+            "postgres",
+            [
+                *(secured.programs / "postgres", "-D", secured.data, "-c", "ssl=on"),
+                *("-c", "ssl_cert_file=chain.pem", "-c", "ssl_key_file=key.pem"),
+                *("-c", f"port={port}", "-c", "listen_addresses=127.0.0.1"),
+                *("-c", f"unix_socket_directories={secured.private}"),
+            ],
+            environment=ENVIRONMENT,
+            account=secured.account,
+            stop_signal=signal.SIGINT,
+            is_server=True,
+        )
+        there = {"HOST": "127.0.0.1", "PORT": str(port)}
+        role = {"NAME": ADMINISTRATOR, "USER": ADMINISTRATOR}
+        with django_db_blocker.unblock(), connected_to(secured, **there, **role):
+            processes.wait_until(answers, server, START_SECONDS)
+            look, check = machine.database_certificate, "database certificate"
+            named(look, check, "It is valid until", "ssl_cert_file")
+            renew(secured, days=60)
+            server.popen.send_signal(signal.SIGHUP)
+            mended(look, check)
+            assert found(look, check).state is State.OK
+
+
+def renew(cluster: Cluster, days: float) -> None:
+    for path in new_certificate(cluster.data, days).values():
+        Path(path).chmod(0o600)
+        if cluster.account:
+            give(Path(path), cluster.account)
+
+
+def answers() -> bool:
+    try:
+        connection.ensure_connection()
+    except OperationalError:
+        return False
+    return True
+
+
+def test_a_connection_without_tls_shows_no_certificate(here: Cluster):
+    assert list(machine.database_certificate()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "states"), [("one", [State.UNKNOWN]), ("pg_basebackup", [])]
+)
+def test_a_standby_whose_delay_is_not_shown(
+    here: Cluster, settings: Any, name: str, states: list[State]
+):
+    settings.REPLICA_URL = ""
+    with following(here, name):
+        here.await_answer(FOLLOWERS, "1")
+        assert [one.state for one in server.standbys()] == states
+        settings.REPLICA_URL = here.urls["DATABASE_URL"]
+        assert list(server.standbys()) == []
+        settings.REPLICA_URL = ""
+        with administrator(here) as session:
+            session.execute("GRANT pg_read_all_stats TO partnerapi_application")
+            assert list(server.standbys()) == []
+            session.execute("REVOKE pg_read_all_stats FROM partnerapi_application")
+
+
+FOLLOWERS = "SELECT count(*) FROM pg_stat_replication"
+
+
+@contextmanager
+def following(cluster: Cluster, name: str) -> Iterator[None]:
+    """A follower of this name, which is sent the log."""
+    collector = cluster.processes.start(
+        "pg_receivewal",
+        [
+            *(cluster.programs / "pg_receivewal", "--no-loop"),
+            *("--directory", cluster.private),
+            *("--dbname", f"application_name={name} user={ADMINISTRATOR}"),
+            *("--host", cluster.private, "--port", str(PORT)),
+        ],
+        environment=ENVIRONMENT,
+        account=cluster.account,
+    )
+    try:
+        yield
+    finally:
+        cluster.processes.stop([collector])
 
 
 def test_processes_of_two_releases(here: Cluster):

@@ -102,7 +102,8 @@ NONE_LEFT = re.compile(
 )
 """What PostgreSQL and pgbouncer say in English to one connection too many."""
 REFUSES = re.compile(
-    "authentication failed|permission denied for database|no pg_hba.conf entry"
+    "authentication failed|no password supplied|permission denied for database"
+    "|no pg_hba.conf entry|pg_hba.conf rejects"
     '|role ".*" (does not exist|is not permitted to log in)'
     '|database ".*" does not exist'
 )

@@ -122,7 +122,11 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     yield Check("grants", database.grants, needs_database=True)
     if own_key():
         yield Check("pepper", installation.pepper, needs_database=True)
+    yield Check(
+        "database certificate", machine.database_certificate, needs_database=True
+    )
     yield Check("jobs", jobs.jobs, needs_database=True)
+    yield Check("mail", jobs.mail, needs_database=True)
     yield Check("server", server.server, needs_database=True)
     yield Check("commit", trials.commit, needs_database=True)
     yield Check("room", trials.room, needs_database=True)
@@ -132,6 +136,7 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     yield Check("sequences", tables.sequences, needs_database=True)
     yield Check("versions", database.versions, needs_database=True)
     yield Check("valkey", valkey.valkey)
+    yield Check("valkey certificate", machine.valkey_certificate)
     yield Check("queue", valkey.queue)
     yield Check("beat", valkey.beats)
     yield Check("acceptor", valkey.acceptors)

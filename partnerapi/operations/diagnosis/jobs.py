@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import connection
 
+from accounts.models.staff_changes import MOST_TRIES
 from partnerapi.core.schedule import PERIODS, TASK_SECONDS
 from partnerapi.models import JobRun
 from partnerapi.operations.diagnosis.findings import Finding, State
@@ -56,3 +58,32 @@ def jobs() -> Iterator[Finding]:
         else:
             says = f"It ran {ago} ago" if result else "It has not been due yet"
             yield Finding(name, State.OK, says, "", figures)
+
+
+# One that was given up is told of for a day.
+UNSENT = """
+    SELECT count(*), (array_agg(error ORDER BY tries, id) FILTER (WHERE error <> ''))[1]
+    FROM accounts_staffnotice
+    WHERE sent_at IS NULL AND CASE
+        WHEN tries = 0 THEN next_try_at < clock_timestamp() - interval '10 minutes'
+        WHEN tries = %s THEN next_try_at > clock_timestamp() - interval '1 day'
+        ELSE TRUE END
+"""
+
+
+def mail() -> Iterator[Finding]:
+    """Whether e-mails that tell staff of changes of staff are sent."""
+    with connection.cursor() as cursor:
+        cursor.execute(UNSENT, [MOST_TRIES])
+        [(waiting, error)] = cursor.fetchall()
+    figures = {"waiting": waiting}
+    if not waiting:
+        yield Finding("mail", State.OK, "No e-mail to staff waits", "", figures)
+        return
+    says = f"{waiting} e-mails to staff wait" + (f": {error}" if error else "")
+    remedy = (
+        "See whether the server of EMAIL_URL runs and takes them; a worker tries again."
+        if settings.EMAIL_URL
+        else "Set EMAIL_URL: a worker sends them then."
+    )
+    yield Finding("mail", State.WARNING, says, remedy, figures)

@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import ssl
+import struct
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from cryptography import x509
 from django.conf import settings
+from django.db import connection
 
 from marketdata.fix.acceptor.sockets import tls_context
 from partnerapi.operations.diagnosis.findings import Finding, State
@@ -102,24 +104,67 @@ def lasts(name: str, certificate: x509.Certificate, renew: str) -> Finding:
 def web_certificate(address: str) -> Iterator[Finding]:
     """The certificate that the proxy before the web server shows."""
     parts = urlsplit(address)
-    name, host, port = "web certificate", parts.hostname or "", parts.port or 443
-    renew = "Have it renewed (certbot renew), and reload the proxy."
+    yield of_server(
+        "web certificate",
+        (parts.hostname or "", parts.port or 443),
+        "Have it renewed (certbot renew), and reload the proxy.",
+        "See whether the proxy runs, and the name leads to it.",
+    )
+
+
+def database_certificate() -> Iterator[Finding]:
+    """The certificate that PostgreSQL shows, where the connection to it has TLS."""
+    connection.ensure_connection()
+    session = connection.connection
+    if not session.pgconn.ssl_in_use:
+        return
+    yield of_server(
+        "database certificate",
+        (session.info.hostaddr or session.info.host, session.info.port),
+        "Have it renewed, put it into PostgreSQL's ssl_cert_file and ssl_key_file, and "
+        "SELECT pg_reload_conf().",
+        "See whether PostgreSQL can be reached.",
+        ASKS_FOR_TLS,
+    )
+
+
+def valkey_certificate() -> Iterator[Finding]:
+    """The certificate that Valkey shows, where REDIS_URL asks for TLS."""
+    parts = urlsplit(settings.REDIS_URL)
+    if parts.scheme == "rediss":
+        yield of_server(
+            "valkey certificate",
+            (parts.hostname or "", parts.port or 6379),
+            "Have it renewed, put it into Valkey's tls-cert-file and tls-key-file, and "
+            "set these by CONFIG SET again.",
+            "See whether Valkey runs, and REDIS_URL names it.",
+        )
+
+
+ASKS_FOR_TLS = struct.pack("!ii", 8, 80877103)
+"""SSLRequest (PostgreSQL, Message Formats); the answer is S where there is TLS."""
+
+
+def of_server(
+    name: str, place: tuple[str, int], renew: str, away: str, asks: bytes = b""
+) -> Finding:
+    """The certificate that a server shows after it was sent `asks`."""
     # Judged here by its end; what else is wrong with it, a client says.
     unverified = ssl.create_default_context()
     unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
+    host, port = place
     try:
-        with (
-            socket.create_connection((host, port), CERTIFICATE_SECONDS) as raw,
-            unverified.wrap_socket(raw, server_hostname=host) as secured,
-        ):
-            shown = secured.getpeercert(binary_form=True)
+        with socket.create_connection(place, CERTIFICATE_SECONDS) as raw:
+            if asks:
+                raw.sendall(asks)
+                raw.recv(1)
+            with unverified.wrap_socket(raw, server_hostname=host) as secured:
+                shown = secured.getpeercert(binary_form=True)
     except OSError as error:
         says = f"{host} port {port} shows none: {error}"
-        remedy = "See whether the proxy runs, and the name leads to it."
-        yield Finding(name, State.WARNING, says, remedy)
-        return
+        return Finding(name, State.WARNING, says, away)
     assert shown is not None
-    yield lasts(name, x509.load_der_x509_certificate(shown), renew)
+    return lasts(name, x509.load_der_x509_certificate(shown), renew)
 
 
 def backups() -> Iterator[Finding]:

@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 
 from partnerapi.operations.diagnosis.findings import Finding, State
+from partnerapi.operations.release import some
 
 IDLE_SECONDS = 15.0
 """The longest that a transaction may wait for its client."""
@@ -150,21 +152,38 @@ SYNCHRONOUS = """
 
 
 def standbys() -> Iterator[Finding]:
-    """Whether each standby that is connected keeps up, where that is shown."""
-    late = asked(LATE_STANDBYS, LATE_SECONDS)
+    """Whether each standby that is connected keeps up.
+
+    Where the role may not see that, it is known of the one of REPLICA_URL alone.
+    """
+    [(names, late, is_shown)] = asked(STANDBYS, LATE_SECONDS)
     if late:
-        named = "; ".join(f"{name} by {behind}" for name, behind in late[:MOST_NAMED])
         yield Finding(
-            "standbys", State.WARNING, f"Standbys are behind: {named}",
+            "standbys", State.WARNING, f"Standbys are behind: {some(late, MOST_NAMED)}",
             "See the standby's disk and processors, recovery_min_apply_delay, and "
             "whether its replay is paused.",
+        )  # fmt: skip
+    elif not is_shown and len(names) > bool(settings.REPLICA_URL):
+        yield Finding(
+            "standbys", State.UNKNOWN,
+            f"How far behind they are is not shown to the role: "
+            f"{some(names, MOST_NAMED)}",
+            "As a superuser, GRANT pg_read_all_stats TO ROLE; of a single standby it "
+            "is enough that REPLICA_URL names it.",
         )  # fmt: skip
 
 
 LATE_SECONDS = 60.0
-LATE_STANDBYS = """
-    SELECT application_name, date_trunc('second', replay_lag)::text
-    FROM pg_stat_replication WHERE replay_lag > make_interval(secs => %s)
+# A backup that is made, and a program that collects the log, replay nothing.
+STANDBYS = """
+    SELECT coalesce(array_agg(application_name ORDER BY application_name), '{}'),
+        coalesce(array_agg(
+            application_name || ' by ' || date_trunc('second', replay_lag)
+            ORDER BY application_name) FILTER (
+            WHERE replay_lag > make_interval(secs => %s)), '{}'),
+        pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')
+    FROM pg_stat_replication
+    WHERE application_name NOT IN ('pg_basebackup', 'pg_receivewal')
 """
 
 
