@@ -10,3 +10,11 @@ def test_no_acknowledged_change_is_lost_with_the_primary(
     assert report["findings"]["keys"] == 400
     assert report["repeated"]["503 UNAVAILABLE"] > 0
     assert report["primary_killed"] == report["standby_killed"] == 2
+
+
+def test_changes_are_lost_where_nobody_hears_that_they_are_unconfirmed(
+    run: Callable[..., dict[str, Any]],
+):
+    # Where none is, the command ends with exit code 1.
+    report = run("failovers", "--scale", "0.02", "--control")
+    assert report["findings"]["lost"] + report["findings"]["with_two_answers"] > 0
