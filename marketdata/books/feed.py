@@ -44,7 +44,8 @@ class Feed:
     def __init__(self, token_ids: Iterable[UUID] | None = None) -> None:
         self.token_ids = None if token_ids is None else list(token_ids)
         self.books: dict[UUID, LiveBook] = {}
-        # How often tokens have come, gone, or been called otherwise.
+        # How often tokens have come, gone or been called otherwise, and writers have
+        # fallen silent or come back.
         self.described = 0
         self.subscribers: list[OnChange] = []
         # Books of which subscribers were not told yet, and books that must be made
@@ -144,7 +145,7 @@ class Feed:
         new = []
         busted: list[LiveBook] = []
         behind: dict[LiveBook, int] = {}
-        for token_id, *facts, last_sequence, last_trade in rows:
+        for token_id, *facts, is_silent, last_sequence, last_trade in rows:
             book = self.books.get(token_id)
             if book is None:
                 new.append(token_id)
@@ -154,6 +155,10 @@ class Feed:
                 self.changed.add(book)
                 if book.busts != busts:
                     busted.append(book)
+                self.described += 1
+            if book.is_silent != is_silent:
+                book.is_silent = is_silent
+                self.changed.add(book)
                 self.described += 1
             if last_sequence < book.read or last_trade < book.last_trade:
                 self.broken[book] = BrokenLog(

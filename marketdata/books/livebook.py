@@ -92,7 +92,8 @@ class LiveBook:
     Only a feed writes it. All its numbers are of one history; `rebuilt` counts how
     often the log had been pruned before it was read. `live` is False once the feed no
     longer follows it: its token is gone, or its log has a hole or has taken another
-    course (another LiveBook then takes the place).
+    course (another LiveBook then takes the place). `is_silent`: what writes the book
+    says no longer that it follows its venue.
     """
 
     symbol: str
@@ -118,6 +119,7 @@ class LiveBook:
         self.facts: Facts | None = None
         self.describe(*facts)
         self.live = True
+        self.is_silent = False
         self.rebuilt = 0
         self.lock = Lock()
         self.stand_at(0, None, ())

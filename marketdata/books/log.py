@@ -10,7 +10,7 @@ and the book is read anew, so each writer succeeds at the second attempt.
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -39,6 +39,8 @@ from partnerapi.core.database import array_text
 SNAPSHOT_EVERY = 1_000
 KEPT_BOOKS = 1_000
 MAX = 2**63 - 1
+HEAR_SECONDS = 1.0
+"""How often a writer says that it follows its venue."""
 
 
 class MarketClosed(Exception):
@@ -111,6 +113,20 @@ def record(token_id: UUID, messages: Sequence[Message], actor: str) -> Recorded:
         raise type(error)(f"{symbol}: {error}") from None
     transaction.on_commit(partial(notify, token_id))
     return recorded
+
+
+def hear(token_ids: Iterable[UUID]) -> None:
+    """Say that the writer of these books follows their venues, though nothing changes.
+
+    To be said every HEAR_SECONDS. A book of which it was said, and no longer is, counts
+    as out of date; one of which it was never said, as current. Own markets are passed
+    over.
+
+    Raises:
+        OperationalError: PostgreSQL does not answer.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT marketdata_hear(%s::uuid[])", [list(token_ids)])
 
 
 class Rows:

@@ -19,6 +19,9 @@ from partnerapi.core.database import fetch
 
 PAGE_ROWS = 5_000
 """Of one token, read at once."""
+SILENT_SECONDS = 5.0
+"""A writer that has said that it lives counts as silent when it has neither said so nor
+written for this long."""
 RECENT_TRADES = 100
 """Read when a book is made."""
 
@@ -29,7 +32,8 @@ Broken = dict[LiveBook, ValueError]
 def read_heads(token_ids: list[UUID] | None) -> list[tuple[Any, ...]]:
     """Each token on the secondary market, of these or of all (None).
 
-    A row has its id, what LiveBook.describe takes, and its last change and trade.
+    A row has its id, what LiveBook.describe takes, whether its writer is silent, and
+    its last change and trade.
     """
     return fetch(HEADS, [token_ids, token_ids], tuple)
 
@@ -44,8 +48,11 @@ def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         for row in fetch(NEWEST, [token_ids], tuple):
-            token_id, *facts, last_sequence, last_trade, sequence, at = row[:-4]
+            token_id, *facts, is_silent, last_sequence, last_trade, sequence, at = row[
+                :-4
+            ]
             book = made[token_id] = LiveBook(token_id, *facts)
+            book.is_silent = is_silent
             ends[book] = last_sequence
             try:
                 book.stand_at(sequence, at and instant(at), levels(*row[-4:]))
@@ -137,8 +144,12 @@ MARKET = "LEFT JOIN trading_market m ON m.token_id = h.token_id"
 # Loading a timestamptz takes longer than all other columns of a row together.
 MICROSECONDS = "(extract(epoch FROM {}.at) * 1000000)::bigint"
 
+SILENT = f"""h.source = 'EXTERNAL' AND h.heard_at IS NOT NULL
+    AND greatest(h.heard_at, h.last_at)
+        < clock_timestamp() - interval '{SILENT_SECONDS} s'"""
+
 HEADS = f"""
-    SELECT h.token_id, {TOKEN}, h.last_sequence, h.last_trade
+    SELECT h.token_id, {TOKEN}, {SILENT}, h.last_sequence, h.last_trade
     FROM marketdata_orderbookhead h JOIN issuers_token t ON t.id = h.token_id
     JOIN issuers_issuer i ON i.id = t.issuer_id
     {MARKET}
@@ -146,7 +157,7 @@ HEADS = f"""
       AND (%s::uuid[] IS NULL OR h.token_id = ANY (%s::uuid[]))
 """
 NEWEST = f"""
-    SELECT h.token_id, {TOKEN}, h.last_sequence, h.last_trade,
+    SELECT h.token_id, {TOKEN}, {SILENT}, h.last_sequence, h.last_trade,
         coalesce(s.sequence, 0), {MICROSECONDS.format("s")},
         coalesce(s.bid_prices, '{{}}'), coalesce(s.bid_quantities, '{{}}'),
         coalesce(s.ask_prices, '{{}}'), coalesce(s.ask_quantities, '{{}}')

@@ -48,6 +48,12 @@ class OrderBookHead(models.Model):
     source = models.CharField(
         max_length=8, choices=Source, default=Source.EXTERNAL, db_default="EXTERNAL"
     )
+    heard_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="When its writer last said that it follows its venue; none: it never "
+        "does.",
+    )
 
     def __str__(self):
         return f"{self.token} at {self.last_sequence}"

@@ -150,6 +150,7 @@ CALLED_BY_APPLICATION = (
     "approvals_rests_until(uuid, timestamptz)",
     "events_announce_articles()",
     "events_prune(integer, integer)",
+    "marketdata_hear(uuid[])",
     "marketdata_lock_book(uuid)",
     "marketdata_prune(uuid, bigint, bigint, bigint)",
     "marketdata_record(uuid, bigint, smallint[], bigint[], bigint[], boolean[],"

@@ -29,6 +29,7 @@ class Acceptor:
         self.feed = Feed()
         self.conflation = Conflation(self.feed, settings.FIX_CONFLATION_MS / 1000)
         sessions = Sessions(self.feed, self.conflation, admissions, pool())
+        self.feed.subscribe(sessions.on_change)
         self.engine = Engine(sessions, engine_port)
         self.leases = Leases(sessions.end)
         self.listener = Listener(

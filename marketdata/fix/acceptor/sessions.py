@@ -2,12 +2,12 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from threading import Lock
 from typing import NamedTuple
 
-from marketdata.books.feed import Feed
+from marketdata.books.feed import Feed, LiveBook
 from marketdata.fix.acceptor.conflation import Conflation
 from marketdata.fix.acceptor.logon import Admission, Admissions
 from marketdata.fix.acceptor.session import EngineSession, LiveSession
@@ -56,6 +56,7 @@ class Sessions:
         self.sent_before: dict[str, int] = dict.fromkeys(comp_ids, 0)
         self.reasons: dict[str, str] = dict.fromkeys(comp_ids, "")
         self.lock = Lock()
+        self.described = feed.described
         # Why all sessions end, also those that begin meanwhile.
         self.logout_reason = ""
 
@@ -116,6 +117,12 @@ class Sessions:
         session = self.live.get(comp_id)
         if session:
             session.end(text)
+
+    def on_change(self, books: Collection[LiveBook]) -> None:
+        """The feed's thread calls this: what is told of states is told soon."""
+        if self.feed.described != self.described:
+            self.described = self.feed.described
+            self.look()
 
     def look(self) -> None:
         """Have each session tell what has changed of instruments and states."""

@@ -1,7 +1,7 @@
 """The state of instruments and of the market, as one session may know it.
 
-A book that is fed by another venue is ready as long as its feed is fresh; one of ours
-is what the phase of its market says.
+A book that is fed by another venue is ready as long as its feed is fresh and its writer
+is heard of; one of ours is what the phase of its market says.
 """
 
 from marketdata.books.livebook import LiveBook
@@ -18,6 +18,7 @@ from marketdata.fix.protocol.statuses import (
 
 STALE_SECONDS = 3.0
 """The feed looks at all books every second."""
+SILENT = "The book may be out of date: its source has fallen silent."
 STALE = "The book may be out of date: its feed is interrupted."
 HIDDEN = "The token has left the market, or you may no longer see it."
 CLOSED = "The market is closed: its session has ended, or has not begun."
@@ -34,6 +35,8 @@ def status_of(book: LiveBook, may_see: bool, lag: float) -> TradingStatus:
         return TradingStatus(NOT_AVAILABLE, HIDDEN)
     if not is_fresh(lag):
         return TradingStatus(UNKNOWN, STALE)
+    if book.is_silent:
+        return TradingStatus(UNKNOWN, SILENT)
     if book.phase == "HALTED":
         return TradingStatus(HALTED, f"The market is halted: {book.halt_reason}")
     if book.phase == "CLOSED":

@@ -13,7 +13,7 @@ from rich.progress import Progress, TextColumn
 from issuers.models import Token
 from issuers.register.models import TokenLedgerHead
 from marketdata.books.current_books import read_books
-from marketdata.books.log import record
+from marketdata.books.log import HEAR_SECONDS, hear, record
 from marketdata.books.orderbook import (
     ASK,
     BID,
@@ -116,7 +116,7 @@ examples:
         status = progress.add_task("")
         waits = pauses(rate, Random(f"{market.seed}/pauses"))
         market.fill()
-        due = began = time.monotonic()
+        due = began = hear_at = time.monotonic()
         while not ended.is_set() and (events is None or market.events < events):
             now = time.monotonic()
             if seconds is not None and now - began >= seconds:
@@ -130,6 +130,9 @@ examples:
                 happening += 1
             try:
                 market.go_on(happening)
+                if now >= hear_at:
+                    hear_at = now + HEAR_SECONDS
+                    hear(token.pk for token in market.tokens)
             except OperationalError as error:
                 self.stderr.write(
                     f"The database did not take it: {str(error).splitlines()[0]}; "
@@ -139,7 +142,9 @@ examples:
                 connection.close_if_unusable_or_obsolete()
                 ended.wait(RETRY_SECONDS)
             progress.update(status, description=market.summary())
-            ended.wait(min(max(0.0, due - time.monotonic()), STATUS_SECONDS))
+            ended.wait(
+                min(max(0.0, min(due, hear_at) - time.monotonic()), STATUS_SECONDS)
+            )
 
     def progress(self):
         console = Console(stderr=True)

@@ -230,11 +230,11 @@ def test_phases_take_orders_or_not_and_refer_to_a_price(two: Two, one_person: No
 
 
 def test_a_feed_reads_the_phase(two: Two):
-    [(token_id, *facts, _, _)] = read_heads([two.token.pk])
+    [(token_id, *facts, _, _, _)] = read_heads([two.token.pk])
     book = LiveBook(token_id, *facts)
     assert book.phase == "CONTINUOUS"
     phases.change_phase(two.token.pk, "HALTED", "staff", "News")
-    [(_, *facts, _, _)] = read_heads([two.token.pk])
+    [(_, *facts, _, _, _)] = read_heads([two.token.pk])
     assert book.describe(*facts)
     assert (book.phase, book.halt_reason) == ("HALTED", "News")
 

@@ -142,7 +142,7 @@ def test_a_trade_is_busted_by_two(staff: None):
         (100, "MANUAL"),
     ]
     assert TokenLedgerHead.objects.get(token=traded.token).price_cents == 100
-    [(token_id, *facts, _, _)] = read_heads([traded.token.pk])
+    [(token_id, *facts, _, _, _)] = read_heads([traded.token.pk])
     assert LiveBook(token_id, *facts).busts == [[2, 110]]
     with pytest.raises(CommandError, match="busted before"):
         traded.bust("2", "--dry-run")
