@@ -116,8 +116,11 @@ def is_refused(client: Client) -> bool:
     try:
         client.logon()
     except LogonRefused as refusal:
-        return refusal.text.startswith("logged on from ")
-    client.close()
+        if refusal.text.startswith("logged on from "):
+            return True
+        sys.stderr.write(f"{refusal.text}\n")
+    else:
+        client.close()
     return False
 
 

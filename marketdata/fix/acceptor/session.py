@@ -57,7 +57,8 @@ from partnerapi.core.json_lines import logged_as, request_id
 
 logger = logging.getLogger(__name__)
 
-LOGOUT_SECONDS = 1.0
+LOGOUT_SECONDS, TEST_SECONDS = 1.0, 2.0
+"""How long the session's thread may take to send a Logout, and a TestRequest."""
 CONNECTION_LOST = "the connection was lost"
 
 
@@ -102,7 +103,7 @@ class LiveSession:
         self.inquiries = Inquiries(feed, self.may_see)
         self.watches = Watches()
         self.has_gap = False
-        self.is_tested = False
+        self.must_test, self.tested = Event(), Event()
         # What a look has seen, and whether something is other since.
         self.seen: object = None
         self.has_news = False
@@ -217,9 +218,11 @@ class LiveSession:
             self.wake.set()
 
     def test(self) -> None:
-        """Have the client asked whether it lives (TestRequest)."""
-        self.is_tested = True
+        """Ask the client whether it lives (TestRequest); returns when that was sent."""
+        self.tested.clear()
+        self.must_test.set()
         self.wake.set()
+        self.tested.wait(TEST_SECONDS)
 
     def notify(self, headline: str, *lines: str) -> None:
         """Send a notice (B)."""
@@ -294,9 +297,10 @@ class LiveSession:
         elif self.window.is_probe_due:
             # What followed the answered one may fill the window by itself.
             self.send_probe()
-        if self.is_tested:
-            self.is_tested = False
+        if self.must_test.is_set():
+            self.must_test.clear()
             self.send(OutgoingMessage("1", f"112={secrets.token_hex(4)}{SOH}"))
+            self.tested.set()
         if self.has_news:
             self.has_news = False
             self.tell_news()
