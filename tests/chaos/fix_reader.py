@@ -26,6 +26,8 @@ class Holding:
     """A MarketDataRequest, and what came of it, by symbol; instants are monotonic.
 
     `before` are the last trades that the first W's told; no X tells them again.
+    `awaited` are symbols whose book is wrong until their W comes, after a gap;
+    `told_again` those whose trades may be told again once.
     """
 
     request: str
@@ -38,6 +40,12 @@ class Holding:
     books: dict[str, Replica] = field(default_factory=dict)
     whole_at: dict[str, float] = field(default_factory=dict)
     before: dict[str, TradeSeen] = field(default_factory=dict)
+    awaited: set[str] = field(default_factory=set)
+    told_again: set[str] = field(default_factory=set)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.books.keys() == set(self.symbols)
 
     @property
     def wants_trades(self) -> bool:
@@ -68,12 +76,16 @@ class Holding:
         [symbol] = {entry[55] for entry in entries}
         if symbol not in self.books:
             raise Wrong(f"an X of {symbol}, which has no W yet or was not asked for")
+        if symbol in self.awaited:
+            return
         book = self.books[symbol]
         before = int(book.trades[-1].id) if book.trades else None
         book.take(message, entries)
         for one in [entry for entry in entries if entry[269] == TRADE]:
             if before is not None and int(one[278]) <= before:
-                raise Wrong(f"trade {one[278]} of {symbol} after trade {before}")
+                if symbol not in self.told_again:
+                    raise Wrong(f"trade {one[278]} of {symbol} after trade {before}")
+                self.told_again.discard(symbol)
             before = int(one[278])
         self.measure(book)
 
@@ -88,10 +100,16 @@ class Holding:
             if own != [str(n) for n in range(1, len(own) + 1)]:
                 raise Wrong(f"ranks in a W of {symbol}: {own}")
         trades = [trade(entry) for entry in entries if entry[269] == TRADE]
-        if len(trades) > (symbol not in self.books):
+        is_first = symbol not in self.books or symbol in self.told_again
+        if len(trades) > is_first:
             raise Wrong(f"a W of {symbol} with trades that are no first one: {trades}")
         if trades:
             [self.before[symbol]] = trades
+            if symbol in self.books:
+                # The first one, which it was, is told again.
+                self.books[symbol].trades.clear()
+                self.whole_at[symbol] = time.monotonic()
+        self.awaited.discard(symbol)
         others = [entry for entry in entries if entry[269] != TRADE]
         self.whole_at.setdefault(symbol, time.monotonic())
         self.books.setdefault(symbol, Replica(symbol)).take(message, others)
@@ -172,6 +190,8 @@ class Reader(Initiator):
         if following != self.expected and not self.lost:
             raise Wrong(f"36={following} instead of {self.expected}")
         super().reset_sequence(message)
+        for holding in self.holdings.values():
+            holding.told_again = set(holding.books)
         if self.lost and not self.resends:
             self.lost = False
             self.states.lose()
@@ -183,8 +203,11 @@ class Reader(Initiator):
         self.send("2", (7, first), (16, 0))
 
     def begin_anew(self) -> None:
-        """Of what was missed nothing comes again: subscribe anew."""
+        """A W comes of each book that there was; of what was not, subscribe anew."""
         for holding in list(self.holdings.values()):
+            if holding.is_whole and not holding.is_once:
+                holding.awaited = set(holding.books)
+                continue
             self.unsubscribe(holding)
             if not holding.is_once:
                 self.subscribe_as(holding)

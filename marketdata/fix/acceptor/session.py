@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.utils import timezone
@@ -65,7 +65,8 @@ CONNECTION_LOST = "the connection was lost"
 class EngineSession(Protocol):
     """The session as the FIX engine runs it."""
 
-    def send(self, message_type: str, body: str) -> object: ...
+    def send(self, message_type: str, body: str) -> Any: ...
+    def number_of(self, message: Any) -> int: ...
     def log_out(self, text: str) -> object: ...
     def allow_logons(self) -> object: ...
 
@@ -102,7 +103,8 @@ class LiveSession:
         self.subscriptions = Subscriptions(conflation, self.wake, admission.is_numbered)
         self.inquiries = Inquiries(feed, self.may_see)
         self.watches = Watches()
-        self.has_gap = False
+        # The first messages that the client missed, and those that follow the last.
+        self.gaps: deque[tuple[int, int]] = deque()
         self.must_test, self.tested = Event(), Event()
         # What a look has seen, and whether something is other since.
         self.seen: object = None
@@ -184,10 +186,13 @@ class LiveSession:
             self.wake.set()
         return is_answer
 
-    def on_gap(self) -> None:
-        """The client missed messages; a W of each book is sent in their place."""
+    def on_gap(self, first: int, following: int) -> None:
+        """The client missed messages, by their MsgSeqNum(34).
+
+        A W of each book, and the trades of the gap, are sent in their place.
+        """
         self.window.lose_probe()
-        self.has_gap = True
+        self.gaps.append((first, following))
         self.wake.set()
 
     def on_logout(self, text: str) -> None:
@@ -286,7 +291,7 @@ class LiveSession:
 
     @property
     def may_send(self) -> bool:
-        return not self.logout_reason and self.window.may_send
+        return not self.logout_reason and not self.gaps and self.window.may_send
 
     def send_what_is_due(self) -> None:
         if self.window.is_probe_lost:
@@ -304,15 +309,15 @@ class LiveSession:
         if self.has_news:
             self.has_news = False
             self.tell_news()
+        subscriptions = self.subscriptions.in_turn()
+        while self.gaps:
+            gap = self.gaps.popleft()
+            for subscription in subscriptions:
+                subscription.lose(*gap)
         while self.answers and self.may_send:
             answer = self.answers.popleft()
             self.answered += answer.size
             self.send(answer)
-        subscriptions = self.subscriptions.in_turn()
-        if self.has_gap:
-            self.has_gap = False
-            for subscription in subscriptions:
-                subscription.is_lost = True
         try:
             for subscription in subscriptions:
                 if not self.may_see(subscription.watched.book):
@@ -326,7 +331,7 @@ class LiveSession:
             self.end(TOO_MANY_TRADES)
             return
         unsent = sum(one.unsent_trades for one in subscriptions)
-        if unsent > MOST_UNSENT_TRADES and not self.may_send:
+        if unsent > MOST_UNSENT_TRADES and not self.window.may_send:
             self.end(TOO_MANY_TRADES)
 
     def send_book(self, subscription: Subscription) -> None:
@@ -335,17 +340,22 @@ class LiveSession:
         Raises:
             TradesLost
         """
-        while self.may_send and (due := subscription.next_message()):
+        while self.may_send:
+            before = subscription.known
+            due = subscription.next_message() or subscription.busted()
+            if due is None:
+                return
             if subscription.is_once:
                 # First: with the answer the client may use the MDReqID again.
                 self.subscriptions.drop(subscription)
-            self.send(due)
+            sent = self.send(due)
+            if subscription.known != before:
+                number = self.engine_session.number_of(sent)
+                subscription.note(number, before, self.window)
             if due.type == "W" and not subscription.is_emptied:
                 self.tell_status(subscription)
             if subscription.is_once:
                 return
-        if self.may_send and (busted := subscription.busted()):
-            self.send(busted)
 
     def tell_news(self) -> None:
         """Answer again what is otherwise now, and tell states that changed."""
@@ -374,12 +384,14 @@ class LiveSession:
         self.send(OutgoingMessage("f", status))
         self.notify(f"{symbol}: subscription ended", HIDDEN)
 
-    def send(self, outgoing: OutgoingMessage) -> None:
+    def send(self, outgoing: OutgoingMessage) -> Any:
+        """Send a message; what the engine makes of it."""
         self.messages_sent += 1
-        self.engine_session.send(outgoing.type, outgoing.body)
+        sent = self.engine_session.send(outgoing.type, outgoing.body)
         self.window.sent += outgoing.size
         if self.window.is_probe_due:
             self.send_probe()
+        return sent
 
     def send_probe(self) -> None:
         test_request_id = self.window.new_probe(monotonic())

@@ -1,6 +1,7 @@
 """The subscriptions of a session, and which message leads each of them on."""
 
-from itertools import takewhile
+from collections import deque
+from itertools import islice, takewhile
 from threading import Event, Lock
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from marketdata.fix.acceptor.requests import (
     requested_books,
 )
 from marketdata.fix.acceptor.versions import EMPTY, BookVersion, History
+from marketdata.fix.acceptor.window import Window
 from marketdata.fix.protocol.messages import (
     TRADES,
     bust_entries,
@@ -40,6 +42,18 @@ class OutgoingMessage(NamedTuple):
         return len(self.body) + OVERHEAD
 
 
+class Unread(NamedTuple):
+    """A message with trades that the client is not known to have read.
+
+    `number` is its MsgSeqNum(34), `sent` the bytes sent up to its end, `before` what
+    was `known` before it.
+    """
+
+    number: int
+    sent: int
+    before: tuple[int, int] | None
+
+
 class Subscription:
     """An instrument of a MarketDataRequest.
 
@@ -48,14 +62,15 @@ class Subscription:
     name was emptied; the next W has the new name. `is_lost`: the client missed
     messages, and needs a W. `trade` is the number of the last
     trade that the client was sent, or that came before its first W. `busts` is how many
-    trades were undone that the client knows of. `told` is the state (f) that it was
+    trades were undone that the client knows of. `unread` tells where both go back to
+    when the client has missed a message. `told` is the state (f) that it was
     told last. `is_numbered`: BookSequence(5083) says which change of the log a message
     leads to.
     """
 
     __slots__ = ("busts", "conflation", "depth", "entry_types", "is_emptied", "is_lost",
                  "is_numbered", "is_once", "refreshes", "request_id", "shown", "told",
-                 "trade", "wake", "wants_trades", "watched")  # fmt: skip
+                 "trade", "unread", "wake", "wants_trades", "watched")  # fmt: skip
 
     def __init__(
         self,
@@ -78,6 +93,7 @@ class Subscription:
         self.told: TradingStatus | None = None
         self.trade = 0
         self.busts = 0
+        self.unread: deque[Unread] = deque()
         self.wake = wake
         self.conflation = conflation
         self.watched = conflation.watch(book, self)
@@ -90,6 +106,37 @@ class Subscription:
         if self.shown is None or not self.wants_trades:
             return 0
         return self.watched.version.last_trade - self.trade
+
+    @property
+    def known(self) -> tuple[int, int] | None:
+        """The last trade and the number of busts that the client was told of.
+
+        None: it has no book yet.
+        """
+        return None if self.shown is None else (self.trade, self.busts)
+
+    def note(self, number: int, before: tuple[int, int] | None, window: Window) -> None:
+        """Note that what the client knows has changed by the message just sent."""
+        while self.unread and self.unread[0].sent <= window.acknowledged:
+            self.unread.popleft()
+        self.unread.append(Unread(number, window.sent, before))
+
+    def lose(self, first: int, following: int) -> None:
+        """The client missed the messages from `first` on that come before `following`.
+
+        It gets a W, then all trades from the first that it missed.
+        """
+        self.is_lost = self.shown is not None
+        for place, (number, _, before) in enumerate(self.unread):
+            if not first <= number < following:
+                continue
+            if before is None:
+                self.shown, self.is_lost = None, False
+            else:
+                self.trade, self.busts = before
+                self.pass_over_gone(self.watched.version)
+            self.unread = deque(islice(self.unread, place))
+            return
 
     def next_message(self) -> OutgoingMessage | None:
         """The next message; None: the client's book is up to date.
@@ -175,10 +222,14 @@ class Subscription:
         before, now = shown.history, version.history
         if now.book is not before.book:
             self.trade = version.last_trade
+            self.unread.clear()
         elif now.rebuilt != before.rebuilt:
-            # Trades that were pruned before the feed read them are lost for all.
-            gone = min(now.book.trades_gone, version.last_trade)
-            self.trade = max(self.trade, gone)
+            self.pass_over_gone(version)
+
+    def pass_over_gone(self, version: BookVersion) -> None:
+        """Trades that were pruned before the feed read them are lost for all."""
+        gone = min(version.history.book.trades_gone, version.last_trade)
+        self.trade = max(self.trade, gone)
 
 
 class Subscriptions:

@@ -92,7 +92,7 @@ class Replica:
                 kept = [one for one in self.trades if one.id != undone]
                 self.trades = deque(kept, maxlen=TRADES_KEPT)
             elif type_ == TRADE:
-                self.trades.append(trade(entry))
+                self.take_trade(trade(entry))
             else:
                 self.change(entry)
         self.updates += 1
@@ -103,6 +103,12 @@ class Replica:
                 f"{self.symbol}: crossed, best bid {max(bids)} and best ask "
                 f"{min(asks)} cents"
             )
+
+    def take_trade(self, one: TradeSeen) -> None:
+        """Trades are numbered; after a gap they are told again from one of them on."""
+        while one.id and self.trades and int(self.trades[-1].id or 0) >= int(one.id):
+            self.trades.pop()
+        self.trades.append(one)
 
     def change(self, entry: dict[int, str]) -> None:
         action = entry.get(279, NEW)

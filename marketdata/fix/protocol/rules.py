@@ -127,7 +127,7 @@ SESSION_RULES = (
     (
         "ResendRequest",
         "Answered with a gap fill: stale changes of a book are never sent again. A W "
-        "of each subscribed book follows it.",
+        "of each subscribed book follows it, then the trades of the gap.",
     ),
     (
         "Data",

@@ -129,7 +129,8 @@ class FeedApplication(fix.Application):
         if session is None:
             return
         if message_type == "4":
-            session.on_gap()
+            first = int(message.getHeader().getField(34))
+            session.on_gap(first, int(message.getField(36)))
         else:
             # A message that breaks FIX 4.4 reaches no other callback than this.
             session.charge_rate()

@@ -13,7 +13,7 @@ class QuickFixSession:
         # By type and first tag: what a message holds besides would be sent, too.
         self.messages: dict[tuple[str, str], fix.Message] = {}
 
-    def send(self, message_type: str, body: str) -> None:
+    def send(self, message_type: str, body: str) -> fix.Message:
         """Send a message; `body` begins after the header and ends before the trailer.
 
         The body is one field to QuickFIX, which neither parses nor sorts it then.
@@ -25,6 +25,11 @@ class QuickFixSession:
             message.getHeader().setField(35, message_type)
         message.setField(int(tag), rest.removesuffix(SOH))
         self.session.send(message)
+        return message
+
+    def number_of(self, message: fix.Message) -> int:
+        """MsgSeqNum(34) of the last message of its type that was sent."""
+        return int(message.getHeader().getField(34))
 
     def log_out(self, text: str) -> None:
         """Send a Logout within a second; QuickFIX then takes no Logon of the CompID."""

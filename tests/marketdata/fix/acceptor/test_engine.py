@@ -10,8 +10,9 @@ import pytest
 
 from marketdata.books.livebook import TradeRow
 from marketdata.fix.acceptor import sessions
-from marketdata.fix.client.initiator import LoggedOut, LogonRefused
-from marketdata.fix.protocol.rules import INTERNAL_ERROR, LOGON_REFUSED
+from marketdata.fix.client.initiator import Initiator, LoggedOut, LogonRefused
+from marketdata.fix.protocol.rules import INTERNAL_ERROR, LOGON_REFUSED, PROBE_BYTES
+from marketdata.fix.protocol.wire import Message
 from tests.marketdata.books.feeds import rename
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.engines import (
@@ -631,10 +632,93 @@ def test_trades_that_wait_at_a_gap_come_after_the_book():
         with bench.conflation.send_lock:
             bench.trade(lum, 3)
             until(lambda: subscription.watched.version.last_trade == 3)
-            session.on_gap()
+            session.on_gap(1, 1)
         book, trades = client.receive(), client.receive()
         assert [entry[269] for entry in book.group(268)] == ["0"]
         assert [entry[278] for entry in trades.group(268)] == ["1", "2", "3"]
+
+
+def lose(client: Initiator, messages: int) -> None:
+    """As if the last messages had not come: what follows them shows the gap."""
+    client.expected -= messages
+    client.send("1", (112, "gap"))
+
+
+def trades_of(*messages: Message) -> list[str]:
+    return [e[278] for m in messages for e in m.group(268) if e[269] == "2"]
+
+
+def test_trades_of_a_gap_are_told_after_the_book():
+    lum = new_book("LUM")
+    with running_engine([lum]) as bench, bench.initiator() as client:
+        client.send("V", *market_data_request("R", "LUM", entry_types="02"))
+        assert client.receive().type == "W"
+        seen = []
+        for _ in range(4):
+            bench.trade(lum, 1)
+            seen += trades_of(client.receive())
+        assert seen == ["1", "2", "3", "4"]
+        lose(client, 2)
+        book, trades = client.receive(), client.receive()
+        assert [book.type, trades.type] == ["W", "X"]
+        assert trades_of(book, trades) == ["3", "4"]
+        # Those that were told again may be lost, too.
+        lose(client, 1)
+        assert trades_of(client.receive(), client.receive()) == ["3", "4"]
+        bench.trade(lum, 1)
+        assert trades_of(client.receive()) == ["5"]
+
+
+def test_busts_of_a_gap_are_told_again():
+    lum = new_book("LUM")
+    usual = lum.facts
+    with running_engine([lum]) as bench, bench.initiator() as client:
+        bench.trade(lum, 2)
+        client.send("V", *market_data_request("R", "LUM", entry_types="02"))
+        assert client.receive().type == "W"
+        lum.describe(*usual._replace(busts=[[2, 900]]))
+        bench.changed(lum)
+        assert trades_of(client.receive()) == ["2"]
+        lose(client, 1)
+        book, bust = client.receive(), client.receive()
+        assert [(e[269], e[279], e[278]) for e in bust.group(268)] == [("2", "2", "2")]
+        assert trades_of(book) == []
+
+
+def test_a_first_book_that_is_lost_comes_as_the_first():
+    lum = new_book("LUM")
+    with running_engine([lum]) as bench, bench.initiator() as client:
+        bench.trade(lum, 1)
+        client.send("V", *market_data_request("R", "LUM", entry_types="02"))
+        client.receive()
+        bench.trade(lum, 1)
+        assert trades_of(client.receive()) == ["2"]
+        # The W, its state and the X.
+        lose(client, 3)
+        [entry] = [e for e in client.receive().group(268) if e[269] == "2"]
+        assert entry[270] == "0.02"
+        bench.trade(lum, 1)
+        assert trades_of(client.receive()) == ["3"]
+
+
+def test_what_the_client_has_read_is_not_told_again(bench):
+    """A Heartbeat that answers a TestRequest says what was read."""
+    book = book_of(bench, "ORB")
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("R", "ORB", entry_types="02"))
+        assert client.receive().type == "W"
+        live = bench.sessions.live[client.sender]
+        bench.trade(book, 1)
+        assert client.receive().type == "X"
+        live.window.sent += PROBE_BYTES
+        bench.trade(book, 1)
+        assert client.receive().type == "X"
+        until(lambda: client.receive(0.05) is None and not live.window.probe)
+        bench.trade(book, 1)
+        [last] = trades_of(client.receive())
+        lose(client, 1)
+        assert client.receive().type == "W"
+        assert trades_of(client.receive()) == [last]
 
 
 def test_a_gap_is_filled_not_sent_again(bench):
