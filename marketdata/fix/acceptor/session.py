@@ -39,6 +39,7 @@ from marketdata.fix.protocol.messages import OTHER, business_reject, request_rej
 from marketdata.fix.protocol.rules import (
     INTERNAL_ERROR,
     MESSAGES_BURST,
+    MOST_EARLY,
     MOST_UNSENT_BYTES,
     MOST_UNSENT_TRADES,
     REQUEST_ID_RULE,
@@ -46,6 +47,7 @@ from marketdata.fix.protocol.rules import (
     SLOW_CONSUMER,
     SOH,
     TOO_MANY_ANSWERS,
+    TOO_MANY_EARLY,
     TOO_MANY_MESSAGES,
     TOO_MANY_TRADES,
     TOO_MANY_WATCHES,
@@ -94,6 +96,7 @@ class LiveSession:
         self.heard_at: datetime = self.since
         self.messages_sent = 0
         self.rate = Bucket(MESSAGES_BURST, settings.FIX_MESSAGES_PER_SECOND)
+        self.early = 0
         self.refused = ("", "")
         self.answers: deque[OutgoingMessage] = deque()
         # Bytes of answers: the engine's thread counts those that were queued, this
@@ -126,6 +129,13 @@ class LiveSession:
         if not self.rate.take(1):
             per_second = settings.FIX_MESSAGES_PER_SECOND
             self.end(TOO_MANY_MESSAGES.format(per_second=per_second))
+
+    def on_early(self) -> None:
+        """Charge a message that the engine keeps until those before it have come."""
+        self.early += 1
+        if self.early > MOST_EARLY:
+            self.end(TOO_MANY_EARLY)
+        self.charge_rate()
 
     def is_known(self, message_type: str, reference: str, action: str) -> bool:
         """Whether a message that is sent again (97=Y) has been handled before.

@@ -24,6 +24,8 @@ MESSAGES_BURST = 50
 """Messages a partner may send at once; a second, as FIX_MESSAGES_PER_SECOND says."""
 CLOCK_SECONDS = 120
 """How far SendingTime(52) of a message after the Logon may be from our clock."""
+MOST_EARLY = 200
+"""Messages of a session that come before one that is missing, which they wait for."""
 MOST_UNSENT_TRADES = 1_000
 MOST_UNSENT_BYTES = 1_048_576
 """Of answers that wait; any one may be longer, so that a list of any length fits."""
@@ -44,6 +46,10 @@ SLOW_CONSUMER = (
 TOO_MANY_MESSAGES = (
     "more than {per_second} messages a second; ask for several instruments in one "
     "MarketDataRequest"
+)
+TOO_MANY_EARLY = (
+    f"more than {MOST_EARLY} messages came ahead of one that is missing: answer a "
+    "ResendRequest with the messages again, or with a gap fill"
 )
 TOO_MANY_TRADES = (
     f"slow consumer: more than {MOST_UNSENT_TRADES} trades were not sent; read faster, "
@@ -128,6 +134,12 @@ SESSION_RULES = (
         "ResendRequest",
         "Answered with a gap fill: stale changes of a book are never sent again. A W "
         "of each subscribed book follows it, then the trades of the gap.",
+    ),
+    (
+        "Early messages",
+        "A message whose MsgSeqNum(34) is ahead waits for those that are missing, "
+        f"which a ResendRequest asks for. A session with more than {MOST_EARLY} such "
+        "messages is logged out; each counts towards the rate.",
     ),
     (
         "Data",

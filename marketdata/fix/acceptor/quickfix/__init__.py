@@ -73,4 +73,8 @@ November 2026. Where none was found, the place in its source is named.
    is negative, or longer than the message, ends the process. Tags wrap around at 2³².
    Upstream: none found; Message.cpp, extractField.
    Here: `inbound.py` lets no such field pass, nor a tag of more than 9 digits.
+21. Messages ahead of one that is missing are kept without a bound, and no callback
+   hears of them.
+   Upstream: none found; Session.cpp, doTargetTooHigh.
+   Here: `journal.py` hears of each, `session.py` ends the session.
 """

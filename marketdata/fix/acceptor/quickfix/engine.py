@@ -25,7 +25,7 @@ class Engine:
         self.thread = Thread(target=self.run, name="FIX engine", daemon=True)
         self.application = FeedApplication(sessions)
         self.stores = fix.MemoryStoreFactory()
-        self.logs = JournalFactory(sessions.request_id)
+        self.logs = JournalFactory(sessions.request_id, sessions.on_early)
         self.acceptor: fix.ThreadedSocketAcceptor | None = new_acceptor(
             self.application, self.stores, self.logs, sessions.comp_ids, port
         )

@@ -28,15 +28,23 @@ ROUTINE = (
 """Beginnings of events that every session has; our own log tells of Logons and ends."""
 
 
+EARLY = "MsgSeqNum too high"
+"""Beginning of the event of a message that waits for others; no callback has it."""
+
+
 class Journal(fix.Log):
     """The log of a session, or of the acceptor ("")."""
 
     def __init__(
-        self, comp_id: str, id_of: Callable[[str], str | None] = lambda comp_id: None
+        self,
+        comp_id: str,
+        id_of: Callable[[str], str | None] = lambda comp_id: None,
+        on_early: Callable[[str], object] = lambda comp_id: None,
     ) -> None:
         super().__init__()
         self.comp_id = comp_id or "acceptor"
         self.id_of = id_of
+        self.on_early = on_early
 
     def clear(self) -> None:
         """There is nothing to do: no log is kept."""
@@ -53,6 +61,8 @@ class Journal(fix.Log):
             self.log(logging.DEBUG, "%s > %s", text)
 
     def onEvent(self, text: str) -> None:  # noqa: N802
+        if text.startswith(EARLY):
+            self.on_early(self.comp_id)
         level = logging.DEBUG if text.startswith(ROUTINE) else logging.INFO
         # Some events end in the message that they are about.
         self.log(level, "%s: %s", text.partition("8=FIX")[0])
@@ -63,16 +73,24 @@ class Journal(fix.Log):
 
 
 class JournalFactory(fix.LogFactory):
-    """`id_of` tells the request id of a CompID's session, where it has one."""
+    """`id_of` tells the request id of a CompID's session, where it has one.
 
-    def __init__(self, id_of: Callable[[str], str | None]) -> None:
+    `on_early` hears of each message of a CompID that waits for one that is missing.
+    """
+
+    def __init__(
+        self,
+        id_of: Callable[[str], str | None],
+        on_early: Callable[[str], object],
+    ) -> None:
         super().__init__()
         self.id_of = id_of
+        self.on_early = on_early
 
     def create(self, session_id: fix.SessionID | None = None) -> fix.Log:
         comp_id = session_id.getTargetCompID().getValue() if session_id else ""
         # The engine owns it from here on: without this, it would be freed twice.
-        return Journal(comp_id, self.id_of).__disown__()
+        return Journal(comp_id, self.id_of, self.on_early).__disown__()
 
     def destroy(self, log: fix.Log) -> None:
         """A journal holds nothing that must be closed."""

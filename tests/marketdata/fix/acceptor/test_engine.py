@@ -11,7 +11,15 @@ import pytest
 from marketdata.books.livebook import TradeRow
 from marketdata.fix.acceptor import sessions
 from marketdata.fix.client.initiator import Initiator, LoggedOut, LogonRefused
-from marketdata.fix.protocol.rules import INTERNAL_ERROR, LOGON_REFUSED, PROBE_BYTES
+from marketdata.fix.protocol.rules import (
+    INTERNAL_ERROR,
+    LOGON_REFUSED,
+    MESSAGES_BURST,
+    MOST_EARLY,
+    PROBE_BYTES,
+    TOO_MANY_EARLY,
+    TOO_MANY_MESSAGES,
+)
 from marketdata.fix.protocol.wire import Message
 from tests.marketdata.books.feeds import rename
 from tests.marketdata.fix.conftest import Market
@@ -729,6 +737,27 @@ def test_a_gap_is_filled_not_sent_again(bench):
         client.expected -= 1
         client.send("2", (7, 1), (16, 0))
         until(lambda: client.receive(0.05) is None and client.gaps == 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "text"),
+    [
+        (3, 4, TOO_MANY_EARLY),
+        (MOST_EARLY, 2 * MESSAGES_BURST, TOO_MANY_MESSAGES.format(per_second=20)),
+    ],
+)
+def test_messages_that_wait_for_a_missing_one_are_bounded(
+    bench, monkeypatch, limit, count, text
+):
+    """The engine keeps them, and would do so without an end."""
+    monkeypatch.setattr("marketdata.fix.acceptor.session.MOST_EARLY", limit)
+    client = bench.initiator()
+    with logged_on(client, bench):
+        # One is missing.
+        client.sent += 1
+        for _ in range(count):
+            client.send("0")
+        assert until_logout(client) == ([], text)
 
 
 def test_a_ticket_is_good_once_and_for_its_comp_id(bench):
