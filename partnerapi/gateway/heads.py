@@ -8,7 +8,7 @@ from partnerapi.gateway.bills import address_account, partner_account
 from partnerapi.gateway.requests import seen_address
 
 GRAPHQL = b"POST /graphql "
-TOKEN = re.compile(rb"^x-token-auth:[ \t]*(.*?)[ \t]*\r$", re.I | re.M)
+TOKEN = re.compile(rb"^x-token-auth:(.*)\r$", re.I | re.M)
 FORWARDED_FOR = re.compile(rb"^x-forwarded-for:(.*)\r$", re.I | re.M)
 
 
@@ -16,7 +16,7 @@ def token_of(head: bytes) -> str | None:
     """The API key in a head of /graphql, if it has one."""
     if not head.startswith(GRAPHQL):
         return None
-    tokens = TOKEN.findall(head)
+    tokens = [token.strip(b" \t") for token in TOKEN.findall(head)]
     return b",".join(tokens).decode("latin-1") if tokens else None
 
 

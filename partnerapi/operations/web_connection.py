@@ -24,7 +24,7 @@ FRAMED = 2
 """Bytes that come for one of the largest body in chunks, at most."""
 SEND_BYTES = 64 * 1024
 SEND_BYTES_PER_SECOND = 10_000
-CONTENT_LENGTH = re.compile(rb"^content-length:[ \t]*0*([0-9]+)[ \t]*\r$", re.I | re.M)
+CONTENT_LENGTH = re.compile(rb"^content-length:[ \t]*([0-9]+)[ \t]*\r$", re.I | re.M)
 TRANSFER_ENCODING = re.compile(rb"^transfer-encoding:", re.I | re.M)
 EXPECT = re.compile(rb"^expect:[ \t]*100-continue[ \t]*\r\n", re.I | re.M)
 CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?")
@@ -163,7 +163,8 @@ class Connection(TConn):  # type: ignore[misc]
         lengths = CONTENT_LENGTH.findall(head)
         self.body_at = self.chunk_at = len(head)
         # Of a length of more digits than these the first tell that it is too long.
-        self.length = int(lengths[0][:18]) if len(lengths) == 1 else 0
+        digits = lengths[0].lstrip(b"0") if len(lengths) == 1 else b""
+        self.length = int(digits[:18] or 0)
         upload = head.startswith((b"POST /admin/", b"PUT /admin/"))
         most = UPLOAD_BYTES if upload else settings.PARTNER_API_MAX_BODY_BYTES
         if TRANSFER_ENCODING.search(head):
@@ -222,13 +223,21 @@ class Connection(TConn):  # type: ignore[misc]
             if size is None:
                 return True
             if int(size[1], 16) == 0:
-                return received.find(b"\r\n\r\n", end) >= 0
+                if received.find(b"\r\n\r\n", end) >= 0:
+                    return True
+                break
             self.chunk_bytes += int(size[1], 16)
             self.chunk_at = end + 2 + int(size[1], 16) + 2
         awaited = max(0, self.chunk_at - 2 - len(received))
         framed = len(received) - self.body_at
+        # Each piece that comes has the line, or the trailers, looked at once more.
+        unended = len(received) - self.chunk_at
         # The application refuses it by what is too many.
-        if self.chunk_bytes - awaited > most + AHEAD_BYTES or framed > FRAMED * most:
+        if (
+            self.chunk_bytes - awaited > most + AHEAD_BYTES
+            or framed > FRAMED * most
+            or unended > HEAD_BYTES
+        ):
             self.give_up()
             return True
         return False

@@ -5,6 +5,7 @@ import os
 import re
 import selectors
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,6 +165,44 @@ def test_a_head_has_16_kilobytes(server: WebServer):
         assert answer_on(client)[0] == 200
     with connect(server, HEAD[:-4] + b"\r\nX: " + b"x" * 20_000) as client:
         assert answer_on(client)[0] == 431
+        assert client.recv(1) == b""
+
+
+def seconds_of(head: bytes) -> float:
+    """Of a processor, that it takes to read a head before it has a turn."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        conn = Connection(Config(), ours, ("192.0.2.1", 1), ("", 0))
+        conn.buffers.received += head
+        began = time.process_time()
+        conn.is_whole()
+        conn.called_by()
+        return time.process_time() - began
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b"Content-Length: %sx" % (b"0" * 15_000),
+        b"Content-Length: 1%sx" % (b" " * 15_000),
+        b"X-Token-Auth: a%sb" % (b" " * 15_000),
+        b"X-Forwarded-For: a%sb" % (b" " * 15_000),
+        b"Expect: %sx" % (b" " * 15_000),
+    ],
+)
+def test_no_head_takes_longer_than_others_of_its_length(hostile: bytes):
+    head = b"POST /graphql HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n"
+    usual = head % (b"X-Usual: %s" % (b"x" * 15_000))
+    seconds_of(usual)
+    most = 50 * min(seconds_of(usual) for _ in range(5))
+    assert min(seconds_of(head % hostile) for _ in range(5)) < most
+
+
+@pytest.mark.parametrize("unended", [b"5;", b"0\r\na: "])
+def test_what_stands_around_chunks_has_16_kilobytes(unended: bytes, server: WebServer):
+    head = HEAD.replace(b"Content-Length: %d", b"Transfer-Encoding: chunked")
+    with connect(server, head + unended + b"x" * 20_000) as client:
+        assert answer_on(client)[0] == 400
         assert client.recv(1) == b""
 
 
