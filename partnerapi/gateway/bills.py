@@ -5,6 +5,7 @@ from django.http import HttpRequest
 
 from accounts.access import Caller
 from accounts.models import Partner
+from partnerapi.core.addresses import source_of
 from partnerapi.gateway import throttling
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.gateway.requests import address_of
@@ -30,9 +31,13 @@ def partner_account(caller: Caller) -> tuple[str, int, int]:
 
 
 def address_account(address: str) -> tuple[str, int, int]:
-    """The bucket of an address: its name, its points, its refill a second."""
+    """The bucket of an address, or of its IPv6 network, as of a partner."""
     limit = settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS
-    return f"address:{address}", limit, settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL
+    return (
+        f"address:{source_of(address)}",
+        limit,
+        settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL,
+    )
 
 
 def budget_of(partner: Partner) -> Budget:

@@ -2,6 +2,7 @@
 
 import re
 
+from partnerapi.core.addresses import source_of
 from partnerapi.gateway import throttling
 from partnerapi.gateway.authentication import known_caller, known_partner
 from partnerapi.gateway.bills import address_account, partner_account
@@ -52,4 +53,6 @@ def caller(head: bytes, remote: str) -> str:
     """
     token = token_of(head)
     partner = known_partner(token) if token is not None else None
-    return f"partner:{partner}" if partner else f"address:{address_of(head, remote)}"
+    if partner:
+        return f"partner:{partner}"
+    return f"address:{source_of(address_of(head, remote))}"

@@ -10,6 +10,8 @@ from typing import Any
 from django.conf import settings
 from gunicorn.workers.gthread import TConn
 
+from partnerapi.core.addresses import source_of
+
 HEAD_BYTES = 16 * 1024
 HEAD_SECONDS = 5.0
 BODY_SECONDS = 10.0
@@ -109,7 +111,7 @@ class Connection(TConn):  # type: ignore[misc]
         super().__init__(cfg, client, address, server)
         self.socket = client
         self.sock = self.buffers = Buffers()
-        self.address = address[0] if isinstance(address, tuple) else ""
+        self.address = source_of(address[0]) if isinstance(address, tuple) else ""
         self.events = 0
         self.held = 0
         self.keep = False

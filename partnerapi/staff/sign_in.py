@@ -6,7 +6,6 @@ each from its budget, and each that fails is a row and, sparingly, a line of the
 
 import logging
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address, ip_network
 from time import monotonic, sleep
 from typing import Any
 
@@ -16,6 +15,8 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from partnerapi.core.addresses import address_of as read_address
+from partnerapi.core.addresses import source
 from partnerapi.core.postgresql.lending import rest
 from partnerapi.core.sparing_log import SparingLog
 from partnerapi.gateway.bills import REFUSED_COST, Bill
@@ -120,12 +121,9 @@ def place_of(request: HttpRequest) -> str | None:
     Of IPv6 it is the first half: the second is the client's own choice.
     """
     try:
-        address = ip_address(address_of(request))
+        return source(read_address(address_of(request))).partition("/")[0]
     except ValueError:
         return None
-    if isinstance(address, IPv6Address) and not address.ipv4_mapped:
-        return str(ip_network(f"{address}/64", strict=False).network_address)
-    return str(address)
 
 
 def locked_out(

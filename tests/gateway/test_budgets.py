@@ -643,7 +643,10 @@ def test_the_process_forgets_the_longest_idle_bucket_only(
         (2, "203.0.113.7", "127.0.0.1"),
         (2, "198.51.100.1, 203.0.113.7", "198.51.100.1"),
         (2, "made up,198.51.100.1 ,203.0.113.7", "198.51.100.1"),
-        (1, "2001:db8::7", "2001:db8::7"),
+        (1, "2001:db8::7", "2001:db8::/64"),
+        (1, "2001:DB8:0:0:ffff::", "2001:db8::/64"),
+        (1, "::ffff:203.0.113.7", "203.0.113.7"),
+        (1, "unknown", "unknown"),
     ],
 )
 def test_the_address_is_the_one_that_trusted_proxies_saw(

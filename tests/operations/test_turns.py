@@ -94,6 +94,9 @@ def test_who_gave_its_place_up_has_none_to_give():
 
 MANY = 50
 ACCOUNTS = b'{"query":"{ accounts(first: 1) { nodes { id } } }"}'
+SUBSECTORS = b"""
+    {"query":"{ industryClassificationBenchmarks(first: 1) { nodes { id } } }"}
+"""
 ISSUERS = b'{"query":"{ issuers(first: 1) { nodes { id } } }"}'
 BEHIND_A_PROXY = {"PARTNER_API_TRUSTED_PROXIES": "1"}
 
@@ -158,6 +161,15 @@ def test_keys_that_somebody_invents_have_one_turn(server: WebServer):
     ]
     with locked("accounts_apikey"), waiting(server, messages):
         is_answered(server, "192.0.2.4")
+
+
+def test_the_addresses_of_one_network_have_one_turn(server: WebServer):
+    messages = [request(SUBSECTORS, f"2001:db8:1:1::{n:x}") for n in range(MANY)]
+    with (
+        locked("issuers_industryclassificationbenchmark"),
+        waiting(server, messages),
+    ):
+        is_answered(server, "2001:db8:1:2::1")
 
 
 def test_a_key_takes_its_partners_turn_for_as_long_as_it_is_accepted(world: World):

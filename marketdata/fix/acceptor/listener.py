@@ -40,7 +40,8 @@ from marketdata.fix.acceptor.leases import LOGGED_ON_THERE, Leases
 from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, NotForUs
 from marketdata.fix.acceptor.proxied import is_trusted, told_address
 from marketdata.fix.acceptor.proxy import Proxy
-from marketdata.fix.acceptor.sockets import Address, address_of, listen, source
+from marketdata.fix.acceptor.sockets import listen
+from partnerapi.core.addresses import Address, address_of, source
 from partnerapi.core.json_lines import request_id
 from partnerapi.core.sparing_log import SparingLog
 

@@ -18,12 +18,12 @@ from accounts.access import Caller, Scope, Unauthenticated
 from accounts.models import ApiKey
 from issuers.callers import caller_of
 from marketdata.fix.acceptor.failed_logons import FailedLogons
-from marketdata.fix.acceptor.sockets import Address, source
 from marketdata.fix.protocol.rules import DATA_FIELD
 from marketdata.fix.protocol.wire import DATA_FIELDS
 from marketdata.models import FixSession
 from marketdata.models.sessions import pool
 from partnerapi.core import json_lines
+from partnerapi.core.addresses import Address, source
 
 LONGEST_HEARTBEAT = 60
 CLOCK_SECONDS = 30

@@ -10,7 +10,7 @@ import socket
 from django.conf import settings
 
 from marketdata.fix.acceptor.first_message import Cut
-from marketdata.fix.acceptor.sockets import Address, address_of
+from partnerapi.core.addresses import Address, address_of
 
 LONGEST_LINE = 107
 """Bytes, its CR and LF included."""

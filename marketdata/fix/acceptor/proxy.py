@@ -18,12 +18,12 @@ from marketdata.fix.acceptor.first_message import (
 )
 from marketdata.fix.acceptor.inbound import Inbound, RuleBroken
 from marketdata.fix.acceptor.logon import Admission, LogonRefused
-from marketdata.fix.acceptor.sockets import Address
 from marketdata.fix.protocol.rules import (
     ALIVE_SECONDS,
     LOGGED_ON_ELSEWHERE,
     LOGGED_ON_FROM,
 )
+from partnerapi.core.addresses import Address
 from partnerapi.core.buckets import Bucket
 from partnerapi.core.sparing_log import SparingLog
 

@@ -26,10 +26,11 @@ from marketdata.fix.acceptor.logon import (
     TOO_MANY_FAILURES,
     Admissions,
 )
-from marketdata.fix.acceptor.sockets import address_of, source, tls_context
+from marketdata.fix.acceptor.sockets import tls_context
 from marketdata.fix.protocol import wire
 from marketdata.fix.protocol.rules import TOO_LONG
 from partnerapi.core import sparing_log
+from partnerapi.core.addresses import address_of, source
 from tests.marketdata.fix.peers import Echo, Partner, echo, logon
 from tests.waiting import PATIENCE_SECONDS, until
 

@@ -21,9 +21,9 @@ from marketdata.fix.acceptor.logon import (
     LogonRefused,
     NotForUs,
 )
-from marketdata.fix.acceptor.sockets import address_of
 from marketdata.fix.acceptor.supervision import reasons_to_end
 from marketdata.models import FixSession
+from partnerapi.core.addresses import address_of
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import World
 

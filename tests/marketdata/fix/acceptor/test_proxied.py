@@ -17,8 +17,9 @@ from marketdata.fix.acceptor.first_message import Cut
 from marketdata.fix.acceptor.listener import Listener
 from marketdata.fix.acceptor.logon import ELSEWHERE, Admissions
 from marketdata.fix.acceptor.proxied import address_in
-from marketdata.fix.acceptor.sockets import address_of, tls_context
+from marketdata.fix.acceptor.sockets import tls_context
 from marketdata.models import FixSession
+from partnerapi.core.addresses import address_of
 from tests.marketdata.fix.peers import Partner, echo, logon
 
 FIRST, SECOND, SITE = "203.0.113.9", "198.51.100.3", "203.0.113.0/24"
