@@ -257,6 +257,8 @@ SESSION = {
     # A killed client's statement ends within half a second and frees its rows.
     "client_connection_check_interval": "500",
     "lock_timeout": "2000",
+    # A server or a role with another default would have every change refused.
+    "default_transaction_isolation": "read committed",
     "idle_in_transaction_session_timeout": "60000",
     # PostgreSQL warns of a commit that it does not hold to be durable.
     "client_min_messages": "warning",
@@ -294,7 +296,8 @@ def database(
     given = named["OPTIONS"]
     if given.get("prepare_threshold") == "None":
         given["prepare_threshold"] = None
-    options = [*(f"-c {name}={value}" for name, value in session.items())]
+    values = {name: value.replace(" ", r"\ ") for name, value in session.items()}
+    options = [*(f"-c {name}={value}" for name, value in values.items())]
     if "options" in given:
         options.append(given["options"])
     return named | {

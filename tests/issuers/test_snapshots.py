@@ -178,6 +178,19 @@ def test_what_was_committed_since_the_snapshot_binds(change: Change, isolation: 
     assert purse(one.clients[1]) == (100_000, 0)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_no_default_of_the_role_makes_a_session_use_snapshots():
+    database = connection.settings_dict["NAME"]
+    default = f'ALTER ROLE CURRENT_USER IN DATABASE "{database}" {{}}'
+    run(default.format("SET default_transaction_isolation = 'serializable'"))
+    try:
+        with another_session(), connection.cursor() as cursor:
+            cursor.execute("SHOW transaction_isolation")
+            assert cursor.fetchall() == [("read committed",)]
+    finally:
+        run(default.format("RESET default_transaction_isolation"))
+
+
 # Nothing is judged of these; Django's own are changed by Django, and an export is
 # written in one snapshot.
 UNJUDGED = re.compile("auth_|axes_|django_|otp_|partnerapi_")
