@@ -1,5 +1,6 @@
 """What this release needs of its database: its migrations, and the role's rights."""
 
+import re
 from functools import cache
 from pkgutil import iter_modules
 from typing import NamedTuple
@@ -43,28 +44,41 @@ class Rights(NamedTuple):
 def compare_rights() -> Rights:
     """Compare the rights of the session's role with those of an application.
 
-    What is not there at all lacks its rights. One statement.
+    What is not there at all lacks its rights. A right on columns is compared for each,
+    as `table.column`. One statement.
     """
     asked = [(table, right) for table in APPLICATION for right in RIGHTS]
+    columns = [
+        (f"{table}.{column}", right)
+        for table, rights in APPLICATION.items()
+        for right, named in OF_COLUMNS.findall(rights)
+        for column in named.split(", ")
+    ]
     functions = [(name, "EXECUTE") for name in CALLED_BY_APPLICATION]
-    names, rights = zip(*asked, *functions, strict=True)
+    names, rights = zip(*asked, *columns, *functions, strict=True)
     with connection.cursor() as cursor:
         cursor.execute(HAS, [list(names), list(rights)])
         rows = cursor.fetchall()
     lacking: list[tuple[str, str]] = []
     spare: list[tuple[str, str]] = []
     for _, name, right, has in rows:
-        wanted = right in APPLICATION.get(name, "EXECUTE").split(", ")
+        wanted = right in APPLICATION.get(name, right).split(", ")
         if has != wanted:
             (spare if has else lacking).append((right, name))
     return Rights(rows[0][0], lacking, spare)
 
 
+OF_COLUMNS = re.compile(r"(\w+) \(([^)]+)\)")
 # Nobody has a right on what is not there.
 HAS = """
-    SELECT current_user::text, name, asked, coalesce(CASE asked
-        WHEN 'EXECUTE' THEN has_function_privilege(
+    SELECT current_user::text, name, asked, coalesce(CASE
+        WHEN asked = 'EXECUTE' THEN has_function_privilege(
             to_regprocedure('public.' || name), asked)
+        WHEN strpos(name, '.') > 0 THEN (
+            SELECT has_column_privilege(a.attrelid, a.attnum, asked)
+            FROM pg_attribute a
+            WHERE a.attname = split_part(name, '.', 2) AND a.attnum > 0
+                AND a.attrelid = to_regclass('public.' || split_part(name, '.', 1)))
         ELSE has_table_privilege(to_regclass('public.' || quote_ident(name)), asked)
         END, FALSE)
     FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS wanted (name, asked, place)
