@@ -192,6 +192,26 @@ def test_a_database_that_stays_silent_is_away_unless_it_answers_requests(
 
 
 @pytest.mark.usefixtures("each_look_is_new")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_what_an_unforeseen_error_keeps_from_being_looked_at_is_not_known():
+    def fails() -> Iterator[Finding]:
+        raise ValueError("What nobody thought of")
+        yield
+
+    def works() -> Iterator[Finding]:
+        yield Finding("first", State.OK, "It works")
+
+    asked = Readiness(
+        [Check("first", works), Check("second", fails), Check("third", works)]
+    )
+    for _ in range(2):
+        assert [(found.check, found.state) for found in asked.now()] == [
+            ("first", State.OK),
+            ("second", State.UNKNOWN),
+            ("third", State.UNKNOWN),
+        ]
+
+
 def test_what_only_reads_is_ready_for_a_while(monkeypatch: pytest.MonkeyPatch):
     def only_reads() -> Iterator[Finding]:
         yield Finding("database", State.FAILED, "It only reads", patience=patience)

@@ -98,7 +98,9 @@ class Readiness:
                     self.coming.append([*map(self.judged, found)])
         finally:
             with self.changed:
-                self.found, self.coming = list(chain(*self.coming)), None
+                # An error that no check foresees ends the look: the rest is not known.
+                rest = self.missing(len(self.coming))
+                self.found, self.coming = [*chain(*self.coming), *rest], None
                 self.found_at = monotonic()
                 self.changed.notify_all()
 
