@@ -22,8 +22,8 @@ SHORT_BYTES = 64 * 1024
 """Shorter bodies are read even where nobody can pay, and the connection goes on."""
 AHEAD_BYTES = 1_024
 """gunicorn reads so far beyond what the application asks for."""
-FRAMED = 2
-"""Bytes that come for one of the largest body in chunks, at most."""
+FRAME_BYTES = 64 * 1024
+"""Bytes around the chunks of a body, at most: each chunk takes time, however short."""
 SEND_BYTES = 64 * 1024
 SEND_BYTES_PER_SECOND = 10_000
 CONTENT_LENGTH = re.compile(rb"^content-length:[ \t]*([0-9]+)[ \t]*\r$", re.I | re.M)
@@ -231,13 +231,14 @@ class Connection(TConn):  # type: ignore[misc]
             self.chunk_bytes += int(size[1], 16)
             self.chunk_at = end + 2 + int(size[1], 16) + 2
         awaited = max(0, self.chunk_at - 2 - len(received))
-        framed = len(received) - self.body_at
+        has_come = self.chunk_bytes - awaited
+        frames = len(received) - self.body_at - has_come
         # Each piece that comes has the line, or the trailers, looked at once more.
         unended = len(received) - self.chunk_at
         # The application refuses it by what is too many.
         if (
-            self.chunk_bytes - awaited > most + AHEAD_BYTES
-            or framed > FRAMED * most
+            has_come > most + AHEAD_BYTES
+            or frames > FRAME_BYTES
             or unended > HEAD_BYTES
         ):
             self.give_up()

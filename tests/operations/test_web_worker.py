@@ -206,6 +206,18 @@ def test_what_stands_around_chunks_has_16_kilobytes(unended: bytes, server: WebS
         assert client.recv(1) == b""
 
 
+@pytest.mark.parametrize(("size", "status"), [(110, 200), (10, 400)])
+def test_a_body_comes_in_no_more_chunks_than_it_needs(
+    size: int, status: int, server: WebServer
+):
+    body = TYPENAME.ljust(1_000_000)
+    chunks = [body[at : at + size] for at in range(0, len(body), size)]
+    framed = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
+    head = HEAD.replace(b"Content-Length: %d", b"Transfer-Encoding: chunked")
+    with connect(server, head + framed + b"0\r\n\r\n") as client:
+        assert answer_on(client)[0] == status
+
+
 def test_of_a_content_type_the_beginning_is_read(server: WebServer):
     # Its end would make it another.
     long = b"application/json" + b";a" * 3_000 + b";charset=latin-1"
