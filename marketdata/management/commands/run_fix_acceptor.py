@@ -9,7 +9,10 @@ from django.core.management.base import CommandError
 from django.db import Error
 
 from accounts.key_uses import uses
-from marketdata.fix.acceptor.quickfix.interpreter import collect_seldom
+from marketdata.fix.acceptor.quickfix.interpreter import (
+    collect_seldom,
+    return_large_blocks,
+)
 from marketdata.fix.acceptor.sockets import tls_context
 from marketdata.fix.client.advice import explain
 from marketdata.fix.client.health import prober
@@ -90,6 +93,7 @@ examples:
             check_start()
         except StartRefused as refused:
             raise CommandError(f"The FIX acceptor does not start: {refused}.") from None
+        return_large_blocks()
         stopping, renewed = threading.Event(), threading.Event()
         events = {signal.SIGINT: stopping, signal.SIGTERM: stopping}
         if context:

@@ -1,5 +1,6 @@
 """The whole acceptor, as its operator runs it."""
 
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
@@ -47,6 +49,7 @@ from tests.marketdata.fix.acceptor_process import (
 from tests.marketdata.fix.certificates import RSA, new_certificate
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.market import moving
+from tests.marketdata.fix.peers import Partner
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS, until
 
 Start = Callable[..., Acceptor]
@@ -356,6 +359,29 @@ def test_serves_tls_checks_its_own_health_and_renews_its_certificate(
         only_rsa.set_ciphers("ECDHE-RSA-AES128-GCM-SHA256")
         with pytest.raises(NoConnection):
             acceptor.client(tls=only_rsa).logon()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc keeps it, others do not")
+def test_memory_of_tls_connections_goes_back_to_the_system(
+    start_acceptor: Start, tmp_path: Path
+):
+    chain, key = map(str, new_certificate(tmp_path))
+    trust = own_certificate(chain)
+    acceptor = start_acceptor(
+        trust,
+        FIX_TLS_CERTIFICATE=chain,
+        FIX_TLS_KEY=key,
+        FIX_CONNECTIONS_PER_ADDRESS="200",
+    )
+    process = psutil.Process(acceptor.process.pid)
+    before = process.memory_info().rss
+    with contextlib.ExitStack() as stack:
+        held = 0
+        for _ in range(100):
+            stack.enter_context(Partner(acceptor.port, trust))
+            held = max(held, process.memory_info().rss - before)
+    # Each has buffers of 256 KB; what every first connection needs stays.
+    until(lambda: process.memory_info().rss - before < held / 2)
 
 
 def wait_for_line(acceptor: Acceptor, part: str) -> None:
