@@ -38,11 +38,27 @@ class ApiKeyForm(forms.ModelForm):
         choices=Scope.choices, widget=forms.CheckboxSelectMultiple
     )
 
+    def clean_scopes(self):
+        """Those that a second person has approved, or fewer."""
+        scopes = self.cleaned_data["scopes"]
+        if further := sorted(set(scopes) - set(self.instance.scopes)):
+            raise forms.ValidationError(
+                f"A key gets no further scope, and {', '.join(further)} is new. "
+                "Request another key with it."
+            )
+        return scopes
+
     def clean_expires_at(self):
-        expires_at = self.cleaned_data["expires_at"]
+        """As approved, or earlier."""
+        expires_at, end = self.cleaned_data["expires_at"], self.instance.expires_at
         if expires_at and expires_at <= self.instance.created_at:
             raise forms.ValidationError(
                 "A key expires after it was made. To end it now, revoke it."
+            )
+        if end and (expires_at is None or expires_at > end):
+            raise forms.ValidationError(
+                f"The end of a key is never moved to a later time than "
+                f"{end:%Y-%m-%d %H:%M} UTC. Request another key."
             )
         return expires_at
 

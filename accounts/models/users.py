@@ -238,7 +238,9 @@ class User(AbstractBaseUser, PermissionsMixin):
         ]
 
     def __str__(self):
-        return self.company_name or f"{self.first_name} {self.last_name}".strip()
+        """The name, without signs that would turn the text beside it around."""
+        name = self.company_name or f"{self.first_name} {self.last_name}".strip()
+        return TURNS_AROUND.sub("", name)
 
     def check_password(self, raw_password):
         # A right one may be digested anew: that is the user's own change.
@@ -246,6 +248,8 @@ class User(AbstractBaseUser, PermissionsMixin):
             return super().check_password(raw_password)
 
 
+TURNS_AROUND = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Unicode's bidirectional formatting characters, which nobody sees."""
 WALLET = re.compile(r"0x[0-9a-fA-F]{40}")
 """An EVM address; letters of either case name the same one."""
 

@@ -5,6 +5,7 @@ from django.contrib import admin
 from django.utils.html import format_html
 
 from issuers.models import Document
+from partnerapi.core.backoffice import KnownLater
 
 
 class DocumentForm(forms.ModelForm):
@@ -38,7 +39,7 @@ class DocumentForm(forms.ModelForm):
 
 
 @admin.register(Document)
-class DocumentAdmin(admin.ModelAdmin):
+class DocumentAdmin(KnownLater):
     """Documents are never changed: a new file is a new document."""
 
     form = DocumentForm

@@ -4,11 +4,11 @@ from django.contrib import admin
 from django.utils import timezone
 
 from issuers.models import Article, IssuerFinancialData
-from partnerapi.core.backoffice import SECURE_ADDRESSES, money
+from partnerapi.core.backoffice import SECURE_ADDRESSES, KnownLater, money
 
 
 @admin.register(IssuerFinancialData)
-class IssuerFinancialDataAdmin(admin.ModelAdmin):
+class IssuerFinancialDataAdmin(KnownLater):
     list_display = [
         "issuer", "year", "period_type", "revenue", "ebitda", "ebit", "net_income"
     ]  # fmt: skip
@@ -25,7 +25,7 @@ class IssuerFinancialDataAdmin(admin.ModelAdmin):
 
 
 @admin.register(Article)
-class ArticleAdmin(admin.ModelAdmin):
+class ArticleAdmin(KnownLater):
     formfield_overrides = SECURE_ADDRESSES  # type: ignore[assignment]
     list_display = ["title", "issuer", "published_at", "state"]
     list_select_related = ["issuer"]

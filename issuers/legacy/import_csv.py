@@ -99,7 +99,9 @@ def import_legacy_shareholders(
         )
         problems = stream.problems
         holders = made_holders(problems) if create_holders else None
-        problems += judged_lines()
+        # Holders that could not be created are missing for what was told already.
+        are_there = not create_holders or holders is not None
+        problems += judged_lines(are_there)
         problems += judged_changes(issuer)
         if problems:
             raise WrongFileError(problems)
@@ -162,7 +164,7 @@ class Lines:
         if symbol not in self.tokens:
             rule = (
                 f"{symbol!r:.60} is no token of this issuer; it has "
-                f"{sorted(self.tokens)}"
+                f"{', '.join(sorted(self.tokens)) or 'none'}"
             )
             refuse("token_symbol", rule)
         holder = self.checks.holder(
@@ -196,17 +198,17 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def made_holders(problems: Problems) -> HolderChanges:
-    """Make the holders of the incoming lines that nobody is yet; one of several lines
-    that name the same holder alike. What is wrong with them goes to `problems`.
+def made_holders(problems: Problems) -> HolderChanges | None:
+    """Create the holders of the incoming lines that do not exist yet; one of several
+    lines that name the same holder alike. What is wrong with them goes to `problems`;
+    as long as there are any, none is created.
     """
     make_incoming()
     with connection.cursor() as cursor:
         cursor.execute(HOLDERS_OF_LINES)
     problems += broken_rules(OTHER_WORDS, HOLDER)
-    found = judged_holders(HOLDER)
-    problems += found
-    return HolderChanges() if found else write_holders()
+    problems += judged_holders(HOLDER)
+    return None if problems else write_holders()
 
 
 HOLDERS_OF_LINES = """
@@ -229,11 +231,14 @@ OTHER_WORDS = """
 """
 
 
-def judged_lines() -> Problems:
-    """What is wrong with the lines beside each other, and with whom they name."""
+def judged_lines(are_there: bool) -> Problems:
+    """What is wrong with the lines beside each other, and with the holders they name.
+
+    Whether these exist is only judged where they `are_there`.
+    """
     find_holders("incoming_line")
     problems = broken_rules(TWICE, {})
-    for name in NAMED_BY:
+    for name in NAMED_BY if are_there else ():
         problems += broken_rules(NOBODY.format(name=name), NAMED_BY)
     problems += broken_rules(SEVERAL_USERS, NAMED_BY)
     return problems

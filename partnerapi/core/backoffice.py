@@ -94,7 +94,24 @@ class ReadOnlyAdmin(ReadOnly, LongListAdmin):
     pass
 
 
-class ProtectedAdmin(admin.ModelAdmin):
+class KnownLater(admin.ModelAdmin):
+    """The form of a new row leaves out what the database fills in."""
+
+    def get_fieldsets(self, request, obj=None):
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is not None:
+            return fieldsets
+        later = set(self.get_readonly_fields(request))
+        return [
+            (
+                name,
+                {**options, "fields": [f for f in options["fields"] if f not in later]},
+            )
+            for name, options in fieldsets
+        ]
+
+
+class ProtectedAdmin(KnownLater):
     """Offers to delete only rows to which no other row refers.
 
     Django lists every row that protects another: of an issuer, a million lines. So

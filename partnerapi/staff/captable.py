@@ -106,8 +106,20 @@ def instant_of(given: Any) -> datetime | None:
     if given.get("end") or not given.get("time"):
         clock = END_OF_DAY
     else:
-        clock = time.fromisoformat(given["time"])
-    return datetime.combine(date.fromisoformat(day), clock, UTC)
+        clock = read(time, given["time"], "a time of day: write HH:MM, such as 17:30")
+    known = "a date: write YYYY-MM-DD, such as 2026-01-31"
+    return datetime.combine(read(date, day, known), clock, UTC)
+
+
+def read(kind: Any, text: str, expected: str) -> Any:
+    """
+    Raises:
+        ValueError: with a sentence.
+    """
+    try:
+        return kind.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text[:40]} is not {expected}.") from None
 
 
 def address(

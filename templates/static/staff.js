@@ -23,6 +23,15 @@ addEventListener("load", () => {
   new MutationObserver(nameWidgets).observe(document.body, { childList: true, subtree: true });
 });
 
+// What a cell cuts off is read in its title.
+function titleWhatIsCut() {
+  for (const cell of document.querySelectorAll(":is(td, th):not([title])")) {
+    const inner = cell.querySelector(".cut") ?? cell;
+    if (cell.scrollWidth > cell.clientWidth || inner.scrollHeight > inner.clientHeight + 1) cell.title = cell.textContent.trim();
+  }
+}
+addEventListener("load", titleWhatIsCut);
+
 // One menu is open at a time.
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {

@@ -202,6 +202,66 @@ def test_everybody_can_read_it_on_every_window(readable, running_server):
     assert found == []
 
 
+BROKEN = r"""
+() => {
+  const found = [], word = /[−€]?\d[\d,.]*%?|[\p{L}][\p{L}\d.’']+/gu;
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walker.nextNode());) {
+    const parent = node.parentElement;
+    if (!parent.checkVisibility()) continue;
+    if (parent.closest("script, option, select, textarea")) continue;
+    for (const match of node.data.matchAll(word)) {
+      const range = document.createRange();
+      range.setStart(node, match.index);
+      range.setEnd(node, match.index + match[0].length);
+      const boxes = [...range.getClientRects()].filter((box) => box.width);
+      const lines = new Set(boxes.map((box) => Math.round(box.top)));
+      if (lines.size > 1) found.push(match[0]);
+    }
+  }
+  return found;
+}
+"""
+NAMES = ["W" * 200, "Société Générale des Eaux " * 7, "Zoë \u202eevil Test"]
+OF_MANY_COLUMNS = [
+    "accounts/account/",
+    "accounts/user/",
+    "accounts/accountstatuschange/",
+    "accounts/approvalrequest/?status=ALL",
+    "issuers/token/",
+    "issuers/issuer/",
+    "trading/order/",
+    "log/",
+]
+
+
+def test_no_word_and_no_number_breaks_whatever_clients_are_called(
+    back_office, running_server
+):
+    address = running_server["admin"]
+    for name in NAMES:
+        back_office.goto(address + "accounts/user/add/")
+        back_office.locator("#id_type").select_option("COMPANY")
+        back_office.locator("#id_email").fill(f"{uuid4()}@example.com")
+        for number in (1, 2):
+            back_office.locator(f"#id_password{number}").fill("correct horse battery")
+        back_office.locator("#id_company_name").fill(name.strip())
+        back_office.get_by_role("button", name="Save", exact=True).click()
+        back_office.get_by_text("was added successfully").wait_for()
+    back_office.set_viewport_size({"width": 1280, "height": 900})
+    found = {}
+    for path in OF_MANY_COLUMNS:
+        back_office.goto(address + path)
+        found[path] = back_office.evaluate(BROKEN)
+        assert back_office.evaluate(CUT_OFF) == [], path
+    assert found == dict.fromkeys(OF_MANY_COLUMNS, [])
+    back_office.goto(address + "accounts/user/")
+    shown = back_office.locator("#result_list").inner_text()
+    assert "Zoë evil Test" in shown
+    cut = back_office.locator(f"#result_list [title='{'W' * 200}']").first
+    assert cut.bounding_box()["width"] < 400
+
+
 def test_everybody_can_read_the_door(browser, running_server, axe):
     page = browser.new_page(bypass_csp=True)
     page.set_default_timeout(PATIENCE_MS)

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
@@ -208,3 +209,23 @@ def test_an_issuer_is_shown_as_a_partner_sees_it(world: World, partner: Ask, sta
     page = staff.get(path, {"partner": "broker_one"}).content.decode()
     assert "no: " not in page
     assert "no: no live key" in staff.get(path, {"partner": "reader"}).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"date": "abc"}, "abc is not a date: write YYYY-MM-DD, such as 2026-01-31."),
+        ({"date": "31.01.2026"}, "31.01.2026 is not a date: write YYYY-MM-DD"),
+        ({"date": "2026-02-30"}, "2026-02-30 is not a date: write YYYY-MM-DD"),
+        (
+            {"date": "2026-01-31", "time": "5pm"},
+            "5pm is not a time of day: write HH:MM",
+        ),
+    ],
+)
+def test_a_wrong_date_is_told_in_words(
+    world: World, staff: Client, asked: dict[str, str], said: str
+):
+    page = staff.get(f"/admin/issuer/{world.listed.pk}/captable/", asked)
+    assert said in page.content.decode()
+    assert "isoformat" not in page.content.decode()

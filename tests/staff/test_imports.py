@@ -95,6 +95,16 @@ def test_legacy_lines_holders_and_issuers_are_imported_alike(
         .replace("a1", "b1")
         .replace("a2", "b2")
     )
+    wrong = others.replace("INDIVIDUAL", "PERSON").replace(";20;", ";1,250;")
+    refused = upload(wrong, "legacy", issuer="lumen", creates_holders="on")
+    told = [(line, column) for line, column, *_ in refused.context["found"].problems]
+    assert sorted(told) == [
+        (2, "holder_kind"),
+        (3, "holder_kind"),
+        (3, "number_of_shares"),
+    ]
+    assert "constraint" not in refused.content.decode()
+    assert "PERSON" in refused.content.decode()
     made = upload(others, "legacy", issuer="lumen", creates_holders="on")
     assert made.context["found"].notes == ("Holders: 1 new, 0 completed.",)
 

@@ -1,6 +1,7 @@
 """What all lists of the back office share."""
 
 import re
+from datetime import datetime, timedelta
 
 import pytest
 from django.contrib import admin
@@ -12,6 +13,8 @@ from accounts.models import Account, Actor, User, UserHolder
 from partnerapi.core import backoffice
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.money import euros
+from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.staff.cells import cut
 from tests.characters import World
 
 
@@ -108,3 +111,73 @@ def test_each_page_has_one_heading_a_way_past_the_menu_and_one_box(world: World,
         assert page.count("<h1>") == 1
         assert page.count('href="#content-start"') == 1
         assert page.count('action="/admin/find/"') == 1
+
+
+@pytest.mark.parametrize("name", ["W" * 200, "Société Générale des Eaux " * 7])
+def test_a_long_name_is_cut_and_its_title_has_it(world: World, staff, name: str):
+    name = name.strip()
+    User.objects.filter(last_name="Roca").update(
+        type="COMPANY", company_name=name, first_name="", last_name=""
+    )
+    page = staff.get("/admin/issuers/legacyshareholder/").content.decode()
+    assert f'title="{name}"><bdi class="cut">' in page
+
+
+def test_a_name_turns_nothing_around(world: World, staff):
+    User.objects.filter(last_name="Roca").update(
+        first_name="Zoë", last_name="\u202eevil Test"
+    )
+    page = staff.get("/admin/issuers/legacyshareholder/").content.decode()
+    assert "Zoë evil Test" in page
+    assert "\u202e" not in page
+    User.objects.filter(first_name="Zoë").update(last_name="כהן")
+    page = staff.get("/admin/issuers/legacyshareholder/").content.decode()
+    assert '<bdi class="cut">' in page
+
+
+def test_cells_are_cut_without_harm():
+    plain = '<td class="field-x">short</td>'
+    assert cut(plain) == plain
+    box = f'<td class="action-checkbox"><input type="checkbox" value="{9**30}"></td>'
+    assert cut(box) == box
+    said = "&lt;b&gt; &quot;Tom &amp; Jerry&quot; &amp; Co"
+    link = f'<a href="/x?a=1&amp;b=2">{said}</a>'
+    assert cut(f'<th class="a">{link}</th>') == (
+        f'<th class="a" title="{said}"><bdi class="cut">{link}</bdi></th>'
+    )
+
+
+def test_forms_of_new_rows_show_no_python(staff):
+    for model, page in admin.site._registry.items():
+        meta = model._meta
+        answer = staff.get(f"/admin/{meta.app_label}/{meta.model_name}/add/")
+        if answer.status_code == 200:
+            shown = answer.content.decode()
+            assert "django.db" not in shown, meta.label
+            assert "object at 0x" not in shown, meta.label
+            assert page.has_add_permission(answer.wsgi_request)
+
+
+def test_a_key_is_given_no_further_scope_and_no_later_end(world: World, staff):
+    end = timezone.now() + timedelta(days=9)
+    key, _ = approved_key(world.partner, ["issuers:read"], end)
+    page = f"/admin/accounts/apikey/{key.pk}/change/"
+
+    def changed(scopes: list[str], until: datetime | None) -> str:
+        given: dict[str, object] = {"scopes": scopes}
+        if until:
+            given |= {
+                "expires_at_0": f"{until:%Y-%m-%d}", "expires_at_1": f"{until:%H:%M:%S}"
+            }  # fmt: skip
+        answer = staff.post(page, given, follow=True)
+        assert answer.status_code == 200
+        return answer.content.decode()
+
+    wider = changed(["issuers:read", "captable:read"], end)
+    assert "captable:read is new. Request another key" in wider
+    assert "never moved to a later time" in changed(["issuers:read"], None)
+    later = end + timedelta(days=1)
+    assert "never moved to a later time" in changed(["issuers:read"], later)
+    assert "was changed successfully" in changed(
+        ["issuers:read"], end - timedelta(days=1)
+    )

@@ -18,7 +18,7 @@ from marketdata.trading.phases import (
 )
 from partnerapi.core.commands import DRY_RUN
 
-PHASES = [Phase.HALTED, Phase.CONTINUOUS, Phase.CLOSED]
+PHASES = [Phase.HALTED.value, Phase.CONTINUOUS.value, Phase.CLOSED.value]
 
 
 class Command(RegisterCommand):

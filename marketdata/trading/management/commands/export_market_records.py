@@ -1,9 +1,19 @@
 import sys
+from argparse import ArgumentTypeError
 from datetime import date
 from pathlib import Path
 
 from marketdata.trading.records import records
 from partnerapi.core.commands import CommandWithExamples, counting
+
+
+def day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(
+            f"{text:.40} is not a date; write YYYY-MM-DD, such as 2026-11-20"
+        ) from None
 
 
 class Command(CommandWithExamples):
@@ -19,9 +29,7 @@ examples:
 """
 
     def add_arguments(self, parser):
-        parser.add_argument(
-            "--day", type=date.fromisoformat, required=True, help="such as 2026-11-20"
-        )
+        parser.add_argument("--day", type=day, required=True, help="such as 2026-11-20")
         parser.add_argument(
             "--output", metavar="FILE", type=Path, help="a file in place of the output"
         )
