@@ -53,14 +53,17 @@ def import_holders(
     with transaction.atomic():
         if HolderImport.objects.filter(checksum_sha256=checksum).exists():
             return HolderChanges(was_imported=True)
-        HolderImport.objects.create(
-            file_name=storable(file_name), checksum_sha256=checksum, imported_by=actor
-        )
         stream = stream_table(content, REQUIRED, OPTIONAL)
         make_incoming()
         told = begin("Reading", stream.line_count)
         checks = Checks(stream.problems)
-        copy("incoming_holder", COLUMNS, read_lines(stream, checks, told))
+        count = copy("incoming_holder", COLUMNS, read_lines(stream, checks, told))
+        HolderImport.objects.create(
+            file_name=storable(file_name),
+            checksum_sha256=checksum,
+            imported_by=actor,
+            line_count=count,
+        )
         problems = stream.problems
         problems += judged_holders(COLUMN_NAMES)
         if problems:

@@ -314,6 +314,7 @@ class HolderImport(models.Model):
     file_name = models.CharField(max_length=255)
     checksum_sha256 = models.CharField(max_length=64, unique=True)
     imported_by = models.CharField(max_length=254)
+    line_count = models.PositiveIntegerField(null=True, editable=False)
     created_at = models.DateTimeField(db_default=models.functions.Now(), editable=False)
 
     def __str__(self):

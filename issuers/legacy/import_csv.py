@@ -83,7 +83,7 @@ def import_legacy_shareholders(
             return LegacyChanges(was_imported=True)
         stream = stream_table(content, REQUIRED, OPTIONAL)
         make_temporary("incoming_line", COLUMN_TYPES)
-        copy(
+        count = copy(
             "incoming_line",
             COLUMNS,
             Lines(stream, issuer).read(begin("Reading", stream.line_count)),
@@ -96,6 +96,7 @@ def import_legacy_shareholders(
             file_name=storable(file_name),
             checksum_sha256=checksum,
             imported_by=actor,
+            line_count=count,
         )
         problems = stream.problems
         holders = made_holders(problems) if create_holders else None

@@ -27,6 +27,7 @@ class LegacyImport(models.Model):
     file_name = models.CharField(max_length=255)
     checksum_sha256 = models.CharField(max_length=64)
     imported_by = models.CharField(max_length=254)
+    line_count = models.PositiveIntegerField(null=True, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

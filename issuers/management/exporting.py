@@ -54,6 +54,11 @@ def named_file(output: Path | None, format: str) -> Path:
     return output
 
 
+def file_name(output: Path | None) -> str:
+    """What the log calls the place to which an export goes."""
+    return output.name if output else "standard output"
+
+
 def issuer_named(slug: str) -> Issuer:
     try:
         return Issuer.objects.select_related("owner").get(slug=slug)

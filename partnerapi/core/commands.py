@@ -8,14 +8,21 @@ from pathlib import Path
 from time import monotonic
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
-from django.db import DataError, IntegrityError, InterfaceError, OperationalError
+from django.db import (
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    ProgrammingError,
+)
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from partnerapi.core import lock_waits
 from partnerapi.core.authors import written_by
 from partnerapi.core.database import confirm
-from partnerapi.core.postgresql.faults import OutcomeUnknown
+from partnerapi.core.postgresql.faults import Fault, OutcomeUnknown, fault_of
 from partnerapi.core.problems import WrongFileError
 from partnerapi.core.progress import Advance, Begin
 
@@ -45,6 +52,13 @@ class CommandWithExamples(BaseCommand):
             raise CommandError(
                 f"The database does not answer: {str(error).strip().splitlines()[0]}. "
                 "What was not finished is undone; run this again when it is back."
+            ) from error
+        except (InternalError, ProgrammingError) as error:
+            if (fault := fault_of(error)) not in (Fault.READ_ONLY, Fault.UNGRANTED):
+                raise
+            raise CommandError(
+                f"{fault}. What was not finished is undone: this command writes, an "
+                "export its line of the log."
             ) from error
 
 

@@ -89,8 +89,8 @@ def constraint_of(error: IntegrityError) -> str | None:
     return cause.diag.constraint_name if isinstance(cause, psycopg.Error) else None
 
 
-def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows with COPY; they are read once, and none is kept.
+def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+    """Write rows with COPY and return how many; they are read once, and none is kept.
 
     What makes the rows must not use the connection, which is taken meanwhile.
     """
@@ -100,8 +100,11 @@ def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
         connection.wrap_database_errors,
         cursor.copy(statement) as target,
     ):
+        count = 0
         for row in rows:
             target.write_row(row)
+            count += 1
+    return count
 
 
 @contextmanager

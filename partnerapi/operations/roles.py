@@ -150,6 +150,7 @@ CALLED_BY_APPLICATION = (
     "approvals_rests_until(uuid, timestamptz)",
     "events_announce_articles()",
     "events_prune(integer, integer)",
+    "history_note(text, text, text, jsonb)",
     "marketdata_hear(uuid[])",
     "marketdata_lock_book(uuid)",
     "marketdata_prune(uuid, bigint, bigint, bigint)",

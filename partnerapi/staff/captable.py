@@ -7,9 +7,7 @@ by value; beyond, in the order of their ids, a page at a time.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from io import TextIOWrapper
 from itertools import islice
-from tempfile import TemporaryFile
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -18,7 +16,6 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef
 from django.http import (
-    FileResponse,
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
@@ -29,7 +26,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from issuers.exports.captable import COLUMNS, dated_table, holdings, lines
-from issuers.exports.tables import write_csv
 from issuers.models import Issuer, Token
 from issuers.register.captable import (
     CapitalizationTable,
@@ -50,6 +46,7 @@ from issuers.register.names import names_of
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.money import euros
 from partnerapi.core.times import from_rfc3339, to_rfc3339
+from partnerapi.staff.downloads import csv_file, download, printed
 from partnerapi.staff.find import as_uuid, people_called, typed
 
 HOLDERS_OF_A_PAGE = 100
@@ -132,6 +129,8 @@ def address(
 def page(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The table; without an instant in the address, it goes to that of now."""
     issuer = issuer_for(request, pk)
+    if request.method == "POST":
+        return printed(request, issuer, "Capitalization table")
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": f"Capitalization table of {issuer}",
         "issuer": issuer,
@@ -293,11 +292,8 @@ def as_csv(request: HttpRequest, pk: UUID) -> HttpResponseBase:
     except ValueError as error:
         return HttpResponse(f"This is not an instant: {error}", "text/plain", 400)
     table = dated_table(issuer, at)
-    file = TemporaryFile()  # noqa: SIM115 (the answer closes it)
-    text = TextIOWrapper(file, "utf-8", newline="")
+    said = to_rfc3339(table.date)
+    name = f"{issuer.slug}-{said.replace(':', '')}.csv"
     with holdings(table) as held:
-        write_csv(COLUMNS, lines(table, held), text)
-    text.detach()
-    file.seek(0)
-    name = f"{issuer.slug}-{to_rfc3339(table.date).replace(':', '')}.csv"
-    return FileResponse(file, as_attachment=True, filename=name)
+        file = csv_file([column.name for column in COLUMNS], lines(table, held))
+    return download(request, issuer, "Capitalization table", file, name, at=said)

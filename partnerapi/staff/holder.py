@@ -24,6 +24,7 @@ from partnerapi.core.money import euros
 from partnerapi.core.times import to_rfc3339
 from partnerapi.staff import timeline
 from partnerapi.staff.captable import instant_of
+from partnerapi.staff.downloads import printed
 
 ACCOUNTS, LINES, NAMES = 50, 20, 20
 """The most of each that the page shows; the timeline has all lines."""
@@ -55,6 +56,8 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
         raise PermissionDenied
     users = User.objects.select_related("holder", "country")
     user = get_object_or_404(users, pk=pk)
+    if request.method == "POST":
+        return printed(request, user, "Page of a holder")
     accounts = user.accounts.select_related("partner").order_by("-created_at")
     shown = [*accounts[:ACCOUNTS]]
     names = UserHolderName.objects.filter(holder__user=user).order_by("-replaced_at")

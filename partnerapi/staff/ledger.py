@@ -16,6 +16,7 @@ from django.urls import reverse
 from accounts.models import User
 from issuers.models import Token
 from issuers.register.models import LedgerPosting, LedgerTransaction
+from partnerapi.staff.downloads import printed
 from partnerapi.staff.find import as_uuid
 
 ENTRIES_OF_A_PAGE = 100
@@ -42,6 +43,8 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
         raise PermissionDenied
     tokens = Token.objects.select_related("issuer", "ledger_head")
     token = get_object_or_404(tokens, pk=pk)
+    if request.method == "POST":
+        return printed(request, token, "Ledger, entries")
     asked = request.GET.get("seq", "")
     seq = min(int(asked), LAST_ENTRY) if asked.isdecimal() else LAST_ENTRY
     holder = None

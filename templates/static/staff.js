@@ -32,6 +32,13 @@ function titleWhatIsCut() {
 }
 addEventListener("load", titleWhatIsCut);
 
+// The log has each register that is printed.
+addEventListener("beforeprint", () => {
+  if (!document.querySelector(".printed")) return;
+  const { form } = document.querySelector("[name=csrfmiddlewaretoken]");
+  fetch(location.href, { method: "POST", body: new FormData(form), keepalive: true });
+});
+
 // One menu is open at a time.
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {

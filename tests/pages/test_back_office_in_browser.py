@@ -262,6 +262,22 @@ def test_no_word_and_no_number_breaks_whatever_clients_are_called(
     assert cut.bounding_box()["width"] < 400
 
 
+def test_the_log_has_a_table_that_was_printed(back_office, running_server):
+    address = running_server["admin"]
+    back_office.goto(address + "issuers/issuer/")
+    back_office.locator("#result_list tbody th a").first.click()
+    back_office.get_by_role("link", name="Issuer on one page").click()
+    back_office.get_by_role("link", name="Capitalization table").first.click()
+    back_office.get_by_text("This address shows this table").wait_for()
+    with back_office.expect_response(back_office.url) as answered:
+        assert back_office.pdf()
+    assert (answered.value.request.method, answered.value.status) == ("POST", 204)
+    back_office.goto(address + "log/")
+    line = back_office.locator("table.log tbody tr").first
+    assert "Export" in line.inner_text()
+    assert "format: print" in line.inner_text()
+
+
 def test_everybody_can_read_the_door(browser, running_server, axe):
     page = browser.new_page(bypass_csp=True)
     page.set_default_timeout(PATIENCE_MS)

@@ -29,6 +29,7 @@ class Item:
 @dataclass(slots=True)
 class Package:
     issuer: Item
+    file_name: str = ""
     stakeholders: dict[str, Item] = field(default_factory=dict)
     classes: dict[str, Item] = field(default_factory=dict)
     transactions: list[Any] = field(default_factory=list)

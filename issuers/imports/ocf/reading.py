@@ -75,7 +75,7 @@ def read_package(path: Path) -> Package:
         OSError: the folder or the file can not be read.
         WrongFileError: no package: too large, no zip, not one readable manifest.
     """
-    package = Package(Item("", "", "ISSUER", {}))
+    package = Package(Item("", "", "ISSUER", {}), path.name)
     problems = package.problems
     reader = ObjectReader(package)
     files: dict[str, OcfFile] = {}

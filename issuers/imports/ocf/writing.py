@@ -9,7 +9,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from accounts.models import Country, User
+from accounts.import_holders import storable
+from accounts.models import Country, RowChange, User
 from issuers.imports.issuers import MAX_SLUG_LENGTH, UniqueNames, slug_of
 from issuers.imports.ocf.fields import fields_left
 from issuers.imports.ocf.holders import named, new_holders, treasury_of
@@ -99,6 +100,14 @@ def import_package(
         made.fields = fields_left(package)
         made.remarks += package.remarks
         made.remarks += [f"{n} {what}" for what, n in replayed.remarks.items() if n]
+        RowChange.objects.note_import(
+            made.issuer,
+            what="Open Cap Table package",
+            file=storable(package.file_name),
+            holders=len(holders),
+            entries=made.entries,
+            sha256_of_objects=package.checksum,
+        )
         transaction.set_rollback(dry_run)
     return made
 

@@ -3,10 +3,12 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
+from accounts.models import RowChange
 from issuers.exports import captable, ocf, tables
 from issuers.management.exporting import (
     add_instant,
     add_output,
+    file_name,
     followed,
     issuer_named,
     named_file,
@@ -62,6 +64,14 @@ examples:
             table = captable.dated_table(issuer_named(issuer), at)
         except RequestTimeout as error:
             raise CommandError(f"{error} Nothing was written.") from None
+        RowChange.objects.note_export(
+            table.issuer,
+            what="Capitalization table",
+            at=to_rfc3339(table.date),
+            format=format,
+            file=file_name(output),
+            lines=table.holding_count,
+        )
         with counting() as begin:
             advance = begin("Writing", table.holding_count)
             if format == Format.OCF:

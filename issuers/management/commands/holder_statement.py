@@ -1,11 +1,15 @@
+from hashlib import sha256
 from pathlib import Path
 
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from accounts.management.people import user_named
+from accounts.models import RowChange
 from issuers.exports.statements import TooManyLines, holder_statement
 from issuers.management.exporting import add_instant, written
 from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.times import to_rfc3339
 
 
 class Command(CommandWithExamples):
@@ -32,7 +36,16 @@ examples:
         user = user_named(holder)
         with written(output) as path:
             try:
-                path.write_bytes(holder_statement(user, at))
+                content = holder_statement(user, at)
             except TooManyLines as error:
                 raise CommandError(str(error)) from None
+            RowChange.objects.note_export(
+                user,
+                what="Statement of a holder",
+                at=to_rfc3339(at or timezone.now()),
+                format="pdf",
+                file=output.name,
+                sha256=sha256(content).hexdigest(),
+            )
+            path.write_bytes(content)
         return f"Statement of {user}; written to {output}."

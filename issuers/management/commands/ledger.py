@@ -8,9 +8,11 @@ from pathlib import Path
 
 from django.db import transaction
 
+from accounts.models import RowChange
 from issuers.exports import ledger, tables
 from issuers.management.exporting import (
     add_output,
+    file_name,
     followed,
     named_file,
     write_rows,
@@ -55,8 +57,16 @@ examples:
             named_file(output, format)
         token = token_named(symbol)
         kind = PRICES if prices else ENTRIES
+        last = kind.last(token.ledger_head)
+        RowChange.objects.note_export(
+            token,
+            what=f"Ledger, {kind.name}",
+            format=format,
+            file=file_name(output),
+            lines=last,
+        )
         with counting() as begin, read(token, kind, format) as lines:
-            rows = followed(lines, begin("Writing", kind.last(token.ledger_head)))
+            rows = followed(lines, begin("Writing", last))
             count = write_rows(
                 kind.columns, rows, WRITERS.get(format), output, self.stdout,
                 token.created_at,

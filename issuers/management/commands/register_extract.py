@@ -1,7 +1,9 @@
+from hashlib import sha256
 from pathlib import Path
 
 from django.core.management.base import CommandError
 
+from accounts.models import RowChange
 from issuers.exports.captable import dated_table
 from issuers.exports.statements import TooManyLines, register_extract
 from issuers.management.exporting import add_instant, issuer_named, written
@@ -31,9 +33,19 @@ examples:
         with written(output) as path:
             table = dated_table(issuer_named(issuer), at)
             try:
-                path.write_bytes(register_extract(table))
+                content = register_extract(table)
             except TooManyLines as error:
                 raise CommandError(str(error)) from None
+            RowChange.objects.note_export(
+                table.issuer,
+                what="Extract of the register",
+                at=to_rfc3339(table.date),
+                format="pdf",
+                file=output.name,
+                lines=table.holding_count,
+                sha256=sha256(content).hexdigest(),
+            )
+            path.write_bytes(content)
         return (
             f"{issuer} at {to_rfc3339(table.date)}: {table.holding_count:,} lines; "
             f"written to {output}."

@@ -25,7 +25,7 @@ from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.legacy.preview import Preview, preview
 from partnerapi.core.lock_waits import LockTimeout
 from partnerapi.staff.delivery.choosing import MAY_DELIVER, ChoiceForm, address
-from partnerapi.staff.delivery.files import as_file
+from partnerapi.staff.downloads import csv_file, download
 from partnerapi.staff.find import as_uuid
 
 REFUSALS_SHOWN = 1_000
@@ -69,7 +69,9 @@ def page(request: HttpRequest) -> HttpResponseBase:
         return answer(request, context | {"held": str(error)}, status=503)
     if request.POST.get("do") == "csv":
         rows = refused_lines(found, len(found.refusals))
-        return as_file("refused.csv", REFUSED_COLUMNS, map(refused_row, rows))
+        file = csv_file(REFUSED_COLUMNS, map(refused_row, rows))
+        what = "Lines that a delivery would refuse"
+        return download(request, LegacyShareholder, what, file, "refused.csv")
     needs_approval = delivery.needs_approval(found.ids, request.user.get_username())
     if checksum := request.POST.get("checksum"):
         if checksum != found.checksum:

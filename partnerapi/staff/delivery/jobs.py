@@ -27,7 +27,7 @@ from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder
 from partnerapi.core.lock_waits import LockTimeout
 from partnerapi.staff.delivery.choosing import MAY_DELIVER, MAY_VIEW
 from partnerapi.staff.delivery.confirming import deliver_here, job_address, parted
-from partnerapi.staff.delivery.files import as_file
+from partnerapi.staff.downloads import csv_file, download
 from partnerapi.staff.find import as_uuid
 
 JOBS_OF_A_PAGE = 50
@@ -248,7 +248,8 @@ def as_csv(request: HttpRequest, pk: UUID) -> HttpResponseBase:
     """Every line with what became of it."""
     check_view(request)
     job = get_object_or_404(DeliveryJob, pk=pk)
-    return as_file(f"delivery-{job.pk}.csv", COLUMNS, csv_rows(job))
+    file = csv_file(COLUMNS, csv_rows(job))
+    return download(request, job, "Lines of a delivery", file, f"delivery-{job.pk}.csv")
 
 
 def csv_rows(job: DeliveryJob) -> Iterator[Sequence[Any]]:

@@ -1,23 +1,22 @@
 """The page of the log: who did what, to what, from where; as a file, too."""
 
-import csv
 from datetime import UTC, datetime, time, timedelta
 
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
+from accounts.models import RowChange
+from partnerapi.staff.downloads import csv_file, download
 from partnerapi.staff.log.reading import Line, Wanted, lines
 
 SHOWN, EXPORTED = 200, 10_000
 DAYS = 7
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 SEEN_BY = "accounts.view_rowchange"
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
 
 
 DAY = forms.DateInput({"type": "date"}, format="%Y-%m-%d")
@@ -54,7 +53,7 @@ def midnight(day) -> datetime:
     return datetime.combine(day, time(), timezone.get_default_timezone())
 
 
-def show(request: HttpRequest) -> HttpResponse:
+def show(request: HttpRequest) -> HttpResponseBase:
     """Who may see histories sees it; `?format=csv` is the file."""
     if not request.user.has_perm(SEEN_BY):  # type: ignore[union-attr]
         raise PermissionDenied
@@ -62,7 +61,8 @@ def show(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         found: list[Line] = []
     elif request.GET.get("format") == "csv":
-        return as_file(list(lines(form.wanted(), EXPORTED)))
+        file = csv_file(Line._fields, lines(form.wanted(), EXPORTED))
+        return download(request, RowChange, "Log", file, "log.csv")
     else:
         found = list(lines(form.wanted(), SHOWN + 1))
     query = request.GET.copy()
@@ -78,18 +78,3 @@ def show(request: HttpRequest) -> HttpResponse:
         "exported": EXPORTED,
     }
     return TemplateResponse(request, "admin/log.html", context)
-
-
-def as_file(found: list[Line]) -> HttpResponse:
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="log.csv"'
-    writer = csv.writer(answer)
-    writer.writerow(Line._fields)
-    for line in found:
-        writer.writerow([line.at.isoformat(), *map(plain, line[1:])])
-    return answer
-
-
-def plain(text: str | None) -> str:
-    text = text or ""
-    return f"'{text}" if text.startswith(FORMULA) else text

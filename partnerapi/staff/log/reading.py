@@ -1,7 +1,7 @@
 """Reads the log of a time, by who did it and to what; the latest first."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -12,12 +12,13 @@ from django.db import connection
 from django.utils.text import capfirst
 
 from partnerapi.staff.find import as_uuid
+from partnerapi.staff.log.naming import Row, columns_that_name, named_table, names_of
 
-ROW_CHANGES = {"Insert", "Update", "Delete"}
+ROW_CHANGES = {"Insert", "Update", "Delete", "Export", "Import"}
 
 
 class Line(NamedTuple):
-    """`kind` is what staff call the object's type."""
+    """`kind` is what staff call the object's type, `name` what they call the object."""
 
     at: datetime
     who: str | None
@@ -29,6 +30,7 @@ class Line(NamedTuple):
     reason: str
     request_id: str
     source: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Wanted:
 
 
 def lines(wanted: Wanted, most: int) -> Iterator[Line]:
-    """At most so many lines; one statement, whatever the log has before and after."""
+    """At most so many lines; two statements, whatever the log has before and after."""
     names: dict[str | None, str] = {
         model._meta.db_table: capfirst(str(model._meta.verbose_name))
         for model in apps.get_models(include_auto_created=True)
@@ -64,14 +66,41 @@ def lines(wanted: Wanted, most: int) -> Iterator[Line]:
                 "most": most,
             },
         )
-        for line in map(Line._make, cursor.fetchall()):
-            yield readable(line)._replace(kind=names.get(line.kind, line.kind))
+        found = [Line(*row) for row in cursor.fetchall()]
+    naming = {kind: columns_that_name(kind) for kind in {line.kind for line in found}}
+    called = names_of(row for line in found for row in named_by(line, naming))
+    for line in found:
+        name = called.get((named_table(line.kind), line.object or ""), "")
+        yield readable(line, naming, called)._replace(
+            kind=names.get(line.kind, line.kind), name=name
+        )
 
 
-def readable(line: Line) -> Line:
+Naming = Mapping[str | None, Mapping[str, str]]
+"""By table, the columns that name rows of other tables, and these tables."""
+Called = Mapping[Row, str]
+
+
+def named_by(line: Line, naming: Naming) -> Iterator[Row]:
+    """The rows of which a line has the keys."""
+    if line.kind and line.object:
+        yield line.kind, line.object
+    if line.what in ROW_CHANGES:
+        for said in filter(None, (line.before, line.after)):
+            row = json.loads(said)
+            for column, table in naming[line.kind].items():
+                if row.get(column) is not None:
+                    yield table, str(row[column])
+
+
+def readable(line: Line, naming: Naming, called: Called) -> Line:
     """The line with its columns, or what a page notes, in words instead of JSON."""
     if line.what in ROW_CHANGES:
-        return line._replace(before=columns(line.before), after=columns(line.after))
+        tables = naming[line.kind]
+        return line._replace(
+            before=columns(line.before, tables, called),
+            after=columns(line.after, tables, called),
+        )
     if line.what.startswith("Page: ") and line.after:
         name, colon, noted = line.after.partition(": [")
         if colon:
@@ -80,14 +109,17 @@ def readable(line: Line) -> Line:
     return line
 
 
-def columns(row: str | None) -> str | None:
-    """A row's columns, a line each."""
+def columns(row: str | None, tables: Mapping[str, str], called: Called) -> str | None:
+    """A row's columns, a line each; rows of other tables by their names."""
     if row is None:
         return None
-    return "\n".join(
-        f"{name.replace('_', ' ')}: {in_words(value)}"
-        for name, value in json.loads(row).items()
-    )
+    said = []
+    for name, value in json.loads(row).items():
+        if other := called.get((tables.get(name, ""), str(value))):
+            said.append(f"{name.removesuffix('_id').replace('_', ' ')}: {other}")
+        else:
+            said.append(f"{name.replace('_', ' ')}: {in_words(value)}")
+    return "\n".join(said)
 
 
 def in_words(value: Any) -> str:
