@@ -4,6 +4,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.db import transaction
+from django.db.models import F, Value
 from django.urls import reverse
 from django.utils.html import format_html
 
@@ -12,11 +13,17 @@ from accounts.models import (
     Account,
     AccountStatusChange,
     Actor,
+    Applicant,
     InvalidStatusTransition,
     Right,
     allowed_statuses,
 )
-from partnerapi.core.backoffice import PrefixSearchAdmin, ReadOnly
+from partnerapi.core.backoffice import (
+    MOST_PEOPLE,
+    IsOneOf,
+    PrefixSearchAdmin,
+    ReadOnly,
+)
 
 
 class AccountSearchAdmin(PrefixSearchAdmin):
@@ -91,8 +98,22 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
         "updated_at",
     ]  # fmt: skip
     inlines = [AccountStatusChangeInline]
+    search_help_text = (
+        f"{AccountSearchAdmin.search_help_text}, or an applicant's email address, LEI "
+        "or reference"
+    )
     action_form = ActionWithReasonForm
     actions = ["activate", "reject", "suspend", "reactivate"]
+
+    def get_search_results(self, request, queryset, search_term):
+        found, has_duplicates = super().get_search_results(
+            request, queryset, search_term
+        )
+        if term := search_term.strip():
+            applicants = Applicant.objects.called(term, MOST_PEOPLE)
+            if keys := [applicant.pk for applicant in applicants]:
+                found |= queryset.filter(IsOneOf(F("pk"), Value(keys)))
+        return found, has_duplicates
 
     def has_change_permission(self, request, obj=None):
         # The list has actions; the page of one account is for reading.

@@ -19,7 +19,8 @@ admin.site.unregister(otp_totp_admin.TOTPDevice)
 def user_columns(path: str = "") -> list[str]:
     """The columns by whose beginning staff search users; `path` leads to the user."""
     names = ("first_name", "last_name", "company_name")
-    return [f"{path}email__startswith", *(f"^{path}{name}" for name in names)]
+    folded = (f"{path}{name}__folded__startswith" for name in names)
+    return [f"{path}email__startswith", *folded]
 
 
 @admin.register(Country)

@@ -89,6 +89,20 @@ class LEIIsValid(models.Func):
     output_field = models.BooleanField()
 
 
+class Folded(models.Transform):
+    """A text in lower case, without accents, with ss for ß: as issuers are searched.
+
+    What it is compared with is folded, too. Made in a migration of the issuers.
+    """
+
+    lookup_name = "folded"
+    function = "search_fold"
+    bilateral = True
+
+
+models.CharField.register_lookup(Folded)
+
+
 # A person without a password cannot sign in.
 APPOINT_FIRST = """
     SELECT accounts_appoint(%s) WHERE 2 > (
@@ -229,11 +243,13 @@ class User(AbstractBaseUser, PermissionsMixin):
                 name="user_lei_follows_iso_17442",
             ),
         ]
-        # Staff search these by how they begin, in any case.
+        # Staff search these by how they begin, in any case and without accents. The
+        # release before searches by the upper case.
         indexes = [
             models.Index(
-                OpClass(Upper(field), "text_pattern_ops"), name=f"user_{field}_prefix"
+                OpClass(function(field), "text_pattern_ops"), name=f"user_{field}_{end}"
             )
+            for function, end in ((Upper, "prefix"), (Folded, "folded"))
             for field in ("first_name", "last_name", "company_name")
         ]
 

@@ -159,7 +159,9 @@ def is_referred_to(row, others):
 
 
 class PrefixSearchAdmin(LongListAdmin):
-    """Finds rows by how columns begin, in any case; there may be millions of rows.
+    """Finds rows by how columns begin, in any case and without accents.
+
+    There may be millions of rows.
 
     Each of the `search_fields` has an index for it; an email address is stored in
     small letters. Django compares word by word, and the second word of a name begins
@@ -179,7 +181,7 @@ class PrefixSearchAdmin(LongListAdmin):
         found, has_duplicates = super().get_search_results(request, queryset, term)
         if " " in term:
             for name in self.phrase_fields:
-                found |= queryset.filter(**{f"{name}__istartswith": term})
+                found |= queryset.filter(**{f"{name}__folded__startswith": term})
         return found, has_duplicates
 
     def people_found(self, request, term):

@@ -14,11 +14,14 @@ from django.db.models import Exists, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.http import urlencode
+from redis.exceptions import RedisError
 
 from accounts.access import Caller
 from accounts.models import (
     Account,
     ApiKey,
+    Applicant,
     BankLine,
     CashAccount,
     Partner,
@@ -33,6 +36,8 @@ from issuers.search import MOST_WORDS, search
 from marketdata.models import FixSession
 from marketdata.trading.models import Order
 from partnerapi.core.filters import as_code
+from partnerapi.gateway.recent import askers_of
+from partnerapi.gateway.requests import SAFE_ID
 from partnerapi.models import IdempotencyRecord
 
 MOST = 10
@@ -79,18 +84,24 @@ def people(text: str, key: UUID | None) -> Iterator[Hit]:
 
 def people_called(text: str, *conditions: Exists) -> QuerySet[User]:
     """The first users whose email or name begins with the text, or whose LEI it is."""
+    # Without accents nothing may be left of it, and each name begins with nothing.
+    if not any(map(str.isalnum, text)):
+        return User.objects.none()
     rows = User.objects.filter(*conditions)
     first, _, last = text.partition(" ")
     parts = [
         rows.filter(email__startswith=text.lower()),
         rows.filter(lei=text.upper()),
-        rows.filter(company_name__istartswith=text),
-        rows.filter(first_name__istartswith=text),
-        rows.filter(last_name__istartswith=text),
+        rows.filter(company_name__folded__startswith=text),
+        rows.filter(first_name__folded__startswith=text),
+        rows.filter(last_name__folded__startswith=text),
     ]
     if last:
         parts.append(
-            rows.filter(first_name__istartswith=first, last_name__istartswith=last)
+            rows.filter(
+                first_name__folded__startswith=first,
+                last_name__folded__startswith=last,
+            )
         )
     one, *others = (part[:MOST] for part in parts)
     return one.union(*others)[:MOST]
@@ -136,6 +147,18 @@ def accounts(text: str, key: UUID | None) -> Iterator[Hit]:
         for account in rows:
             place = reverse("admin:account", args=[account.pk])
             yield Hit(str(account), account.status, place, True)
+
+
+def applicants(text: str, key: UUID | None) -> Iterator[Hit]:
+    # An account's id leads to the account, whose page shows the applicant.
+    if key:
+        return
+    for row in Applicant.objects.called(text, MOST):
+        is_exact = text in (row.reference, row.lei) or text.lower() == row.email
+        account = row.account
+        detail = f"{row.reference} · {row.email} · {account.status}"
+        place = reverse("admin:account", args=[row.pk])
+        yield Hit(str(account), detail, place, is_exact)
 
 
 def legacy_lines(text: str, key: UUID | None) -> Iterator[Hit]:
@@ -222,11 +245,26 @@ def mutations(text: str, key: UUID | None) -> Iterator[Hit]:
             yield Hit(str(row.key), detail, link(row), True)
 
 
+def requests(text: str, key: UUID | None) -> Iterator[Hit]:
+    if SAFE_ID.fullmatch(text) is None:
+        return
+    partners = {str(partner.pk): partner for partner in Partner.objects.all()}
+    try:
+        askers = askers_of(text, [*partners])
+    except RedisError:
+        yield Hit("Not searched: Valkey does not answer", text, "")
+        return
+    for partner in [partners[pk] for pk in askers][:MOST]:
+        place = reverse("admin:partner_requests", args=[partner.pk])
+        yield Hit(text, str(partner), f"{place}?{urlencode({'id': text})}", True)
+
+
 KINDS = [
     Kind("People and companies", "email, name, LEI, id", User, people),
     Kind("Issuers", "name, slug, symbol, ISIN, LEI, id", Issuer, issuers),
     Kind("Tokens", "symbol, ISIN, id", Token, tokens),
     Kind("Accounts", "id", Account, accounts),
+    Kind("Applicants", "the partner's reference, email, LEI", Account, applicants),
     Kind("Orders", "clientOrderID, id", Order, orders),
     Kind("Withdrawals", "payment reference, id", Withdrawal, withdrawals),
     Kind("Cash accounts", "deposit reference", CashAccount, cash_accounts),
@@ -237,6 +275,7 @@ KINDS = [
     Kind("API keys", "last four letters, id", ApiKey, keys),
     Kind("FIX sessions", "CompID", FixSession, sessions),
     Kind("Mutations", "Idempotency-Key", IdempotencyRecord, mutations),
+    Kind("Requests", "requestId, of the partner's last 1,000", Partner, requests),
 ]
 """What is searched, in the page's order; a part of the back office adds its own."""
 

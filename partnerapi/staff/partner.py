@@ -86,19 +86,24 @@ def last_requests(partner: Partner, most: int) -> dict[str, Any]:
 
 
 def requests(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """The last requests; with `code`, those that were answered with it."""
+    """The last requests; with `code` or `id`, those that have it."""
     partner = partner_for(request, pk)
     told = last_requests(partner, MOST_KEPT)
     found: list[tuple[datetime, Recent]] = told["requests"] or []
-    code = typed(request, "code")
+    code, name = typed(request, "code"), typed(request, "id")
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": f"Requests of {partner}",
         "partner": partner,
         "kept": MOST_KEPT,
         "code": code,
+        "request_id": name,
         "codes": sorted({row.code for _, row in found} - {OK}),
         "is_away": told["requests"] is None,
         "count": len(found),
-        "requests": [row for row in found if code in ("", row[1].code)],
+        "requests": [
+            row
+            for row in found
+            if code in ("", row[1].code) and name in ("", row[1].request_id)
+        ],
     }
     return TemplateResponse(request, "admin/partner_requests.html", context)

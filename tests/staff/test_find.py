@@ -6,17 +6,27 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.access import Scope
-from accounts.models import Account, Actor, ApiKey, Partner, User
+from accounts.access import Caller, Scope
+from accounts.models import (
+    Account,
+    Actor,
+    ApiKey,
+    Applicant,
+    Country,
+    Description,
+    Partner,
+    User,
+)
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer
 from marketdata.models import FixSession
 from marketdata.trading import phases
 from marketdata.trading.models import Order
+from partnerapi.gateway.recent import MOST_KEPT, Recent, recent, requests_of
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff import find
 from tests.api.test_order_books import traded
-from tests.characters import World
+from tests.characters import Ask, World
 from tests.marketdata.trading.trading import (
     ALL_DAY,
     buy,
@@ -135,3 +145,115 @@ def test_finds_only_what_staff_may_see(rows):
     assert answer.status_code == 200
     assert answer.context["found"] == []
     assert Client().get("/admin/find/", {"q": "arbor"}).status_code == 302
+
+
+def named(first: str, last: str) -> User:
+    return User.objects.create(type="INDIVIDUAL", first_name=first, last_name=last)
+
+
+def hits(staff: Client, text: str, title: str) -> list[str]:
+    """What the box lists of a kind, which is asked until it is no single row."""
+    context = staff.get("/admin/find/", {"q": text}).context
+    return {k.title: [hit.text for hit in found] for k, found in context["found"]}.get(
+        title, []
+    )
+
+
+PEOPLE = "People and companies"
+
+
+def test_people_are_found_with_and_without_accents(world: World, staff):
+    named("Adèle", "García")
+    named("Adele", "Garcia")
+    named("Jörg", "Größmann")
+    User.objects.create(type="COMPANY", company_name="Société Émeraude")
+    both = ["Adele Garcia", "Adèle García"]
+    for text in ("garcia", "GARCÍA", "adele", "Adèle", "adèle garc", "Garci\u0301a"):
+        assert sorted(hits(staff, text, PEOPLE)) == both, text
+        listed = staff.get("/admin/accounts/user/", {"q": text}).context["cl"]
+        assert sorted(map(str, listed.queryset)) == both, text
+    for text in ("jorg", "JÖRG", "grossmann", "größ", "Grossm"):
+        assert hits(staff, text, PEOPLE) == ["Jörg Größmann"], text
+    assert hits(staff, "societe em", PEOPLE) == ["Société Émeraude"]
+    listed = staff.get("/admin/accounts/user/", {"q": "societe em"}).context["cl"]
+    assert [*map(str, listed.queryset)] == ["Société Émeraude"]
+    for text in ("%", "g_rcia", "\\", "´"):
+        assert hits(staff, text, PEOPLE) == [], text
+
+
+@pytest.mark.parametrize("column", ["first_name", "last_name", "company_name"])
+def test_names_without_accents_are_read_by_an_index(world: World, column: str):
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    plan = User.objects.filter(**{f"{column}__folded__startswith": "Gárcí"}).explain()
+    assert f"Index Cond: ((search_fold(({column})::text) ~>=~ 'garci'" in plan
+
+
+def test_an_applicant_is_found_by_what_the_partner_said(world: World, staff):
+    said = Description(
+        type="COMPANY",
+        first_name="",
+        last_name="",
+        company_name="Nouvelle SARL",
+        email="Desk@nouvelle.example",
+        lei="529900T8BM49AURSDO55",
+        country=Country.objects.get(code="FR"),
+    )
+    scopes, pk = frozenset[str](), str(world.partner.pk)
+    asker = Caller(pk, world.partner.login, "Broker", scopes, frozenset(), 1, 1)
+    account = Applicant.objects.open(asker, "onboarding-17", said, timezone.now())
+    place = f"/admin/account/{account.pk}/"
+    for text in ("onboarding-17", "desk@NOUVELLE.example"):
+        answer = staff.get("/admin/find/", {"q": text})
+        assert (answer.status_code, answer["Location"]) == (302, place), text
+        listed = staff.get("/admin/accounts/account/", {"q": text}).context["cl"]
+        assert [*listed.queryset] == [account], text
+    # Another company has this LEI already.
+    assert hits(staff, "529900T8BM49AURSDO55", "Applicants") == [str(account)]
+    assert hits(staff, "desk@nou", "Applicants") == [str(account)]
+    assert hits(staff, "onboarding", "Applicants") == []
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    plan = Applicant.objects.called("desk@nou", 10).explain()
+    for index in (
+        "applicant_email_prefix",
+        "applicant_lei",
+        "reference_is_unique_per_partner",
+    ):
+        assert index in plan
+
+
+def test_a_request_is_found_by_the_id_that_its_caller_quotes(
+    world: World, partner: Ask, staff
+):
+    partner("{ viewer { login } }")
+    partner("{ nonsense }")
+    recent.write()
+    for request in requests_of(str(world.partner.pk)):
+        answer = staff.get("/admin/find/", {"q": request.request_id})
+        page = f"/admin/partner/{world.partner.pk}/requests/?id={request.request_id}"
+        assert (answer.status_code, answer["Location"]) == (302, page)
+        [(_, shown)] = staff.get(page).context["requests"]
+        assert shown == request
+    # Two partners may have chosen one id.
+    for each in (world.partner, world.observer):
+        chosen = Recent(1.0, "query", "", 1, 1.0, 200, "OK", "mine-4711")
+        recent.note(str(each.pk), chosen)
+    recent.write()
+    assert hits(staff, "mine-4711", "Requests") == ["mine-4711"] * 2
+    assert hits(staff, "mine-471", "Requests") == []
+
+
+def test_a_request_that_is_no_longer_kept_is_not_found(world: World, staff):
+    def note(name: str, at: float) -> None:
+        row = Recent(at, "query", "", 1, 1.0, 200, "OK", name)
+        recent.note(str(world.partner.pk), row)
+
+    note("the-first", 1.0)
+    recent.write()
+    assert staff.get("/admin/find/", {"q": "the-first"}).status_code == 302
+    for at in range(MOST_KEPT):
+        note(f"later-{at}", 2.0 + at)
+    recent.write()
+    assert hits(staff, "the-first", "Requests") == []
+    assert staff.get("/admin/find/", {"q": "later-0"}).status_code == 302
