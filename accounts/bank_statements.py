@@ -9,7 +9,7 @@ SUSPENSE, until staff assign it.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -20,7 +20,7 @@ from django.db.models import Model
 from stdnum import iso11649
 
 from accounts.cash import Kind, Payment, lock_heads, platform_account, write_each
-from accounts.four_eyes import Overtaken, Preview
+from accounts.four_eyes import Listing, Overtaken, Preview
 from accounts.models import (
     Account,
     ApprovalRequest,
@@ -277,7 +277,7 @@ class BookStatement:
         if left := len(booked.unknown) - len(warnings):
             warnings.append(f"To SUSPENSE: {left:,} more.")
         warnings.append("Compare it with the bank's own page before you approve.")
-        return Preview(rows, warnings, links)
+        return Preview(rows, warnings, links, listing(request.content["lines"]))
 
     def execute(self, request: ApprovalRequest) -> Booked:
         return self.booked(request)
@@ -311,6 +311,29 @@ class BookStatement:
                 "changed."
             )
         return booked
+
+
+def listing(lines: Sequence[Sequence[Any]]) -> Listing:
+    """Each line as it would be booked, in the order of the file."""
+
+    def rows(start: int, stop: int) -> list[tuple[str, ...]]:
+        shown = lines[start:stop]
+        accounts = CashAccount.objects.select_related(
+            "account__user", "account__partner"
+        ).in_bulk({moved for *_, moved in shown})
+        return [
+            (reference, day, text, euros(int(amount)), str(accounts[moved]))
+            for reference, text, amount, day, moved in shown
+        ]
+
+    columns = [
+        ("Reference", False),
+        ("Date", False),
+        ("Text", False),
+        ("Amount", True),
+        ("Booked to", False),
+    ]
+    return Listing("Lines of the statement", columns, len(lines), rows)
 
 
 def sum_of(request: ApprovalRequest) -> int:

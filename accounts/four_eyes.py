@@ -4,7 +4,7 @@ A kind of request is a class with `preview` and `execute`. What it does is judge
 by the database, at the commit: by the content of the request, and by who decided it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -34,6 +34,19 @@ class NotApproved(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """The lines of a request that has many; `rows` reads those of a stretch.
+
+    `columns` are their headings, each with whether it holds numbers.
+    """
+
+    caption: str
+    columns: Sequence[tuple[str, bool]]
+    count: int
+    rows: Callable[[int, int], list[tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """What a request would change: rows of a name, before and after.
 
@@ -43,6 +56,7 @@ class Preview:
     rows: list[tuple[str, str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     links: Mapping[str, Model] = field(default_factory=dict)
+    lines: Listing | None = None
 
     @property
     def facts(self) -> list[tuple[str, str, str]]:

@@ -63,6 +63,12 @@ def ben() -> Client:
     return member("ben", *rights, *(f"view_{model}" for model in seen.split()))
 
 
+def filed(kind: str, content: dict[str, Any], title: str) -> ApprovalRequest:
+    """What ana files where no form of the requests does."""
+    filer = User.objects.get(email="ana@staff.example")
+    return file_request(kind, content, title, WHY, filer)
+
+
 def asked_on_page(ana: Client, kind: str, **said: Any) -> ApprovalRequest:
     answer = ask(ana, kind, **said)
     assert answer.status_code == 302, answer.context["form"].errors
@@ -119,9 +125,7 @@ def lines_delivered(world: World, ana: Client) -> ApprovalRequest:
     holding(world.public_token)
     ids = [UUID(pk) for pk in new_lines(world.public_token, 70, 30)]
     job = delivery.begin_job(MINT, ids, "ana@staff.example")
-    filer = User.objects.get(email="ana@staff.example")
-    content, title = delivery_content(job), delivery_title(job)
-    return file_request(ApprovalKind.DELIVERY, content, title, WHY, filer)
+    return filed(ApprovalKind.DELIVERY, delivery_content(job), delivery_title(job))
 
 
 def key(world: World, ana: Client) -> ApprovalRequest:
@@ -141,10 +145,9 @@ def withdrawal(world: World, ana: Client) -> ApprovalRequest:
     account = active_account()
     deposit(account, 100_000)
     requested = request_withdrawal(account, 50_000, "W-1", "partner")
-    filer = User.objects.get(email="ana@staff.example")
     content = content_of(requested, "APPROVED")
     title = title_of(requested, "APPROVED")
-    return file_request(ApprovalKind.WITHDRAWAL, content, title, WHY, filer)
+    return filed(ApprovalKind.WITHDRAWAL, content, title)
 
 
 def assignment(world: World, ana: Client) -> ApprovalRequest:
@@ -154,9 +157,8 @@ def assignment(world: World, ana: Client) -> ApprovalRequest:
     return asked_on_page(ana, "assignment", **said)
 
 
-def statement(world: World, ana: Client) -> ApprovalRequest:
-    filer = User.objects.get(email="ana@staff.example")
-    content = csv([(reference_of(active_account()), 35_000)])
+def statement_of(*lines: tuple[str, int]) -> ApprovalRequest:
+    content = csv(lines)
     booked = book_statement(
         content,
         "bank.csv",
@@ -165,8 +167,11 @@ def statement(world: World, ana: Client) -> ApprovalRequest:
         closing_balance=at_bank(content),
         dry_run=True,
     )
-    title = statement_title(booked)
-    return file_request(ApprovalKind.STATEMENT, booked.content, title, WHY, filer)
+    return filed(ApprovalKind.STATEMENT, booked.content, statement_title(booked))
+
+
+def statement(world: World, ana: Client) -> ApprovalRequest:
+    return statement_of((reference_of(active_account()), 35_000))
 
 
 def rule(world: World, ana: Client) -> ApprovalRequest:
@@ -461,10 +466,7 @@ def test_a_delivery_of_many_lines_is_read_in_as_many_statements(
         lines = new_lines(world.public_token, *shares, reference=None)
         ids = [UUID(pk) for pk in lines]
         job = delivery.begin_job(DeliveryJob.Source.TREASURY, ids, "ana")
-        filer = User.objects.get(email="ana@staff.example")
-        request = file_request(
-            "DELIVERY", delivery_content(job), delivery_title(job), WHY, filer
-        )
+        request = filed("DELIVERY", delivery_content(job), delivery_title(job))
         with CaptureQueriesContext(connection) as captured:
             page = ben.get(link(request)).content.decode()
         assert "units short: lines that it cannot serve are refused" in page
@@ -472,6 +474,51 @@ def test_a_delivery_of_many_lines_is_read_in_as_many_statements(
 
     statements(1)
     assert statements(*[1] * 10) == statements(*[2] * 450)
+
+
+@pytest.mark.usefixtures("one_person")
+def test_each_line_of_a_statement_is_read_before_it_is_approved(
+    ana: Client, ben: Client
+):
+    account = active_account()
+    client = str(account.cash_account)
+    known = (reference_of(account), 35_000)
+    request = statement_of(known, ("Who knows", 1_234), ("Fee of the bank", -250))
+    answer = ben.get(link(request))
+    rows = [tuple(cell for cell, _ in row) for row in answer.context["line_rows"]]
+    assert [(amount, to) for _, _, _, amount, to in rows] == [
+        ("€350.00", client),
+        ("€12.34", "Suspense"),
+        ("−€2.50", "Suspense"),
+    ]
+    lines = request.content["lines"]
+    assert [row[:3] for row in rows] == [(r, day, text) for r, text, _, day, _ in lines]
+    assert "1 to 3 of 3" in answer.content.decode()
+    assert "Following lines" not in answer.content.decode()
+
+
+@pytest.mark.usefixtures("one_person")
+def test_a_statement_of_many_lines_is_read_page_by_page(ana: Client, ben: Client):
+    account = active_account()
+
+    def opened(count: int, **asked: str) -> tuple[Any, int]:
+        lines = [(reference_of(account), 100 + n) for n in range(count)]
+        request = statement_of(*lines)
+        with CaptureQueriesContext(connection) as captured:
+            answer = ben.get(link(request), asked)
+        return answer, len(captured)
+
+    few, _ = opened(3)
+    few, statements = opened(3)
+    many, of_many = opened(250)
+    assert of_many == statements
+    for page, first, last in (("1", 1, 100), ("3", 201, 250), ("99", 1, 100)):
+        answer, _ = opened(250, page=page)
+        page = answer.content.decode()
+        assert f"{first} to {last} of 250" in page
+        amounts = [row[3][0] for row in answer.context["line_rows"]]
+        assert amounts == [f"€{(99 + n) / 100:.2f}" for n in range(first, last + 1)]
+        assert ("Following lines" in page) == (last < 250)
 
 
 def verdicts(page: str) -> list[str]:
@@ -513,6 +560,12 @@ def test_the_asker_takes_a_request_back(world: World, ana: Client, ben: Client):
     late = ben.post(link(request), {"do": "approve"}, follow=True).content.decode()
     assert "has decided this request meanwhile" in late
     assert not hasattr(ApprovalRequest.objects.latest("filed_at"), "outcome")
+    reader = member("eve", "view_rowchange")
+    log = reader.get("/admin/log/", {"object": str(request.pk)}).context["lines"]
+    assert [(line.what, line.name) for line in log] == [
+        ("Taken back", request.title),
+        ("Request", request.title),
+    ]
     inbox = "/admin/accounts/approvalrequest/"
     assert request.title not in ben.get(inbox).content.decode()
     listed = ben.get(inbox, {"status": "TAKEN_BACK"}).content.decode()

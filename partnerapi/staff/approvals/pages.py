@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.four_eyes import (
+    Listing,
     NotApproved,
     Overtaken,
     Preview,
@@ -38,9 +39,10 @@ from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import ReadOnlyAdmin
 from partnerapi.staff.approvals.filing import FORMS, address, may_file
 from partnerapi.staff.approvals.kinds import KINDS
-from partnerapi.staff.find import link
+from partnerapi.staff.find import link, typed
 
 Status = ApprovalRequest.Status
+LINES_OF_A_PAGE = 100
 
 
 class StatusFilter(admin.SimpleListFilter):
@@ -143,6 +145,8 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
                 context["held"] = str(error)
             else:
                 context |= told(request.user, preview)
+                if preview.lines:
+                    context |= page_of(preview.lines, typed(request, "page"))
         return TemplateResponse(request, "admin/approval_request.html", context | more)
 
     def act(self, request: HttpRequest, asked: ApprovalRequest) -> HttpResponse:
@@ -261,6 +265,25 @@ def told(user: Any, preview: Preview) -> dict[str, Any]:
         "preview": preview,
         "facts": [(what, said, places.get(what)) for what, _, said in preview.facts],
         "changes": [(*row, places.get(row[0])) for row in preview.changes],
+    }
+
+
+def page_of(lines: Listing, asked: str) -> dict[str, Any]:
+    """A page of the lines, the first one where the address names none that exists."""
+    pages = max(1, -(-lines.count // LINES_OF_A_PAGE))
+    number = int(asked) if asked.isdecimal() and 1 <= int(asked[:9]) <= pages else 1
+    start = (number - 1) * LINES_OF_A_PAGE
+    stop = min(start + LINES_OF_A_PAGE, lines.count)
+    numbers = [is_number for _, is_number in lines.columns]
+    return {
+        "lines": lines,
+        "line_rows": [
+            list(zip(row, numbers, strict=True)) for row in lines.rows(start, stop)
+        ],
+        "first_line": start + 1,
+        "last_line": stop,
+        "page_before": number - 1,
+        "page_after": number + 1 if number < pages else 0,
     }
 
 
