@@ -9,7 +9,7 @@ from email.policy import default
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts import notices
@@ -18,6 +18,8 @@ from accounts.models.staff_changes import MOST_TRIES
 from accounts.notices import send_notices, take
 from partnerapi.core.authors import written_by
 from partnerapi.operations import tasks
+from partnerapi.operations.diagnosis.findings import State
+from partnerapi.operations.diagnosis.jobs import mail
 from tests.owner import superuser, tamper
 
 pytestmark = pytest.mark.django_db
@@ -236,3 +238,32 @@ def test_the_worker_and_the_command_send(changed, mailbox, capsys):
     tasks.send_notices()
     assert waiting() == set()
     assert notices.SUBJECT in mailbox.to(ANA)[0]
+
+
+def test_doctor_names_emails_that_are_not_sent(changed, settings, mailbox):
+    settings.EMAIL_URL = ""
+    [found] = mail()
+    assert found.state is State.WARNING
+    assert "EMAIL_URL is not set" in found.says
+    assert "Set EMAIL_URL" in found.remedy
+    settings.EMAIL_URL = "smtp://127.0.0.1"
+    [found] = mail()
+    assert found.state is State.OK
+    mailbox.refused = {ANA}
+    StaffNotice.objects.update(tries=MOST_TRIES - 1)
+    assert send_notices(SECONDS) == (2, 1)
+    [found] = mail()
+    assert (found.state, found.figures["givenUp"]) == (State.WARNING, 1)
+    assert "1 were given up" in found.says
+    assert "no such mailbox" in found.says
+    mailbox.refused = set()
+    _, remedy = found.remedy.split("UPDATE")
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE{remedy.partition(' has them')[0]}")
+    assert send_notices(SECONDS) == (1, 0)
+    [found] = mail()
+    assert found.state is State.OK
+    long_ago = timezone.now() - timedelta(days=31)
+    StaffNotice.objects.update(sent_at=None, tries=MOST_TRIES, next_try_at=long_ago)
+    [found] = mail()
+    assert found.state is State.OK

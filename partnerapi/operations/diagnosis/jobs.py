@@ -60,13 +60,15 @@ def jobs() -> Iterator[Finding]:
             yield Finding(name, State.OK, says, "", figures)
 
 
-# One that was given up is told of for a day.
+# One that was given up is told of for 30 days.
 UNSENT = """
-    SELECT count(*), (array_agg(error ORDER BY tries, id) FILTER (WHERE error <> ''))[1]
+    SELECT count(*) FILTER (WHERE tries < %(most)s),
+        count(*) FILTER (WHERE tries = %(most)s),
+        (array_agg(error ORDER BY tries DESC, id) FILTER (WHERE error <> ''))[1]
     FROM accounts_staffnotice
     WHERE sent_at IS NULL AND CASE
         WHEN tries = 0 THEN next_try_at < clock_timestamp() - interval '10 minutes'
-        WHEN tries = %s THEN next_try_at > clock_timestamp() - interval '1 day'
+        WHEN tries = %(most)s THEN next_try_at > clock_timestamp() - interval '30 days'
         ELSE TRUE END
 """
 
@@ -74,16 +76,26 @@ UNSENT = """
 def mail() -> Iterator[Finding]:
     """Whether e-mails that tell staff of changes of staff are sent."""
     with connection.cursor() as cursor:
-        cursor.execute(UNSENT, [MOST_TRIES])
-        [(waiting, error)] = cursor.fetchall()
-    figures = {"waiting": waiting}
-    if not waiting:
+        cursor.execute(UNSENT, {"most": MOST_TRIES})
+        [(waiting, given_up, error)] = cursor.fetchall()
+    figures = {"waiting": waiting, "givenUp": given_up}
+    if settings.EMAIL_URL and not waiting and not given_up:
         yield Finding("mail", State.OK, "No e-mail to staff waits", "", figures)
         return
-    says = f"{waiting} e-mails to staff wait" + (f": {error}" if error else "")
-    remedy = (
-        "See whether the server of EMAIL_URL runs and takes them; a worker tries again."
-        if settings.EMAIL_URL
-        else "Set EMAIL_URL: a worker sends them then."
-    )
-    yield Finding("mail", State.WARNING, says, remedy, figures)
+    says = f"{waiting:,} e-mails to staff wait, {given_up:,} were given up"
+    if not settings.EMAIL_URL:
+        says = f"EMAIL_URL is not set: {says}"
+        remedy = "Set EMAIL_URL: a worker sends them then."
+    elif given_up:
+        remedy = (
+            "See whether the server of EMAIL_URL runs and takes them. UPDATE "
+            "accounts_staffnotice SET tries = 0, next_try_at = now() WHERE sent_at IS "
+            "NULL has them sent again."
+        )
+    else:
+        remedy = (
+            "See whether the server of EMAIL_URL runs and takes them; a worker tries "
+            "again."
+        )
+    said = f"{says}: {error}" if error else says
+    yield Finding("mail", State.WARNING, said, remedy, figures)
