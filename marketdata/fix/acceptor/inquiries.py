@@ -39,6 +39,7 @@ from marketdata.fix.protocol.statuses import (
     security_status,
     session_status,
 )
+from marketdata.fix.protocol.wire import plain
 
 ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
 """SecurityListRequestType(559)."""
@@ -95,9 +96,10 @@ class Inquiries:
         found = self.directory().find(named)
         if found is None:
             status, figures = TradingStatus(UNKNOWN, NOT_FOUND), ""
-            known = f"55={named.symbol}\x01"
+            known = f"55={plain(named.symbol)}\x01"
             if named.security_id and named.source:
-                known += f"48={named.security_id}\x0122={named.source}\x01"
+                code = plain(named.security_id)
+                known += f"48={code}\x0122={named.source}\x01"
         else:
             status = status_of(found, True, self.feed.lag)
             known, figures = identity(found), figures_of(found)

@@ -49,6 +49,17 @@ def test_any_reason_of_a_logout_can_be_written_down(bench, db):
     assert session.last_logout_reason == "logged out by the partner: fin de journ?e??"
 
 
+def test_an_unknown_symbol_of_no_encoding_is_answered(bench):
+    client = bench.initiator()
+    client.hears_states = True
+    with logged_on(client, bench):
+        named = [(55, b"[N/A]"), (48, b"\xe9\xff"), (22, b"8")]
+        for fields, told in (([(55, b"LUM\xe9\xff")], "LUM??"), (named, "[N/A]")):
+            send_bytes(client, "e", (324, b"1"), *fields, (263, b"1"))
+            answer = client.receive()
+            assert (answer.type, answer.get(55), answer.get(326)) == ("f", told, "20")
+
+
 def test_of_a_long_id_only_the_beginning_is_kept_and_repeated(bench):
     client = bench.initiator()
     now = utc_timestamp(timezone.now()).encode()
