@@ -1,27 +1,29 @@
 """Ends open orders that a new rule, a freeze or a lock now forbids."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from django.db import transaction
 
+from accounts.models.accounts import AccountStatus
 from issuers.compliance.judge import Side, refusals
 from issuers.register.ledger import Kind
 from issuers.register.writer import LockedLedger
 from marketdata.trading import locked
 from marketdata.trading.market import end_each, hold
-from marketdata.trading.models import Order, OrderStatus
-from marketdata.trading.queues import BUY
+from marketdata.trading.models import Order, OrderStatus, OrderStatusReason
+from marketdata.trading.queues import BUY, SELL
 
 
 def end_refused(
     token_id: UUID, users: Collection[UUID] | None, reason: str, actor: str
 ) -> list[Order]:
-    """End those open orders of users (None: of all) that would be refused now.
+    """End those open orders of users (None: of all) that the reason forbids.
 
-    Of a holder's sell orders the newest go, until the rest are units that may leave.
-    Orders of accounts that are not ACTIVE go, too. Returns those that have ended.
+    What else may stand against an order ends none: an account that left ACTIVE ends its
+    own orders, and says nothing to other accounts of its user, which may be another
+    partner's. Returns the orders that have ended.
     """
     with transaction.atomic():
         book, writer, at = hold(token_id, actor, holds=True)
@@ -31,29 +33,48 @@ def end_refused(
         found = list(orders.select_related("account").order_by("priority"))
         accounts = {order.ledger_account_id for order in found}
         locked.load_holders(writer, token_id, accounts)
-        ledger = writer.ledgers[token_id]
-        sold: dict[int, int] = defaultdict(int)
-        refused = [order for order in found if is_refused(order, ledger, sold)]
-        return end_each(book, writer, at, actor, refused, reason)
+        ended = forbidden(found, writer.ledgers[token_id], reason)
+        return end_each(book, writer, at, actor, ended, reason)
 
 
-def is_refused(order: Order, ledger: LockedLedger, sold: dict[int, int]) -> bool:
-    """`sold` are units that older orders sell, which stay; by ledger account."""
-    if order.account.status != "ACTIVE":
-        return True
-    account = order.ledger_account_id
-    own = ledger.side(account)
-    if order.side == BUY:
-        units, gives, takes = order.remaining, Side(), own
-        after = ledger.holders + (own.balance == 0)
-    else:
-        units = sold[account] + order.remaining
-        gives, takes = Side(own.balance, 0, own.standing), Side()
-        after = ledger.holders
-        if units > own.balance - own.standing.locked:
-            return True
-    if refusals(Kind.TRADE, units, gives, takes, ledger.supply, ledger.holders, after):
-        return True
-    if order.side != BUY:
-        sold[account] = units
-    return False
+def forbidden(
+    orders: Sequence[Order], ledger: LockedLedger, reason: str
+) -> list[Order]:
+    """Those of the orders, which are in the order of their priority, that must end."""
+    if reason == OrderStatusReason.ACCOUNT_NOT_ACTIVE:
+        return [o for o in orders if o.account.status != AccountStatus.ACTIVE]
+    if reason == OrderStatusReason.UNITS_LOCKED:
+        return newest_beyond(orders, ledger)
+    is_forbidden = breaks_rules
+    if reason in (OrderStatusReason.HOLDER_FROZEN, OrderStatusReason.NOT_ELIGIBLE):
+        is_forbidden = is_barred
+    return [order for order in orders if is_forbidden(order, ledger)]
+
+
+def newest_beyond(orders: Sequence[Order], ledger: LockedLedger) -> list[Order]:
+    """Sell orders of units that may not leave: the newest, until the rest may trade."""
+    selling: dict[int, int] = defaultdict(int)
+    ended = []
+    for order in orders:
+        if order.side == SELL:
+            own = ledger.side(order.ledger_account_id)
+            selling[order.ledger_account_id] += order.remaining
+            if selling[order.ledger_account_id] > own.balance - own.standing.locked:
+                ended.append(order)
+    return ended
+
+
+def is_barred(order: Order, ledger: LockedLedger) -> bool:
+    """Whether the holder may not acquire units, or not dispose of any."""
+    standing = ledger.side(order.ledger_account_id).standing
+    return bool(standing.receiving if order.side == BUY else standing.sending)
+
+
+def breaks_rules(order: Order, ledger: LockedLedger) -> bool:
+    own = ledger.side(order.ledger_account_id)
+    own = Side(own.balance, 0, own.standing)
+    gives, takes = (Side(), own) if order.side == BUY else (own, Side())
+    after = ledger.holders + (order.side == BUY and own.balance == 0)
+    units, supply = order.remaining, ledger.supply
+    found = refusals(Kind.TRADE, units, gives, takes, supply, ledger.holders, after)
+    return bool(found)

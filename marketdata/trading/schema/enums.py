@@ -71,8 +71,9 @@ OrderStatusReason = enumeration(
         Reason.ACCOUNT_NOT_ACTIVE: "Its account left ACTIVE.",
         Reason.HOLDER_FROZEN: "Its holder was frozen.",
         Reason.UNITS_LOCKED: "Its holder's units were locked.",
-        Reason.NOT_ELIGIBLE: "A rule of the token refused the trade that it was due.",
-        Reason.RULE_CHANGED: "A new rule of the token refuses it.",
+        Reason.NOT_ELIGIBLE: "A rule of the token refused the trade that it was due, "
+        "or refuses its holder since the investor profile changed.",
+        Reason.RULE_CHANGED: "The token's rules changed, and refuse it.",
         Reason.END_OF_SESSION: "The session ended.",
         Reason.TIME_IN_FORCE: "Its time was over.",
     },

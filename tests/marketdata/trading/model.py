@@ -133,9 +133,15 @@ class Model:
             user = self.users[order.account]
             if of not in (None, user):
                 continue
-            bad = self.forbids(order.side, user, order.left)
-            if bad or order.account in self.suspended:
+            if self.forbids(order.side, user, order.left):
                 del self.orders[number]
+
+    def suspend(self, account: int) -> None:
+        """Orders of the user's other accounts stay, whatever a rule says by now."""
+        self.suspended.add(account)
+        own = (n for n, o in self.orders.items() if o.account == account)
+        for number in list(own):
+            del self.orders[number]
 
 
 USERS = [0, 0, 1, 2, 3]
@@ -292,8 +298,7 @@ class Both:
             self.model.suspended.discard(number)
             return f"{number} is ACTIVE"
         self.accounts[number].change_status("SUSPENDED", staff, None)
-        self.model.suspended.add(number)
-        self.model.end_forbidden(USERS[number])
+        self.model.suspend(number)
         return str(number)
 
     def rule(self) -> str:
