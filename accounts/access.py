@@ -25,6 +25,15 @@ class Scope(TextChoices):
     COMPLIANCE_WRITE = "compliance:write", "Investor profiles: attest"
 
 
+OF_ACCOUNTS = (
+    Scope.ACCOUNTS_READ,
+    Scope.CASH_READ,
+    Scope.COMPLIANCE_READ,
+    Scope.TRADING_READ,
+)
+"""Each of them opens accounts: their ids, statuses and references."""
+
+
 class Unauthenticated(PartnerAPIError):
     """A field needs a key, and the request has none."""
 
@@ -64,34 +73,39 @@ class Caller:
         return self.granted_issuers is None or issuer_id in self.granted_issuers
 
 
-def requires(scope: Scope) -> Callable[..., Any]:
-    """Let a batch resolver run only for a caller whose key has the scope.
+def requires(*scopes: Scope) -> Callable[..., Any]:
+    """Let a batch resolver run only for a caller whose key has one of the scopes.
 
     Raises:
         Unauthenticated: the request has no key.
-        Forbidden: the key lacks the scope; `requiredScope` names it.
+        Forbidden: the key has none of them; `requiredScope` names the first.
     """
 
     def decorate(resolver: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(resolver)
         def guarded(parents: list[Any], info: Any, **arguments: Any) -> list[Any]:
-            check_scope(info.context.caller, scope)
+            check_scope(info.context.caller, *scopes)
             return resolver(parents, info, **arguments)
 
-        guarded.scope = scope  # type: ignore[attr-defined]
+        guarded.scopes = scopes  # type: ignore[attr-defined]
         return guarded
 
     return decorate
 
 
-def check_scope(caller: Caller | None, scope: Scope) -> None:
+def check_scope(caller: Caller | None, *scopes: Scope) -> None:
+    """Refuse a caller whose key has none of the scopes, as `requires` does."""
     if caller is None:
         raise Unauthenticated(
             "This field needs an API key: send it in the X-Token-Auth header."
         )
-    if scope not in caller.scopes:
+    if caller.scopes.isdisjoint(scopes):
+        scope, *others = scopes
+        named = f"the scope {scope}"
+        if others:
+            named = f"one of the scopes {', '.join(others)} and {scope}"
         raise Forbidden(
-            f"This field needs the scope {scope}, which your key does not have.",
+            f"This field needs {named}, which your key does not have.",
             requiredScope=scope,
         )
 

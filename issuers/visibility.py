@@ -16,10 +16,11 @@ def users_visible_to(caller: Caller | None) -> models.QuerySet[User]:
         return User.objects.none()
     balances = HolderBalance.objects.visible_to(caller)
     shareholdings = LegacyShareholder.objects.visible_to(caller)
-    accounts = Account.objects.visible_to(caller)
     reached = Q(Exists(shareholdings.filter(user=OuterRef("pk"))))
-    reached |= Q(Exists(accounts.filter(user=OuterRef("pk"))))
     reached |= Q(Exists(balances.filter(account__user=OuterRef("pk"))))
+    if Scope.ACCOUNTS_READ in caller.scopes:
+        accounts = Account.objects.of_partner(caller)
+        reached |= Q(Exists(accounts.filter(user=OuterRef("pk"))))
     if Scope.ISSUERS_READ in caller.scopes:
         reached |= Q(Exists(Issuer.objects.filter(owner=OuterRef("pk"))))
     return User.objects.filter(reached)

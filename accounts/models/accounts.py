@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, models, transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Greatest, Now
 
-from accounts.access import Caller, Scope
+from accounts.access import OF_ACCOUNTS, Caller
 from accounts.followers import followed
 from accounts.models.partners import Partner
 from accounts.models.users import User
@@ -104,8 +104,8 @@ def allowed_statuses(status: str, rights: set[Right]) -> list[AccountStatus]:
 
 class AccountQuerySet(models.QuerySet["Account"]):
     def visible_to(self, caller: Caller | None) -> "AccountQuerySet":
-        """The caller's own accounts, given the scope."""
-        if caller is None or Scope.ACCOUNTS_READ not in caller.scopes:
+        """The caller's own accounts, given a scope that opens them."""
+        if caller is None or caller.scopes.isdisjoint(OF_ACCOUNTS):
             return self.none()
         return self.of_partner(caller)
 

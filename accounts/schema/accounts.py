@@ -3,7 +3,7 @@
 import graphene
 
 from accounts import models
-from accounts.access import Scope, check_scope, requires
+from accounts.access import OF_ACCOUNTS, Scope, check_scope, requires
 from accounts.filters import AccountFilter
 from accounts.models.totals import Listed, totals
 from accounts.schema.users import User
@@ -38,6 +38,7 @@ STATUS_HISTORY = OrderedList(
     parent="account_id",
 )
 REASON_LENGTH = 500
+NEEDS_ONE = f"Needs one of the scopes {', '.join(f'`{each}`' for each in OF_ACCOUNTS)}."
 
 Status = models.Account.Status
 AccountStatus = enumeration(
@@ -137,13 +138,16 @@ class Query(graphene.ObjectType):
     account = graphene.Field(
         Account,
         id=graphene.String(required=True, description="The account's id."),
-        description="One of your accounts; null when you have none of this id. Needs "
-        "the scope `accounts:read`.",
+        description="One of your accounts; null when you have none of this id. "
+        + NEEDS_ONE,
     )
     accounts = connection_field(
         AccountConnection,
-        "Your accounts, oldest first. Needs the scope `accounts:read`.",
-        user_id=graphene.ID(name="userID", description="Only accounts of this user."),
+        f"Your accounts, oldest first. {NEEDS_ONE}",
+        user_id=graphene.ID(
+            name="userID",
+            description="Only accounts of this user. Needs the scope `accounts:read`.",
+        ),
         status=AccountStatus(description="Only accounts of this status."),
         created_after=Time(
             description="Only accounts that were opened after this instant."
@@ -155,12 +159,12 @@ class Query(graphene.ObjectType):
         ),
     )
 
-    @requires(Scope.ACCOUNTS_READ)
+    @requires(*OF_ACCOUNTS)
     def resolve_account(roots, info, id):
         accounts = models.Account.objects.visible_to(info.context.caller)
         return read_rows("Account", info, accounts, [key_of(id, "Account")])
 
-    @requires(Scope.ACCOUNTS_READ)
+    @requires(*OF_ACCOUNTS)
     def resolve_accounts(
         roots,
         info,
@@ -173,6 +177,8 @@ class Query(graphene.ObjectType):
         caller = info.context.caller
         accounts = models.Account.objects.visible_to(caller)
         is_whole = (user_id, status, created_after, updated_since) == (None,) * 4
+        if user_id is not None:
+            check_scope(caller, Scope.ACCOUNTS_READ)
         known = totals(Listed.ACCOUNTS, [caller.partner_id]) if is_whole else None
         user = key_of(user_id, "User")
         if user_id is not None and user is None:

@@ -221,7 +221,7 @@ def claim(
 def scopes_used(caller: Caller, prepared: PreparedRequest) -> list[str]:
     """The caller's scopes that fields of the answer need, sorted."""
     resolvers = batch_resolvers(prepared.plan.selection)
-    needed = {getattr(resolver, "scope", None) for resolver in resolvers}
+    needed = {s for resolver in resolvers for s in getattr(resolver, "scopes", ())}
     return sorted(scope for scope in caller.scopes if scope in needed)
 
 

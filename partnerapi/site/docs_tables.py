@@ -153,7 +153,10 @@ def fields_of_rows(document: str) -> str:
 
 def fields_with(scope: Scope) -> Iterator[str]:
     """The fields whose descriptions say that they need the scope, by type and name."""
-    needs = re.compile(rf"needs? (the scope )?`{scope.value}`", re.IGNORECASE)
+    needs = re.compile(
+        rf"needs? (the scope |one of the scopes (`[\w:]+`, )*)?`{scope.value}`",
+        re.IGNORECASE,
+    )
     for name, type_ in sorted(schema.type_map.items()):
         if isinstance(type_, GraphQLObjectType):
             for field, definition in sorted(type_.fields.items()):

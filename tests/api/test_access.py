@@ -1,14 +1,24 @@
 """Who may read what: no key, a key without the scope, without the grant, with both."""
 
+import uuid
 from typing import Any
 
 import pytest
 
-from accounts.access import Scope
-from accounts.models import Partner
+from accounts.access import OF_ACCOUNTS, Scope
+from accounts.models import Account, Partner
 from issuers.models import Issuer
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask, World
+from tests.marketdata.trading.trading import (
+    as_committed,
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    placed,
+    sell,
+)
 
 READ = {
     "owner": "owner { displayName }",
@@ -155,3 +165,108 @@ def test_the_viewer_is_the_key(world: World, partner: Ask, observer: Ask):
         "scopes": sorted(Scope.values),
     }
     assert observer(asked).data["viewer"]["scopes"] == ["issuers:read"]
+
+
+ACCOUNT = """
+query ($id: String!, $ids: [ID!]!) {
+  account(id: $id) { id status statusReason reference allowedStatuses }
+  accounts { totalCount nodes { id status statusReason reference allowedStatuses } }
+  nodes(ids: $ids) { id ... on Account { allowedStatuses } }
+}
+"""
+TOLD = """{ events { nodes { type account { id } subject { id } } } }"""
+
+
+@pytest.fixture
+def client(world: World) -> Account:
+    """It has 5 € and an order."""
+    [account] = new_clients(1, world.partner)
+    deposit(account, 500)
+    token = new_market()
+    give(token, {account: 1})
+    placed(token, sell(account, 1, 100))
+    as_committed()
+    return account
+
+
+@pytest.mark.parametrize("scope", [*Scope, None])
+def test_one_rule_says_who_is_told_of_an_account(
+    scope: Scope | None, client: Account, world: World
+):
+    """Each scope that reads of accounts opens them, wherever they are named."""
+    ask = Ask(approved_key(world.partner, [scope] if scope else [])[1])
+    id = f"Account|{client.pk}"
+    answer = ask(ACCOUNT, {"id": id, "ids": [id]})
+    events = ask(TOLD).data["events"]["nodes"]
+    of_account = [
+        event
+        for event in events
+        if event["type"].startswith(("ACCOUNT_", "CASH_", "ORDER_", "INVESTOR_"))
+    ]
+    if scope not in OF_ACCOUNTS:
+        assert {error["path"][0] for error in answer.errors} == {"accounts", "account"}
+        for error in answer.errors:
+            assert error["extensions"]["code"] == "FORBIDDEN"
+            assert error["extensions"]["requiredScope"] == "accounts:read"
+        assert answer.body["data"] is None
+        assert ask(
+            "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }", {"ids": [id]}
+        ).data == {"nodes": [None]}
+        assert of_account == []
+        return
+    assert answer.data["accounts"] == {
+        "totalCount": 1,
+        "nodes": [answer.data["account"]],
+    }
+    assert answer.data["account"]["id"] == answer.data["nodes"][0]["id"] == id
+    assert [event["account"] for event in of_account] == [{"id": id}] * len(of_account)
+    assert all(event["subject"] for event in of_account)
+    if scope == Scope.TRADING_READ:
+        orders = ask(
+            "{ orders { nodes { account { id status statusReason reference "
+            "allowedStatuses } } } }"
+        ).data["orders"]
+        assert orders["nodes"] == [{"account": answer.data["account"]}]
+
+
+def test_cash_is_read_with_its_scope_alone(client: Account, world: World):
+    ask = Ask(approved_key(world.partner, [Scope.CASH_READ])[1])
+    found = ask(
+        "{ accounts { nodes { cash { balance } cashEntries { totalCount } } } }"
+    )
+    assert found.data["accounts"]["nodes"] == [
+        {"cash": {"balance": 500}, "cashEntries": {"totalCount": 1}}
+    ]
+    told = ask("{ events { nodes { type account { cash { balance } } } } }").data
+    changed = {"type": "CASH_CHANGED", "account": {"cash": {"balance": 500}}}
+    assert changed in told["events"]["nodes"]
+
+
+@pytest.mark.parametrize("scope", OF_ACCOUNTS)
+def test_who_a_client_is_needs_the_scope_of_accounts(
+    scope: Scope, client: Account, world: World
+):
+    ask = Ask(approved_key(world.partner, [scope])[1])
+    user = f"User|{client.user_id}"
+    for field in ("user { id }", "statusHistory { totalCount }"):
+        answer = ask(f"{{ accounts {{ nodes {{ {field} }} }} }}")
+        assert ("errors" not in answer.body) == (scope == Scope.ACCOUNTS_READ)
+    for found in (user, f"User|{uuid.uuid4()}"):
+        answer = ask(f'{{ accounts(userID: "{found}") {{ totalCount }} }}')
+        if scope != Scope.ACCOUNTS_READ:
+            assert answer.code == "FORBIDDEN"
+    nodes = ask("query ($ids: [ID!]!) { nodes(ids: $ids) { id } }", {"ids": [user]})
+    told = [{"id": user}] if scope == Scope.ACCOUNTS_READ else [None]
+    assert nodes.data["nodes"] == told
+
+
+@pytest.mark.parametrize("scope", OF_ACCOUNTS)
+def test_another_partner_is_told_of_no_account(
+    scope: Scope, client: Account, world: World
+):
+    ask = key([scope], None)
+    id = f"Account|{client.pk}"
+    answer = ask(ACCOUNT, {"id": id, "ids": [id]})
+    assert answer.data == {
+        "account": None, "accounts": {"totalCount": 0, "nodes": []}, "nodes": [None],
+    }  # fmt: skip
