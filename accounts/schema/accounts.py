@@ -153,9 +153,11 @@ class Query(graphene.ObjectType):
             description="Only accounts that were opened after this instant."
         ),
         updated_since=Time(
-            description="Only accounts that were opened or changed at this instant or "
-            "later. Pass the `viewer.settledAt` that you read before your last walk: "
-            "then you miss nothing, and may meet an account twice."
+            description="Only accounts whose opening, or last change of status, was "
+            "recorded at this instant or later; `updatedAt` is earlier where it was "
+            "recorded later than it was made. Pass the `viewer.settledAt` that you "
+            "read before your last walk: then you miss nothing, and may meet an "
+            "account twice."
         ),
     )
 
@@ -175,10 +177,10 @@ class Query(graphene.ObjectType):
         **page,
     ):
         caller = info.context.caller
-        accounts = models.Account.objects.visible_to(caller)
-        is_whole = (user_id, status, created_after, updated_since) == (None,) * 4
         if user_id is not None:
             check_scope(caller, Scope.ACCOUNTS_READ)
+        accounts = models.Account.objects.visible_to(caller)
+        is_whole = (user_id, status, created_after, updated_since) == (None,) * 4
         known = totals(Listed.ACCOUNTS, [caller.partner_id]) if is_whole else None
         user = key_of(user_id, "User")
         if user_id is not None and user is None:

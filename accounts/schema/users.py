@@ -19,7 +19,7 @@ UserCompanyLegalForm = enumeration(
     models.User.LegalForm,
     "UserCompanyLegalForm",
     "Legal form of a company.",
-    {form: f"{form.label}." for form in models.User.LegalForm}
+    {form: f"{form.label.removesuffix('.')}." for form in models.User.LegalForm}
     | {
         models.User.LegalForm.COOPERATIVE: "A cooperative.",
         models.User.LegalForm.ASSOCIATION: "An association.",

@@ -127,12 +127,11 @@ class Bill:
         )
 
     def headers(self) -> dict[str, str]:
-        """`X-Query-Cost` and `X-RateLimit-…`; none before the budget was asked."""
-        if self.budget is None:
-            return {}
+        """`X-Query-Cost` and `X-RateLimit-…`, as far as this process knows them."""
+        budget = self.budget or throttling.look(*self.account, 0)
         return {
             "X-Query-Cost": str(self.points),
-            "X-RateLimit-Limit": str(self.budget.limit),
-            "X-RateLimit-Remaining": str(self.budget.remaining),
-            "X-RateLimit-Reset": str(self.budget.reset),
+            "X-RateLimit-Limit": str(budget.limit),
+            "X-RateLimit-Remaining": str(budget.remaining),
+            "X-RateLimit-Reset": str(budget.reset),
         }

@@ -15,6 +15,12 @@ from graphql import (
 )
 from graphql.language import Visitor, visit
 
+MEMBER = re.compile(
+    r".*; Field '(\w+)' (?:of required type '[^']+' was not provided\."
+    r"|is not defined by type '\w+'\.(?: Did you mean [^;]+\?)?)$",
+    re.DOTALL,
+)
+"""A member of an input that is missing, or that there is not."""
 ARGUMENT = re.compile(r"Argument '(\w+)'")
 
 
@@ -33,6 +39,8 @@ def names_of_variable(error: GraphQLError, document: DocumentNode) -> dict[str, 
     # Where the value is an object or a list, the message names the place in it.
     found = re.search(rf" at '{name}((?:\.\w+|\[\d+\])+)'; ", error.message)
     path = re.sub(r"\[(\d+)\]", r".\1", found[1]) if found else ""
+    if member := MEMBER.search(error.message):
+        path += f".{member[1]}"
     names = {"variable": name + path}
     use = Use(name)
     visit(document, use)

@@ -128,7 +128,8 @@ def place_in(cursor: str) -> bytes:
 def belongs(cursor: str, parent: str | None) -> bool:
     """Whether a cursor is of this parent's list; None: of a list at the root.
 
-    A nested list takes those of the release before, too, which knew no parents.
+    Until 2027-11-24 a nested list takes those from before 2026-11-24, too, which knew
+    no parents: partners keep cursors, and were told so.
     """
     content, place = content_of(cursor), place_in(cursor)
     if parent is not None and content[:1] == OF_PARENT:

@@ -157,15 +157,17 @@ class Connection(graphene.relay.Connection):
                 description="Exact number of objects in the whole list; counted only "
                 "when it is selected.",
             ),
+            "edges": Field(
+                graphene.NonNull(
+                    graphene.List(graphene.NonNull(edge_of(name, node))),
+                ),
+                cost=EDGE,
+                description="The objects of this page, each with its cursor.",
+            ),
         }
         super().__init_subclass_with_meta__(
             node=node, strict_types=True, _meta=meta, **options
         )
-        cls._meta.fields["edges"].cost = EDGE
-        edge = cls._meta.fields["edges"].type.of_type.of_type.of_type
-        edge._meta.fields["node"].cost = OBJECT
-        edge.resolve_node = resolve_edge_node
-        edge.resolve_cursor = resolve_edge_cursor
 
     def resolve_edges(pages: list[Page], info: Any) -> list[Any]:
         return [page.rows for page in pages]
@@ -177,7 +179,21 @@ class Connection(graphene.relay.Connection):
         return pages
 
 
-# An edge is a row: node and cursor are two views of it.
+def edge_of(name: str, node: Any) -> type[graphene.ObjectType]:
+    """The type of a connection's edges. An edge is a row, of which it has two views."""
+    fields = {
+        "node": Field(node, required=True, cost=OBJECT, description="The object."),
+        "cursor": graphene.String(
+            required=True,
+            description="Its place in the list: pass it as `after` or `before`.",
+        ),
+        "resolve_node": resolve_edge_node,
+        "resolve_cursor": resolve_edge_cursor,
+        "Meta": {"description": f"One `{node.__name__}` of a page, with its cursor."},
+    }
+    return type(f"{name}Edge", (graphene.ObjectType,), fields)
+
+
 def resolve_edge_node(rows: list[Any], info: Any) -> list[Any]:
     return rows
 

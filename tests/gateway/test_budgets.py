@@ -23,6 +23,7 @@ from partnerapi.gateway.throttling import TAKE, take, take_here
 from partnerapi.graphql.documents import documents
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Ask, World
+from tests.owner import tamper
 
 MEBIBYTE = 1024 * 1024
 LIST = "{ issuers(first: %d) { nodes { id } } }"
@@ -170,6 +171,15 @@ def test_throttles_what_the_budget_does_not_hold(
 
 def test_says_so_when_waiting_does_not_help(world: World, stranger: Ask, settings: Any):
     settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 50
+def test_what_is_unavailable_tells_its_cost_too(world: World, partner: Ask):
+    """Nobody knows yet whose key it is: the budget is the address's."""
+    tamper("ALTER TABLE accounts_apikey RENAME TO away")
+    answer = partner(LIST % 5)
+    assert (answer.status, answer.code) == (503, "UNAVAILABLE")
+    assert answer.headers["X-Query-Cost"] == "0"
+    assert headers(answer) == (10_000, 10_000, 0)
+
+
     answer = stranger(LIST % 100)
     assert (answer.status, answer.code) == (429, "THROTTLED")
     assert answer.errors[0]["message"].endswith(

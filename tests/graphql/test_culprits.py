@@ -13,6 +13,13 @@ mutation ($input: UpdateAccountStatusInput!) {
 """
 
 
+PLACE = """
+mutation ($input: PlaceOrdersInput!) { placeOrders(input: $input) { results { code } } }
+"""
+LIMIT = {"quantity": 1, "limitPrice": 1}
+ORDER = {"side": "BUY", "accountID": "x"} | LIMIT
+
+
 @pytest.mark.parametrize(
     ("query", "variables", "named"),
     [
@@ -46,6 +53,42 @@ mutation ($input: UpdateAccountStatusInput!) {
             UPDATE,
             {"input": {"accountID": "x", "status": "GONE"}},
             {"variable": "input.status", "argument": "input.status"},
+        ),
+        (
+            UPDATE,
+            {"input": {"status": "CLOSED"}},
+            {"variable": "input.accountID", "argument": "input.accountID"},
+        ),
+        (
+            UPDATE,
+            {
+                "input": {
+                    "accountID": "x",
+                    "status": "CLOSED",
+                    "why": "; Field 'q' of required type 'ID!' was not provided.",
+                }
+            },
+            {"variable": "input.why", "argument": "input.why"},
+        ),
+        (
+            PLACE,
+            {"input": {"tokenID": "x", "orders": [ORDER, ORDER | {"side": None}]}},
+            {"variable": "input.orders.1.side", "argument": "input.orders.1.side"},
+        ),
+        (
+            PLACE,
+            {"input": {"tokenID": "x", "orders": [ORDER, {"side": "BUY"} | LIMIT]}},
+            {
+                "variable": "input.orders.1.accountID",
+                "argument": "input.orders.1.accountID",
+            },
+        ),
+        (
+            PLACE.replace(
+                "$input: PlaceOrdersInput!", "$o: [OrderOfListInput!]!"
+            ).replace("$input", '{tokenID: "x", orders: $o}'),
+            {"o": [{"side": "BUY", "accountID": "x", "limitPrice": 1}]},
+            {"variable": "o.0.quantity", "argument": "input.orders.0.quantity"},
         ),
         (
             'query ($at: Time) { issuer(slug: "lumen") '
