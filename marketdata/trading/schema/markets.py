@@ -1,13 +1,19 @@
 """A token's market, and its tape."""
 
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+
 import graphene
+from django.utils import timezone
 
 from accounts.access import Scope, requires
 from marketdata.books.collar import collar
 from marketdata.models import Trade as TradeModel
-from marketdata.trading.models import Bust
+from marketdata.trading.models import Bust, Phase
 from marketdata.trading.models import Market as MarketModel
 from marketdata.trading.schema.enums import MarketPhase
+from marketdata.trading.sessions import Session
 from partnerapi.graphql.cost import FIGURE, FOUND, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import Connection, ModelType, connection_field
@@ -30,6 +36,45 @@ TRADES = OrderedList(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a market does at an instant, and what it does next."""
+
+    phase: str
+    since: str
+    next_phase: str | None
+    next_at: datetime | str | None
+
+
+OF_PHASE = (
+    "phase", "phase_since", "next_phase", "next_phase_at",
+    "session_opens", "session_closes", "weekdays_only",
+)  # fmt: skip
+
+
+def shown(market, at):
+    """As orders are judged: past its session a market is CLOSED, moved or not."""
+    phase, ends = market.phase, market.next_phase_at
+    is_past = ends is not None and datetime.fromisoformat(ends) <= at
+    if phase == Phase.CONTINUOUS and is_past:
+        session = Session(
+            market.session_opens, market.session_closes, market.weekdays_only
+        )
+        return Shown(Phase.CLOSED, ends, phase, session.begins(at))
+    return Shown(phase, market.phase_since, market.next_phase, ends)
+
+
+def at_this_moment(read):
+    """A resolver of what `read` takes of a market as it is shown now."""
+
+    @needs(*OF_PHASE)
+    def resolve(markets, info):
+        at = timezone.now()
+        return [read(shown(market, at)) for market in markets]
+
+    return resolve
+
+
 class Market(ModelType):
     """A market of ours, where orders for a token meet."""
 
@@ -37,12 +82,24 @@ class Market(ModelType):
         model = MarketModel
         fields = ()
 
-    phase = MarketPhase(required=True, description="What it does now.")
-    phase_since = Time(required=True, description="Since when.")
-    next_phase = MarketPhase(
-        description="What it does next; null while it is halted, for nobody knows."
+    phase = MarketPhase(
+        required=True,
+        resolver=at_this_moment(attrgetter("phase")),
+        description="What it does now.",
     )
-    next_phase_at = Time(description="When that begins.")
+    phase_since = Time(
+        required=True,
+        resolver=at_this_moment(attrgetter("since")),
+        description="Since when.",
+    )
+    next_phase = MarketPhase(
+        resolver=at_this_moment(attrgetter("next_phase")),
+        description="What it does next; null while it is halted: staff decide that.",
+    )
+    next_phase_at = Time(
+        resolver=at_this_moment(attrgetter("next_at")),
+        description="When that begins.",
+    )
     tick_size = Uint64(
         required=True,
         resolver=column("tick_cents"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, time, timedelta
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -13,6 +14,7 @@ from marketdata.trading.errors import MarketClosed
 from marketdata.trading.models import Execution, Market, Order
 from marketdata.trading.phases import PhaseRefused
 from marketdata.trading.sessions import Session
+from tests.characters import Ask, World
 from tests.issuers.register import new_issuer
 from tests.marketdata.trading.test_market import Two, two
 from tests.marketdata.trading.trading import (
@@ -74,6 +76,44 @@ def test_a_market_past_its_session_takes_nothing_and_lets_cancel(two: Two):
     as_committed()
     assert units(two.token, two.seller) == (50, 0)
     assert phases.move_due(timezone.now()) == 1
+
+
+MARKET = """
+query ($id: ID!) {
+  token(id: $id) { market { phase phaseSince nextPhase nextPhaseAt } }
+}
+"""
+
+
+def test_what_is_shown_of_a_market_is_what_orders_meet(
+    two: Two, world: World, partner: Ask
+):
+    """No worker has closed it yet."""
+
+    def told() -> dict[str, Any]:
+        found = partner(MARKET, {"id": f"Token|{two.token.pk}"}).data
+        market: dict[str, Any] = found["token"]["market"]
+        return market
+
+    as_committed()
+    before = told()
+    assert (before["phase"], before["nextPhase"]) == ("CONTINUOUS", "CLOSED")
+    tamper(PAST)
+    past = told()
+    with pytest.raises(MarketClosed) as closed:
+        place(two.token, buy(two.buyer, 1, 100))
+    assert past["phase"] == closed.value.details["phase"] == "CLOSED"
+    times = before["phaseSince"], past["phaseSince"], past["nextPhaseAt"]
+    assert sorted(map(datetime.fromisoformat, times)) == [
+        datetime.fromisoformat(each) for each in times
+    ]
+    assert past["nextPhase"] == "CONTINUOUS"
+    assert phases.move_due(timezone.now()) == 1
+    moved = told()
+    assert (moved["phase"], moved["nextPhase"]) == ("CLOSED", "CONTINUOUS")
+    tamper("UPDATE trading_market SET next_phase_at = clock_timestamp()")
+    # It opens when it is moved: until then no order is taken.
+    assert told()["phase"] == "CLOSED"
 
 
 @pytest.mark.parametrize("is_dated_back", [False, True])
