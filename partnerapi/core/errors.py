@@ -126,15 +126,21 @@ class NotFound(PartnerAPIError):
     remedy = "Read the id again: `argument` names it."
 
 
+MUTATION_TOO_LONG = (
+    "The mutation took too long and was ended before its commit: nothing was changed. "
+    "Send the same request again after Retry-After, with the same Idempotency-Key."
+)
+
+
 class RequestTimeout(PartnerAPIError):
-    """The request took too long and was ended, or what it changes did not come free;
-    nothing was changed."""
+    """The request took too long and was ended, or what it changes did not come free.
+    Of a mutation nothing was changed: `outcome` is `NOT_COMMITTED`."""
 
     code = "TIMEOUT"
     example = "an account that another change holds for 2 seconds"
     remedy = (
-        "Send it again, a mutation with the same `Idempotency-Key`; ask for "
-        "smaller pages where it was long."
+        "Send it again after `Retry-After`, a mutation with the same "
+        "`Idempotency-Key`; ask for smaller pages where it was long."
     )
 
 

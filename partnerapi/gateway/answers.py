@@ -7,6 +7,7 @@ from graphql import GraphQLError
 
 from partnerapi.core.errors import (
     INTERNAL_SERVER_ERROR,
+    MUTATION_TOO_LONG,
     BadUserInput,
     PartnerAPIError,
     RequestTimeout,
@@ -22,19 +23,24 @@ MAX_MESSAGE = 500
 """Characters of a message: what it repeats of a request may be long."""
 TOO_LONG = (
     "A statement, or the wait for what somebody else changes, took too long and was "
-    "ended; nothing was changed. Ask again, for smaller pages where it was long."
+    "ended. Ask again, for smaller pages where it was long."
 )
+NOT_COMMITTED = "NOT_COMMITTED"
+"""The outcome of a mutation whose transaction was rolled back."""
 MASKED = "Something went wrong on our side. Quote the requestId if you report it."
 
 
-def error_entries(errors: list[GraphQLError], request_id: str) -> list[dict[str, Any]]:
+def error_entries(
+    errors: list[GraphQLError], request_id: str, is_mutation: bool = False
+) -> list[dict[str, Any]]:
     """The first twenty errors, and one entry with the number of the others.
 
     A check that ended early has not counted the others: its own last entry says so.
     """
     if errors and isinstance(errors[-1], CheckEnded):
-        return [error_entry(error, request_id) for error in errors]
-    entries = [error_entry(error, request_id) for error in errors[:MAX_ERRORS]]
+        return [error_entry(error, request_id, is_mutation) for error in errors]
+    told = errors[:MAX_ERRORS]
+    entries = [error_entry(error, request_id, is_mutation) for error in told]
     if len(errors) > MAX_ERRORS:
         rest = len(errors) - MAX_ERRORS
         extensions = {**entries[-1]["extensions"], "omittedErrors": rest}
@@ -43,14 +49,18 @@ def error_entries(errors: list[GraphQLError], request_id: str) -> list[dict[str,
     return entries
 
 
-def error_entry(error: GraphQLError, request_id: str) -> dict[str, Any]:
+def error_entry(
+    error: GraphQLError, request_id: str, is_mutation: bool
+) -> dict[str, Any]:
     entry = error.formatted
     cause = error.original_error
     if took_too_long(cause):
-        entry["message"] = TOO_LONG
-        cause = RequestTimeout(TOO_LONG)
+        text = MUTATION_TOO_LONG if is_mutation else TOO_LONG
+        entry["message"], cause = text, RequestTimeout(text)
     if isinstance(cause, PartnerAPIError):
         extensions = {"code": cause.code, **cause.details}
+        if is_mutation and isinstance(cause, RequestTimeout):
+            extensions["outcome"] = NOT_COMMITTED
     elif error.extensions:
         extensions = dict(error.extensions)
     elif cause is None or isinstance(cause, GraphQLError):

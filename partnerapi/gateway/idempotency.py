@@ -14,12 +14,13 @@ from uuid import UUID
 import orjson
 from django.db import OperationalError, transaction
 from django.utils import timezone
-from graphql import ExecutionResult
+from graphql import ExecutionResult, GraphQLError
 from psycopg.errors import LockNotAvailable
 
 from accounts.access import Caller
 from partnerapi.core.database import CONFIRM, confirm, fetch
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
+from partnerapi.core.postgresql.faults import took_too_long
 from partnerapi.gateway.refusals import AnswerNotReplayed, Refusal
 from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.resolvers import batch_resolvers
@@ -172,12 +173,11 @@ def once(
                 expires_at = timezone.now() + RETENTION
                 fetch(STORE, [body, expires_at, claimed], tuple)
     except OperationalError as error:
-        if isinstance(error.__cause__, LockNotAvailable):
-            raise ConcurrentRequest(
-                "The first request with this Idempotency-Key is still running.",
-                headers={"Retry-After": "1"},
-            ) from error
-        raise
+        if not took_too_long(error):
+            raise
+        # What is checked at the commit took too long: it was not made.
+        late = GraphQLError("", original_error=error)
+        raise NotStored(write(ExecutionResult(None, [late]))) from error
     if known:
         return replay(known, asked, caller)
     return StoredAnswer(body, expires_at, replayed=False)
@@ -205,7 +205,11 @@ RETURNING id
 def claim(
     caller: Caller, key: UUID, prepared: PreparedRequest, asked: bytes
 ) -> int | None:
-    """Take the key for this transaction; None: it has an answer already."""
+    """Take the key for this transaction; None: it has an answer already.
+
+    Raises:
+        ConcurrentRequest: another transaction holds the key for too long.
+    """
     node = prepared.operation.node
     values: dict[str, Any] = {
         "partner": caller.partner_id,
@@ -214,7 +218,15 @@ def claim(
         "name": node.name.value[:NAME_LENGTH] if node.name else None,
         "scopes": scopes_used(caller, prepared),
     }
-    rows = fetch(CLAIM, values, tuple)
+    try:
+        rows = fetch(CLAIM, values, tuple)
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            raise ConcurrentRequest(
+                "The first request with this Idempotency-Key is still running.",
+                headers={"Retry-After": "1"},
+            ) from error
+        raise
     return rows[0][0] if rows else None
 
 

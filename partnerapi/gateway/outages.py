@@ -27,7 +27,8 @@ NOT_NOW = (
 )
 UNKNOWN = (
     "The outcome is unknown: the change was not confirmed, and may or may not last. "
-    "Send it again after Retry-After with the same Idempotency-Key."
+    "Send it again after Retry-After with the same Idempotency-Key: it happens once, "
+    "and its answer says what happened."
 )
 
 noted: dict[Fault, float] = {}
@@ -49,9 +50,11 @@ def refused() -> Iterator[None]:
             raise
         if fault:
             note(fault, error)
+        unknown = isinstance(error, OutcomeUnknown)
         raise Unavailable(
-            UNKNOWN if isinstance(error, OutcomeUnknown) else NOT_NOW,
+            UNKNOWN if unknown else NOT_NOW,
             headers={"Retry-After": str(RETRY_SECONDS)},
+            **({"outcome": "UNKNOWN"} if unknown else {}),
         ) from error
 
 

@@ -97,8 +97,8 @@ class AnswerNotReplayed(Refusal):
 
 class Unavailable(Refusal):
     """The service cannot answer now: its database is away, only reads, is full, or
-    refuses it, or no standby has confirmed a change. Nothing was changed, or the same
-    `Idempotency-Key` tells what was."""
+    refuses it, or no standby has confirmed a change. Where `outcome` is `UNKNOWN`, a
+    mutation may have happened: the same `Idempotency-Key` tells."""
 
     code, status = "UNAVAILABLE", 503
     example = "any request while the database restarts"

@@ -14,7 +14,7 @@ from graphql import ExecutionResult, GraphQLSchema
 
 from accounts.access import Caller, Unauthenticated
 from partnerapi.core import json_lines
-from partnerapi.core.errors import INTERNAL_SERVER_ERROR
+from partnerapi.core.errors import INTERNAL_SERVER_ERROR, RequestTimeout
 from partnerapi.core.postgresql.lending import check_due
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway import outages
@@ -22,6 +22,7 @@ from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.bills import REFUSED_COST, Bill, weigh
 from partnerapi.gateway.compression import compress
 from partnerapi.gateway.idempotency import NotStored, once, parse_key
+from partnerapi.gateway.outages import RETRY_SECONDS
 from partnerapi.gateway.records import Record
 from partnerapi.gateway.refusals import (
     BadRequest,
@@ -196,15 +197,21 @@ def pay_and_run(
     budget = bill.charge(price, owed=max(1, prepared.reading) + weight)
     context = Context(caller, budget, bill.spend, bill.left, request.build_absolute_uri)
 
+    later: dict[str, str] = {}
+
     def run() -> ExecutionResult:
         executed = execute(prepared, context, deadline)
         outages.raise_outage(executed)
         return executed
 
     def write(executed: ExecutionResult, **told: Any) -> bytes:
-        errors = error_entries(executed.errors or [], record.request_id)
-        if errors:
-            record.code = errors[0]["extensions"]["code"]
+        is_mutation = prepared.operation.is_mutation
+        errors = error_entries(executed.errors or [], record.request_id, is_mutation)
+        codes = [entry["extensions"]["code"] for entry in errors]
+        if codes:
+            record.code = codes[0]
+        if RequestTimeout.code in codes:
+            later["Retry-After"] = str(RETRY_SECONDS)
         extensions = cost_told(prepared) | told
         members = {"data": executed.data, "errors": errors, "extensions": extensions}
         return to_json(members)
@@ -213,7 +220,7 @@ def pay_and_run(
         text, told = mutate(request, prepared, context, run, write)
     else:
         text, told = write(answered(run, deadline)), {}
-    return respond(text, media_type, 200, bill.headers() | told)
+    return respond(text, media_type, 200, bill.headers() | later | told)
 
 
 def mutate(

@@ -26,7 +26,11 @@ from graphql import (
 )
 from graphql.execution.values import get_argument_values
 
-from partnerapi.core.errors import MaxCostExceeded, RequestTimeout
+from partnerapi.core.errors import (
+    MUTATION_TOO_LONG,
+    MaxCostExceeded,
+    RequestTimeout,
+)
 from partnerapi.graphql.cost import Cost, Known, rest_of
 from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.failures import Failure, settle
@@ -184,7 +188,10 @@ class FieldStep:
         try:
             if monotonic() > run.deadline:
                 raise RequestTimeout(
-                    "The request took too long and was ended; ask for smaller pages."
+                    MUTATION_TOO_LONG
+                    if run.prepared.operation.is_mutation
+                    else "The request took too long and was ended; ask for smaller "
+                    "pages."
                 )
             if self.batch is None:
                 return [self.introspect(run.prepared)] * len(parents)

@@ -417,6 +417,10 @@ def test_a_mutation_that_took_too_long_may_be_tried_again(
     settings.PARTNER_API_MAX_SECONDS = 0
     failed = send()
     assert code_of(failed) == "TIMEOUT"
+    [error] = orjson.loads(failed.content)["errors"]
+    assert error["extensions"]["outcome"] == "NOT_COMMITTED"
+    assert "nothing was changed" in error["message"]
+    assert int(failed["Retry-After"]) >= 1
     assert "Idempotency-Key-Expires" not in failed
     assert rows(account) == UNTOUCHED
     settings.PARTNER_API_MAX_SECONDS = 10
@@ -505,8 +509,17 @@ def test_null_for_a_variable_with_a_default_is_another_request(
     assert code_of(other) == "IDEMPOTENCY_KEY_PARAMETER_MISMATCH"
 
 
-def test_a_locked_account_is_a_timeout_and_may_be_tried_again(
-    transactional_db: None,
+@pytest.mark.parametrize(
+    "locked",
+    [
+        "SELECT * FROM accounts_lock(%(account)s)",
+        # What is numbered at the commit.
+        "SELECT tests.tamper('UPDATE issuers_eventhead SET last_at = last_at"
+        " WHERE partner_id = ' || quote_literal(%(partner)s), FALSE)",
+    ],
+)
+def test_what_another_holds_is_a_timeout_and_may_be_tried_again(
+    locked: str, transactional_db: None
 ):
     with transaction.atomic():
         world = new_world()
@@ -518,9 +531,15 @@ def test_a_locked_account_is_a_timeout_and_may_be_tried_again(
     try:
         with other.cursor() as cursor:
             cursor.execute("BEGIN")
-            cursor.execute("SELECT * FROM accounts_lock(%s)", [account.pk])
+            named = {"account": account.pk, "partner": str(world.partner.pk)}
+            cursor.execute(locked, named)
             answer = change()
         assert (answer.status, answer.code) == (200, "TIMEOUT")
+        assert int(answer.headers["Retry-After"]) >= 1
+        [error] = answer.errors
+        assert error["extensions"]["outcome"] == "NOT_COMMITTED"
+        assert "nothing was changed" in error["message"]
+        assert ask(ASKED, {"key": KEY}).data == {"idempotentRequest": None}
         assert rows(account) == UNTOUCHED
     finally:
         other.close()

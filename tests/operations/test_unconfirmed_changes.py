@@ -132,6 +132,7 @@ def test_a_mutation_and_its_repetitions_are_unavailable_until_a_standby_has_it(
         ):
             assert (answer.status, answer.code) == (503, "UNAVAILABLE")
             assert "The outcome is unknown" in answer.errors[0]["message"]
+            assert answer.errors[0]["extensions"]["outcome"] == "UNKNOWN"
             assert answer.headers["Retry-After"] == "1"
     account.refresh_from_db()
     assert account.status == "SUSPENDED"
