@@ -74,7 +74,7 @@ class MaxDepthExceeded(PartnerAPIError):
 
 
 class MaxCostExceeded(PartnerAPIError):
-    """The request costs more than one request may cost."""
+    """The request costs more than one request may cost; `fields` names what does."""
 
     code = "MAX_COST_EXCEEDED"
     example = "{ issuers { nodes { tokens(first: 100) { nodes { symbol } } } } }"

@@ -9,6 +9,7 @@ from partnerapi.core.errors import (
     INTERNAL_SERVER_ERROR,
     MUTATION_TOO_LONG,
     BadUserInput,
+    MaxCostExceeded,
     PartnerAPIError,
     RequestTimeout,
 )
@@ -61,6 +62,8 @@ def error_entry(
         extensions = {"code": cause.code, **cause.details}
         if is_mutation and isinstance(cause, RequestTimeout):
             extensions["outcome"] = NOT_COMMITTED
+        if isinstance(cause, MaxCostExceeded) and error.path:
+            extensions["fields"] = located(cause.details["fields"], error.path)
     elif error.extensions:
         extensions = dict(error.extensions)
     elif cause is None or isinstance(cause, GraphQLError):
@@ -73,6 +76,14 @@ def error_entry(
     if len(entry["message"]) > MAX_MESSAGE:
         entry["message"] = entry["message"][:MAX_MESSAGE] + "…"
     return {**entry, "extensions": {**extensions, "requestId": request_id}}  # type: ignore[dict-item]
+
+
+def located(
+    fields: list[dict[str, Any]], path: list[str | int]
+) -> list[dict[str, Any]]:
+    """Fields that the field at a path names, by their own paths of response names."""
+    above = [name for name in path[:-1] if isinstance(name, str)]
+    return [field | {"path": ".".join([*above, field["path"]])} for field in fields]
 
 
 def refusal_entry(

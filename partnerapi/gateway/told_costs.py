@@ -19,8 +19,9 @@ def told_cost(
     """`extensions.cost`, by the names that partners know.
 
     `weight` is what the body costs, points; `prepared` is None for a document that was
-    refused. `fields`, `otherFields`, `document`, `body` and `holders` add up to
-    `price`.
+    refused, which has no fields: its error tells those that cost too much. `fields`,
+    `otherFields`, `document`, `body` and `late` add up to `price`; `holders` is `late`
+    by the name that it had.
     """
     assert bill.budget is not None
     return {
@@ -41,11 +42,13 @@ def parts(bill: Bill, weight: int, prepared: PreparedRequest | None) -> dict[str
         # What may be asked can be paid by a full budget, however long it is.
         price = min(prepared.price, settings.PARTNER_API_MAX_COST)
         weight = min(weight, settings.PARTNER_API_MAX_COST - price)
+    late = bill.points - price - weight
     told = costs.most_common(MOST_FIELDS)
     return {
         "fields": [{"path": ".".join(p), "points": points} for p, points in told],
         "otherFields": costs.total() - sum(points for _, points in told),
         "document": price - costs.total(),
         "body": weight,
-        "holders": bill.points - price - weight,
+        "late": late,
+        "holders": late,
     }

@@ -187,7 +187,11 @@ def pay_and_run(
         bill.charge_refusal(max(REFUSED_COST, refused.reading) + weight)
         errors = error_entries(refused.errors, record.request_id)
         record.code = errors[0]["extensions"]["code"]
-        result = {"errors": errors, "extensions": cost_told(None)}
+        told = cost_told(None)
+        if told and "fields" in errors[0]["extensions"]:
+            # What it would have cost, and was not charged.
+            told["cost"]["fields"] = errors[0]["extensions"]["fields"]
+        result = {"errors": errors, "extensions": told}
         status = 400 if media_type == GRAPHQL_RESPONSE else 200
         return respond(to_json(result), media_type, status, bill.headers())
     record.operation = "mutation" if prepared.operation.is_mutation else "query"

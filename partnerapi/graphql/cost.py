@@ -26,13 +26,16 @@ from graphql import (
 )
 
 from partnerapi.core.errors import MaxCostExceeded
-from partnerapi.graphql.introspection import INTROSPECTION, Introspection
+from partnerapi.graphql.introspection import (
+    FIELDS_PER_POINT,
+    INTROSPECTION,
+    Introspection,
+)
 from partnerapi.graphql.pages import NESTED_PAGE_SIZE, ROOT_PAGE_SIZE
 from partnerapi.graphql.selections import SelectedField, Selection
 
 INTROSPECTION_COST = 100
 """Least points of a `__schema` or `__type`."""
-INTROSPECTED_FIELDS_PER_POINT = 5
 ROOT_COUNT_COST = 20
 """Points of a `totalCount` at the root: it counts a whole table."""
 FREE_LEAVES = 25
@@ -192,10 +195,12 @@ Points = int | Callable[[Variables], int]
 class OperationCost:
     """Counts what an operation costs, as a function of its variables.
 
-    Of an interface's types the costliest counts.
+    Of an interface's types the costliest counts. `refuses`: what is selected below a
+    field that bounds it, such as a mutation, and costs more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, refuses: bool = True) -> None:
+        self.refuses = refuses
         self.counted: dict[int, tuple[Points, int]] = {}
         self.introspection = Introspection()
 
@@ -230,7 +235,7 @@ class OperationCost:
             before = self.introspection.fields
             self.introspection.add(field)
             answered = self.introspection.fields - before
-            points = max(INTROSPECTION_COST, answered // INTROSPECTED_FIELDS_PER_POINT)
+            points = max(INTROSPECTION_COST, answered // FIELDS_PER_POINT)
             return points, points
         cost: Cost | None = field.definition.extensions.get("cost")
         if cost is None:
@@ -240,7 +245,7 @@ class OperationCost:
             below = self.of_selection(field.selection)
         if cost.times:
             below = times(multiplier(field, cost.times, cost.most), below)
-        if cost.most_below is not None:
+        if cost.most_below is not None and self.refuses:
             below = bounded(below, cost.most_below, field.name)
         item = add([(cost.points, cost.points), below])
         if not cost.counts_items:

@@ -27,6 +27,7 @@ from graphql.language.parser import Parser
 
 from partnerapi.core.errors import (
     BadUserInput,
+    MaxCostExceeded,
     MaxDepthExceeded,
     MaxTokensExceeded,
     OperationResolutionFailure,
@@ -40,6 +41,7 @@ from partnerapi.graphql.cost import (
     too_costly,
 )
 from partnerapi.graphql.culprits import name_of_argument, names_of_variable
+from partnerapi.graphql.field_costs import dearest_fields
 from partnerapi.graphql.least import least_points
 from partnerapi.graphql.limits import check_counts, check_mutations, count_values
 from partnerapi.graphql.overlap import OverlappingFieldsRule
@@ -179,11 +181,10 @@ class Operation:
     def is_mutation(self) -> bool:
         return self.node.operation is OperationType.MUTATION
 
-    def plan(self, variables: Mapping[str, Any]) -> OperationPlan:
-        """A plan for these coerced variables.
+    def select(self, variables: Mapping[str, Any]) -> Selection:
+        """What is selected with these coerced variables.
 
         Raises:
-            MaxCostExceeded: too costly with any variables.
             MaxMutationsExceeded: more than one root field in a mutation.
             OperationResolutionFailure: the schema has no operations of this kind.
             GraphQLError: a directive's argument is null.
@@ -196,7 +197,33 @@ class Operation:
         selection = source.select(root, [self.node])  # type: ignore[list-item]
         if self.is_mutation:
             check_mutations(selection)
-        return OperationPlan(selection)
+        return selection
+
+
+def planned(
+    known: OperationPlan | None, selection: Selection, variables: Mapping[str, Any]
+) -> tuple[OperationPlan, int]:
+    """The plan of a selection, and what it costs with these variables.
+
+    Raises:
+        MaxCostExceeded: more than one request may; `fields` says which.
+    """
+    try:
+        plan = known or OperationPlan(selection)
+        cost = plan.cost if isinstance(plan.cost, int) else plan.cost(variables)
+        if cost > settings.PARTNER_API_MAX_COST:
+            raise too_costly(cost)
+    except MaxCostExceeded as error:
+        if "fields" not in error.details:
+            is_mutation = selection.type is selection.source.schema.mutation_type
+            error.details["fields"] = [
+                field
+                for field in dearest_fields(selection, variables)
+                # A mutation's own points are no part of what is selected.
+                if not is_mutation or "." in field["path"]
+            ]
+        raise
+    return plan, cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,10 +336,8 @@ def prepare(
         variables = coerce(schema, operation, inputs)
         decisive = tuple(map(variables.get, operation.directive_variables))
         known = operation.plans.get(decisive)
-        plan = known or operation.plan(variables)
-        cost = plan.cost if isinstance(plan.cost, int) else plan.cost(variables)
-        if cost > settings.PARTNER_API_MAX_COST:
-            raise too_costly(cost)
+        selection = known.selection if known else operation.select(variables)
+        plan, cost = planned(known, selection, variables)
     except PartnerAPIError as error:
         raise Refused([as_graphql_error(error)], wasted) from error
     except GraphQLError as error:

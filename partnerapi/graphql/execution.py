@@ -232,6 +232,7 @@ class FieldStep:
                 f"holds; at most {maximum} are allowed. {known.instead}",
                 cost=cost,
                 maximum=maximum,
+                fields=[{"path": self.field.key, "points": points}],
             )
         if points:
             run.context.spend(points)

@@ -1,6 +1,9 @@
 """What each field of an operation costs, for partners who ask where the points go."""
 
 from collections import Counter
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any
 
 from partnerapi.graphql.cost import (
     Cost,
@@ -16,6 +19,10 @@ from partnerapi.graphql.selections import SelectedField, Selection
 
 Path = tuple[str, ...]
 
+MOST_FOLLOWED = 200
+"""Fields that are looked at to find the dearest ones."""
+MOST_DEAREST = 10
+
 
 def field_costs(selection: Selection, variables: Variables) -> Counter[Path]:
     """The points of each field by its path of response names; they add up to the cost.
@@ -29,18 +36,52 @@ def field_costs(selection: Selection, variables: Variables) -> Counter[Path]:
     return costs.found
 
 
+def dearest_fields(selection: Selection, variables: Variables) -> list[dict[str, Any]]:
+    """The costliest fields of an operation that costs too much, each with its points.
+
+    As `field_costs` tells them, of those that are found by following the dearest: a
+    document may name more fields, by its fragments, than anybody could look at.
+    """
+    costs = FieldCosts(variables)
+    order = count()
+    waiting: list[tuple[int, int, SelectedField, Path, int]] = [
+        (-costs.points_of_field(field), next(order), field, (field.key,), 1)
+        for field in costs.costliest(selection)
+    ]
+    heapify(waiting)
+    for _ in range(MOST_FOLLOWED):
+        if not waiting:
+            break
+        points, _, field, path, times = heappop(waiting)
+        items = costs.items(field)
+        below = costs.costliest(field.selection) if items and field.selection else []
+        for inner in below:
+            total = times * items * costs.points_of_field(inner)
+            if total:
+                found = (-total, next(order), inner, (*path, inner.key), times * items)
+                heappush(waiting, found)
+                points += total
+        costs.add(path, -points)
+    dearest = costs.found.most_common(MOST_DEAREST)
+    return [{"path": ".".join(path), "points": points} for path, points in dearest]
+
+
 class FieldCosts:
     def __init__(self, variables: Variables) -> None:
         self.variables = variables
-        self.counter = OperationCost()
+        self.counter = OperationCost(refuses=False)
         self.found: Counter[Path] = Counter()
 
     def value(self, points: Points) -> int:
         return points if isinstance(points, int) else points(self.variables)
 
-    def add_selection(self, selection: Selection, path: Path, times: int) -> None:
+    def costliest(self, selection: Selection) -> list[SelectedField]:
+        """The fields on the type on which they cost the most."""
         by_type = [selection.fields(type_.name) for type_ in selection.types]
-        fields = by_type[0] if len(by_type) == 1 else max(by_type, key=self.points_of)
+        return by_type[0] if len(by_type) == 1 else max(by_type, key=self.points_of)
+
+    def add_selection(self, selection: Selection, path: Path, times: int) -> None:
+        fields = self.costliest(selection)
         for field in fields:
             self.add_field(field, (*path, field.key), times)
         self.add(path, times * leaves_cost(fields))

@@ -1,5 +1,9 @@
 """What the statements of an operation cost at least, however little they read."""
 
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
 from django.conf import settings
 
 from partnerapi.core.errors import MaxCostExceeded
@@ -11,6 +15,8 @@ STATEMENT_COST = 10
 """Points of a field at the root, and of each below it but one that has a statement."""
 NARROWING_COST = 30
 """Points of an argument that narrows a list at the root, such as `search`."""
+MOST_LOOKUPS = 10
+"""Fields that a refusal names."""
 PAGE_ARGUMENTS = {"first", "last", "before", "after"}
 
 
@@ -34,7 +40,9 @@ def least_points(selection: Selection) -> int:
             below += statements
     lists = STATEMENT_COST * max(0, below - 1)
     if lists > settings.PARTNER_API_MAX_COST:
-        raise too_costly(lists)
+        refused = too_costly(lists)
+        refused.details["fields"] = lookups_below(selection, known)
+        raise refused
     return points + lists
 
 
@@ -47,13 +55,39 @@ def check_statements(field: SelectedField, count: int) -> None:
     cost: Cost | None = field.definition.extensions.get("cost")
     if cost is None or cost.most_statements is None or count <= cost.most_statements:
         return
+    assert field.selection is not None
     raise MaxCostExceeded(
         f"What is selected of `{field.name}` names {count} connections, totals and "
         f"objects; at most {cost.most_statements} are allowed, because others wait "
         "meanwhile. Ask for the rest in a query.",
-        cost=STATEMENT_COST * count,
-        maximum=STATEMENT_COST * cost.most_statements,
+        lookups=count,
+        maximum=cost.most_statements,
+        fields=lookups_below(field.selection, {}, (field.key,)),
     )
+
+
+def lookups_below(
+    selection: Selection, known: dict[int, int], path: tuple[str, ...] = ()
+) -> list[dict[str, Any]]:
+    """The first fields of a selection that take statements, each with its points."""
+    found = islice(lookups(selection, known, path), MOST_LOOKUPS)
+    return [{"path": ".".join(p), "points": STATEMENT_COST} for p in found]
+
+
+def lookups(
+    selection: Selection, known: dict[int, int], path: tuple[str, ...]
+) -> Iterator[tuple[str, ...]]:
+    if not count_statements(selection, known):
+        return
+    for type_ in selection.types:
+        for field in selection.fields(type_.name):
+            below = (*path, field.key)
+            if takes_statements(field):
+                yield below
+            if is_counted(field):
+                yield (*below, "totalCount")
+            if field.selection and field.name not in INTROSPECTION:
+                yield from lookups(field.selection, known, below)
 
 
 def takes_statements(field: SelectedField) -> bool:

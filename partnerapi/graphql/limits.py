@@ -29,6 +29,7 @@ from partnerapi.core.errors import (
     MaxMutationsExceeded,
     ValidationFailed,
 )
+from partnerapi.graphql.cost import INTROSPECTION_COST
 from partnerapi.graphql.selections import Selection
 
 MAX_INTROSPECTIONS = 10
@@ -144,7 +145,7 @@ class Counts:
         self.aliases = 0
         self.spreads = 0
         self.directives = 0
-        self.introspections = 0
+        self.introspections: list[str] = []
         self.response_names: Counter[str] = Counter()
         self.longest_alias = 0
 
@@ -156,13 +157,18 @@ class Counts:
                     self.aliases += 1
                     length = len(selection.alias.value)
                     self.longest_alias = max(self.longest_alias, length)
-                self.introspections += selection.name.value in ("__schema", "__type")
-                self.response_names[(selection.alias or selection.name).value] += 1
+                if selection.name.value in ("__schema", "__type"):
+                    self.introspections.append(self.name_of(selection))
+                self.response_names[self.name_of(selection)] += 1
             elif isinstance(selection, FragmentSpreadNode):
                 self.spreads += 1
                 continue
             if inner := selection.selection_set:  # type: ignore[attr-defined]
                 self.visit(inner)
+
+    @staticmethod
+    def name_of(field: FieldNode) -> str:
+        return (field.alias or field.name).value
 
     def count_directives(self, node: Any) -> None:
         self.directives = max(self.directives, len(node.directives))
@@ -200,11 +206,15 @@ class Counts:
                 f"{maximum} spreads are allowed.",
                 maximum=maximum,
             )
-        if self.introspections > MAX_INTROSPECTIONS:
+        if len(self.introspections) > MAX_INTROSPECTIONS:
             raise MaxCostExceeded(
                 "The document selects `__schema` or `__type` more than "
                 f"{MAX_INTROSPECTIONS} times; select the types of one `__schema`.",
                 maximum=MAX_INTROSPECTIONS,
+                fields=[
+                    {"path": name, "points": INTROSPECTION_COST}
+                    for name in self.introspections[:MAX_INTROSPECTIONS]
+                ],
             )
         maximum = settings.PARTNER_API_MAX_DIRECTIVES
         if self.directives > maximum:

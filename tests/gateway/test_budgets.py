@@ -144,6 +144,7 @@ def test_tells_the_cost_in_the_body_when_asked(world: World, partner: Ask):
             "otherFields": 0,
             "document": 0,
             "body": 0,
+            "late": 0,
             "holders": 0,
         }
     }
@@ -169,8 +170,6 @@ def test_throttles_what_the_budget_does_not_hold(
     assert stranger(LIST % 43).status == 200
 
 
-def test_says_so_when_waiting_does_not_help(world: World, stranger: Ask, settings: Any):
-    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 50
 def test_what_is_unavailable_tells_its_cost_too(world: World, partner: Ask):
     """Nobody knows yet whose key it is: the budget is the address's."""
     tamper("ALTER TABLE accounts_apikey RENAME TO away")
@@ -180,6 +179,8 @@ def test_what_is_unavailable_tells_its_cost_too(world: World, partner: Ask):
     assert headers(answer) == (10_000, 10_000, 0)
 
 
+def test_says_so_when_waiting_does_not_help(world: World, stranger: Ask, settings: Any):
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 50
     answer = stranger(LIST % 100)
     assert (answer.status, answer.code) == (429, "THROTTLED")
     assert answer.errors[0]["message"].endswith(

@@ -17,7 +17,7 @@ from tests.generated.documents import Samples, requests
 from tests.issuers.register import people
 
 DEBUG = {"X-Cost-Debug": "1"}
-PARTS = ("otherFields", "document", "body", "holders")
+PARTS = ("otherFields", "document", "body", "late")
 
 
 def total(cost: dict) -> int:
@@ -106,6 +106,107 @@ def test_holders_beyond_the_first_are_told(world: World, partner: Ask):
     assert total(cost) == cost["price"] == int(answer.headers["X-Query-Cost"])
 
 
+LOOKUPS = (
+    "query { issuers(first: 100) { nodes { tokens(first: 100) { nodes { id"
+    " issuer { id owner { id } } } } } } }"
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "variables", "dearest"),
+    [
+        ("{ issuers { nodes { id tokens(first: 100) { nodes { id } } } } }", {},
+         ("issuers.nodes.tokens.nodes", 10_000)),
+        ("query ($n: Int) { all: issuers { nodes { t: tokens(first: $n) { edges"
+         " { node { id issuer { id } } } } } } }", {"n": 99},
+         ("all.nodes.t.edges.node", 9_900)),
+        (LOOKUPS, {}, ("issuers.nodes.tokens.nodes", 10_000)),
+        ("{" + " ".join(f"s{n}: __schema {{ __typename }}" for n in range(11)) + "}",
+         {}, ("s0", 100)),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_the_fields_that_cost_too_much(
+    query: str, variables: dict[str, Any], dearest: tuple[str, int], partner: Ask
+):
+    answer = partner(query, variables, **DEBUG)
+    assert answer.code == "MAX_COST_EXCEEDED"
+    fields = answer.errors[0]["extensions"]["fields"]
+    assert (fields[0]["path"], fields[0]["points"]) == dearest
+    assert answer.body["extensions"]["cost"]["fields"] == fields
+    # Without asking for it, too.
+    refused = partner(query, variables)
+    assert refused.errors[0]["extensions"]["fields"] == fields
+    assert "extensions" not in refused.body
+
+
+def test_what_others_would_wait_for_is_named_and_is_no_cost(partner: Ask):
+    wanted = " ".join(f"o{n}: executions(first: 1) {{ totalCount }}" for n in range(3))
+    answer = partner(
+        "mutation ($input: PlaceOrderInput!) { placeOrder(input: $input) { order { id "
+        f"{wanted} }} }} }}",
+        {"input": {"accountID": "a", "tokenID": "t", "side": "BUY", "quantity": 1,
+                   "limitPrice": 1, "timeInForce": "DAY"}},
+    )  # fmt: skip
+    assert answer.code == "MAX_COST_EXCEEDED"
+    told = answer.errors[0]["extensions"]
+    assert (told["lookups"], told["maximum"], "cost" in told) == (7, 4, False)
+    assert [field["path"] for field in told["fields"]][:3] == [
+        "placeOrder.order",
+        "placeOrder.order.o0",
+        "placeOrder.order.o0.totalCount",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "maximum", "path"),
+    [
+        ("mutation ($input: PlaceOrderInput!) { placeOrder(input: $input) { order { id"
+         " executions(first: 31) { nodes { id } } } } }", 30,
+         "placeOrder.order.executions.nodes"),
+        ("mutation ($input: PlaceOrderInput!, $n: Int = 40) { placeOrder(input: $input)"
+         " { order { id executions(first: $n) { nodes { id } } } } }", 30,
+         "placeOrder.order.executions.nodes"),
+        ("{ all: __schema { types { " + " ".join(
+            f"f{n}: fields {{ name args {{ name }} }}" for n in range(20)
+        ) + " } } }", 20_000, "all"),
+        ("{ issuers { nodes { tokens(first: 1) { nodes { " + " ".join(
+            f"i{n}: issuer {{ o: owner {{ country {{ code }} }} "
+            f"p: owner {{ country {{ code }} }} }}" for n in range(30)
+        ) + " } } } } }", 10_000, "issuers.nodes.tokens.nodes.i0"),
+    ],
+)  # fmt: skip
+def test_whatever_costs_too_much_is_named(
+    query: str, maximum: int, path: str, partner: Ask
+):
+    order = {"accountID": "a", "tokenID": "t", "side": "BUY", "quantity": 1,
+             "limitPrice": 1}  # fmt: skip
+    answer = partner(query, {"input": order})
+    assert answer.code == "MAX_COST_EXCEEDED"
+    told = answer.errors[0]["extensions"]
+    assert told["maximum"] == maximum
+    paths = [field["path"] for field in told["fields"]]
+    assert path in paths
+    assert "placeOrder" not in paths
+    points = [field["points"] for field in told["fields"]]
+    assert points == sorted(points, reverse=True)
+    assert points[-1] > 0
+
+
+def test_fragments_cannot_make_it_long_to_name_the_dearest(partner: Ask):
+    """2¹¹ paths, each of lists inside lists: the dearest are found by following."""
+    levels = " ".join(
+        f"fragment L{n} on Issuer {{ a: tokens {{ nodes {{ issuer {{ ...L{n + 1} }} }} "
+        f"}} b: tokens {{ nodes {{ issuer {{ ...L{n + 1} }} }} }} }}"
+        for n in range(3)
+    )
+    text = (
+        f"{{ issuers {{ nodes {{ ...L0 }} }} }} {levels} fragment L3 on Issuer {{ id }}"
+    )
+    answer = partner(text)
+    assert answer.code == "MAX_COST_EXCEEDED"
+    assert len(answer.errors[0]["extensions"]["fields"]) == 10
+
+
 def test_holders_that_cost_too_much_are_not_read(
     world: World, partner: Ask, settings: Any
 ):
@@ -129,6 +230,9 @@ def test_holders_that_cost_too_much_are_not_read(
     assert answer.errors[0]["extensions"]["cost"] == 302 + 3 * 26
     assert "`createExport`" in answer.errors[0]["message"]
     assert answer.errors[0]["path"] == ["issuer", "capitalizationTable", "b"]
+    assert answer.errors[0]["extensions"]["fields"] == [
+        {"path": "issuer.capitalizationTable.b", "points": 52}
+    ]
     # No bill is above what one request may cost; only the first list was read.
     assert int(answer.headers["X-Query-Cost"]) == 302 + 26
     # At any instant.

@@ -206,6 +206,10 @@ def test_cost_of_10_000_by_variables():
         "code": "MAX_COST_EXCEEDED",
         "cost": 10_100,
         "maximum": 10_000,
+        "fields": [
+            {"path": "issuers.nodes.articles.nodes", "points": 10_000},
+            {"path": "issuers.nodes", "points": 100},
+        ],
     }
 
 
