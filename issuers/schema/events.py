@@ -168,7 +168,9 @@ class Query(graphene.ObjectType):
         "are numbered as they are committed: none ever appears behind one that you "
         "have read. An `after` from before what is kept is INVALID_CURSOR with "
         "`oldest`, the sequence of the oldest event that is kept: read your lists "
-        f"again. A page costs {READING_COST} points besides its events. Needs a key.",
+        f"again. A page costs {READING_COST} points besides its events; one that is "
+        "empty costs neither. Needs a key.",
+        follows="after",
         types=graphene.List(
             graphene.NonNull(EventType),
             description="Only events of these types; an empty list finds none.",
@@ -198,17 +200,20 @@ class Query(graphene.ObjectType):
         page |= {"after": after, "before": before}
         shown = types_shown_to(caller)
         wanted = shown if types is None else [t for t in shown if t in types]
-        info.context.spend(READING_COST)
         events = models.Event.objects.visible_to(caller)
         known = partial(numbers_of_events, caller, wanted)
         if account_id is not None:
             key = key_of(account_id, "Account")
             events = events.filter(account_id=key) if key else events.none()
             known = None
-        elif len(wanted) < len(Type):
-            return [page_of_types(wanted, events, info, **page)]
-        events = events.filter(type__in=wanted)
-        return read_pages(EVENTS, info, events, known=known, **page)
+        if account_id is None and len(wanted) < len(Type):
+            found = page_of_types(wanted, events, info, **page)
+        else:
+            events = events.filter(type__in=wanted)
+            [found] = read_pages(EVENTS, info, events, known=known, **page)
+        if found.rows or info.selection.selects("totalCount"):
+            info.context.spend(READING_COST)
+        return [found]
 
 
 def numbers_of_events(caller, types):

@@ -33,8 +33,8 @@ class Bucket:
         return True
 
     def spend(self, amount: float) -> None:
-        """Take the amount, even where the bucket holds less."""
-        self.left = self.level - amount
+        """Take the amount, even where the bucket holds less; below 0, give it back."""
+        self.left = min(self.capacity, self.level - amount)
 
     def fill_to(self, level: float) -> None:
         """Hold so much from now on."""

@@ -84,6 +84,9 @@ class Reader:
     def spend(self, points: int) -> None:
         """An export pays for its rows, and for nothing besides."""
 
+    def give_back(self, points: int) -> None:
+        """What was not charged is not given back."""
+
 
 def read_rows(schema: GraphQLSchema, export: Export, caller: Caller) -> Rows:
     """The rows that follow those which the export has.

@@ -50,8 +50,9 @@ def budget_of(partner: Partner) -> Budget:
 class Bill:
     """Draws on the budget of a caller, or of an address, for one request.
 
-    `points` is what was charged, or could not be. `budget` is as it stood after that;
-    None as long as nobody has asked it.
+    `points` is what was charged, or could not be. `unread` is what rows cost that are
+    not there, and `returned`, what was given back for them. `budget` is as it stood
+    after that; None as long as nobody has asked it.
     """
 
     def __init__(self, request: HttpRequest, caller: Caller | None) -> None:
@@ -59,6 +60,8 @@ class Bill:
             partner_account(caller) if caller else address_account(address_of(request))
         )
         self.points = 0
+        self.unread = 0
+        self.returned = 0
         self.budget: Budget | None = None
 
     @property
@@ -112,6 +115,17 @@ class Bill:
         points = min(points, self.left())
         self.points += points
         self.budget = throttling.spend(*self.account, points)
+
+    def note_unread(self, points: int) -> None:
+        """Remember what rows cost that were asked for, and are not there."""
+        self.unread += points
+
+    def give_back(self, points: int) -> None:
+        """Put points back that were charged."""
+        if points:
+            self.returned = points
+            self.points -= points
+            self.budget = throttling.spend(*self.account, -points)
 
     def throttled(self) -> Throttled:
         assert self.budget is not None

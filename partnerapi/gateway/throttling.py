@@ -1,9 +1,10 @@
 """Budgets of points: a token bucket per integration account or address, in Redis.
 
-One call a request. A bucket of this process remembers what Redis said last: it holds
-at least as much as the one in Redis, so that who has spent a budget is refused without
-a call. Where Redis does not answer, it takes over: callers are never unlimited, and the
-API is never down for want of Redis.
+One call a request, and another where points are taken or given back later. A bucket
+of this process remembers what Redis said last: it holds at least as much as the one in
+Redis, so that who has spent a budget is refused without a call. Where Redis does not
+answer, it takes over: callers are never unlimited, and the API is never down for want
+of Redis.
 """
 
 import hashlib
@@ -39,8 +40,8 @@ local level, at = tonumber(bucket[1]) or capacity, tonumber(bucket[2]) or now
 level = math.min(capacity, level + math.max(0, now - at) * refill)
 local taken = points <= level
 local drawn = taken and points or owed
-if drawn > 0 then
-    level = level - drawn
+if drawn ~= 0 then
+    level = math.min(capacity, level - drawn)
     redis.call('HSET', KEYS[1], 'level', level, 'at', now)
     redis.call('PEXPIRE', KEYS[1], math.ceil((capacity - level) / refill * 1000) + 1000)
 end
@@ -98,7 +99,7 @@ def take(name: str, limit: int, refill: int, points: float, owed: int = 0) -> Bu
 
 
 def spend(name: str, limit: int, refill: int, points: int) -> Budget:
-    """Take points from the bucket of this name, whatever it holds."""
+    """Take points from the bucket of this name, whatever it holds; below 0, give."""
     return take(name, limit, refill, math.inf, points)
 
 

@@ -20,8 +20,8 @@ def told_cost(
 
     `weight` is what the body costs, points; `prepared` is None for a document that was
     refused, which has no fields: its error tells those that cost too much. `fields`,
-    `otherFields`, `document`, `body` and `late` add up to `price`; `holders` is `late`
-    by the name that it had.
+    `otherFields`, `document`, `body`, `late` and `unread`, which is 0 or below, add up
+    to `price`; `holders` is `late` by the name that it had.
     """
     assert bill.budget is not None
     return {
@@ -42,7 +42,7 @@ def parts(bill: Bill, weight: int, prepared: PreparedRequest | None) -> dict[str
         # What may be asked can be paid by a full budget, however long it is.
         price = min(prepared.price, settings.PARTNER_API_MAX_COST)
         weight = min(weight, settings.PARTNER_API_MAX_COST - price)
-    late = bill.points - price - weight
+    late = bill.points + bill.returned - price - weight
     told = costs.most_common(MOST_FIELDS)
     return {
         "fields": [{"path": ".".join(p), "points": points} for p, points in told],
@@ -51,4 +51,5 @@ def parts(bill: Bill, weight: int, prepared: PreparedRequest | None) -> dict[str
         "body": weight,
         "late": late,
         "holders": late,
+        "unread": -bill.returned,
     }

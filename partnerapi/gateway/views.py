@@ -61,13 +61,15 @@ CHALLENGE = {"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'}
 class Context:
     """What resolvers know of a request.
 
-    `spend` takes points that are known late, as many as are `left` at most.
+    `spend` takes points that are known late, as many as are `left` at most; `give_back`
+    notes those that were charged for what is not there.
     """
 
     caller: Caller | None
     budget: Budget
     spend: Callable[[int], None]
     left: Callable[[], int]
+    give_back: Callable[[int], None]
     absolute_url: Callable[[str], str]
 
     @property
@@ -199,11 +201,18 @@ def pay_and_run(
     # What may be asked can be paid by a full budget, however long it is.
     price = min(prepared.price + weight, settings.PARTNER_API_MAX_COST)
     budget = bill.charge(price, owed=max(1, prepared.reading) + weight)
-    context = Context(caller, budget, bill.spend, bill.left, request.build_absolute_uri)
-
+    context = Context(
+        caller,
+        budget,
+        bill.spend,
+        bill.left,
+        bill.note_unread,
+        request.build_absolute_uri,
+    )
     later: dict[str, str] = {}
 
     def run() -> ExecutionResult:
+        bill.unread = 0
         executed = execute(prepared, context, deadline)
         outages.raise_outage(executed)
         return executed
@@ -223,7 +232,13 @@ def pay_and_run(
     if prepared.operation.is_mutation:
         text, told = mutate(request, prepared, context, run, write)
     else:
-        text, told = write(answered(run, deadline)), {}
+        executed = answered(run, deadline)
+        read = min(
+            prepared.price_of(prepared.cost - bill.unread) + weight,
+            settings.PARTNER_API_MAX_COST,
+        )
+        bill.give_back(price - read)
+        text, told = write(executed), {}
     return respond(text, media_type, 200, bill.headers() | later | told)
 
 

@@ -69,6 +69,8 @@ class Cost:
     items: how many items a list counts as, where no argument tells it.
     length: the argument, a list, that is as long as the answer.
     page: whether `first` and `last` tell how many items there are.
+    follows: the argument with which a page is of what has changed since: of rows that
+        were asked for, and are not there, the points are given back.
     times: the argument, a number, that multiplies what is selected below an item;
         without it and without a default, `most`.
     most: what counts where `times` is above it.
@@ -85,6 +87,7 @@ class Cost:
     items: int | None = None
     length: str | None = None
     page: bool = False
+    follows: str | None = None
     times: str | None = None
     most: int = 0
     beyond: int | None = None
@@ -161,7 +164,8 @@ def error_of(cost: Cost | None, field: GraphQLField, is_mutation: bool) -> str |
         return mutation if is_mutation else None
     if cost.times and cost.most < 1:
         return f"costs `{cost.times}` times as much: say up to how many, most=…"
-    wanted = {cost.length, cost.times, *(("first", "last") if cost.page else ())}
+    wanted = {cost.length, cost.times, cost.follows}
+    wanted |= {"first", "last"} if cost.page else set()
     if missing := wanted - field.args.keys() - {None}:
         return f"costs by an argument that it does not have: {', '.join(missing)}"
     types = {name: str(a.type).rstrip("!") for name, a in field.args.items()}
@@ -306,6 +310,14 @@ def rest_of(
         return more * (item if isinstance(item, int) else item(variables))
 
     return rest
+
+
+def rows_asked(field: SelectedField, variables: Variables) -> tuple[int, int]:
+    """How many rows a page is priced for, and what one of them costs."""
+    assert field.selection is not None
+    numbers = page_size(field), OperationCost().of_selection(field.selection)[0]
+    size, row = (n if isinstance(n, int) else n(variables) for n in numbers)
+    return size, row
 
 
 def add(costs: list[tuple[Points, int]]) -> tuple[Points, int]:

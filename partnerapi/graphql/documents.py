@@ -245,8 +245,12 @@ class PreparedRequest:
     @property
     def price(self) -> int:
         """What the request costs, points, besides its bytes."""
+        return self.price_of(self.cost)
+
+    def price_of(self, cost: int) -> int:
+        """What it costs where what is selected costs so much."""
         counted = REQUEST_COST + self.reading + self.plan.least
-        return max(LEAST_COST, self.cost, counted)
+        return max(LEAST_COST, cost, counted)
 
 
 class Document:

@@ -31,12 +31,13 @@ from partnerapi.core.errors import (
     MaxCostExceeded,
     RequestTimeout,
 )
-from partnerapi.graphql.cost import Cost, Known, rest_of
+from partnerapi.graphql.cost import Cost, Known, is_connection, rest_of, rows_asked
 from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.failures import Failure, settle
 from partnerapi.graphql.introspection import INTROSPECTION, Question, introspect
 from partnerapi.graphql.leaves import column_serializer
 from partnerapi.graphql.limits import check_lengths
+from partnerapi.graphql.pages import Page
 from partnerapi.graphql.resolvers import BatchResolver, Info
 from partnerapi.graphql.selections import SelectedField, Selection
 
@@ -48,7 +49,15 @@ worth one when the document comes again."""
 class Run:
     """The execution of one request: what its steps share."""
 
-    __slots__ = ("context", "deadline", "failed", "prepared", "types", "variables")
+    __slots__ = (
+        "context",
+        "deadline",
+        "estimated",
+        "failed",
+        "prepared",
+        "types",
+        "variables",
+    )
 
     def __init__(
         self, prepared: PreparedRequest, context: Any, deadline: float
@@ -58,6 +67,8 @@ class Run:
         self.context = context
         self.deadline = deadline
         self.failed = False
+        # Lists above a field whose number of items its price does not know.
+        self.estimated = 0
         # The type of each object behind an interface, by the object's identity.
         self.types: dict[int, str] = {}
 
@@ -97,7 +108,7 @@ def complete_objects(
     if not steps:
         return [{} for _ in parents]
     read = reader(parents)
-    columns = [step.complete(step.resolve(parents, read, run), run) for step in steps]
+    columns = [step.column(parents, read, run) for step in steps]
     keys = [step.field.key for step in steps]
     if build is None and (known or len(parents) >= COMPILED_AT):
         build = builder(keys)
@@ -158,7 +169,9 @@ class FieldStep:
         "batch",
         "complete",
         "field",
+        "follows",
         "is_constant",
+        "is_estimated",
         "known",
         "question",
         "rest",
@@ -176,7 +189,24 @@ class FieldStep:
         self.rest = rest_of(field)
         cost: Cost | None = extensions.get("cost")
         self.known = cost.known if cost else None
+        self.follows: str | None = None
+        if cost and cost.follows:
+            argument = field.definition.args[cost.follows]
+            self.follows = argument.out_name or cost.follows
+        self.is_estimated = bool(
+            cost and cost.items and not is_connection(field.parent)
+        )
         self.question = Question(field) if field.name in INTROSPECTION else None
+
+    def column(
+        self, parents: list[Any], read: Callable[[str], list[Any]], run: Run
+    ) -> list[Any]:
+        """The field of each parent, completed."""
+        values = self.resolve(parents, read, run)
+        run.estimated += self.is_estimated
+        completed = self.complete(values, run)
+        run.estimated -= self.is_estimated
+        return completed
 
     def resolve(
         self, parents: list[Any], read: Callable[[str], list[Any]], run: Run
@@ -212,6 +242,8 @@ class FieldStep:
             if self.rest is not None and self.known is None:
                 sizes = [len(value) for value in values if isinstance(value, Sized)]
                 self.charge(self.rest(sizes, run.variables), None, run)
+            if self.follows and arguments.get(self.follows) is not None:
+                self.give_back(values, run)
         except Exception as error:  # The gateway masks and logs it.
             return [run.fail(error) for _ in parents]
         if any(issubclass(kind, Exception) for kind in set(map(type, values))):
@@ -236,6 +268,14 @@ class FieldStep:
             )
         if points:
             run.context.spend(points)
+
+    def give_back(self, pages: list[Any], run: Run) -> None:
+        """Give back what rows cost that were asked for, and are not there."""
+        if run.estimated or run.prepared.operation.is_mutation:
+            return
+        size, row = rows_asked(self.field, run.variables)
+        read = [len(page.rows) for page in pages if isinstance(page, Page)]
+        run.context.give_back(row * sum(size - min(size, rows) for rows in read))
 
     def introspect(self, prepared: PreparedRequest) -> Any:
         assert self.question is not None

@@ -1,6 +1,7 @@
 """Relay's parts of a schema: ids, Node, types over models, connections."""
 
 import re
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import graphene
@@ -203,13 +204,21 @@ def resolve_edge_cursor(rows: list[Any], info: Any) -> list[str]:
 
 
 def connection_field(
-    connection: type[Connection], description: str, **arguments: Any
+    connection: type[Connection],
+    description: str,
+    follows: str | None = None,
+    **arguments: Any,
 ) -> graphene.Field:
-    """A non-null field of a connection with the four arguments of Relay's lists."""
+    """A non-null field of a connection with the four arguments of Relay's lists.
+
+    `follows` is as in Cost; a list that takes `updated_since` is followed by it.
+    """
+    if "updated_since" in arguments:
+        follows = "updatedSince"
     return Field(
         connection,
         required=True,
-        cost=PAGE,
+        cost=replace(PAGE, follows=follows),
         description=description,
         first=graphene.Int(description="How many objects after `after`, at most 100."),
         last=graphene.Int(description="How many objects before `before`, at most 100."),

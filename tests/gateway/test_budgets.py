@@ -146,6 +146,7 @@ def test_tells_the_cost_in_the_body_when_asked(world: World, partner: Ask):
             "body": 0,
             "late": 0,
             "holders": 0,
+            "unread": 0,
         }
     }
     assert "extensions" not in partner(LIST % 30, **{"X-Cost-Debug": "0"}).body

@@ -17,7 +17,7 @@ from tests.generated.documents import Samples, requests
 from tests.issuers.register import people
 
 DEBUG = {"X-Cost-Debug": "1"}
-PARTS = ("otherFields", "document", "body", "late")
+PARTS = ("otherFields", "document", "body", "late", "unread")
 
 
 def total(cost: dict) -> int:
