@@ -24,7 +24,7 @@ from partnerapi.exports.rows import DOCUMENTS
 from partnerapi.models import SCOPES_OF_EXPORTS
 from partnerapi.schema import schema
 from partnerapi.settings import VARIABLES
-from partnerapi.site import reference
+from partnerapi.site import prices, reference
 
 ROOMS = ("partnerapi", "accounts", "issuers", "marketdata")
 TRADING = "marketdata.trading"
@@ -76,6 +76,20 @@ def limits_table() -> str:
         if name.startswith(reference.LIMITS)
     )
     return table(("Setting", "Limit", "Default"), rows)
+
+
+PRICES: dict[str, tuple[str, str, Callable[[], Iterable[Sequence[str]]]]] = {
+    "prices": ("What is selected", "Points", prices.prices),
+    "least-prices": ("What the request holds", "Points", prices.least_prices),
+    "late-prices": ("What is read", "Points", prices.late_prices),
+    "other-prices": ("What is sent", "Points", prices.other_prices),
+    "most": ("What", "At most", prices.most),
+}
+
+
+def prices_table(name: str) -> str:
+    what, number, rows = PRICES[name]
+    return table((what, number), rows())
 
 
 def default_of(default: Any) -> str:
@@ -244,6 +258,7 @@ def licence_of(distribution: metadata.Distribution) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "limits": limits_table,
+    **{name: partial(prices_table, name) for name in PRICES},
     "errors": errors_table,
     "deprecations": deprecations_table,
     "scopes": scopes_table,

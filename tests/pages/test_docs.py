@@ -51,6 +51,16 @@ def test_every_table_that_can_be_generated_stands_in_a_document():
     assert sorted(found) == sorted(docs_tables.TABLES)
 
 
+def test_every_number_of_the_limits_is_the_code_s():
+    """None is written by hand but names, a status, a header's value and a date."""
+    written = docs.path_of("limits").read_text()
+    by_hand = docs_tables.GENERATED.sub("", written)
+    meant_so = ("status 429", "`X-Cost-Debug: 1`", "2027-11-24", "IPv6 network (/64)")
+    for meant in meant_so:
+        by_hand = by_hand.replace(meant, "")
+    assert re.findall(r"[0-9][0-9,]*", by_hand) == []
+
+
 def test_every_file_is_served():
     inside = {path.stem for path in docs.DIRECTORY.iterdir()}
     assert inside | set(docs.ELSEWHERE) == set(NAMES)

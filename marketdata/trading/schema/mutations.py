@@ -26,6 +26,8 @@ from partnerapi.graphql.resolvers import checked
 MOST_POINTS, MOST_STATEMENTS = 30, 4
 """Of what is selected of an answer: the book is held until it is written."""
 MOST_POINTS_OF_RESULT = 3
+ENDED_PER_POINT = 4
+"""Orders that `cancelOrders` cancels for a point."""
 TRADE = Cost(
     points=MUTATION.points, most_below=MOST_POINTS, most_statements=MOST_STATEMENTS
 )
@@ -373,5 +375,5 @@ class Mutation(graphene.ObjectType):
             cancelled = market.cancel_all(
                 orders, OrderStatusReason.BY_PARTNER, caller.login
             )
-        info.context.spend(cancelled // 4)
+        info.context.spend(cancelled // ENDED_PER_POINT)
         return [cancelled]
