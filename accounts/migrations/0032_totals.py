@@ -70,7 +70,7 @@ def uncounted(name: str, table: str, moved: bool = False) -> str:
 
 # The first one called adds up all that the transaction did, in the order of the keys;
 # the others find their row gone. Numbering events comes behind it, and locks the heads
-# of partners: whoever holds a total waits for nobody but them.
+# of partners: a transaction that holds a total waits for them alone.
 FOLD = trigger_function(
     "accounts_fold_totals",
     "accounts_totalchange",

@@ -5,7 +5,7 @@ from django.db import migrations, transaction
 from partnerapi.core.migrating import LOCK_SECONDS, again_while_locked, waiting
 
 KEYS = 20
-"""In a batch: whoever adds a row to one of these lists waits for it."""
+"""In a batch: a transaction that adds a row to one of these lists waits for it."""
 OPEN = """
     INSERT INTO accounts_total (list, key, number)
     SELECT %(list)s, key, 0 FROM unnest(%(keys)s::uuid[]) AS key ORDER BY key
@@ -20,8 +20,8 @@ HOLD = """
 def fill(list_: str, table: str, column: str, keys: str):
     """An operation that sets the totals of a list, of all keys of a query.
 
-    Whoever has changed a list has added that up when its total is held, and is seen by
-    the statement that counts then; all others add theirs to it.
+    A transaction that has changed a list has added that up when its total is held, and
+    the statement that counts then sees it; all others add theirs to it.
     """
     count = f"""
         UPDATE accounts_total t SET number = (

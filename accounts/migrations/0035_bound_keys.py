@@ -33,7 +33,7 @@ MOVE = function(
     """,
     declare="moved bigint;",
 )
-# As whoever changes the row: only that function does so as the tables' owner.
+# As the role that changes the row: only that function does so as the tables' owner.
 KEEP = f"""
 CREATE FUNCTION accounts_keep_secret() RETURNS trigger LANGUAGE plpgsql
 {SEARCH_PATH} AS $$

@@ -1,7 +1,7 @@
-"""How many rows long lists have, so that nobody counts them.
+"""How many rows long lists have, so that no query counts them.
 
 Triggers write down what a transaction adds to a list, or takes from it, and at its
-commit add that up. Nobody else writes these tables, and no transaction waits for
+commit add that up. Nothing else writes these tables, and no transaction waits for
 another's total before it commits.
 """
 

@@ -265,7 +265,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
 
 TURNS_AROUND = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Unicode's bidirectional formatting characters, which nobody sees."""
+"""Unicode's bidirectional formatting characters, which are invisible."""
 WALLET = re.compile(r"0x[0-9a-fA-F]{40}")
 """An EVM address; letters of either case name the same one."""
 

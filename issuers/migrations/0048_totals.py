@@ -16,7 +16,7 @@ GROUPS = """partner_id, type,
         CASE WHEN type IN ('LEGACY_SHARES_DELIVERED', 'REGISTER_CHANGED')
             THEN issuer_id END AS issuer_id,
         CASE WHEN type = 'TOKEN_PRICE_CHANGED' THEN token_id END AS token_id"""
-# Whoever numbers events, or prunes them, holds the head of their partner.
+# A transaction that numbers events, or prunes them, holds the head of their partner.
 EVENTS = trigger_function(
     "events_count",
     "issuers_event",

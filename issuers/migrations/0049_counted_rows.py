@@ -10,7 +10,7 @@ GROUPS = import_module("issuers.migrations.0048_totals").GROUPS
 fill = import_module("accounts.migrations.0033_counted_accounts").fill
 
 EVENTS = 100_000
-"""In a batch, which nobody waits for: what has a number stays until it is pruned."""
+"""In a batch, which holds nothing up: what has a number stays until it is pruned."""
 HEAD = """
     SELECT pruned_sequence, last_sequence FROM issuers_eventhead
     WHERE partner_id = %(partner)s
@@ -56,7 +56,7 @@ def add(counted, cursor, partner, after, until):
 
 
 def write(connection, partner, counted, pruned, last):
-    """Add what has come since, while nobody numbers events of the partner."""
+    """Add what has come since, while no events of the partner are numbered."""
     with (
         waiting(connection, LOCK_SECONDS),
         transaction.atomic(connection.alias),

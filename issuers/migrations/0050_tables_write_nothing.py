@@ -1,8 +1,8 @@
 """A table of the present is read without a row's lock, which the log would tell of.
 
-Whoever is about to take a time marks what it writes, until its transaction ends. A
-reader takes its instant first, and then waits for those who had marked something of
-its issuers by then: whoever marks it later takes a later time.
+A writer that is about to take a time marks what it writes, until its transaction ends.
+A reader takes its instant first, and then waits for the writers that had marked
+something of its issuers by then: those that mark it later take a later time.
 """
 
 from django.db import migrations
@@ -47,8 +47,8 @@ def as_oid(number: str) -> str:
     return f"(({number})::bigint & 4294967295)::oid"
 
 
-# Where a writer has committed, and only waits for a standby, what it wrote is seen by
-# nobody yet, and later than its transaction's begin.
+# Where a writer has committed, and only waits for a standby, what it wrote is
+# not visible yet, and later than its transaction's begin.
 INSTANT = f"""
 CREATE FUNCTION register_instant(
     issuers uuid[], asked timestamptz, settled timestamptz)

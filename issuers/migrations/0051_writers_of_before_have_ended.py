@@ -1,6 +1,6 @@
 """Waits for transactions that took a time before they marked what they write.
 
-Whoever reads tables without locks starts after it. It holds nothing meanwhile.
+Processes that read tables without locks start after it. It holds nothing meanwhile.
 """
 
 from django.db import migrations

@@ -4,7 +4,7 @@ from django.db import migrations
 
 from partnerapi.core.guards import drop, trigger_function
 
-# Its entries need none each: nobody has relied on an issuer of this transaction. SQL
+# Its entries need none each: an issuer of this transaction has no holders yet. SQL
 # that names no author is the sandbox, which fills itself.
 REGISTER = trigger_function(
     "approvals_of_register",

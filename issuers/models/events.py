@@ -187,7 +187,7 @@ class EventHead(models.Model):
 
 
 class EventCount(models.Model):
-    """How many events a partner has of a type, as kept by whoever numbers and prunes.
+    """How many events a partner has of a type, kept as they are numbered and pruned.
 
     They are counted apart by what decides whether a key is shown them: the issuer where
     that takes a grant, and the token of a price.

@@ -4,7 +4,7 @@ The first fixes the instant: it waits for writers in flight, where any may still
 at or before it, without a lock that the database's log would tell of, and finds, for
 each token, the last entry of its ledger and the price of a unit. The second reads
 everything as of that entry, by number, and what has a number never changes. So no table
-is torn, and the same instant gives the same table for ever.
+is torn, and the same instant always gives the same table.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class CapitalizationTable:
     """An issuer's table at `date`, an instant as PostgreSQL's text in UTC.
 
     `is_present`: no instant was asked for, or one in the future. `holders` is None
-    where nobody has read them.
+    where they were not read.
     """
 
     issuer_id: str

@@ -1,4 +1,4 @@
-"""The address of a client, and what is counted of it: nobody has two for one place."""
+"""The address of a client, and what is counted of it: a place counts as one client."""
 
 import ipaddress
 

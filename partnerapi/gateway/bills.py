@@ -14,7 +14,7 @@ from partnerapi.gateway.throttling import Budget
 REFUSED_COST = 10
 """Least points of a refused document, body or key."""
 MOST_REFUSED_COST = 1_000
-"""Most points of a refusal: a budget that is full can pay for it, whoever's it is."""
+"""Most points of a refusal: any budget that is full can pay for it."""
 BYTES_PER_POINT = 2_000
 """Each so many bytes of a body, begun, cost a point; the first is in every price."""
 

@@ -30,7 +30,7 @@ def address_of(head: bytes, remote: str) -> str:
 def is_spent(head: bytes, remote: str) -> bool:
     """Whether the budget that would pay is spent, as far as this process knows.
 
-    Whose a key is that nobody has sent within the last second is not known.
+    The owner of a key that was not sent within the last second is not known.
     """
     if not head.startswith(GRAPHQL):
         return False

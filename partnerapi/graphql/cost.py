@@ -47,7 +47,7 @@ ITEMS_PER_POINT = 4
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of lists before they are read, so that nobody reads them in vain.
+    """What is known of lists before they are read, so that they are not read in vain.
 
     sizes: tells how many items the list of each parent has.
     instead: what to do where they cost too much, for partners.

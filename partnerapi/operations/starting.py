@@ -45,8 +45,8 @@ def check_grants() -> None:
 def check_prepared() -> None:
     """
     Raises:
-        StartRefused: a transaction may be prepared: until it commits, nobody sees that
-            it has written, and what is settled would be told wrongly.
+        StartRefused: a transaction may be prepared: until it commits,
+            what it has written is invisible, and what is settled would be told wrongly.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('max_prepared_transactions')")

@@ -8,8 +8,8 @@ ends in the proxy.
 
 Threads of Python take turns on one processor, and each further turn costs time. So no
 more of them work at once than there are connections to the database, and the callers
-take turns before a thread is taken (`turns.py`): nobody waits for a connection behind
-the requests of one caller. Who will wait for something else gives its place up.
+take turns before a thread is taken (`turns.py`): no caller waits for a connection
+behind all requests of another. Who will wait for something else gives its place up.
 """
 
 import errno

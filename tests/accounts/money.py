@@ -72,7 +72,7 @@ def bank(*lines: Line, closing_balance: int | None = None) -> Booked:
 def at_bank(content: bytes) -> int:
     """What lies at the bank after the lines of a file that were not booked yet.
 
-    Nobody else books before the transaction ends.
+    No other session books before the transaction ends.
     """
     lock_heads([platform_account("BANK")])
     rows = [*DictReader(content.decode().splitlines())]

@@ -68,7 +68,7 @@ def test_by_default_no_cent_reaches_a_client_by_one_person(account: Account):
     for who in ((ANA,), ("anybody@staff.example", "command book_bank_statement")):
         refused(account, 1, *who)
     assert head_of(account) == (0, 0)
-    # What nobody can be found for waits with SUSPENSE, until two assign it.
+    # Money without a known client waits in SUSPENSE until two people assign it.
     with written_by(ANA, "page /admin/import/"):
         content = csv([("Hello", 7)])
         book_statement(content, "x.csv", ANA, begin, closing_balance=at_bank(content))
@@ -186,7 +186,7 @@ def test_the_database_keeps_no_statement_that_the_books_contradict(
         made(closing, booked)
 
 
-def test_nobody_books_in_the_name_of_somebody_else():
+def test_no_statement_is_booked_in_a_colleagues_name():
     with (
         pytest.raises(IntegrityError, match="is signed in: ana@staff.example, not ben"),
         written_by(ANA, "page /admin/import/"),

@@ -1,4 +1,4 @@
-"""Nobody becomes staff for a moment without a row that stays."""
+"""Becoming staff, even for a moment, leaves a row that stays."""
 
 import hashlib
 import re

@@ -37,7 +37,7 @@ ANY_RULE = {"holders": 1_000}
 
 
 class Quiet:
-    """A market whose ledger was written once, and then by nobody."""
+    """A market whose ledger was written once and never again."""
 
     def __init__(self, world: World) -> None:
         self.token = new_market()

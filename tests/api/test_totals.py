@@ -71,7 +71,7 @@ def verified() -> None:
         assert [f.rule for f in verify() if f.breaches] == []
 
 
-def test_totals_are_as_many_as_there_are_and_nobody_counts_them(stranger: Ask):
+def test_totals_are_exact_and_no_query_counts_rows(stranger: Ask):
     world, token = new_world(), new_market()
     buyer, seller = new_clients(2, world.partner)
     deposit(buyer, 100_000)
@@ -216,7 +216,7 @@ def test_many_who_write_at_once_and_turn_back_are_counted_right():
     verified()
 
 
-def test_nobody_but_the_triggers_writes_a_total():
+def test_only_the_triggers_write_a_total():
     new_clients(1)
     for statement in (
         "UPDATE accounts_total SET number = 5",

@@ -12,7 +12,7 @@ def test_no_acknowledged_change_is_lost_with_the_primary(
     assert report["primary_killed"] == report["standby_killed"] == 2
 
 
-def test_changes_are_lost_where_nobody_hears_that_they_are_unconfirmed(
+def test_changes_are_lost_where_the_warning_is_not_heard(
     run: Callable[..., dict[str, Any]],
 ):
     # Where none is, the command ends with exit code 1.

@@ -157,7 +157,7 @@ def test_what_is_done_after_a_commit_is_not_done_where_its_outcome_is_unknown(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_commit_that_must_wait_for_nobody_is_no_outage(
+def test_a_commit_that_waits_for_no_standby_is_no_outage(
     server: Cluster, usual: BaseDatabaseWrapper
 ):
     with usual.cursor() as cursor:

@@ -90,7 +90,7 @@ class Traders:
         restrictions.restrict(self.users[0], Terms(kind, "a court", **terms), ASKER)
 
     def enter(self) -> None:
-        """The entry as SQL: its time is not the lock's, and nobody has locked."""
+        """The entry as SQL: its time is not the lock's, and nothing is locked."""
         values = {
             "token_id": self.token.pk, "seq": 3, "kind": "TRANSFER",
             "source_id": self.a, "target_id": self.b, "amount": 60,

@@ -102,7 +102,7 @@ def test_commands_are_one_person_whomever_they_name(token: Token):
         ((ANA, PAGE), (BEN, COMMAND)),
     ],
 )
-def test_nobody_delivers_alone_what_they_may_have_made(
+def test_lines_that_a_person_may_have_made_need_a_second_one(
     token: Token, made: tuple[str, str], delivered: tuple[str, str]
 ):
     own = line(token, 1, *made)
@@ -129,7 +129,7 @@ def test_a_line_that_was_changed_is_of_both(token: Token, changed: str):
     needed(lambda: deliver(own.pk, who="cy@staff.example"))
 
 
-def test_what_only_the_price_says_makes_nobody_its_maker(token: Token):
+def test_a_change_of_the_price_alone_makes_no_maker(token: Token):
     other = LegacyShareholder.objects.get(pk=line(token, 1))
     other.price_cents, other.makers = 2, []
     with written_by(ANA, PAGE):

@@ -203,7 +203,7 @@ def test_a_slot_of_a_follower_that_is_gone(here: Cluster):
     mended(server.slots, "slots")
 
 
-def test_tables_that_nobody_vacuums(here: Cluster, setting: Callable[..., None]):
+def test_tables_that_are_not_vacuumed(here: Cluster, setting: Callable[..., None]):
     setting("autovacuum", "off")
     named(server.vacuum, "vacuum", "autovacuum", "Switch autovacuum")
     setting("autovacuum", "on")

@@ -139,7 +139,7 @@ def test_the_former_address_is_told_of_a_new_one(changed, mailbox):
     assert f"({ILSE} → sam2@staff.example)" in text
 
 
-def test_a_change_that_is_undone_tells_nobody(changed):
+def test_a_change_that_is_undone_sends_no_email(changed):
     StaffNotice.objects.update(sent_at=timezone.now())
     with pytest.raises(ZeroDivisionError), written_by(SAM, "page"):
         promote_and_fail(changed)

@@ -36,7 +36,7 @@ STEPS = st.lists(st.one_of(st.sampled_from("abcde"), st.integers(0, 9)), max_siz
 
 
 @given(st.integers(1, 8), STEPS)
-def test_nobody_is_passed_over(places: int, steps: list[str | int]):
+def test_no_caller_is_passed_over(places: int, steps: list[str | int]):
     """Each letter joins its line; each number ends one that is under way."""
     turns: Turns[int] = Turns(places)
     lines: dict[str, deque[int]] = {name: deque() for name in "abcde"}
@@ -57,7 +57,7 @@ def test_nobody_is_passed_over(places: int, steps: list[str | int]):
         most = max(1, places // 2)
         assert len(under_way) <= places
         assert max(at_work.values(), default=0) <= most
-        # A place is free only where nobody waits but those who have their half.
+        # A place is free only where all who wait have their half.
         if len(under_way) < places:
             assert all(at_work[name] == most for name, line in lines.items() if line)
         # Others come before it at most once each, those with their half not counted.
@@ -178,7 +178,7 @@ def test_a_key_takes_its_partners_turn_for_as_long_as_it_is_accepted(world: Worl
     assert caller(head, "192.0.2.5") == "address:192.0.2.5"
     authentication.authenticate(token)
     assert caller(head, "192.0.2.5") == f"partner:{world.partner.pk}"
-    # Nobody else takes it by sending the key elsewhere.
+    # Sending the key elsewhere does not take it.
     assert caller(head.replace(b"/graphql", b"/admin/"), "") == "address:"
     key.revoke(timezone.now())
     authentication.cache.clear()

@@ -57,7 +57,7 @@ class Primary:
 
     @contextmanager
     def cancelling(self) -> Iterator[None]:
-        """Whoever waits for the standby is told to wait no longer."""
+        """Each session that waits for the standby is told to stop waiting."""
         ended = threading.Event()
 
         def cancel() -> None:

@@ -390,11 +390,11 @@ def test_what_is_late_is_told_so_by_a_thread_of_its_own(
     many = coming(worker, "192.0.2.1", 3)
     assert [crowd.next(), crowd.next()] == many[:2]
 
-    def is_nobody_in_line() -> bool:
+    def is_the_line_empty() -> bool:
         worker.wait_for_and_dispatch_events(1.0)
         return not worker.turns.lines
 
-    until(is_nobody_in_line)
+    until(is_the_line_empty)
     assert crowd.next() is many[2]
 
 

@@ -38,7 +38,7 @@ def test_an_empty_platform_says_that_nothing_waits(staff):
             job=job, started_at=NOW(), seconds=1, result="DONE", detail=""
         )
     answer = staff.get("/admin/")
-    # Whoever looks has become staff just now.
+    # The reader has become staff just now.
     assert [tile.title for tile in answer.context["tiles"]] == [
         "Access changed within 24 hours", "Nightly checks",
     ]  # fmt: skip

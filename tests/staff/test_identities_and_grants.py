@@ -79,7 +79,7 @@ def committed(act: Callable[[], object], *approvals: ApprovalRequest) -> None:
         as_committed()
 
 
-def test_the_database_lets_nobody_rename_a_traded_token(traded: Token):
+def test_the_database_refuses_to_rename_a_traded_token_alone(traded: Token):
     tokens = Token.objects.filter(pk=traded.pk)
     for change in ({"symbol": "GAZPROM"}, {"isin": ISIN}):
         with pytest.raises(NotApproved, match="IDENTITY"):
@@ -103,7 +103,7 @@ def test_what_is_renamed_is_what_was_approved(traded: Token, oskar: User, ilse: 
         with pytest.raises(NotApproved):
             committed(partial(tokens.update, symbol=symbol, isin=isin), request)
     committed(partial(tokens.update, symbol="NOVA", isin=ISIN), request)
-    # Used once: nobody renames it back and forth by the same approval.
+    # Used once: one approval does not rename it back and forth.
     with pytest.raises(NotApproved):
         committed(partial(tokens.update, symbol="ROSMARIN", isin=None), request)
 

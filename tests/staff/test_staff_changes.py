@@ -246,13 +246,13 @@ def test_nor_does_he_approve_what_he_files_in_their_name(does, what, sam, ilse, 
     theirs = file_request(asked.kind, asked.content, "Mint", "Mine", as_whom)
     assert "cannot be approved before" in approve(signed_in(sam), theirs)
     assert nothing_is_decided()
-    # To reject it harms nobody.
+    # Rejecting it does no harm.
     page = reverse("admin:accounts_approvalrequest_change", args=[theirs.pk])
     signed_in(sam).post(page, {"do": "refuse", "reason": "No"})
     assert not theirs.decision.is_approved
 
 
-def test_with_the_second_factor_on_a_colleague_is_nobody_else(
+def test_with_the_second_factor_on_no_colleague_passes_for_another(
     settings, asked, sam, ilse
 ):
     """He sets a password, removes the device, enrols his own, and signs in."""
@@ -391,8 +391,8 @@ WHO_DECIDES = {
 
 @pytest.mark.parametrize("forges_the_author", [False, True])
 @pytest.mark.parametrize("way", BY_SQL)
-def test_the_application_gets_nobody_past_the_day(way, forges_the_author, asked, ilse):
-    """Whoever it says writes; also at the same moment, in one transaction."""
+def test_the_application_shortens_no_ones_day(way, forges_the_author, asked, ilse):
+    """Whatever author it names; also at the same moment, in one transaction."""
     helper, rita = member("helper", "Support"), member("rita")
     read = Permission.objects.get(codename="view_country")
     helper.user_permissions.add(read)

@@ -10,7 +10,7 @@ class Command(CommandWithExamples):
     help = """Say how many live keys each pepper of PARTNER_API_KEY_PEPPER has keyed.
 
 A pepper with none can be taken out of the setting. A key moves to the new pepper when
-it is used; one that nobody uses any more is to be revoked. Digests of secrets alone are
+it is used; revoke one that is no longer used. Digests of secrets alone are
 those of the release before: a key that is used gets one that binds it to its login.
 
 examples:

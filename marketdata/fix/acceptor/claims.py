@@ -19,7 +19,7 @@ from partnerapi.core.addresses import Address
 
 WAIT_SECONDS, PAUSE_SECONDS, LEAST_SECONDS = 6.0, 1.0, 0.05
 """How long a Logon waits for another acceptor to give its CompID up; when it looks
-again where nobody tells it, at the latest and at the soonest."""
+again where it is not told, at the latest and at the soonest."""
 HELD_ELSEWHERE = (
     "Another acceptor has this CompID and does not give it up, or a newer Logon has "
     "come meanwhile; log on again in a few seconds."
@@ -52,7 +52,7 @@ class Claims:
 
         Raises:
             LogonRefused: the other one does not give it up.
-            django.db.Error: that can not be known now.
+            django.db.Error: that cannot be known now.
         """
         taken = asyncio.get_running_loop().create_future()
         claim = Claim(address, taken, monotonic() + WAIT_SECONDS)
@@ -75,7 +75,7 @@ class Claims:
             pause = await self.look()
 
     async def look(self) -> float | None:
-        """Settle what can be; the seconds to the next look, None where nobody waits."""
+        """Settle what can be; the seconds to the next look, None where none waits."""
         waiting = {c: one for c, one in self.waiting.items() if not one.taken.done()}
         if not waiting:
             return None

@@ -120,8 +120,7 @@ class Leases:
     def settle(self, wanted: Mapping[str, Wanted]) -> Settled:
         """Claim CompIDs of Logons that were proven here, and take those that are free.
 
-        A lease is free where nobody has it, or this acceptor, and no newer Logon has
-        come.
+        A lease is free where no other acceptor has it and no newer Logon has come.
         """
         new = [comp_id for comp_id, one in wanted.items() if not one.generation]
         generations = {comp_id: one.generation for comp_id, one in wanted.items()}
@@ -234,7 +233,7 @@ class Leases:
 
 
 # Each statement locks its rows in the order of the sessions: so none waits for another
-# that waits for it. A lease that nobody had is over already.
+# that waits for it. A lease without a holder is over already.
 CLAIM = """
     INSERT INTO marketdata_fixlease AS lease
         (session_id, acceptor, generation, taken, until)

@@ -4,8 +4,8 @@ A request borrows one for its first statement and gives it back at its end, and 
 for one until its deadline; in whose turn, the web server decides
 (`operations/turns.py`). No loan outlasts its request's deadline: a watchdog asks the
 server to end the statement and then ends the connection from here, because a server
-that is stopped or out of reach ends nothing. While the server is away nobody waits for
-it but a prober.
+that is stopped or out of reach ends nothing. While the server is away only a
+prober waits for it.
 """
 
 import os

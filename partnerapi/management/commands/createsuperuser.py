@@ -9,7 +9,7 @@ from partnerapi.core.owner import as_owner
 
 
 class Command(CreateSuperuserCommand):
-    """Django's, as the owner of the tables: nobody else makes a superuser.
+    """Django's, as the owner of the tables: no other role makes a superuser.
 
     The first two decide requests at once, a later one after 24 hours.
     """

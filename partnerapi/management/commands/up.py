@@ -158,7 +158,7 @@ examples:
         After that they are heard as they speak.
         """
         path = self.directory / START_LOG
-        # Whoever still says something while it ends finds no file that is closed.
+        # A process that still writes while it ends finds no file that is closed.
         self.start_log = path.open("w", buffering=1)
         try:
             yield

@@ -300,7 +300,7 @@ OLD = """
 
 
 def prepared() -> Iterator[Finding]:
-    """Whether transactions may be prepared, which nobody sees until they commit."""
+    """Whether transactions may be prepared, which stay invisible until they commit."""
     [(most, waiting)] = asked(PREPARED)
     figures = {"prepared": waiting}
     if most or waiting:

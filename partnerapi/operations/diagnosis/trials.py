@@ -81,7 +81,7 @@ TRIAL_BYTES = 8 * 2**20
 
 
 def commit() -> Iterator[Finding]:
-    """Has PostgreSQL commit a message that nobody reads, as each change must."""
+    """Has PostgreSQL commit a message without readers, as each change must."""
     begun = monotonic()
     connection.ensure_connection()
     # No limit of PostgreSQL's own ends the wait of a commit for a standby.

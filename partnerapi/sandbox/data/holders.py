@@ -150,7 +150,7 @@ def write_shareholders(
             shareholding(issuer, token, one, price, at)
             for one, at in zip(holders, times, strict=True)
         )
-        # Whoever tries the sandbox has not made them, and may deliver some alone.
+        # A user of the sandbox has not made them, and may deliver some alone.
         with written_by(ASKER, "page of the sandbox"):
             copy("issuers_legacyshareholder", SHAREHOLDER_COLUMNS, holdings)
         advance(len(numbers))

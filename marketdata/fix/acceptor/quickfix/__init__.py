@@ -11,7 +11,7 @@ November 2026. Where none was found, the place in its source is named.
    engine, which hangs the process.
    Upstream: none found; python/quickfix.i, director:except; the C++ side of it: #550.
    Here: `guarded` in `application.py`.
-3. A send waits for a client that does not read, and whoever sends to it waits, too.
+3. A send waits for a client that does not read, and so do all who send to it.
    Upstream: #608.
    Here: a thread for each session; a window that is smaller than the socket's buffer
    (`window.py`, SEND_BUFFER in `settings.py`).
@@ -36,11 +36,11 @@ November 2026. Where none was found, the place in its source is named.
    CheckSum(10) comes, however long that is.
    Upstream: none found; Parser.cpp, readFixMessage.
    Here: limits in `inbound.py`.
-10. A connection without a Logon stays for ever, and the engine can not be bound to one
+10. A connection without a Logon never ends, and the engine cannot be bound to one
    address.
    Upstream: none found; the list of addresses that it takes: PR #524.
    Here: `listener.py` stands before it; it takes loopback only (`settings.py`).
-11. Sessions can not be made while it runs.
+11. Sessions cannot be made while it runs.
    Upstream: #363, PR #219.
    Here: a pool of CompIDs from the start.
 12. Select, with descriptors above 1,024, aborts the process.

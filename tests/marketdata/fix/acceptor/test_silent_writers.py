@@ -70,7 +70,7 @@ def test_a_writer_that_stands_still_is_told_and_its_return(
         await_status(client, "LUM", "17")
         writer.send_signal(signal.SIGSTOP)
         assert await_status(client, "LUM", "20") == SILENT
-        # One of which nobody ever said so is as it was.
+        # One of which it was never said is as it was.
         client.send("e", (324, "S1"), (263, 0), (55, "ORB"))
         await_status(client, "ORB", "17")
         client.send("e", (324, "S2"), (263, 0), (55, "LUM"))

@@ -120,7 +120,7 @@ class Session:
             if not has("recovery"):
                 self.expected = int(message.get(36))
             self.waits_for_fill = False
-            # Nobody must: the book comes anew.
+            # No client has to: the book comes anew.
             self.end_subscription()
             self.subscribe(depth=99 if has("depth") else 0)
             return False
