@@ -22,10 +22,12 @@ unavailable = Sparing()
 class Record:
     """`operation` is query or mutation, or none where that was not read.
 
+    `whole_at`: since when the request could be answered, a time of `time.monotonic`.
     `code` is that of the first error. `name` is the client's for its operation.
     """
 
     request_id: str
+    whole_at: float
     begun: float = field(default_factory=monotonic)
     login: str = ""
     partner_id: str = ""
@@ -73,6 +75,7 @@ class Record:
                 status=status,
                 code=self.code,
                 ms=round(seconds * 1000, 1),
+                waitedMs=round((self.begun - self.whole_at) * 1000, 1),
                 points=self.points,
                 backend=backend(),
                 **more,

@@ -88,7 +88,7 @@ def graphql_view(schema: GraphQLSchema) -> View:
     def graphql(request: HttpRequest) -> HttpResponse:
         request_id = request_id_of(request)
         json_lines.request_id.set(request_id)
-        record = Record(request_id)
+        record = Record(request_id, begun_at(request))
         media_type = negotiate(request)
         try:
             response = answer(schema, request, record, media_type)

@@ -88,6 +88,7 @@ def test_requests_are_counted_and_logged(tmp_path: Path):
         assert (line["login"], line["name"], line["code"]) == ("acme", "Mine", "OK")
         assert line["operation"] == "query"
         assert line["points"] >= 1
+        assert line["waitedMs"] >= 0
         assert line["backend"] > 0
         assert {one["code"] for one in lines_of(server)} > {"OK"}
         # A process that comes after one that was killed goes on counting in its place.
