@@ -8,7 +8,7 @@ from partnerapi.gateway.authentication import known_caller, known_partner
 from partnerapi.gateway.bills import address_account, partner_account
 from partnerapi.gateway.requests import seen_address
 
-GRAPHQL = b"POST /graphql "
+GRAPHQL = (b"POST /graphql ", b"POST /graphql?")
 TOKEN = re.compile(rb"^x-token-auth:(.*)\r$", re.I | re.M)
 FORWARDED_FOR = re.compile(rb"^x-forwarded-for:(.*)\r$", re.I | re.M)
 

@@ -1,8 +1,11 @@
 """In which order whole requests are worked on: callers take turns.
 
-Each caller has a line, first come, first served. What becomes free goes to the caller
-whose turn it is, and none has more than half of the places, so that a request of
-another finds one at once, however many wait in one line and however long they take.
+Each caller has a line, first come, first served, and lines take turns. A caller without
+a place has any that is free; one that has some gets another only while as many stay
+free as it then has. So one caller has half of the places at most, two have a third
+each, and a request of yet another finds a place at once, however many wait in the other
+lines and however long they take. Where each place is another caller's, the first that
+becomes free goes to one that had none.
 """
 
 from collections import Counter, OrderedDict, deque
@@ -33,7 +36,6 @@ class Turns(Generic[Request]):
 
     def __init__(self, places: int) -> None:
         self.places = places
-        self.most_of_one = max(1, places // 2)
         # The caller whose turn is next comes first; no line is empty.
         self.lines: OrderedDict[str, deque[Work[Request]]] = OrderedDict()
         self.under_way: Counter[str] = Counter()
@@ -43,10 +45,12 @@ class Turns(Generic[Request]):
 
     def take(self) -> Work[Request] | None:
         """The next work, which has a place from now on; None: none may begin."""
-        if self.under_way.total() >= self.places:
+        left = self.places - self.under_way.total() - 1
+        if left < 0:
             return None
         for caller, line in self.lines.items():
-            if self.under_way[caller] < self.most_of_one:
+            has = self.under_way[caller]
+            if not has or has < left:
                 work = line.popleft()
                 del self.lines[caller]
                 if line:
@@ -63,6 +67,9 @@ class Turns(Generic[Request]):
             self.under_way[work.caller] -= 1
             if not self.under_way[work.caller]:
                 del self.under_way[work.caller]
+            # It has had its turn: those that wait for their first go before it.
+            if work.caller in self.lines:
+                self.lines.move_to_end(work.caller)
 
     def late(self, now: float) -> Iterator[Work[Request]]:
         """Take out of the lines what is late; it has no place."""
@@ -73,14 +80,14 @@ class Turns(Generic[Request]):
                 del self.lines[caller]
 
     def shed(self, weight: Callable[[Request], int]) -> Work[Request] | None:
-        """Take the newest work out of the line that weighs the most."""
+        """Take the newest work of the line that weighs the most; None: none weighs."""
         weights = {
             caller: sum(weight(work.request) for work in line)
             for caller, line in self.lines.items()
         }
-        if not weights:
+        caller = max(weights, key=weights.__getitem__, default="")
+        if not weights.get(caller):
             return None
-        caller = max(weights, key=weights.__getitem__)
         line = self.lines[caller]
         work = line.pop()
         if not line:

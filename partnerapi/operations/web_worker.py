@@ -74,7 +74,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.held = 0
         self.looked_at = 0.0
         self.aside, self.observer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-        self.turns: Turns[Connection]
+        self.turns: Turns[Connection] = Turns(0)
         self.waited: Callable[[float], None] = lambda seconds: None
         self.turn = threading.Lock()
 
@@ -110,13 +110,15 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             raise
         # With one place left: at the limit gunicorn would accept nobody.
         if self.nr_conns >= self.worker_connections - 1:
-            self.drop_slowest(0)
+            self.make_room()
         conn = Connection(self.cfg, client, address, listener.getsockname())
         self.nr_conns += 1
         self.connections.add(conn)
         self.by_address[conn.address] += 1
         most = settings.PARTNER_API_CONNECTIONS_PER_ADDRESS
-        if conn.address and self.by_address[conn.address] > most:
+        is_one_too_many = conn.address and self.by_address[conn.address] > most
+        # It may be a proxy's, of which one caller has sent most of what waits.
+        if is_one_too_many and not self.shed(lambda one: one.address == conn.address):
             self.drop(conn)
             return
         self.receive(conn)
@@ -192,7 +194,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def join(self, work: Work[Connection]) -> None:
         with self.turn:
             self.turns.join(work)
-        self.call_thread()
+        self.call_threads()
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
         super().wait_for_and_dispatch_events(
@@ -203,22 +205,22 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         for work in late:
             work.request.buffers.is_late = True
             self.aside.submit(work.do, work.request)
-        while self.call_thread():
-            pass
+        self.call_threads()
 
-    def call_thread(self) -> bool:
-        """Have a thread begin with what is next; False: no place is free for any."""
-        with self.turn:
-            work = self.turns.take()
-        if work is not None:
+    def call_threads(self) -> None:
+        """Have threads begin with what is next, as long as a place is free for it."""
+        while True:
+            with self.turn:
+                work = self.turns.take()
+            if work is None:
+                return
             self.tpool.submit(self.work, work)
-        return work is not None
 
     def give_place(self, work: Work[Connection]) -> None:
         """Have others go on in the place of a thread that will wait."""
         with self.turn:
             self.turns.give_place(work)
-        self.call_thread()
+        self.call_threads()
 
     def work(self, first: Work[Connection]) -> None:
         """Do this work, and what is next whenever it is done."""
@@ -235,6 +237,9 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
                     self.turns.give_place(work)
             with self.turn:
                 work = self.turns.take()
+            if work is not None:
+                # One place more may have let two callers have another.
+                self.call_threads()
 
     def answer(self, conn: Connection) -> None:
         conn.keep = False
@@ -352,8 +357,17 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         held = len(conn.buffers.received) + len(conn.buffers.answer)
         self.held += held - conn.held
         conn.held = held
-        while self.held > HELD_BYTES and (self.drop_slowest(SEND_BYTES) or self.shed()):
+        while self.held > HELD_BYTES and (
+            self.drop_slowest(SEND_BYTES) or self.shed(lambda conn: conn.held)
+        ):
             pass
+
+    def make_room(self) -> None:
+        """Close a connection, or refuse a request, of those that are the most."""
+        with self.turn:
+            in_line = sum(map(len, self.turns.lines.values()))
+        if 2 * in_line < self.nr_conns or not self.shed(lambda conn: True):
+            self.drop_slowest(0)
 
     def drop_slowest(self, least: int) -> bool:
         """Close the slowest connection that holds so many bytes; False: there is none.
@@ -371,14 +385,17 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.drop(min(waiting, key=lambda conn: (conn.speed(now), conn.since)))
         return True
 
-    def shed(self) -> bool:
-        """Refuse a request that waits in the line that holds the most; False: none."""
+    def shed(self, weight: Callable[[Connection], int]) -> bool:
+        """Refuse the newest request of the line that weighs the most; False: none."""
         with self.turn:
-            work = self.turns.shed(lambda conn: conn.held)
+            work = self.turns.shed(weight)
         if work is None:
             return False
-        work.request.buffers.received.clear()
-        self.refuse(work.request, "503 Service Unavailable")
+        conn = work.request
+        if conn.buffers.stream is None:
+            conn.buffers.received.clear()
+            self.refuse(conn, "503 Service Unavailable")
+        self.drop(conn)
         return True
 
     def murder_keepalived(self, force: bool = False) -> None:

@@ -6,11 +6,12 @@ import re
 import selectors
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
-from threading import Semaphore
+from threading import Event, Semaphore
 from typing import Any
 
 import orjson
@@ -367,6 +368,66 @@ def test_one_caller_has_half_of_the_places(worker: BufferingWorker, crowd: Crowd
     assert crowd.begun.empty()
 
 
+def test_several_callers_leave_a_place_to_those_that_have_none(
+    worker: BufferingWorker, crowd: Crowd
+):
+    worker.open_places(6)
+    for number in range(1, 5):
+        coming(worker, f"192.0.2.{number}", 50)
+    begun = Counter(crowd.next().address for _ in range(6))
+    assert [begun[f"192.0.2.{number}"] for number in range(1, 5)] == [3, 1, 1, 1]
+    # Each place is another's: the first that becomes free is the stranger's.
+    [stranger] = coming(worker, "192.0.2.5", 1)
+    assert crowd.begun.empty()
+    crowd.let_go.release()
+    assert crowd.next() is stranger
+
+
+def test_two_go_on_where_one_place_given_back_is_enough_for_both(
+    worker: BufferingWorker, crowd: Crowd
+):
+    ended = Event()
+
+    def handle_first(conn: Connection) -> bool:
+        worker.handle = crowd.handle  # type: ignore[method-assign]
+        ended.wait(PATIENCE_SECONDS)
+        return True
+
+    worker.open_places(4)
+    worker.handle = handle_first  # type: ignore[method-assign]
+    coming(worker, "192.0.2.1", 1)
+    until(lambda: worker.handle == crowd.handle)
+    coming(worker, "192.0.2.2", 1)
+    crowd.next()
+    waiting = coming(worker, "192.0.2.2", 1) + coming(worker, "192.0.2.1", 1)
+    assert crowd.begun.empty()
+    ended.set()
+    assert {crowd.next(), crowd.next()} == set(waiting)
+
+
+@pytest.mark.parametrize("in_line", [True, False])
+def test_of_too_many_connections_those_of_the_longest_line_make_room(
+    worker: BufferingWorker, crowd: Crowd, in_line: bool
+):
+    many = coming(worker, "192.0.2.1", 8)
+    few = coming(worker, "192.0.2.2", 1)
+    for conn in many + few:
+        conn.phase = Phase.WORK
+    idle = [waiting(worker, 0, 0) for _ in range(1 if in_line else 20)]
+    worker.worker_connections = len(worker.connections) + 1
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()),
+    ):
+        worker.accept(listener)
+    closed = {*many, *few, *idle} - worker.connections
+    assert closed <= ({many[-1]} if in_line else {*idle})
+    assert len(closed) == 1
+    assert worker.nr_conns < worker.worker_connections
+    for conn in many + few:
+        conn.phase = Phase.HELD
+
+
 def test_others_work_in_place_of_a_thread_that_says_that_it_waits(
     worker: BufferingWorker, crowd: Crowd
 ):
@@ -411,7 +472,7 @@ def test_beyond_64_megabytes_the_newest_of_the_longest_line_is_refused(
         worker.weigh(conn)
     assert worker.held <= web_worker.HELD_BYTES
     line = worker.turns.lines["address:192.0.2.1"]
-    assert [work.request for work in line] == large[2:6]
+    assert [work.request for work in line] == large[1:6]
     assert [w.request for w in worker.turns.lines["address:192.0.2.2"]] == small[2:]
     for conn in large:
         conn.phase = Phase.HELD
