@@ -51,7 +51,12 @@ def code_before(names: list[tuple[str, str]], directory: Path) -> Path:
     added = git(*history, "HEAD", "--", *paths).decode().split()
     if not added:
         raise RunError("the history of these migrations is not here; fetch all of it")
-    archive = git("archive", "--format=tar", f"{added[-1]}^1")
+    return code_of(f"{added[-1]}^1", directory)
+
+
+def code_of(commit: str, directory: Path) -> Path:
+    """The code of a commit, written into a directory."""
+    archive = git("archive", "--format=tar", commit)
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(directory, filter="data")
     return directory
