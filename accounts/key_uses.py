@@ -64,7 +64,8 @@ class KeyUses:
         self.write_digests()
         with self.lock:
             for key_id, at in noted.items():
-                if self.noted[key_id] == at:
+                # Another thread may have written it meanwhile.
+                if self.noted.get(key_id) == at:
                     del self.noted[key_id]
 
     def write_digests(self) -> None:

@@ -3,6 +3,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
@@ -11,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoDbBlocker
 
 from accounts.access import Scope, Unauthenticated
-from accounts.key_uses import uses
+from accounts.key_uses import KeyUses, uses
 from accounts.models import ApiKey, Partner
 from accounts.models.partners import checksum, new_secret
 from partnerapi.gateway import authentication
@@ -249,6 +250,26 @@ def live_key(web_server: WebServer, django_db_blocker: DjangoDbBlocker) -> Any:
                 ApiKey.objects.filter(partner=partner).delete()
                 partner.delete()
                 remove_approvals()
+
+
+class Overtaken(KeyUses):
+    """Another writer writes all between this one's statement and its end."""
+
+    is_overtaken = False
+
+    def write_digests(self) -> None:
+        if not self.is_overtaken:
+            self.is_overtaken = True
+            self.write()
+        super().write_digests()
+
+
+@pytest.mark.django_db
+def test_two_writers_of_uses_do_not_disturb_each_other():
+    overtaken = Overtaken()
+    overtaken.noted[uuid4()] = NOW
+    overtaken.write()
+    assert overtaken.noted == {}
 
 
 def test_every_process_refuses_a_revoked_key_within_a_second(
