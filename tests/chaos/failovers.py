@@ -168,7 +168,8 @@ def measure(scale: float, workers: int, is_control: bool) -> Report:
         pair = Pair(database, standby, clients, is_control)
         count = math.ceil(FAULTS * scale)
         each = [pair.kill_primary, pair.kill_standby] * count + [pair.fail_over]
-        step = clients.total // (len(each) + 1)
+        # The last one while every account has changes before it.
+        step = clients.total * 3 // (len(each) * 4)
         faults = [(step * n, fault) for n, fault in enumerate(each, 1)]
         asyncio.run(run_clients(clients, faults, "failovers"))
         web.close()
