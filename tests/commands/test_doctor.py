@@ -106,6 +106,16 @@ def test_a_database_that_is_away_is_said_once():
     assert {checks[name]["state"] for name in later} == {"unknown"}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_standby_that_is_away_hides_nothing_of_the_primary():
+    url = f"postgres://nobody@127.0.0.1:{free_port()}/none"
+    own = {"DATABASE_URL": url_of_test_database(), "REPLICA_URL": url}
+    checks = doctor(os.environ | own)[1]
+    assert checks["replica"]["state"] == "warning"
+    assert "The standby does not answer" in checks["replica"]["says"]
+    assert {checks[name]["state"] for name in ("database", "clock", "grants")} == {"ok"}
+
+
 @contextmanager
 def running(*command: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(

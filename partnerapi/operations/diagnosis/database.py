@@ -5,7 +5,7 @@ from datetime import timedelta
 from time import time
 
 from django.conf import settings
-from django.db import connection, connections
+from django.db import Error, connection, connections
 
 from partnerapi.core.postgresql import lending
 from partnerapi.core.version import build as build_of_code
@@ -55,9 +55,17 @@ def replica() -> Iterator[Finding]:
     with connection.cursor() as cursor:
         cursor.execute(WRITTEN)
         [(written,)] = cursor.fetchall()
-    with connections[lending.REPLICA].cursor() as cursor:
-        cursor.execute(FOLLOWS, [written])
-        [(is_standby, receives, is_paused, delay, missing, behind)] = cursor.fetchall()
+    try:
+        with connections[lending.REPLICA].cursor() as cursor:
+            cursor.execute(FOLLOWS, [written])
+            [(is_standby, receives, is_paused, delay, missing, behind)] = cursor
+    except Error as error:
+        yield Finding(
+            "replica", State.WARNING,
+            f"The standby does not answer ({' '.join(str(error).split())})",
+            "See whether it runs and can be reached, and whether REPLICA_URL names it.",
+        )  # fmt: skip
+        return
     figures = {"missingBytes": missing or 0, "behindSeconds": round(behind or 0, 1)}
     if not is_standby:
         yield Finding(
