@@ -193,6 +193,7 @@ def test_a_commit_that_waits_too_long(
     monkeypatch.setattr(trials, "COMMIT_SECONDS", 0.2)
     setting("synchronous_standby_names", "*")
     named(trials.commit, "commit", "A commit", "synchronous_standby_names")
+    assert [one.state for one in trials.room()] == [State.OK]
 
 
 def test_a_slot_of_a_follower_that_is_gone(here: Cluster):
