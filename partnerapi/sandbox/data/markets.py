@@ -19,7 +19,6 @@ from marketdata.trading import phases
 from marketdata.trading.models import Phase
 from marketdata.trading.sessions import Session
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.data.approvals import approved_record
 from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
 from partnerapi.sandbox.data.clients import CHECKED, OPENED, entry
 from partnerapi.sandbox.data.money import pay_in
@@ -115,7 +114,7 @@ def allocate(token: Token, accounts: Sequence[Account]) -> None:
     held = HolderBalance.objects.get(token=token, account=treasury).balance
     units = int(held) * SHARE_OF_TREASURY // 100 // len(accounts)
     holders = ledger.holder_accounts(account.user_id for account in accounts)
-    approved_record(
+    ledger.record(
         [
             Entry(
                 token.pk,
