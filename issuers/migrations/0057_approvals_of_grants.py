@@ -1,4 +1,4 @@
-"""Each grant needs two people, not only one of every issuer.
+"""Contract: each grant needs two people, not only one of every issuer.
 
 One person who gives a partner one issuer after the other has opened every register.
 """

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import Permission
 from django.db import transaction
 
 from accounts.approvals import closing_content, key_content
@@ -64,9 +65,10 @@ def employ(email: str, using: str) -> None:
             first_name=first,
             last_name=last,
             is_staff=True,
-            is_superuser=True,
             created_at=OPENING,
         )
+        rights = Permission.objects.using(using)
+        user.user_permissions.set(rights.filter(codename__regex="^(file|decide)_"))
         users.appoint(user)
 
 
