@@ -9,7 +9,11 @@ from django.conf import settings
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The times of day; one that opens when it closes lasts all day."""
+    """The times of day; one that opens when it closes lasts all day.
+
+    A time that the clocks pass twice is meant the second time, and one that they skip
+    an hour later, as PostgreSQL reads them.
+    """
 
     opens: time
     closes: time
@@ -27,7 +31,10 @@ class Session:
         zone = ZoneInfo(settings.MARKET_TIME_ZONE)
         day = at.astimezone(zone).date()
         while True:
-            found = datetime.combine(day, wanted, zone)
+            either = (
+                datetime.combine(day, wanted.replace(fold=n), zone) for n in (0, 1)
+            )
+            found = max(either, key=datetime.timestamp)
             if found >= at and not (self.weekdays_only and day.weekday() > 4):
                 return found
             day += timedelta(days=1)
@@ -35,7 +42,7 @@ class Session:
     def is_open(self, at: datetime) -> bool:
         """Whether a session lasts at an instant."""
         begins, ends = self.next_open(at), self.next_close(at)
-        return self.opens == self.closes or begins == at or ends < begins
+        return self.opens == self.closes or begins <= at or ends < begins
 
     def begins(self, at: datetime) -> datetime:
         """When a market that is closed opens: at once while a session lasts."""
@@ -46,7 +53,12 @@ def parse(text: str, weekdays_only: bool) -> Session:
     """A session as commands name it, such as 09:00-17:30.
 
     Raises:
-        ValueError
+        ValueError: or one of weekdays that would last to the next one, over a weekend.
     """
-    opens, _, closes = text.partition("-")
-    return Session(time.fromisoformat(opens), time.fromisoformat(closes), weekdays_only)
+    begins, _, ends = text.partition("-")
+    opens, closes = time.fromisoformat(begins), time.fromisoformat(ends)
+    if weekdays_only and opens >= closes:
+        raise ValueError(
+            "a session of weekdays opens and closes on one day, such as 09:00-17:30"
+        )
+    return Session(opens, closes, weekdays_only)

@@ -13,7 +13,7 @@ from marketdata.trading import market, phases
 from marketdata.trading.errors import MarketClosed
 from marketdata.trading.models import Execution, Market, Order
 from marketdata.trading.phases import PhaseRefused
-from marketdata.trading.sessions import Session
+from marketdata.trading.sessions import Session, parse
 from tests.characters import Ask, World
 from tests.issuers.register import new_issuer
 from tests.marketdata.trading.test_market import Two, two
@@ -211,3 +211,35 @@ def test_a_session_on_weekdays_begins_and_ends_as_python_says(db: None):
     else:
         with pytest.raises(DatabaseError, match=LAST_CLOSED):
             run(CHANGE, token.pk, None, None)
+
+
+@pytest.mark.parametrize("year", [2026, 2027, 2028])
+@pytest.mark.parametrize(
+    "wanted", ["00:00", "01:30", "02:00", "02:30", "03:00", "22:00"]
+)
+def test_where_the_clocks_change_python_and_the_database_name_one_instant(
+    db: None, year: int, wanted: str
+):
+    session = Session(time.fromisoformat(wanted), time(12), weekdays_only=False)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT day::date, (day::date + %s::time) AT TIME ZONE market_time_zone()"
+            " FROM generate_series(%s::date, %s::date, '1 day') AS day",
+            [wanted, f"{year}-01-01", f"{year}-12-31"],
+        )
+        instants = cursor.fetchall()
+    assert len(instants) >= 365
+    for day, instant in instants:
+        # From a time of the day before on, whatever zone it is written in.
+        before = instant - timedelta(hours=20)
+        # Times in different zones never equal one that the clocks skip or pass twice.
+        assert session.next_open(before).timestamp() == instant.timestamp(), day
+        assert session.next_open(instant).timestamp() == instant.timestamp(), day
+        assert session.is_open(instant), day
+
+
+@pytest.mark.parametrize("session", ["22:00-02:00", "22:00-22:00", "09:00-09:00"])
+def test_no_session_of_weekdays_lasts_over_the_weekend(session: str):
+    with pytest.raises(ValueError, match="opens and closes on one day"):
+        parse(session, weekdays_only=True)
+    assert parse(session, weekdays_only=False)
