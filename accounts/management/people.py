@@ -1,10 +1,14 @@
 """The people that an operator names on the command line."""
 
+import sys
 from collections.abc import Mapping
+from getpass import getpass
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.four_eyes import NotApproved, file_request
 from accounts.models import ApprovalDecision, User
@@ -27,7 +31,8 @@ def add_second_person(parser: CommandParser) -> None:
     ways.add_argument(
         "--request",
         action="store_true",
-        help="ask a second person for it, and do nothing yet",
+        help="ask a second person for it, and do nothing yet; it wants the password of "
+        "--staff",
     )
     ways.add_argument(
         "--approval",
@@ -43,8 +48,9 @@ def filed(
     """File a request for a second person; what the command says of it.
 
     Raises:
-        CommandError: this person may not ask for it.
+        CommandError: this person did not prove who they are, or may not ask for it.
     """
+    prove(person)
     try:
         request = file_request(kind, content, title, reason, person)
     except NotApproved as error:
@@ -55,6 +61,33 @@ def filed(
         f"in the admin until {until:%Y-%m-%d %H:%M} UTC; then give --approval "
         f"{request.pk}, or let them carry it out there."
     )
+
+
+def prove(person: User) -> None:
+    """Ask for the password of a person and, where it is needed, for their code.
+
+    Else one person would ask in a colleague's name, and approve in their own.
+
+    Raises:
+        CommandError: one of them is wrong.
+    """
+    proven = person.check_password(typed(f"Password of {person.email}: "))
+    if proven and settings.PARTNER_API_STAFF_OTP:
+        code = typed("Code of the second factor: ")
+        devices = TOTPDevice.objects.filter(user=person, confirmed=True)
+        proven = any(device.verify_token(code) for device in devices)
+    if not proven:
+        factor = " and the code of the second factor that they enrolled at a sign-in"
+        raise CommandError(
+            f"--request asks in the name of {person.email}: give their password"
+            f"{factor * settings.PARTNER_API_STAFF_OTP}, on standard input where there "
+            "is no terminal. Nothing was written."
+        )
+
+
+def typed(prompt: str) -> str:
+    """A line that is typed unseen, or the next one of standard input."""
+    return getpass(prompt) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
 
 
 def approver(approval: UUID) -> str:

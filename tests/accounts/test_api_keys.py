@@ -11,6 +11,7 @@ from accounts.access import Scope, Unauthenticated
 from accounts.four_eyes import decide
 from accounts.models import ApiKey, ApprovalRequest, Partner
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved_key, colleague
+from tests.typing_in import give_password, typing
 
 pytestmark = pytest.mark.django_db
 
@@ -34,8 +35,10 @@ def key(acme):
 def issued(login: str, *arguments: str) -> str:
     """The token of a key that one person asks for and another approves."""
     asker = colleague(ASKER)
+    give_password(asker)
     ask = ["--request", f"--staff={asker.email}", "--reason=A contract"]
-    said = run("issue_api_key", login, *arguments, *ask)
+    with typing():
+        said = run("issue_api_key", login, *arguments, *ask)
     assert ApiKey.objects.count() == 0
     request = ApprovalRequest.objects.latest("pk")
     assert str(request.pk) in said

@@ -53,6 +53,7 @@ from tests.accounts.money import (
     reference_of,
 )
 from tests.owner import as_committed, superuser
+from tests.typing_in import give_password, typing
 
 pytestmark = pytest.mark.django_db
 PARTNER = Actor("partner", is_staff=False)
@@ -266,7 +267,7 @@ def test_a_list_of_payments_is_written_in_two_statements(
 
 def test_a_statement_is_booked_once(account: Account, tmp_path: Path):
     staff = {"type": "INDIVIDUAL", "first_name": "Ana", "last_name": "Sousa"}
-    superuser("ana@staff.example", **staff)
+    give_password(superuser("ana@staff.example", **staff))
     file = tmp_path / "january.csv"
     name = reference_of(account)
     file.write_text(
@@ -276,7 +277,8 @@ def test_a_statement_is_booked_once(account: Account, tmp_path: Path):
     def booked(*options: str) -> tuple[str, str]:
         said, told = io.StringIO(), io.StringIO()
         arguments = [str(file), "--staff", "ana@staff.example", *options]
-        call_command("book_bank_statement", *arguments, stdout=said, stderr=told)
+        with typing():
+            call_command("book_bank_statement", *arguments, stdout=said, stderr=told)
         return said.getvalue(), told.getvalue()
 
     said, told = booked("--dry-run", "--closing-balance", "1350")

@@ -3,11 +3,14 @@ import io
 import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
+from django_otp.oath import TOTP
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.four_eyes import NotApproved, decide
 from accounts.models import Account, Actor, ApprovalRequest, Partner, User
+from partnerapi.core.authors import written_by
 from tests.characters import START
-from tests.owner import appoint
+from tests.typing_in import PASSWORD, give_password, typing
 
 ANA, BEN, GONE = "ana@staff.example", "ben@staff.example", "gone@staff.example"
 
@@ -26,7 +29,7 @@ def account(db: None) -> Account:
     rights = Permission.objects.filter(codename__in=["file_closing", "decide_closing"])
     for user in User.objects.filter(is_staff=True):
         user.user_permissions.add(*rights)
-        appoint(user)
+        give_password(user)
     acme = Partner.objects.create(login="acme", name="Acme")
     otto = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
@@ -37,7 +40,8 @@ def account(db: None) -> Account:
 def change(account: object, status: str, *arguments: str, staff: str = ANA) -> str:
     output = io.StringIO()
     command = ["change_account_status", str(account), status, f"--staff={staff}"]
-    call_command(*command, *arguments, stdout=output)
+    with typing():
+        call_command(*command, *arguments, stdout=output)
     return output.getvalue().strip()
 
 
@@ -187,3 +191,29 @@ def test_refuses_who_is_not_active_staff(account: Account):
     with pytest.raises(CommandError, match=f"--staff {GONE}: no active member of sta"):
         change(account.pk, "ACTIVE", staff=GONE)
     assert moves(account) == []
+
+
+def test_a_request_wants_the_code_of_a_second_factor_where_one_is_needed(
+    settings, account: Account
+):
+    brought(account, "ACTIVE")
+    settings.PARTNER_API_STAFF_OTP = True
+    ana = User.objects.get(email=ANA)
+    ask = ["change_account_status", str(account.pk), "CLOSED", f"--staff={ANA}"]
+    ask += ["--reason=By letter", "--request"]
+
+    def refused(*lines: str) -> None:
+        with typing(*lines), pytest.raises(CommandError, match="give their password"):
+            call_command(*ask)
+        assert not ApprovalRequest.objects.exists()
+
+    refused(PASSWORD, "000000")
+    with written_by(ANA, "page"):
+        device = TOTPDevice.objects.create(user=ana, name="app", confirmed=True)
+    code = f"{TOTP(device.bin_key).token():06}"
+    refused("a wrong password", code)
+    refused(PASSWORD, "")
+    TOTPDevice.objects.update(throttling_failure_count=0)
+    with typing(PASSWORD, code):
+        call_command(*ask)
+    assert ApprovalRequest.objects.get().filed_by == ana

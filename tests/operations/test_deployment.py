@@ -28,8 +28,8 @@ from partnerapi.site import docs
 from tests.chaos.units import DEPLOY, Service, held_socket, here, unit
 from tests.marketdata.fix.certificates import new_certificate
 from tests.operations.test_probes import url_of_test_database
-from tests.owner import appoint
 from tests.system import free_port
+from tests.typing_in import give_password, typing
 from tests.waiting import PATIENCE_SECONDS, until
 
 UNITS = sorted(path.name for path in DEPLOY.glob("partnerapi-*"))
@@ -259,8 +259,9 @@ def test_the_first_key_is_issued_by_the_documented_commands(
     )
     staff = User.objects.filter(pk=colleague(ASKER).pk)
     staff.update(email=asks[asks.index("--staff") + 1])
-    appoint(staff.get())
-    call_command(*asks)
+    give_password(staff.get())
+    with typing():
+        call_command(*asks)
     request = ApprovalRequest.objects.latest("pk")
     assert str(request.pk) in capsys.readouterr().out
     decide(request, colleague(DECIDER), is_approved=True)

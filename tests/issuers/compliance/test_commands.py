@@ -19,13 +19,15 @@ from partnerapi.sandbox.data.approvals import (
     colleague,
 )
 from tests.characters import World
+from tests.typing_in import give_password, typing
 
 WHY = ("--reason", "Because")
 
 
 def run(name: str, *arguments: Any) -> str:
     output = io.StringIO()
-    call_command(name, *map(str, arguments), *WHY, "--staff", ASKER, stdout=output)
+    with typing():
+        call_command(name, *map(str, arguments), *WHY, "--staff", ASKER, stdout=output)
     return output.getvalue().strip()
 
 
@@ -40,7 +42,7 @@ def approved_in(said: str) -> str:
 
 @pytest.fixture
 def bo(world: World) -> User:
-    colleague(ASKER)
+    give_password(colleague(ASKER))
     user = User.objects.create(
         type="INDIVIDUAL", first_name="Bo", last_name="Berg", email="bo@example.com"
     )

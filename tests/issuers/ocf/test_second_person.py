@@ -14,7 +14,7 @@ from issuers.models import Issuer
 from issuers.register.models import HolderBalance
 from partnerapi.staff.find import link
 from tests.issuers.ocf.packages import ROOT, files, issue, run
-from tests.owner import appoint
+from tests.typing_in import give_password, typing
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,7 +24,7 @@ def member(name: str, role: str) -> User:
         f"{name}@staff.example", type="INDIVIDUAL", first_name=name, is_staff=True
     )
     user.groups.add(Group.objects.get(name=role))
-    appoint(user)
+    give_password(user)
     return user
 
 
@@ -45,7 +45,8 @@ def decided(by: User, asked: ApprovalRequest) -> str:
 
 
 def requested(package: Path, by: User) -> ApprovalRequest:
-    said = run(package, request=True, staff=by.email)
+    with typing():
+        said = run(package, request=True, staff=by.email)
     assert not Issuer.objects.exists()
     asked = ApprovalRequest.objects.latest("filed_at")
     assert str(asked.pk) in said
@@ -53,7 +54,7 @@ def requested(package: Path, by: User) -> ApprovalRequest:
 
 
 def refused(package: Path, why: str, **options: Any) -> None:
-    with pytest.raises(CommandError, match=why):
+    with typing(), pytest.raises(CommandError, match=why):
         run(package, **options)
     assert not Issuer.objects.exists()
 

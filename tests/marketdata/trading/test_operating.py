@@ -39,17 +39,19 @@ from tests.marketdata.trading.trading import (
     sell,
     units,
 )
+from tests.typing_in import give_password, typing
 
 
 @pytest.fixture
 def staff(db: None) -> None:
-    colleague(ASKER)
+    give_password(colleague(ASKER))
     colleague(DECIDER)
 
 
 def told(*arguments: str) -> str:
     out = io.StringIO()
-    call_command(*arguments, "--staff", ASKER, stdout=out)
+    with typing():
+        call_command(*arguments, "--staff", ASKER, stdout=out)
     return out.getvalue().strip()
 
 
