@@ -44,7 +44,8 @@ class ApprovalPolicy(models.Model):
     A kind without a row, or without `from_amount`, needs one, whatever its amount. With
     it one person is enough as long as the sum of what this person did alone on a day
     (UTC), for an issuer where the kind has one, stays below. `from_total` bounds the
-    same sum of all people. A price is compared by itself.
+    same sum of all people. A price is compared by itself. A person who rests (see
+    `approvals_rests_until`) does nothing alone.
     """
 
     FROM_AMOUNTS: dict[str, int] = {ApprovalKind.DELIVERY: 10_000}
@@ -76,8 +77,9 @@ class ApprovalPolicy(models.Model):
 class SoleAmount(models.Model):
     """How much one person did alone on a day; `person` is empty for all together.
 
-    Functions of the owner write it, and it only grows. Commands are one person: with a
-    shell, anybody is named. A kind without an issuer has the UUID of zeros.
+    Functions of the owner write it, and it only grows. A person is a user's id, since
+    addresses change. Commands are one person: with a shell, anybody is named. A kind
+    without an issuer has the UUID of zeros.
     """
 
     pk = models.CompositePrimaryKey("kind", "day", "issuer_id", "person")

@@ -171,7 +171,7 @@ def bank_lines(upload: Upload, actor: str, dry_run: bool) -> Outcome:
         unknown.append(f"Columns ignored: {', '.join(booked.ignored_columns)}.")
     new = booked.deposits + booked.withdrawals + len(booked.unknown)
     needed = booked.deposits and is_needed(
-        ApprovalKind.STATEMENT, actor, booked.deposited
+        ApprovalKind.STATEMENT, str(User.objects.get(email=actor).pk), booked.deposited
     )
     return Outcome(
         new,

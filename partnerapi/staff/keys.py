@@ -57,7 +57,7 @@ def issue(request: HttpRequest, pk: UUID) -> HttpResponse:
         raise PermissionDenied
     assert isinstance(request.user, User)
     partner, at = get_object_or_404(Partner, pk=pk), timezone.now()
-    needs_approval = is_needed(ApprovalKind.KEY, request.user.get_username())
+    needs_approval = is_needed(ApprovalKind.KEY, str(request.user.pk))
     old = partner.api_keys.live(at).filter(pk=as_uuid(request.GET.get("rotates", "")))
     given = {"rotates": key.pk, "scopes": key.scopes} if (key := old.first()) else {}
     form = PartnerKeyForm(partner, at, request.POST or None, initial=given)

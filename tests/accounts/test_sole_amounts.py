@@ -14,6 +14,7 @@ from accounts.models import (
     BankStatement,
     CashHead,
     SoleAmount,
+    User,
 )
 from partnerapi.core.authors import written_by
 from tests.accounts.money import (
@@ -26,12 +27,24 @@ from tests.accounts.money import (
     new_partner,
     reference_of,
 )
-from tests.owner import as_committed, tamper
+from tests.owner import appoint, as_committed, tamper
 
 pytestmark = pytest.mark.django_db
 COMMITS = pytest.mark.django_db(transaction=True)
 KIND = ApprovalKind.STATEMENT
 ANA, BEN = "ana@staff.example", "ben@staff.example"
+NAMES = {"type": "INDIVIDUAL", "first_name": "A", "last_name": "B"}
+
+
+@pytest.fixture(autouse=True)
+def staff(db: None) -> None:
+    """People who may do alone what is below a limit."""
+    for email in (ANA, BEN):
+        appoint(User.objects.create_user(email, is_staff=True, **NAMES))
+
+
+def id_of(email: str) -> str:
+    return str(User.objects.get(email=email).pk)
 
 
 @pytest.fixture
@@ -81,13 +94,13 @@ def test_files_of_a_day_are_summed_by_person_and_in_total(account: Account):
     book_alone(account, 400)
     refused(account, 200)
     book_alone(account, 199)
-    assert is_needed(KIND, ANA, 1)
-    assert not is_needed(KIND, BEN, 500)
+    assert is_needed(KIND, id_of(ANA), 1)
+    assert not is_needed(KIND, id_of(BEN), 500)
     book_alone(account, 500, BEN)
     refused(account, 1, BEN)
     assert head_of(account) == (1_499, 0)
-    sums = SoleAmount.objects.order_by("person").values_list("person", "amount")
-    assert [*sums] == [("", 1_499), (ANA, 999), (BEN, 500)]
+    sums = SoleAmount.objects.order_by("amount").values_list("person", "amount")
+    assert [*sums] == [(id_of(BEN), 500), (id_of(ANA), 999), ("", 1_499)]
 
 
 def test_commands_are_one_person_whomever_they_name(account: Account):

@@ -10,6 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from accounts.four_eyes import NotApproved, carrying
+from accounts.models import User
 from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer, Token
@@ -18,13 +19,25 @@ from issuers.register.ledger import Entry, Kind
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.authors import written_by
 from tests.issuers.register import empty_token, new_issuer, people
-from tests.owner import as_committed, tamper
+from tests.owner import appoint, as_committed, tamper
 
 pytestmark = pytest.mark.django_db
 COMMITS = pytest.mark.django_db(transaction=True)
-ANA, BEN = "ana@staff.example", "ben@staff.example"
+ANA, BEN, CY = (f"{name}@staff.example" for name in ("ana", "ben", "cy"))
 PAGE, COMMAND = "page /admin/", "command x"
 NEEDED = "needs an approval"
+NAMES = {"type": "INDIVIDUAL", "first_name": "A", "last_name": "B"}
+
+
+@pytest.fixture(autouse=True)
+def staff(db: None) -> None:
+    """People who may do alone what is below a limit."""
+    for email in (ANA, BEN, CY):
+        appoint(User.objects.create_user(email, is_staff=True, **NAMES))
+
+
+def id_of(email: str) -> str:
+    return str(User.objects.get(email=email).pk)
 
 
 @pytest.fixture
@@ -68,13 +81,13 @@ def test_deliveries_of_a_day_are_summed_by_person_and_issuer(token: Token):
     other = of(token.issuer, "TWO")
     deliver(line(token, 4_000))
     deliver(line(other, 5_999))
-    assert delivery.needs_approval([line(token, 1)], ANA)
+    assert delivery.needs_approval([line(token, 1)], id_of(ANA))
     for last in (token, other):
         needed(partial(lambda one: deliver(line(one, 1)), last))
     # Another issuer's, or another person's, count by themselves.
     deliver(line(of(new_issuer(), "NEW"), 9_999))
-    assert not delivery.needs_approval([line(token, 1, "cy@staff.example")], BEN)
-    deliver(line(token, 9_999, "cy@staff.example"), who=BEN)
+    assert not delivery.needs_approval([line(token, 1, CY)], id_of(BEN))
+    deliver(line(token, 9_999, CY), who=BEN)
 
 
 def test_a_delivery_of_two_issuers_counts_for_each(token: Token):
@@ -82,12 +95,21 @@ def test_a_delivery_of_two_issuers_counts_for_each(token: Token):
     needed(lambda: deliver(line(token, 1_000), line(of(new_issuer(), "NEW"), 1)))
 
 
+def made_by(makers: str, *lines: UUID) -> tuple[UUID, ...]:
+    tamper(f"UPDATE issuers_legacyshareholder SET makers = '{makers}'")
+    return lines
+
+
+def test_a_line_from_before_may_be_anybody_s(token: Token):
+    """It kept nobody who made it."""
+    lines = made_by("{}", line(token, 1))
+    for who, source in ((ANA, PAGE), (BEN, PAGE), (ANA, COMMAND)):
+        needed(partial(deliver, *lines, who=who, source=source))
+    assert delivery.needs_approval(lines, id_of(ANA))
+
+
 def test_commands_are_one_person_whomever_they_name(token: Token):
-    # From before lines kept who made them.
-    lines = [line(token, 9_999), line(token, 1)]
-    tamper(
-        "UPDATE issuers_legacyshareholder SET makers = '{}' WHERE status = 'PENDING'"
-    )
+    lines = made_by("{SQL}", line(token, 9_999), line(token, 1))
     deliver(lines[0], who=ANA, source=COMMAND)
     needed(lambda: deliver(lines[1], who=BEN, source=COMMAND))
 
@@ -123,10 +145,10 @@ def test_a_line_that_was_changed_is_of_both(token: Token, changed: str):
     needed(lambda: deliver(own.pk))
     # Nor is it the second one's alone, who has changed it since.
     own.number_of_shares = 3
-    with written_by("cy@staff.example", PAGE):
+    with written_by(CY, PAGE):
         own.save()
     needed(lambda: deliver(own.pk))
-    needed(lambda: deliver(own.pk, who="cy@staff.example"))
+    needed(lambda: deliver(own.pk, who=CY))
 
 
 def test_a_change_of_the_price_alone_makes_no_maker(token: Token):
@@ -135,7 +157,7 @@ def test_a_change_of_the_price_alone_makes_no_maker(token: Token):
     with written_by(ANA, PAGE):
         other.save()
     other.refresh_from_db()
-    assert other.makers == [BEN]
+    assert other.makers == [id_of(BEN)]
     deliver(other.pk)
 
 
@@ -168,7 +190,7 @@ def test_mints_of_a_day_are_summed_and_no_reversal_takes_off(token: Token):
     mint(of(new_issuer(), "NEW"), 99)
     mint(token, 99, BEN)
     mint(token, 99, BEN, COMMAND)
-    needed(lambda: mint(token, 1, "cy@staff.example", COMMAND))
+    needed(lambda: mint(token, 1, CY, COMMAND))
 
 
 @COMMITS

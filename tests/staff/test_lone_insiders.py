@@ -25,6 +25,7 @@ from tests.accounts.money import deposit, new_account, new_partner, reference_of
 from tests.issuers.ocf import packages as ocf
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import appoint, superuser, tamper
+from tests.typing_in import PASSWORD, give_password, typing
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -60,8 +61,10 @@ class Insider:
             self.user = User.objects.create_user(email, is_staff=True, **fields)
             self.user.groups.add(Group.objects.get(name=role))
         self.colleague = superuser("bo@staff.example", **fields)
-        for person in (self.user, self.colleague):
-            appoint(person)
+        give_password(self.user)
+        self.colleague.set_password("something that only Bo knows")
+        self.colleague.save()
+        appoint(self.colleague)
         self.client = Client()
         self.client.force_login(self.user)
 
@@ -151,6 +154,46 @@ class Insider:
         )  # fmt: skip
         self.deliver_on_a_page()
 
+    def form(self, **said: object) -> dict[str, object]:
+        """Of a member of staff."""
+        names = {"type": "INDIVIDUAL", "first_name": "Eve", "last_name": "Two"}
+        return names | {"company_name": "", "is_active": "on", "is_staff": "on"} | said
+
+    def deliver_under_another_address(self) -> None:
+        self.import_file(
+            self.import_lines(1, 9_998), kind="legacy", issuer=self.issuer.slug
+        )
+        page = f"accounts/user/{self.user.pk}/change/"
+        self.post(page, **self.form(email="eve2@staff.example"))
+        self.deliver_on_a_page()
+
+    def deliver_as_a_new_colleague(self) -> None:
+        self.import_file(
+            self.import_lines(1, 9_998), kind="legacy", issuer=self.issuer.slug
+        )
+        words = {"password1": "a good password", "password2": "a good password"}
+        email = "puppet@staff.example"
+        said = self.form(email=email, usable_password="true", **words)
+        self.post("accounts/user/add/", **said)
+        puppet = User.objects.filter(email=email).first()
+        if puppet is None:
+            return
+        groups = [*Group.objects.values_list("pk", flat=True)]
+        page = f"accounts/user/{puppet.pk}/change/"
+        self.post(page, **self.form(email=email, groups=groups))
+        own = self.client
+        self.client = Client()
+        self.client.force_login(puppet)
+        self.deliver_on_a_page()
+        self.decide_what_was_asked_for()
+        # The other way round.
+        LegacyShareholder.objects.filter(user=self.nominee).delete()
+        self.import_file(
+            self.import_lines(1, 9_998), kind="legacy", issuer=self.issuer.slug
+        )
+        self.client = own
+        self.deliver_on_a_page()
+
     def ask_for_units(self) -> None:
         said = {"token": "TAKEN", "units": 3, "reason": "Due"}
         nominee, holder = str(self.nominee.pk), str(self.holder.pk)
@@ -200,6 +243,14 @@ class Insider:
         with pytest.raises(CommandError, match="needs an approval"):
             call_command("import_ocf", str(ocf_package(files)))
 
+    def request_by_commands(self) -> None:
+        """In a colleague's name, whose password only the colleague knows."""
+        said = ("mint", "TAKEN", "9", "--to", "nominee@example.org", "--reason", "Due")
+        with typing(PASSWORD), pytest.raises(CommandError, match="give their password"):
+            call_command(*said, "--request", "--staff", "bo@staff.example")
+        for request in ApprovalRequest.objects.exclude(filed_by=self.user):
+            self.client.post(link(request), {"do": "approve"})
+
     def asked(self) -> set[str]:
         own = ApprovalRequest.objects.filter(filed_by=self.user)
         return {*own.values_list("kind", flat=True)}
@@ -229,6 +280,8 @@ def test_one_person_gets_no_cent_and_no_unit_on_pages(insider: Insider, role: st
         insider.deliver_imported_lines,
         insider.deliver_typed_lines,
         insider.deliver_a_changed_line,
+        insider.deliver_under_another_address,
+        insider.deliver_as_a_new_colleague,
         insider.ask_for_units,
         insider.decide_what_was_asked_for,
     ):
@@ -240,6 +293,8 @@ def test_one_person_gets_no_cent_and_no_unit_on_pages(insider: Insider, role: st
 
 def test_one_person_gets_no_cent_and_no_unit_by_commands(insider: Insider, tmp_path):
     entries = LedgerTransaction.objects.count()
+    insider.request_by_commands()
+    assert not ApprovalRequest.objects.filter(filed_by=insider.colleague).exists()
     insider.use_commands(tmp_path)
     assert insider.taken() == (0, 0)
     assert LedgerTransaction.objects.count() == entries

@@ -72,7 +72,7 @@ def page(request: HttpRequest) -> HttpResponseBase:
         file = csv_file(REFUSED_COLUMNS, map(refused_row, rows))
         what = "Lines that a delivery would refuse"
         return download(request, LegacyShareholder, what, file, "refused.csv")
-    needs_approval = delivery.needs_approval(found.ids, request.user.get_username())
+    needs_approval = delivery.needs_approval(found.ids, str(request.user.pk))
     if checksum := request.POST.get("checksum"):
         if checksum != found.checksum:
             messages.warning(
