@@ -144,7 +144,8 @@ class BankStatement(models.Model):
     made_in = models.BigIntegerField(
         null=True,
         editable=False,
-        help_text="The transaction that booked it, and alone gives it lines.",
+        help_text="The transaction that books it, and alone gives it lines; "
+        "0: it is booked.",
     )
 
     def __str__(self):

@@ -6,6 +6,8 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from accounts.bank_statements import book_statement
+from accounts.cash import Kind as CashKind
+from accounts.cash import Payment, account_of, lock_heads, write_each
 from accounts.four_eyes import COMMAND, is_needed
 from accounts.models import (
     Account,
@@ -205,6 +207,43 @@ def test_no_statement_is_booked_in_a_colleagues_name():
         written_by(ANA, "page /admin/import/"),
     ):
         made(0, 0, BEN)
+
+
+@pytest.mark.parametrize("judged_before", ["its lines", "their entries"])
+def test_a_statement_that_is_judged_early_credits_nobody(
+    account: Account, judged_before: str
+):
+    """As SQL may ask for, in the name of nobody or of anybody."""
+    bank = CashHead.objects.get(kind="BANK")
+    cash = account_of(account)
+    deposit = Payment(
+        CashKind.DEPOSIT, bank.pk, cash.pk, 100, ANA, reference="B-1"
+    )  # fmt: skip
+
+    def judge_before(what: str) -> None:
+        if what == judged_before:
+            with connection.cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS approvals_of_statement IMMEDIATE")
+
+    def book() -> None:
+        statement = BankStatement.objects.create(
+            name="x", digest="x", booked_by=ANA,
+            closing_balance=-bank.balance, booked_balance=-bank.balance,
+        )  # fmt: skip
+        judge_before("its lines")
+        BankLine.objects.create(
+            reference="B-1", statement=statement, amount=100, date="2027-01-31",
+            text=cash.deposit_reference or "",
+        )  # fmt: skip
+        judge_before("their entries")
+        lock_heads([bank.pk, cash.pk])
+        write_each([deposit])
+        as_committed()
+
+    why = "no further ones|booked before it is judged"
+    with pytest.raises(DatabaseError, match=why), transaction.atomic():
+        book()
+    assert head_of(account) == (0, 0)
 
 
 @COMMITS
