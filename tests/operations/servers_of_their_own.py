@@ -15,7 +15,7 @@ from tests.servers import TABLES, let_owner_test
 from tests.waiting import PROGRAM_SECONDS
 
 
-def with_tables(cluster: Cluster) -> None:
+def with_tables(cluster: Cluster, environment: Mapping[str, str] = {}) -> None:
     """Make the tables, or restore those that the test run has made."""
     let_owner_test(cluster.urls["DATABASE_OWNER_URL"])
     kept = os.environ.get(TABLES)
@@ -24,9 +24,10 @@ def with_tables(cluster: Cluster) -> None:
         command = [cluster.programs / "pg_restore", "--exit-on-error", named, kept]
         subprocess.run(command, check=True)
     else:
-        manage(cluster, "migrate")
+        manage(cluster, "migrate", environment=environment)
     role = "partnerapi_application"
-    manage(cluster, "grant_application_role", role, "--apply")
+    grant = ("grant_application_role", role, "--apply")
+    manage(cluster, *grant, environment=environment)
 
 
 def manage(
