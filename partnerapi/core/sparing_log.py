@@ -64,7 +64,8 @@ class RefusalFilter(logging.Filter):
 
     Errors of django.request, and what other loggers write, pass always. Of
     django.security.… errors are refusals, too: a Host that is not ours is one. What
-    failed for want of the database is a line without the stack, by what is wrong.
+    failed for want of the database or of Valkey is a line without the stack, by what is
+    wrong.
     """
 
     def __init__(self) -> None:
@@ -72,7 +73,8 @@ class RefusalFilter(logging.Filter):
         self.sparing = Sparing()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        fault = fault_of(record.exc_info[1]) if record.exc_info else None
+        error = record.exc_info[1] if record.exc_info else None
+        fault = fault_of(error) or fault_of_valkey(error)
         if fault:
             record.msg, record.args = f"{record.getMessage()}: {fault}", ()
             record.exc_info = record.exc_text = None
@@ -90,3 +92,10 @@ class RefusalFilter(logging.Filter):
             record.msg = f"{record.getMessage()} ({count} more like it before)"
             record.args = ()
         return count is not None
+
+
+def fault_of_valkey(error: BaseException | None) -> str | None:
+    """What Valkey's client says, without its import, which commands would wait for."""
+    if type(error).__module__ != "redis.exceptions":
+        return None
+    return "Valkey refuses, or does not answer; see manage.py doctor"

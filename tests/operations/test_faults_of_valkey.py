@@ -192,29 +192,43 @@ def test_a_beat_whose_messages_are_refused_says_so_in_a_line(
     assert re.search("see manage.py doctor", written)
 
 
+def answered(socket: Path, log: Path) -> bool:
+    """Whether a task that is sent now is done."""
+    options = app.conf.broker_transport_options
+    forget()
+    call("DEL", "ping:1")
+    with Connection(broker_url(url(socket)), transport_options=options) as sender:
+        answer_ping.apply_async(["ping:1"], connection=sender, retry=False)
+    until(lambda: call("EXISTS", "ping:1"), log.read_text)
+    return True
+
+
 def test_a_worker_outlives_a_valkey_that_becomes_a_replica(
     here: Any, socket: Path, tmp_path: Path, django_db_setup: None, db: None
 ):
-    options = app.conf.broker_transport_options
-    address = broker_url(url(socket))
-
-    def answered() -> bool:
-        """Whether a task that is sent now is done."""
-        forget()
-        call("DEL", "ping:1")
-        with Connection(address, transport_options=options) as sender:
-            answer_ping.apply_async(["ping:1"], connection=sender, retry=False)
-        until(lambda: call("EXISTS", "ping:1"), log.read_text)
-        return True
-
     with running("worker", tmp_path, socket) as (process, log):
-        assert answered()
+        assert answered(socket, log)
         size = log.stat().st_size
         here.replicaof("127.0.0.1", 1)
         until(lambda: log.stat().st_size > size, log.read_text)
         here.replicaof("NO", "ONE")
-        assert answered()
+        assert answered(socket, log)
         assert process.poll() is None
         written = log.read_text()[size:]
     assert "Unrecoverable" not in written
     assert len(written) < 10 * LINE_BYTES
+
+
+def test_a_worker_whose_valkey_is_full_says_so_in_a_line(
+    here: Any, socket: Path, tmp_path: Path, django_db_setup: None, db: None
+):
+    with running("worker", tmp_path, socket) as (process, log):
+        assert answered(socket, log)
+        size = log.stat().st_size
+        here.config_set("maxmemory", 1)
+        until(lambda: "Valkey refuses" in log.read_text(), log.read_text)
+        here.config_set("maxmemory", 0)
+        assert process.poll() is None
+        written = log.read_text()[size:]
+    assert "Traceback" not in written
+    assert len(written) < LINE_BYTES
