@@ -63,8 +63,9 @@ class IssuerGrantAdmin(admin.ModelAdmin):
     list_filter = [("ended_at", admin.EmptyFieldListFilter), "partner"]
     search_fields = ["^partner__login", "issuer__trading_name", "^issuer__slug"]
     ordering = ["partner__login", "-id"]
-    fields = ["id", "partner", "issuer", "created_at", "ended_at", "page"]
-    readonly_fields = fields
+    fields = readonly_fields = (
+        "id", "partner", "issuer", "created_at", "ended_at", "page",
+    )  # fmt: skip
 
     def has_add_permission(self, request):
         return False

@@ -215,8 +215,12 @@ OF_LUM: Told = {"Company": "Lumen", "Token": "LUM · .*"}
 
 def register(world: World, ana: Client) -> ApprovalRequest:
     filer = User.objects.get(email="ana@staff.example")
-    content = {"issuer": str(uuid4()), "owner": str(uuid4())}
-    content |= {"name": "Nova SAS", "supplies": {"NOVA-CS": "100000"}}
+    content = {
+        "issuer": str(uuid4()),
+        "owner": str(uuid4()),
+        "name": "Nova SAS",
+        "supplies": {"NOVA-CS": "100000"},
+    }
     title = "Register of Nova SAS with 1 token, from nova.zip"
     return file_request(ApprovalKind.REGISTER, content, title, WHY, filer)
 

@@ -87,7 +87,7 @@ class Insider:
         """Cents and units that were not theirs before."""
         cash = CashHead.objects.get(cash_account__account=self.purse).balance
         units = HolderBalance.objects.filter(account__user=self.nominee)
-        return cash, sum(balance.balance for balance in units)
+        return cash, sum(int(balance.balance) for balance in units)
 
     # By pages.
 
