@@ -164,9 +164,9 @@ def error_of(cost: Cost | None, field: GraphQLField, is_mutation: bool) -> str |
         return mutation if is_mutation else None
     if cost.times and cost.most < 1:
         return f"costs `{cost.times}` times as much: say up to how many, most=…"
-    wanted = {cost.length, cost.times, cost.follows}
+    wanted = {name for name in (cost.length, cost.times, cost.follows) if name}
     wanted |= {"first", "last"} if cost.page else set()
-    if missing := wanted - field.args.keys() - {None}:
+    if missing := wanted - field.args.keys():
         return f"costs by an argument that it does not have: {', '.join(missing)}"
     types = {name: str(a.type).rstrip("!") for name, a in field.args.items()}
     if cost.length and not types[cost.length].startswith("["):
