@@ -37,7 +37,8 @@ class IssuerAdmin(ProtectedAdmin):
             {
                 "fields": [
                     "description", "market_description", "trading_location", "country",
-                    "industry_classification_benchmark", "initial_number_of_shares",
+                    "formation_date", "industry_classification_benchmark",
+                    "initial_number_of_shares",
                 ]
             },
         ),

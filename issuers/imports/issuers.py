@@ -4,11 +4,13 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import count
 
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
 from django.db import transaction
+from django.utils import timezone
 from django.utils.text import slugify
 
 from accounts.models import Country, User
@@ -21,9 +23,10 @@ from issuers.models import (
 from partnerapi.core.csv_tables import CsvRow, read_table
 from partnerapi.core.problems import Problem, WrongFileError
 from partnerapi.core.progress import Begin
+from partnerapi.core.times import past_date
 
 REQUIRED = ("name", "isin", "symbol", "country", "city")
-OPTIONAL = ("website", "sector", "industry")
+OPTIONAL = ("website", "sector", "industry", "formation_date")
 # As the columns that they are stored in.
 MAX_LENGTHS = {"name": 200, "city": 100, "symbol": 20, "website": 200}
 MAX_SLUG_LENGTH = 100
@@ -114,6 +117,7 @@ def import_issuers(content: bytes, begin: Begin, *, dry_run: bool) -> IssuerChan
 def wrong_values(rows: list[CsvRow]) -> list[Problem]:
     """The problems of the rows; writes their codes in capitals, as the standards do."""
     countries = set(Country.objects.values_list("code", flat=True))
+    today = timezone.now().date()
     first_lines: dict[str, int] = {}
     problems = []
     for row in rows:
@@ -126,12 +130,14 @@ def wrong_values(rows: list[CsvRow]) -> list[Problem]:
             problems.append(Problem(row.line, "isin", rule))
         problems += [
             Problem(row.line, column, rule)
-            for column, rule in broken_rules(row.values, countries)
+            for column, rule in broken_rules(row.values, countries, today)
         ]
     return problems
 
 
-def broken_rules(values: dict[str, str], countries: set[str]) -> list[tuple[str, str]]:
+def broken_rules(
+    values: dict[str, str], countries: set[str], today: date
+) -> list[tuple[str, str]]:
     broken = [(column, "is empty") for column in REQUIRED if not values[column]]
     for column, longest in MAX_LENGTHS.items():
         if len(values.get(column, "")) > longest:
@@ -157,6 +163,11 @@ def broken_rules(values: dict[str, str], countries: set[str]) -> list[tuple[str,
         except ValidationError:
             rule = f"{values['website']!r} is not an address with http:// or https://"
             broken.append(("website", rule))
+    if formed := values.get("formation_date"):
+        try:
+            past_date(formed, today)
+        except ValueError as error:
+            broken.append(("formation_date", str(error)))
     return broken
 
 
@@ -218,6 +229,7 @@ class IssuerImporter:
             country_id=values["country"],
             trading_location=values["city"],
             website=values.get("website") or None,
+            formation_date=formed_on(values),
             industry_classification_benchmark=self.subsector(values),
             owner=owner,
         )
@@ -242,6 +254,7 @@ class IssuerImporter:
         issuer.country_id = values["country"]
         issuer.trading_location = values["city"]
         issuer.website = values.get("website") or issuer.website
+        issuer.formation_date = formed_on(values) or issuer.formation_date
         if issuer.industry_classification_benchmark_id is None:
             issuer.industry_classification_benchmark = self.subsector(values)
         if not re.fullmatch(re.escape(values["symbol"]) + r"(\.\d+)?", token.symbol):
@@ -281,6 +294,7 @@ ISSUER_FIELDS = (
     "country_id",
     "trading_location",
     "website",
+    "formation_date",
     "industry_classification_benchmark_id",
 )
 
@@ -295,6 +309,11 @@ def state_of(token: Token) -> list[object]:
         owner.country_id,
         owner.city,
     ]
+
+
+def formed_on(values: dict[str, str]) -> date | None:
+    text = values.get("formation_date")
+    return date.fromisoformat(text) if text else None
 
 
 def slug_of(name: str) -> str:

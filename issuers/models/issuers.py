@@ -60,6 +60,12 @@ class Issuer(models.Model):
     country = models.ForeignKey(
         Country, models.PROTECT, null=True, blank=True, related_name="+"
     )
+    formation_date = models.DateField(
+        null=True,
+        blank=True,
+        help_text="Day on which the company was formed; an Open Cap Table package of "
+        "the issuer states it.",
+    )
     trading_location = models.CharField(
         max_length=100, help_text="City or region where the issuer mainly operates."
     )
@@ -104,6 +110,12 @@ class Issuer(models.Model):
             ),
             models.CheckConstraint(
                 condition=~Q(trading_location=""), name="issuer_has_a_trading_location"
+            ),
+            # What is past stays past: a row that keeps the rule keeps it for good.
+            models.CheckConstraint(
+                condition=Q(formation_date__isnull=True) | Q(formation_date__lte=Now()),
+                name="issuer_was_formed_before_now",
+                violation_error_message="The formation date is in the future.",
             ),
             models.CheckConstraint(
                 condition=Q(initial_number_of_shares__isnull=True)

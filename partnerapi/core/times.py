@@ -1,4 +1,4 @@
-"""Instants as text: RFC 3339."""
+"""Instants and dates as text: RFC 3339."""
 
 import re
 from datetime import UTC, date, datetime
@@ -9,6 +9,8 @@ RFC_3339 = re.compile(
     r"(?:[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?"
     r"([Zz]|[+-][0-9]{2}:[0-5][0-9])?)?"
 )
+
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def to_rfc3339(value: datetime | str) -> str:
@@ -48,3 +50,20 @@ def from_rfc3339(text: Any) -> datetime:
         return read.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"Time cannot represent {text!r}: {error}.") from error
+
+
+def past_date(text: Any, today: date) -> date:
+    """Read a date such as 2026-01-31, which is `today` at the latest.
+
+    Raises:
+        ValueError: the rule that is broken.
+    """
+    if not isinstance(text, str) or not DATE.fullmatch(text):
+        raise ValueError(f"{text!r:.40} is not a date such as 2026-01-31")
+    try:
+        read = date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text} is not in the calendar") from None
+    if read > today:
+        raise ValueError(f"{text} is in the future")
+    return read

@@ -213,7 +213,8 @@ KINDS = {
     ),
     "issuers": Kind(
         "Issuers",
-        "name, isin, symbol, country, city; if you like website, sector, industry",
+        "name, isin, symbol, country, city; if you like website, sector, industry, "
+        "formation_date (1998-04-30)",
         ("issuers.add_issuer", "issuers.change_issuer", "issuers.add_token"),
         issuers,
     ),

@@ -1,5 +1,5 @@
 import io
-from datetime import timedelta
+from datetime import date, timedelta
 from uuid import UUID
 
 import pytest
@@ -525,3 +525,23 @@ def test_an_issuer_with_a_wrong_slug_is_refused(staff):
     }
     response = staff.post(page(Issuer, "change", issuer.pk), data)
     assert "slug" in response.context["adminform"].form.errors
+
+
+def test_an_issuer_has_the_day_on_which_it_was_formed(staff):
+    issuer = Issuer.objects.get(slug="vergelune")
+    address = page(Issuer, "change", issuer.pk)
+    data = {
+        "trading_name": "Vergelune",
+        "slug": "vergelune",
+        "trading_location": "Privas",
+        "owner": issuer.owner_id,
+    }
+    response = staff.post(address, data | {"formation_date": "9999-12-31"})
+    form = response.context["adminform"].form
+    assert form.non_field_errors() == ["The formation date is in the future."]
+    assert (
+        staff.post(address, data | {"formation_date": "1998-04-30"}).status_code == 302
+    )
+    issuer.refresh_from_db()
+    assert issuer.formation_date == date(1998, 4, 30)
+    assert 'value="1998-04-30"' in staff.get(address).content.decode()

@@ -1,10 +1,12 @@
 import csv
 import io
+from datetime import date, timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from stdnum import isin as stdnum_isin
 from stdnum import lei as stdnum_lei
 
@@ -97,6 +99,37 @@ def test_a_corrected_file_brings_the_stored_rows_up_to_date(run):
     assert (issuer.trading_location, issuer.slug) == ("Berlin", "acme-sa")
     assert issuer.website == "https://acme.example"
     assert (owner.company_name, owner.city) == ("Acme SE", "Berlin")
+
+
+def test_a_formation_date_is_kept_until_a_file_has_another(run, capsys):
+    header = f"{HEADER},formation_date"
+    run(header, f"{ACME},1998-04-30", f"{BOLT},")
+    formed = Issuer.objects.order_by("slug").values_list("formation_date", flat=True)
+    assert list(formed) == [date(1998, 4, 30), None]
+    assert run(HEADER, ACME, BOLT) == [counted(0, 0, 2)]
+    assert run(header, f"{ACME},", f"{BOLT},2001-12-01") == [counted(0, 1, 1)]
+    assert list(formed.all()) == [date(1998, 4, 30), date(2001, 12, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("30.04.1998", "'30.04.1998' is not a date such as 2026-01-31"),
+        ("19980430", "'19980430' is not a date such as 2026-01-31"),
+        ("1998-04-31", "1998-04-31 is not in the calendar"),
+        ("9999-12-31", "9999-12-31 is in the future"),
+    ],
+)
+def test_a_formation_date_that_is_none_is_refused(run, capsys, text, rule):
+    lines = refused(run, capsys, f"{HEADER},formation_date", f"{ACME},{text}")
+    assert lines == [f"line 2, formation_date: {rule}"]
+
+
+def test_no_issuer_was_formed_in_the_future(run):
+    run(HEADER, ACME)
+    tomorrow = timezone.now() + timedelta(days=2)
+    with pytest.raises(IntegrityError, match="issuer_was_formed_before_now"):
+        Issuer.objects.update(formation_date=tomorrow.date())
 
 
 def test_an_owner_whom_staff_have_renamed_is_left_alone(run):

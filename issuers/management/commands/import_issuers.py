@@ -22,7 +22,8 @@ examples:
             type=Path,
             help="UTF-8 CSV with the columns name, isin, symbol, country (ISO 3166 "
             "alpha-2, where the company sits), city, and if you like website, sector, "
-            "industry (classified where it is an ICB subsector's name)",
+            "industry (classified where it is an ICB subsector's name), "
+            "formation_date (such as 1998-04-30)",
         )
 
     def handle(self, *, file, dry_run, **options):

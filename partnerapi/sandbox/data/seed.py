@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from django.db import connection
@@ -128,6 +128,7 @@ def seed(
             seed_companies(follow("Companies", len(COMPANIES)))
             seeded.keys = seed_partners()
             seeded.changed = True
+        seeded.changed |= date_companies()
         seeded.changed |= write_registers(follow)
         ids_by_slug = {company.slug: issuer_id(company) for company in COMPANIES}
         seeded.changed |= write_accounts(ids_by_slug)
@@ -178,6 +179,23 @@ def seed_companies(advance: Callable[[int], object]) -> None:
         advance(1)
 
 
+def date_companies() -> bool:
+    """Say when the companies were formed that do not; whether there were any."""
+    undated = Issuer.objects.filter(
+        id__in=map(issuer_id, COMPANIES), formation_date=None
+    )
+    for issuer in undated:
+        issuer.formation_date = formed_on(issuer.slug)
+        issuer.save(update_fields=["formation_date"])
+    return bool(undated)
+
+
+def formed_on(slug: str) -> date:
+    """Some day of the sixty years that ended before the platform opened."""
+    days = dice("formed", slug).randrange(60 * 365)
+    return date(1960, 1, 4) + timedelta(days=days)
+
+
 def write_registers(follow: Callable[[str, int], Callable[[int], object]]) -> bool:
     """Those of the companies whose ledgers are all empty; whether there were any."""
     heads = TokenLedgerHead.objects.exclude(last_seq=0, last_price=0)
@@ -210,6 +228,7 @@ def profile(company: Company, at: datetime) -> Issuer:
         discord_url=f"https://discord.example/{slug}",
         instagram_url=f"https://instagram.example/{slug}",
         country_id=company.country,
+        formation_date=formed_on(slug),
         trading_location=company.city,
         owner=owner(company, at),
         initial_number_of_shares=dice("shares", slug).randrange(250, 40_000) * 1000,
