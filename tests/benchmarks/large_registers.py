@@ -119,7 +119,12 @@ def token(name: str) -> Any:
     # Only who makes an issuer may say that its tokens began before now.
     with transaction.atomic():
         issuer = Issuer.objects.create(
-            trading_name=name, slug=name, trading_location="Lyon", owner=owner
+            trading_name=name,
+            slug=name,
+            trading_location="Lyon",
+            owner=owner,
+            country_id="FR",
+            formation_date="2019-05-02",
         )
         return Token.objects.create(
             issuer=issuer,

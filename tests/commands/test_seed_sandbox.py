@@ -35,6 +35,7 @@ from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify
 from marketdata.models import FixSession
 from partnerapi.sandbox.data.chance import OPENING
+from tests.issuers.ocf.schemas import Schemas
 from tests.owner import tamper
 
 SMALL, LARGE = "vergelune", "lumarelle-optics"
@@ -415,3 +416,20 @@ def test_registers_have_three_years_of_history(seeded):
     assert gone.count() > 100
     treasuries = HolderBalance.objects.filter(account__kind="TREASURY", balance__gt=0)
     assert treasuries.count() == seeded["tokens"]
+
+
+def test_each_issuer_is_exported_as_ocf(seeded, test_data, tmp_path):
+    schemas = Schemas(test_data / "ocf" / "schema")
+    for slug in Issuer.objects.values_list("slug", flat=True):
+        file = tmp_path / f"{slug}.zip"
+        call_command("captable", slug, format="ocf", output=file)
+        assert schemas.errors(file) == []
+
+
+def test_a_sandbox_of_before_gets_its_formation_dates(seeded):
+    formed = Issuer.objects.order_by("slug").values_list("slug", "formation_date")
+    before = list(formed)
+    assert None not in dict(before).values()
+    Issuer.objects.update(formation_date=None)
+    seed()
+    assert list(formed.all()) == before

@@ -22,7 +22,9 @@ def write_register(holders: int, entries: int, chance: random.Random):
     from tests.issuers.register import empty_token, new_issuer, past, people
 
     issuer = new_issuer()
-    Issuer.objects.filter(pk=issuer.pk).update(slug="acme")
+    Issuer.objects.filter(pk=issuer.pk).update(
+        slug="acme", country_id="FR", formation_date="2019-05-02"
+    )
     issuer.refresh_from_db()
     tokens = [empty_token(issuer, f"ACME-{n}", FIRST).pk for n in range(3)]
     users = people(holders)

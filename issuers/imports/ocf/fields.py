@@ -1,14 +1,17 @@
 """The fields of objects that the import reads, and a count of the others."""
 
 from collections import Counter
+from dataclasses import replace
 
+from issuers.imports.ocf.comments import says_more
 from issuers.imports.ocf.objects import Item, Package
 from issuers.imports.ocf.steps import SAID
 
 OBJECT = {"id", "object_type"}
 USED = {
     "STAKEHOLDER": OBJECT | {"name", "stakeholder_type", "issuer_assigned_id"},
-    "ISSUER": OBJECT | {"legal_name", "dba", "country_of_formation", "address"},
+    "ISSUER": OBJECT
+    | {"legal_name", "dba", "formation_date", "country_of_formation", "address"},
     "STOCK_CLASS": OBJECT
     | {
         "name",
@@ -44,8 +47,14 @@ TRANSACTION = {
 
 def fields_left(package: Package) -> Counter[str]:
     """How many objects of which type have a field that is not kept."""
-    owned = [package.issuer, *package.stakeholders.values(), *package.classes.values()]
-    return package.left + Counter(name for item in owned for name in left_of(item))
+    return package.left + Counter(left_of(package.issuer))
+
+
+def kept(item: Item) -> Item:
+    """The same, with the fields that are read, or of which something is."""
+    names = USED[item.type] | {"contact_info", "comments"}
+    values = {name: item.values[name] for name in item.values.keys() & names}
+    return replace(item, values=values)
 
 
 def left_of(item: Item) -> list[str]:
@@ -53,5 +62,7 @@ def left_of(item: Item) -> list[str]:
     return [
         f"{item.type}.{name}"
         for name, value in item.values.items()
-        if name not in used and value not in (None, "", [], {})
+        if name not in used
+        and value not in (None, "", [], {})
+        and (name != "comments" or says_more(item.values))
     ]

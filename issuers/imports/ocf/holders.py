@@ -1,19 +1,23 @@
 """The users and ledger accounts of an OCF package's stakeholders."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
+from django.db.models.functions import Lower
 
+from accounts.import_holders import is_email
 from accounts.models import User, UserHolder
+from accounts.models.users import WALLET as WALLET_FORM
+from accounts.models.users import validate_lei
+from issuers.imports.ocf.comments import EMAIL, LEI, WALLET, facts
 from issuers.imports.ocf.naming import derived, read_name
 from issuers.imports.ocf.objects import Item, Package, one_line
 from issuers.imports.ocf.replay import Replay
 from issuers.register import ledger
 
-MAX_PERSONAL_NAME, MAX_EMAIL = 100, 254
+MAX_PERSONAL_NAME = 100
 BATCH = 2_000
 TREASURY = "TREASURY"
 """The `issuer_assigned_id` of the stakeholder that is the issuer's treasury."""
@@ -56,21 +60,42 @@ def treasury_of(package: Package) -> str | None:
 
 
 def email_of(item: Item) -> str | None:
-    """An individual's first address; an institution's addresses are its people's."""
-    try:
-        address = item.values["contact_info"]["emails"][0]["email_address"]
-        validate_email(address)
-    except (KeyError, IndexError, TypeError, ValidationError):
+    """An individual's first address. An institution's addresses are its people's, and
+    its own stands in a comment.
+    """
+    if item.values["stakeholder_type"] == "INDIVIDUAL":
+        try:
+            address = item.values["contact_info"]["emails"][0]["email_address"]
+        except (KeyError, IndexError, TypeError):
+            return None
+    else:
+        address = facts(item.values).get(EMAIL)
+    return address.lower() if isinstance(address, str) and is_email(address) else None
+
+
+def lei_of(item: Item) -> str | None:
+    lei = facts(item.values).get(LEI)
+    if lei is None or item.values["stakeholder_type"] == "INDIVIDUAL":
         return None
-    individual = item.values["stakeholder_type"] == "INDIVIDUAL"
-    return address.lower() if individual and len(address) <= MAX_EMAIL else None
+    try:
+        validate_lei(lei)
+    except ValidationError:
+        return None
+    return lei
 
 
-def emails_of(items: Iterable[Item]) -> tuple[dict[str, str], int]:
-    """Addresses that only one stakeholder has, by stakeholder; the number of others."""
-    found = {item.id: email for item in items if (email := email_of(item))}
-    times = Counter(found.values())
-    alone = {id: email for id, email in found.items() if times[email] == 1}
+def wallet_of(item: Item) -> str | None:
+    wallet = facts(item.values).get(WALLET, "")
+    return wallet if WALLET_FORM.fullmatch(wallet) else None
+
+
+def found_once(
+    read: Callable[[Item], str | None], items: Iterable[Item]
+) -> tuple[dict[str, str], int]:
+    """What is read of only one stakeholder, by stakeholder; how many others have it."""
+    found = {item.id: value for item in items if (value := read(item))}
+    times = Counter(map(str.lower, found.values()))
+    alone = {id: value for id, value in found.items() if times[value.lower()] == 1}
     return alone, len(found) - len(alone)
 
 
@@ -83,34 +108,54 @@ def new_holders(
     """The ledger accounts of past and present holders, by stakeholder; and remarks.
 
     An individual with the e-mail address of a user is that user, who stays as stored.
+    What another user has already is left out.
     """
-    held = replayed.held - {treasury_of(package)}
-    emails, shared = emails_of(package.stakeholders[id] for id in sorted(held))
+    held = sorted(replayed.held - {treasury_of(package)})
+    items = [package.stakeholders[id] for id in held]
+    emails, shared = found_once(email_of, items)
+    leis, shared_leis = found_once(lei_of, items)
+    wallets, shared_wallets = found_once(wallet_of, items)
     stored = {u.email: u for u in User.objects.filter(email__in=emails.values())}
-    users, new = {}, []
-    taken = 0
-    for id in sorted(held):
-        email = emails.get(id)
+    taken_leis = set(
+        User.objects.filter(lei__in=leis.values()).values_list("lei", flat=True)
+    )
+    taken_wallets = set(
+        UserHolder.objects.annotate(letters=Lower("wallet_address"))
+        .filter(letters__in=[wallet.lower() for wallet in wallets.values()])
+        .values_list("letters", flat=True)
+    )
+    users, new, profiles = {}, [], []
+    taken: Counter[str] = Counter()
+    for id in held:
+        email, lei, wallet = emails.get(id), leis.get(id), wallets.get(id)
+        name, columns = names[id]
         user = stored.get(email) if email else None
-        if user and user.type == User.Type.INDIVIDUAL:
+        if user and user.type == columns["type"] == User.Type.INDIVIDUAL:
             users[id] = user
             continue
         if user:
-            email, taken = None, taken + 1
+            email, taken["email"] = None, taken["email"] + 1
+        if lei in taken_leis:
+            lei, taken["lei"] = None, taken["lei"] + 1
+        if wallet and wallet.lower() in taken_wallets:
+            wallet, taken["wallet"] = None, taken["wallet"] + 1
         pk = derived(f"stakeholder {issuer_id} {id}")
-        users[id] = User(id=pk, email=email, **names[id][1])  # type: ignore[arg-type]
-        users[id].set_unusable_password()
-        new.append(id)
-    User.objects.bulk_create([users[id] for id in new], batch_size=BATCH)
-    UserHolder.objects.bulk_create(
-        [UserHolder(user=users[id], name=names[id][0]) for id in new],
-        batch_size=BATCH,
-    )
+        user = User(id=pk, email=email, lei=lei, **columns)  # type: ignore[misc]
+        user.set_unusable_password()
+        users[id] = user
+        new.append(user)
+        profiles.append(UserHolder(user=user, name=name, wallet_address=wallet))
+    User.objects.bulk_create(new, batch_size=BATCH)
+    UserHolder.objects.bulk_create(profiles, batch_size=BATCH)
     accounts = ledger.holder_accounts(user.pk for user in users.values())
     remarks = {
         "holders were known by their e-mail address": len(users) - len(new),
         "e-mail addresses left out: several stakeholders have them": shared,
-        "e-mail addresses left out: a company has them": taken,
+        "e-mail addresses left out: a company has them": taken["email"],
+        "LEIs left out: several stakeholders, or a user, have them": shared_leis
+        + taken["lei"],
+        "wallets left out: several stakeholders, or a holder, have them": shared_wallets
+        + taken["wallet"],
     }
     said = [f"{count} {what}" for what, count in remarks.items() if count]
     return {id: accounts[user.pk] for id, user in users.items()}, said

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+LONGEST = 2**20
+"""Characters of one value that are read, such as of an object: a list of empty lists
+takes twenty times as much memory as text."""
 SPACE = re.compile(r"[ \t\n\r]*")
 ITEMS = "items"
 
@@ -25,7 +28,7 @@ def members(chunks: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
     under the name of "".
 
     Raises:
-        ValueError: it is no JSON, or no object.
+        ValueError: it is no JSON, or no object, or a value in it is too long.
         RecursionError: it is nested too deeply.
     """
     text = Text(chunks)
@@ -110,6 +113,8 @@ class Text:
                 if end < len(self.text) or self.has_ended:
                     self.place = end
                     return value
+            if len(self.text) - self.place > LONGEST:
+                raise self.error(f"A value of more than {LONGEST:,} characters")
             self.grow(len(self.text) - self.place)
 
     def error(self, what: str, place: int | None = None) -> ValueError:

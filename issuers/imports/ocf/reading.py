@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import orjson
 
-from issuers.imports.ocf.fields import left_of
+from issuers.imports.ocf.fields import kept, left_of
 from issuers.imports.ocf.json_items import members
 from issuers.imports.ocf.objects import Item, Package, one_line, problem_in
 from issuers.imports.ocf.steps import READ, SECURITIES, names, read_step
@@ -91,6 +91,8 @@ def read_package(path: Path) -> Package:
             rule = f"is not an OCF file: {error}; export it again"
             problems.append(problem_in(file.name, "", rule))
             file.type = ""
+        if file.type != MANIFEST:
+            file.members.clear()
     manifests = [name for name, file in files.items() if file.type == MANIFEST]
     if len(manifests) != 1:
         rule = (
@@ -253,6 +255,10 @@ def check_manifest(
                 package.problems.append(problem_in(name, section, rule))
                 continue
             file = normpath(str(home / path.replace("\\", "/")))
+            with_ocf = file.removesuffix(".json") + ".ocf.json"
+            if file not in digests and file not in unread and with_ocf in digests:
+                package.remarks.append(f"{path}: named, and read as {with_ocf}")
+                file = with_ocf
             named.add(file)
             if file in digests:
                 if str(entry.get("md5") or digests[file]).lower() != digests[file]:
@@ -356,9 +362,11 @@ def place(package: Package, item: Item, file_type: str) -> None:
         rule = f"{item.type} stands in {home}; this file's file_type is {file_type}"
         package.problems.append(item.problem(rule))
     elif item.type == "STAKEHOLDER":
-        package.stakeholders[item.id] = item
+        package.left.update(left_of(item))
+        package.stakeholders[item.id] = kept(item)
     elif item.type == "STOCK_CLASS":
-        package.classes[item.id] = item
+        package.left.update(left_of(item))
+        package.classes[item.id] = kept(item)
     elif home == TRANSACTIONS:
         place_transaction(package, item)
     else:

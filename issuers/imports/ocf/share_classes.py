@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from issuers.imports.ocf.comments import not_known
 from issuers.imports.ocf.objects import Item
 from issuers.models import Token
 
@@ -14,7 +15,8 @@ NO_FACT = "facts of classes that can not be kept: they are not as OCF writes the
 
 def share_class_facts(item: Item) -> tuple[dict[str, Any], int]:
     """The columns of the token, and how many facts can not be kept."""
-    values = item.values
+    absent = not_known(item.values)
+    values = {key: item.values[key] for key in item.values.keys() - absent}
     par = values.get("par_value")
     par = par if isinstance(par, dict) else {"amount": par}
     currency = par.get("currency")

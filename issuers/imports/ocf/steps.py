@@ -11,6 +11,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
+from issuers.imports.ocf.comments import not_known
 from issuers.imports.ocf.objects import Item, Package, one_line, problem_in
 from issuers.imports.ocf.values import (
     Broken,
@@ -239,8 +240,9 @@ def read_step(item: Item, names: dict[str, str]) -> OcfStep:
         f"{item.id}\n{spoken}" if spoken else item.id,
         sys.intern(item.type),
         read_time(values.get("date")),
-        price=shared(values.get("share_price")),
     )
+    if "share_price" not in not_known(values):
+        step.price = shared(values.get("share_price"))
     if item.type in (SPLIT, AUTHORIZED, ISSUANCE):
         step.class_id = sys.intern(text_of(values, "stock_class_id"))
     if item.type == ISSUANCE:

@@ -4,25 +4,29 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from accounts.import_holders import storable
 from accounts.models import Country, RowChange, User
 from issuers.imports.issuers import MAX_SLUG_LENGTH, UniqueNames, slug_of
+from issuers.imports.issuers import SYMBOL as SYMBOL_FORM
+from issuers.imports.ocf.comments import ISIN, SYMBOL, facts
 from issuers.imports.ocf.fields import fields_left
 from issuers.imports.ocf.holders import named, new_holders, treasury_of
 from issuers.imports.ocf.naming import MAX_NAME, derived, read_name
 from issuers.imports.ocf.objects import Item, Package, one_line
 from issuers.imports.ocf.replay import Movement, Replay, replay
 from issuers.imports.ocf.share_classes import NO_FACT, share_class_facts
-from issuers.models import Issuer, Token
+from issuers.models import Issuer, Token, validate_isin
 from issuers.register import ledger
 from partnerapi.core.database import planned_by_index
 from partnerapi.core.problems import WrongFileError
 from partnerapi.core.progress import Advance, Begin
+from partnerapi.core.times import past_date
 
 MAX_SYMBOL, MAX_REASON = 20, 500
 ACTOR = "import_ocf"
@@ -81,7 +85,8 @@ def import_package(
             )
             raise WrongFileError([package.issuer.problem(rule)])
         made = ImportedPackage(
-            new_issuer(package, issuer_id, owner_id, legal_name), replay=replayed
+            new_issuer(package, issuer_id, owner_id, legal_name, now.date()),
+            replay=replayed,
         )
         if made.issuer.slug != base_slug(package, legal_name):
             taken = base_slug(package, legal_name)
@@ -118,7 +123,7 @@ def base_slug(package: Package, legal_name: str) -> str:
 
 
 def new_issuer(
-    package: Package, issuer_id: UUID, owner_id: UUID, legal_name: str
+    package: Package, issuer_id: UUID, owner_id: UUID, legal_name: str, today: date
 ) -> Issuer:
     values = package.issuer.values
     address = values.get("address")
@@ -145,15 +150,28 @@ def new_issuer(
         trading_name=one_line(trading_name)[:MAX_NAME],
         slug=slugs.claim(base_slug(package, legal_name), MAX_SLUG_LENGTH),
         country=country,
+        formation_date=formed_on(package, today),
         trading_location=city or (country.name if country else "unknown"),
         owner=owner,
     )
+
+
+def formed_on(package: Package, today: date) -> date | None:
+    value = package.issuer.values.get("formation_date")
+    if value in (None, ""):
+        return None
+    try:
+        return past_date(value, today)
+    except ValueError as error:
+        package.remarks.append(f"formation_date {error}; the issuer gets none")
+        return None
 
 
 def new_tokens(
     package: Package, replayed: Replay, issuer: Issuer, now: datetime
 ) -> dict[str, Token]:
     symbols = UniqueNames(Token.objects.values_list("symbol", flat=True), ".")
+    isins = set(Token.objects.exclude(isin=None).values_list("isin", flat=True))
     company = issuer.slug.split("-")[0].upper()[:10]
     tokens = {}
     at = in_turn({
@@ -161,22 +179,41 @@ def new_tokens(
         for item in package.classes.values()
     })  # fmt: skip
     for item in package.classes.values():
-        facts, lost = share_class_facts(item)
+        kept, lost = share_class_facts(item)
         replayed.remarks[NO_FACT] += lost
         # A prefix of certificates, such as CS-, is only unique within its issuer.
         prefix = item.values.get("default_id_prefix") or item.values["name"]
         short = re.sub(r"[^A-Z0-9]+", "-", slug_of(str(prefix)).upper())
-        symbol = f"{company}-{short.strip('-') or 'SHARE'}"
+        said = facts(item.values)
+        symbol = said.get(SYMBOL, "")
+        if not SYMBOL_FORM.fullmatch(symbol):
+            symbol = f"{company}-{short.strip('-') or 'SHARE'}"
+        isin = said.get(ISIN)
+        if isin and (isin in isins or not is_isin(isin)):
+            package.remarks.append(
+                f"ISIN {isin!r:.20} left out: it is no ISIN, or another token has it"
+            )
+            isin = None
+        isins.add(isin)
         tokens[item.id] = Token.objects.create(
             id=derived(f"class {issuer.pk} {item.id}"),
             issuer=issuer,
             name=one_line(item.values["name"]),
             symbol=symbols.claim(symbol, MAX_SYMBOL),
+            isin=isin,
             visibility=Token.Visibility.PRIVATE,
             created_at=at[item.id],
-            **facts,
+            **kept,
         )
     return tokens
+
+
+def is_isin(text: str) -> bool:
+    try:
+        validate_isin(text)
+    except ValidationError:
+        return False
+    return True
 
 
 def in_turn(times: dict[str, datetime]) -> dict[str, datetime]:

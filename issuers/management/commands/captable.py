@@ -40,7 +40,8 @@ class Command(CommandWithExamples):
 
 A line for each holder and token, by the holder's value. The same instant gives the same
 table for ever. As an Open Cap Table (OCF) package it has one issuance for each line,
-and import_ocf makes the same table of it.
+and import_ocf makes the same table of it; OCF requires the issuer's formation
+date and country.
 
 examples:
   manage.py captable acme
@@ -76,10 +77,17 @@ examples:
             advance = begin("Writing", table.holding_count)
             if format == Format.OCF:
                 with written(named_file(output, format)) as path:
-                    count = ocf.write_package(table, path, advance)
+                    count = packaged(table, path, advance)
             else:
                 count = write(table, format, output, self.stdout, advance)
         self.stderr.write(said(table, count, output))
+
+
+def packaged(table, path, advance):
+    try:
+        return ocf.write_package(table, path, advance)
+    except ocf.NotOcf as error:
+        raise CommandError(f"{error} Nothing was written.") from None
 
 
 def write(table, format, output, stdout, advance):

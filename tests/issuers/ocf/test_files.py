@@ -140,6 +140,26 @@ def test_a_file_that_nothing_is_kept_of_may_be_absent(write, capsys):
     assert "names ./More.json, which the package lacks" in capsys.readouterr().err
 
 
+def test_a_file_that_is_named_without_ocf_is_found(write):
+    package = files(ROOT)
+    package["Manifest.ocf.json"]["transactions_files"] = [
+        {"filepath": "./Transactions.json"}
+    ]
+    said = run(write(package))
+    assert "./Transactions.json: named, and read as Transactions.ocf.json" in said
+    assert LedgerTransaction.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "value", ['"' + "a" * 3_000_000 + '"', "[" + "[]," * 1_000_000 + "0]"]
+)
+@pytest.mark.parametrize("member", ["items", "junk"])
+def test_a_value_that_is_too_long_is_not_read(write, capsys, member, value):
+    text = f'{{"file_type": "OCF_X", "{member}": [{value}]}}'
+    [line] = refused(write(files(ROOT) | {"Long.ocf.json": text}), capsys)
+    assert "Long.ocf.json: is not an OCF file: A value of more than 1,048,576" in line
+
+
 def test_a_hundred_problems_are_told_and_the_others_counted(write, capsys):
     wrong = [issue(f"s{n}", "nobody", "1") for n in range(1_234)]
     said = refused(write(files(*wrong)), capsys)
