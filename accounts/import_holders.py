@@ -44,20 +44,27 @@ def import_holders(
     """Make the users and profiles of a file's holders, all of them or none.
 
     A holder whose e-mail address, wallet or LEI a user has is that user, who gets what
-    is missing of them and stays as stored otherwise.
+    is missing of them and stays as stored otherwise. A file that was imported before
+    changes nothing.
 
     Raises:
-        WrongFileError: the file's problems, by line, field and rule.
+        WrongFileError: the file's problems, by line, field and rule; of one that is
+            noted as imported, the holders that are not there.
     """
     checksum = hashlib.sha256(content).hexdigest()
     with transaction.atomic():
-        if HolderImport.objects.filter(checksum_sha256=checksum).exists():
-            return HolderChanges(was_imported=True)
+        before = HolderImport.objects.filter(checksum_sha256=checksum).first()
         stream = stream_table(content, REQUIRED, OPTIONAL)
         make_incoming()
         told = begin("Reading", stream.line_count)
         checks = Checks(stream.problems)
         count = copy("incoming_holder", COLUMNS, read_lines(stream, checks, told))
+        if before:
+            find_holders("incoming_holder")
+            missing = broken_rules(MISSING.format(batch=before.pk), COLUMN_NAMES)
+            if missing:
+                raise WrongFileError(missing)
+            return HolderChanges(was_imported=True)
         HolderImport.objects.create(
             file_name=storable(file_name),
             checksum_sha256=checksum,
@@ -72,6 +79,18 @@ def import_holders(
         changes.ignored_columns = stream.ignored_columns
         transaction.set_rollback(dry_run)
     return changes
+
+
+NOTED = """'this file is noted as imported on ' || to_char(b.created_at, 'YYYY-MM-DD')
+        || ' by ' || b.imported_by || '; to import it again, save it with another line '
+        || 'break at its end'"""
+MISSING = f"""
+    SELECT line, 'name', 'there is no user ' || concat_ws(', ', email, wallet, lei)
+        || ', although ' || {NOTED}
+    FROM incoming_holder i, accounts_holderimport b
+    WHERE b.id = '{{batch}}'
+        AND NOT EXISTS (SELECT FROM found_holder f WHERE f.line = i.line)
+"""
 
 
 def storable(file_name: str) -> str:

@@ -76,6 +76,12 @@ class IdempotencyRecord(models.Model):
                 | Q(body__isnull=False, expires_at__isnull=False),
                 name="idempotency_record_expires_when_it_is_answered",
             ),
+            # An hour more, for the clocks of the processes that write it.
+            models.CheckConstraint(
+                condition=Q(expires_at__isnull=True)
+                | Q(expires_at__lte=Now() + timedelta(hours=25)),
+                name="idempotency_record_expires_in_a_day",
+            ),
         ]
 
     def __str__(self):
@@ -126,6 +132,10 @@ class JobRun(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(seconds__gte=0), name="job_run_took_time"
+            ),
+            models.CheckConstraint(
+                condition=Q(started_at__lte=Now() + timedelta(hours=1)),
+                name="job_run_has_begun",
             ),
         ]
 

@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.import_holders import (
+    NOTED,
     SEVERAL_USERS,
     Checks,
     HolderChanges,
@@ -73,14 +74,15 @@ def import_legacy_shareholders(
 ) -> LegacyChanges:
     """Write what a file says of an issuer's lines, all of it or nothing.
 
+    A file that was imported before changes nothing.
+
     Raises:
-        WrongFileError: the problems of the file, by line, field and rule.
+        WrongFileError: the problems of the file, by line, field and rule; of one that
+            is noted as imported, the lines that are not there.
     """
     checksum = hashlib.sha256(content).hexdigest()
     imported = LegacyImport.objects.filter(issuer=issuer, checksum_sha256=checksum)
     with transaction.atomic():
-        if imported.exists():
-            return LegacyChanges(was_imported=True)
         stream = stream_table(content, REQUIRED, OPTIONAL)
         make_temporary("incoming_line", COLUMN_TYPES)
         count = copy(
@@ -89,7 +91,9 @@ def import_legacy_shareholders(
             Lines(stream, issuer).read(begin("Reading", stream.line_count)),
         )
         await_other_imports(issuer)
-        if imported.exists():
+        if before := imported.first():
+            if missing := broken_rules(MISSING.format(batch=before.pk), {}):
+                raise WrongFileError(missing)
             return LegacyChanges(was_imported=True)
         batch = LegacyImport.objects.create(
             issuer=issuer,
@@ -111,6 +115,15 @@ def import_legacy_shareholders(
         changes.ignored_columns = stream.ignored_columns
         transaction.set_rollback(dry_run)
     return changes
+
+
+MISSING = f"""
+    SELECT line, 'reference', reference || ' is no line of the issuer, although '
+        || {NOTED}
+    FROM incoming_line i, issuers_legacyimport b
+    WHERE b.id = '{{batch}}' AND NOT EXISTS (SELECT FROM issuers_legacyshareholder s
+        WHERE s.issuer_id = b.issuer_id AND s.reference = i.reference)
+"""
 
 
 def await_other_imports(issuer: Issuer) -> None:

@@ -154,6 +154,22 @@ def refuse_snapshots(*tables: str) -> RunSQL:
     )
 
 
+def refuse_given_ids(*tables: str) -> RunSQL:
+    """Have the rows of tables get their ids from the tables' sequences alone.
+
+    A row whose id the sequence gives only later would have that later insert fail.
+    """
+    return RunSQL(
+        "".join(
+            f"CREATE TRIGGER refuse_given_id BEFORE INSERT OR UPDATE OF id ON {table}"
+            " FOR EACH ROW EXECUTE FUNCTION"
+            f" partnerapi_refuse_given_id('public.{table}_id_seq');"
+            for table in tables
+        ),
+        "".join(f"DROP TRIGGER refuse_given_id ON {table};" for table in tables),
+    )
+
+
 def call_without_snapshot(*signatures: str, behind: str = "BEGIN") -> list[RunSQL]:
     """Have functions that lock rows and then read them refuse a transaction's snapshot.
 

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 class Migration(migrations.Migration):
 
-    dependencies = [('issuers', '0059_imports_are_kept')]
+    dependencies = [('issuers', '0060_lines_that_anybody_made')]
 
     operations = [
         migrations.AddField(
