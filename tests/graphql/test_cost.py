@@ -97,7 +97,11 @@ def test_what_is_known_to_cost_too_much_is_not_read(
     [error] = execute(prepared, context, math.inf).errors or []
     refused = error.original_error
     assert isinstance(refused, MaxCostExceeded)
-    assert refused.details == {"cost": 5_100, "maximum": 5_000}
+    assert refused.details == {
+        "cost": 5_100,
+        "maximum": 5_000,
+        "fields": [{"path": "holders", "points": 5_000}],
+    }
     assert str(refused).endswith("Ask for less.")
     assert (read, spent) == ([], [])
     left[0] = 5_000
