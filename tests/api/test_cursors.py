@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from issuers.models import Issuer, IssuerGrant
 from issuers.register import ledger
 from issuers.register.ledger import Entry
+from partnerapi.sandbox.data.approvals import approved_grant
 from tests.characters import START, Ask, World
 from tests.issuers.register import empty_token
 from tests.marketdata.trading.trading import (
@@ -105,7 +106,8 @@ def two_issuers(world: World) -> list[Issuer]:
         issuer.legacy_shareholders.get_or_create(
             user=world.owner, number_of_shares=3, price_cents=1
         )
-        IssuerGrant.objects.get_or_create(partner=world.partner, issuer=issuer)
+        if not IssuerGrant.objects.filter(partner=world.partner, issuer=issuer):
+            approved_grant(world.partner, issuer)
     return [world.listed, world.quiet]
 
 

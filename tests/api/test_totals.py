@@ -18,7 +18,7 @@ from issuers.models import Event, EventCount, EventHead, IssuerGrant
 from issuers.register.verification import verify as verify_register
 from marketdata.trading.models import Order
 from marketdata.trading.verification import verify as verify_market
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask, new_world
 from tests.issuers.register import people
 from tests.marketdata.trading.trading import (
@@ -120,9 +120,8 @@ def test_a_key_is_told_how_many_events_it_sees(stranger: Ask):
         for scope in (None, Scope.ACCOUNTS_READ, Scope.SHAREHOLDERS_READ)
     }
     for issuer in issuers:
-        grant, _ = IssuerGrant.objects.get_or_create(
-            partner=world.partner, issuer=issuer
-        )
+        if not IssuerGrant.objects.filter(partner=world.partner, issuer=issuer):
+            approved_grant(world.partner, issuer)
         tell(world.partner, "LEGACY_SHARES_DELIVERED", issuer_id=issuer.pk)
         tell(world.partner, "TOKEN_PRICE_CHANGED", token_id=world.private_token.pk)
     with as_owner():
