@@ -11,6 +11,7 @@ import re
 import secrets
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -74,6 +75,8 @@ def remove_leftovers() -> None:
         # A lock that somebody holds is a run that still goes on.
         with contextlib.suppress(RunError), take_lock(directory):
             Processes(directory / "processes", lambda name, line: None).end_leftovers()
+            if (directory / "disk").is_mount():
+                subprocess.run(["umount", str(directory / "disk")], check=True)  # noqa: S607
             shutil.rmtree(directory, ignore_errors=True)
 
 
