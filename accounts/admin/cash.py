@@ -114,9 +114,10 @@ class CashAccountAdmin(ByIdentifierAdmin):
         if not rows:
             return "none"
         return format_html(
+            '<div role="region" aria-label="Entries" tabindex="0">'
             "<table><thead><tr><th>Number</th><th>UTC</th><th>Kind</th><th>Amount</th>"
             "<th>Balance after</th><th>Bank line</th><th>By</th></tr></thead>"
-            "<tbody>{}</tbody></table>",
+            "<tbody>{}</tbody></table></div>",
             rows,
         )
 

@@ -152,5 +152,9 @@ def table(names, rows):
     )
     body = format_html_join("", "<tr>{}</tr>", cells)
     return format_html(
-        "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", head, body
+        '<div role="region" aria-label="{}" tabindex="0">'
+        "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
+        ", ".join(names),
+        head,
+        body,
     )

@@ -139,6 +139,10 @@ def test_each_format_of_a_table_by_command_is_in_the_log(
     world: World, staff: Client, tmp_path: Path, format: str
 ):
     output = None if format == "table" else tmp_path / f"lumen.{format}"
+    # OCF requires both.
+    Issuer.objects.filter(pk=world.listed.pk).update(
+        formation_date="2020-01-31", country="FR"
+    )
     call_command(
         "captable",
         "lumen",

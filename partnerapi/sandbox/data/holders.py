@@ -18,7 +18,7 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer
 from partnerapi.core.authors import written_by
 from partnerapi.core.uuids import uuid7_of
-from partnerapi.sandbox.data.approvals import ASKER
+from partnerapi.sandbox.data.approvals import ASKER, colleague
 from partnerapi.sandbox.data.chance import OPENING, dice, invented_lei
 from partnerapi.sandbox.data.companies import COMPANIES, Company
 from partnerapi.sandbox.data.names import (
@@ -151,7 +151,7 @@ def write_shareholders(
             for one, at in zip(holders, times, strict=True)
         )
         # A user of the sandbox has not made them, and may deliver some alone.
-        with written_by(ASKER, "page of the sandbox"):
+        with written_by(colleague(ASKER).email or "", "page of the sandbox"):
             copy("issuers_legacyshareholder", SHAREHOLDER_COLUMNS, holdings)
         advance(len(numbers))
 
