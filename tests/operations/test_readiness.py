@@ -211,7 +211,8 @@ def test_what_an_unforeseen_error_keeps_from_being_looked_at_is_not_known():
         ]
 
 
-def test_what_only_reads_is_ready_for_a_while(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.usefixtures("each_look_is_new")
+def test_what_only_reads_is_ready_for_a_while():
     def only_reads() -> Iterator[Finding]:
         yield Finding("database", State.FAILED, "It only reads", patience=patience)
 
