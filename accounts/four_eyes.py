@@ -93,7 +93,7 @@ def is_needed(
     """Whether an action needs a second person, after what this one did alone today.
 
     `amounts` are units by issuer, or euro cents; without one it does. `person` is the
-    id of who is signed in, as text, or `COMMAND`.
+    id, as text, of the user that is signed in, or `COMMAND`.
     """
     by_issuer = amounts if isinstance(amounts, Mapping) else {None: amounts}
     [(needed,)] = fetch(

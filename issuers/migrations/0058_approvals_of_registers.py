@@ -5,7 +5,7 @@ from django.db import migrations
 from partnerapi.core.guards import drop, trigger_function
 
 # Its entries need none each: an issuer of this transaction has no holders yet. SQL
-# that names no author is the sandbox, which fills itself.
+# that names no author needs none either, as for transfers.
 REGISTER = trigger_function(
     "approvals_of_register",
     "issuers_issuer",

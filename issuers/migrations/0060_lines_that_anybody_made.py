@@ -1,7 +1,7 @@
 """A line needs two people where its maker may be anybody.
 
-Lines from before have no makers. Nor is who rests a second person: whoever changed their
-access may have made the line.
+Lines from before have no makers. Nor is a person who rests a second one: the colleague that
+changed their access may have made the line.
 """
 
 from importlib import import_module

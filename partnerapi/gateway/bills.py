@@ -52,7 +52,7 @@ class Bill:
 
     `points` is what was charged, or could not be. `unread` is what rows cost that are
     not there, and `returned`, what was given back for them. `budget` is as it stood
-    after that; None as long as nobody has asked it.
+    after that; None until it is read.
     """
 
     def __init__(self, request: HttpRequest, caller: Caller | None) -> None:

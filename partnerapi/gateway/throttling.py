@@ -2,7 +2,7 @@
 
 One call a request, and another where points are taken or given back later. A bucket
 of this process remembers what Redis said last: it holds at least as much as the one in
-Redis, so that who has spent a budget is refused without a call. Where Redis does not
+Redis, so that a caller without points is refused without a call. Where Redis does not
 answer, it takes over: callers are never unlimited, and the API is never down for want
 of Redis.
 """

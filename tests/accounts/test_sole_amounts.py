@@ -210,10 +210,10 @@ def test_no_statement_is_booked_in_a_colleagues_name():
 
 
 @pytest.mark.parametrize("judged_before", ["its lines", "their entries"])
-def test_a_statement_that_is_judged_early_credits_nobody(
+def test_a_statement_that_is_judged_early_credits_no_account(
     account: Account, judged_before: str
 ):
-    """As SQL may ask for, in the name of nobody or of anybody."""
+    """SQL may ask for that, with an author or without."""
     bank = CashHead.objects.get(kind="BANK")
     cash = account_of(account)
     deposit = Payment(

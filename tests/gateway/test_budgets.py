@@ -172,7 +172,7 @@ def test_throttles_what_the_budget_does_not_hold(
 
 
 def test_what_is_unavailable_tells_its_cost_too(world: World, partner: Ask):
-    """Nobody knows yet whose key it is: the budget is the address's."""
+    """The key's partner is not known yet: the budget is the address's."""
     tamper("ALTER TABLE accounts_apikey RENAME TO away")
     answer = partner(LIST % 5)
     assert (answer.status, answer.code) == (503, "UNAVAILABLE")

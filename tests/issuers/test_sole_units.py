@@ -101,7 +101,7 @@ def made_by(makers: str, *lines: UUID) -> tuple[UUID, ...]:
 
 
 def test_a_line_from_before_may_be_anybody_s(token: Token):
-    """It kept nobody who made it."""
+    """It does not say who made it."""
     lines = made_by("{}", line(token, 1))
     for who, source in ((ANA, PAGE), (BEN, PAGE), (ANA, COMMAND)):
         needed(partial(deliver, *lines, who=who, source=source))

@@ -87,7 +87,7 @@ def test_those_with_long_lines_leave_a_place_to_a_stranger(
         turns.join(work(0, str(number)))
         go_on()
     for number in ended:
-        # At once, or else with the first that ends, whoever's it was; those that have
+        # At once, or else with the first that ends, of any caller; those that have
         # no place either, and came before, go before it.
         is_full = len(under_way) == places
         before = greedy - len({each.caller for each in under_way})

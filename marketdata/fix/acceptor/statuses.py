@@ -1,7 +1,7 @@
 """The state of instruments and of the market, as one session may know it.
 
 A book that is fed by another venue is ready as long as its feed is fresh and its writer
-is heard of; one of ours is what the phase of its market says.
+is heard of; the phase of its market decides for a book of the internal market.
 """
 
 from marketdata.books.livebook import LiveBook
