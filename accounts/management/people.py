@@ -58,8 +58,8 @@ def filed(
     until = request.expires_at
     return (
         f"Request {request.pk}: {request.title}. A second member of staff decides it "
-        f"in the admin until {until:%Y-%m-%d %H:%M} UTC; then give --approval "
-        f"{request.pk}, or let them carry it out there."
+        f"in the admin until {until:%Y-%m-%d %H:%M} UTC. What the approval does not "
+        f"carry out there follows with --approval {request.pk}."
     )
 
 
