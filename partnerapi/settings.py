@@ -221,14 +221,14 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "partnerapi.staff.sign_in.limit_sign_ins",
+    "partnerapi.staff.authentication.sign_in.limit_sign_ins",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "partnerapi.staff.session_ends.end_sessions",
+    "partnerapi.staff.authentication.session_ends.end_sessions",
     "django_otp.middleware.OTPMiddleware",
-    "partnerapi.staff.authorship.tell_author",
+    "partnerapi.staff.log.authorship.tell_author",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -379,7 +379,7 @@ EMAIL_PORT: int = _email.get("EMAIL_PORT") or (
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL: str = values["EMAIL_FROM"]
 
-# Absolute; an idle session of staff ends sooner: `partnerapi/staff/session_ends.py`.
+# Absolute; an idle session of staff ends sooner: `partnerapi/staff/authentication/session_ends.py`.
 SESSION_COOKIE_AGE = 12 * 60 * 60
 
 AUTH_USER_MODEL = "accounts.User"
@@ -387,16 +387,16 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-PASSWORD_HASHERS = ["partnerapi.staff.passwords.PBKDF2PasswordHasher"]
+PASSWORD_HASHERS = ["partnerapi.staff.authentication.passwords.PBKDF2PasswordHasher"]
 # Who guesses passwords of one member of staff from one address is locked out: for so
 # long that a thousand guesses take two days, and a person who forgot can wait.
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_USERNAME_FORM_FIELD = "username"
-AXES_USERNAME_CALLABLE = "partnerapi.staff.sign_in.login_of"
-AXES_CLIENT_IP_CALLABLE = "partnerapi.staff.sign_in.place_of"
-AXES_LOCKOUT_CALLABLE = "partnerapi.staff.sign_in.locked_out"
+AXES_USERNAME_CALLABLE = "partnerapi.staff.authentication.sign_in.login_of"
+AXES_CLIENT_IP_CALLABLE = "partnerapi.staff.authentication.sign_in.place_of"
+AXES_LOCKOUT_CALLABLE = "partnerapi.staff.authentication.sign_in.locked_out"
 # What was tried stands in FailedSignIn: guesses of who is locked out prolong nothing.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True

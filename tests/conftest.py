@@ -19,7 +19,7 @@ from accounts.models import User
 from accounts.models.users import UserManager
 from partnerapi.gateway import authentication
 from partnerapi.sandbox.data import approvals
-from partnerapi.staff.passwords import PBKDF2PasswordHasher
+from partnerapi.staff.authentication.passwords import PBKDF2PasswordHasher
 from tests.owner import (
     appoint,
     as_owner,

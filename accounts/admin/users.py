@@ -12,7 +12,7 @@ from partnerapi.core.backoffice import (
 )
 
 # Its forms show a secret, and take anybody's device as confirmed. Each person enrols
-# their own when they sign in: `partnerapi/staff/second_factor.py`.
+# their own when they sign in: `partnerapi/staff/authentication/second_factor.py`.
 admin.site.unregister(otp_totp_admin.TOTPDevice)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Exists, Model, Q, QuerySet
+from django.db.models import Model, Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -39,10 +39,8 @@ from partnerapi.core.filters import as_code
 from partnerapi.gateway.recent import askers_of
 from partnerapi.gateway.requests import SAFE_ID
 from partnerapi.models import IdempotencyRecord
+from partnerapi.staff.lookup import MOST, as_uuid, link, people_called, typed
 
-MOST = 10
-"""Rows of a kind that are shown."""
-LONGEST = 200
 EVERYTHING = Caller("", "staff", "Staff", frozenset(), None, 0, 0)
 """Sees every issuer, and private tokens."""
 
@@ -67,11 +65,6 @@ class Kind:
     find: Callable[[str, UUID | None], Iterable[Hit]]
 
 
-def link(row: Model, name: str = "change") -> str:
-    meta = row._meta
-    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=[row.pk])
-
-
 def people(text: str, key: UUID | None) -> Iterator[Hit]:
     found = User.objects.filter(pk=key) if key else people_called(text)
     for user in found:
@@ -80,31 +73,6 @@ def people(text: str, key: UUID | None) -> Iterator[Hit]:
         detail = " · ".join(filter(None, [user.email, user.lei]))
         place = reverse("admin:holder", args=[user.pk])
         yield Hit(str(user), detail, place, is_exact)
-
-
-def people_called(text: str, *conditions: Exists) -> QuerySet[User]:
-    """The first users whose email or name begins with the text, or whose LEI it is."""
-    # Without accents nothing may be left of it, and each name begins with nothing.
-    if not any(map(str.isalnum, text)):
-        return User.objects.none()
-    rows = User.objects.filter(*conditions)
-    first, _, last = text.partition(" ")
-    parts = [
-        rows.filter(email__startswith=text.lower()),
-        rows.filter(lei=text.upper()),
-        rows.filter(company_name__folded__startswith=text),
-        rows.filter(first_name__folded__startswith=text),
-        rows.filter(last_name__folded__startswith=text),
-    ]
-    if last:
-        parts.append(
-            rows.filter(
-                first_name__folded__startswith=first,
-                last_name__folded__startswith=last,
-            )
-        )
-    one, *others = (part[:MOST] for part in parts)
-    return one.union(*others)[:MOST]
 
 
 def issuers(text: str, key: UUID | None) -> Iterator[Hit]:
@@ -280,20 +248,7 @@ KINDS = [
 """What is searched, in the page's order; a part of the back office adds its own."""
 
 
-def as_uuid(text: str) -> UUID | None:
-    """The UUID that the text is, or that it ends with as an id of the API."""
-    try:
-        return UUID(text.rpartition("|")[2])
-    except ValueError:
-        return None
-
-
-def typed(request: HttpRequest, name: str) -> str:
-    """What somebody typed into a box, as the database can be asked for it."""
-    return request.GET.get(name, "").replace("\0", "").strip()[:LONGEST]
-
-
-def page(request: HttpRequest) -> HttpResponse:
+def show_results(request: HttpRequest) -> HttpResponse:
     """What was found by kind; the one row whose identifier was typed, at once."""
     text = typed(request, "q")
     kinds = [

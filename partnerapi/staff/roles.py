@@ -15,8 +15,8 @@ from django.template.response import TemplateResponse
 
 from accounts.models import ApprovalKind
 from partnerapi.core.authors import written_by
-from partnerapi.staff.delivery.choosing import MAY_DELIVER, MAY_VIEW
-from partnerapi.staff.imports import KINDS as IMPORTS
+from partnerapi.staff.register.delivery.choosing import MAY_DELIVER, MAY_VIEW
+from partnerapi.staff.register.imports import KINDS as IMPORTS
 
 READ = tuple(
     f"{app}.view_{model}"
@@ -254,7 +254,7 @@ def of_model(page: Any) -> Iterator[Row]:
         )
 
 
-def show(request: HttpRequest) -> HttpResponse:
+def show_roles(request: HttpRequest) -> HttpResponse:
     """All staff see it."""
     context = admin.site.each_context(request) | {
         "title": "Who may do what",

@@ -24,30 +24,21 @@ from django.views.decorators.csrf import csrf_protect
 from accounts.models import User
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.form_fields import NumberField, WholeField
-from partnerapi.staff import (
-    account,
-    books,
-    captable,
-    compliance,
-    execution,
-    find,
-    grants,
-    holder,
-    imports,
-    issuer,
-    keys,
-    ledger,
-    market,
-    order,
-    partner,
-    roles,
-)
+from partnerapi.staff import find, roles
 from partnerapi.staff.approvals import filing
-from partnerapi.staff.delivery import choosing, confirming, jobs
+from partnerapi.staff.authentication.second_factor import (
+    CodeForm,
+    device_of,
+    is_needed,
+    picture,
+)
+from partnerapi.staff.authentication.sign_in import SignInForm
 from partnerapi.staff.home import look
 from partnerapi.staff.log import pages as log
-from partnerapi.staff.second_factor import CodeForm, device_of, is_needed, picture
-from partnerapi.staff.sign_in import SignInForm
+from partnerapi.staff.market import books, execution, market, order
+from partnerapi.staff.people import account, compliance, grants, holder, keys, partner
+from partnerapi.staff.register import captable, imports, issuer, ledger
+from partnerapi.staff.register.delivery import choosing, confirming, jobs
 
 NUMBERS: dict[type, dict[str, Any]] = {
     **{
@@ -84,36 +75,44 @@ class BackOffice(admin.AdminSite):
 
     def get_urls(self) -> list[Any]:
         views: list[tuple[str, Callable[..., HttpResponseBase], str]] = [
-            ("find/", find.page, "find"),
-            ("issuer/<uuid:pk>/", issuer.page, "issuer"),
-            ("issuer/<uuid:pk>/captable/", captable.page, "captable"),
-            ("issuer/<uuid:pk>/captable.csv", captable.as_csv, "captable_csv"),
-            ("token/<uuid:pk>/ledger/", ledger.page, "ledger"),
-            ("token/<uuid:pk>/book/", books.page, "book"),
-            ("token/<uuid:pk>/book/ladder/", books.poll, "book_poll"),
-            ("token/<uuid:pk>/market/", market.page, "market"),
-            ("token/<uuid:pk>/trade/<int:trade>/", execution.page, "execution"),
-            ("order/<uuid:pk>/", order.page, "order"),
-            ("account/<uuid:pk>/", account.page, "account"),
-            ("holder/<uuid:pk>/", holder.page, "holder"),
-            ("holder/<uuid:pk>/compliance/", compliance.page, "holder_compliance"),
-            ("partner/<uuid:pk>/", partner.page, "partner"),
-            ("partner/<uuid:pk>/requests/", partner.requests, "partner_requests"),
-            ("partner/<uuid:pk>/key/", keys.issue, "partner_key"),
-            ("keys/revoke/", keys.revoke, "revoke"),
-            ("grant/<uuid:pk>/", grants.page, "grant"),
-            ("books/", books.overview, "books"),
-            ("import/", imports.page, "import"),
-            ("import/preview/", imports.preview, "import_preview"),
-            ("delivery/", choosing.page, "delivery"),
-            ("delivery/confirm/", confirming.page, "delivery_confirm"),
-            ("deliveries/", jobs.overview, "deliveries"),
-            ("deliveries/<uuid:pk>/", jobs.page, "delivery_job"),
-            ("deliveries/<uuid:pk>/progress/", jobs.poll, "delivery_progress"),
-            ("deliveries/<uuid:pk>/lines.csv", jobs.as_csv, "delivery_csv"),
-            ("ask/<slug:kind>/", filing.page, "ask"),
-            ("log/", log.show, "log"),
-            ("roles/", roles.show, "roles"),
+            ("find/", find.show_results, "find"),
+            ("issuer/<uuid:pk>/", issuer.show_issuer, "issuer"),
+            ("issuer/<uuid:pk>/captable/", captable.show_captable, "captable"),
+            ("issuer/<uuid:pk>/captable.csv", captable.download_csv, "captable_csv"),
+            ("token/<uuid:pk>/ledger/", ledger.show_ledger, "ledger"),
+            ("token/<uuid:pk>/book/", books.show_book, "book"),
+            ("token/<uuid:pk>/book/ladder/", books.poll_ladder, "book_poll"),
+            ("token/<uuid:pk>/market/", market.show_market, "market"),
+            (
+                "token/<uuid:pk>/trade/<int:trade>/",
+                execution.show_execution,
+                "execution",
+            ),
+            ("order/<uuid:pk>/", order.show_order, "order"),
+            ("account/<uuid:pk>/", account.show_account, "account"),
+            ("holder/<uuid:pk>/", holder.show_holder, "holder"),
+            (
+                "holder/<uuid:pk>/compliance/",
+                compliance.show_compliance,
+                "holder_compliance",
+            ),
+            ("partner/<uuid:pk>/", partner.show_partner, "partner"),
+            ("partner/<uuid:pk>/requests/", partner.show_requests, "partner_requests"),
+            ("partner/<uuid:pk>/key/", keys.issue_key, "partner_key"),
+            ("keys/revoke/", keys.revoke_keys, "revoke"),
+            ("grant/<uuid:pk>/", grants.end_grant, "grant"),
+            ("books/", books.show_books, "books"),
+            ("import/", imports.upload_file, "import"),
+            ("import/preview/", imports.preview_file, "import_preview"),
+            ("delivery/", choosing.choose_lines, "delivery"),
+            ("delivery/confirm/", confirming.confirm_delivery, "delivery_confirm"),
+            ("deliveries/", jobs.show_jobs, "deliveries"),
+            ("deliveries/<uuid:pk>/", jobs.show_job, "delivery_job"),
+            ("deliveries/<uuid:pk>/progress/", jobs.poll_progress, "delivery_progress"),
+            ("deliveries/<uuid:pk>/lines.csv", jobs.download_lines, "delivery_csv"),
+            ("ask/<slug:kind>/", filing.ask_for, "ask"),
+            ("log/", log.show_log, "log"),
+            ("roles/", roles.show_roles, "roles"),
         ]
         pages = [
             path("second-factor/", self.second_factor, name="second_factor"),

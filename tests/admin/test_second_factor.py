@@ -20,7 +20,7 @@ PAGE = "/admin/second-factor/"
 @pytest.fixture(autouse=True)
 def required(settings, db, monkeypatch):
     settings.PARTNER_API_STAFF_OTP = True
-    monkeypatch.setattr("partnerapi.staff.sign_in.LEAST_SECONDS", 0)
+    monkeypatch.setattr("partnerapi.staff.authentication.sign_in.LEAST_SECONDS", 0)
 
 
 def colleague(make, email):

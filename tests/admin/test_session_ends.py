@@ -7,7 +7,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from partnerapi.staff.session_ends import BEGAN, SEEN
+from partnerapi.staff.authentication.session_ends import BEGAN, SEEN
 from tests.owner import superuser
 
 pytestmark = pytest.mark.django_db

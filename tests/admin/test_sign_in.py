@@ -15,13 +15,13 @@ from django.utils import timezone
 from accounts.models import User
 from partnerapi.core.sparing_log import SparingLog
 from partnerapi.models import FailedSignIn
-from partnerapi.staff import sign_in as sign_in_module
-from partnerapi.staff.passwords import (
+from partnerapi.staff.authentication import sign_in as sign_in_module
+from partnerapi.staff.authentication.passwords import (
     MOST_WAITING,
     PasswordsBusy,
     turn,
 )
-from partnerapi.staff.sign_in import PATH
+from partnerapi.staff.authentication.sign_in import PATH
 from tests.owner import tamper
 from tests.waiting import PATIENCE_SECONDS
 
@@ -31,7 +31,7 @@ EMAIL = "sam@staff.example"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("partnerapi.staff.sign_in.LEAST_SECONDS", 0)
+    monkeypatch.setattr("partnerapi.staff.authentication.sign_in.LEAST_SECONDS", 0)
     monkeypatch.setattr(sign_in_module, "log", SparingLog(sign_in_module.logger))
 
 

@@ -107,7 +107,7 @@ def test_the_timeline_comes_in_pages_that_miss_and_repeat_nothing(
     for token in (world.public_token, world.private_token):
         ledger.record([Entry(token.pk, "MINT", 1, None, of)] * 5, "me")
     whole = [row.place for row, _ in rows(staff, page_of(account))]
-    monkeypatch.setattr("partnerapi.staff.timeline.HAPPENINGS_OF_A_PAGE", 2)
+    monkeypatch.setattr("partnerapi.staff.people.timeline.HAPPENINGS_OF_A_PAGE", 2)
     seen, path = [], page_of(account)
     counts = set()
     while path:

@@ -12,7 +12,7 @@ from issuers.register import ledger
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import ASK, BID, Change
 from marketdata.models import FixSession
-from partnerapi.staff import books
+from partnerapi.staff.market import books
 from tests.api.test_order_books import ACTOR, levels, traded
 from tests.characters import World
 

@@ -112,12 +112,12 @@ def test_more_holders_than_partners_may_list_come_by_their_ids(
     world: World, register, staff, settings, monkeypatch
 ):
     settings.PARTNER_API_MAX_HOLDERS = 1
-    monkeypatch.setattr("partnerapi.staff.captable.HOLDERS_OF_A_PAGE", 2)
+    monkeypatch.setattr("partnerapi.staff.register.captable.HOLDERS_OF_A_PAGE", 2)
     first = staff.get(address(world, at=at(4.5)))
     assert "in the order of their ids" in first.content.decode()
     assert len(first.context["holders"]) == 2
     assert first.context["following"] is None
-    monkeypatch.setattr("partnerapi.staff.captable.HOLDERS_OF_A_PAGE", 1)
+    monkeypatch.setattr("partnerapi.staff.register.captable.HOLDERS_OF_A_PAGE", 1)
     first = staff.get(address(world, at=at(4.5)))
     second = staff.get(first.context["following"])
     shown = [row.user_id for page in (first, second) for row in page.context["holders"]]
@@ -126,7 +126,7 @@ def test_more_holders_than_partners_may_list_come_by_their_ids(
 
 
 def test_pages_of_holders_by_value(world: World, register, staff, monkeypatch):
-    monkeypatch.setattr("partnerapi.staff.captable.HOLDERS_OF_A_PAGE", 1)
+    monkeypatch.setattr("partnerapi.staff.register.captable.HOLDERS_OF_A_PAGE", 1)
     a, b, _ = (str(user.pk) for user in register)
     first = staff.get(address(world, at=at(5)))
     second = staff.get(first.context["following"])
@@ -177,7 +177,7 @@ def test_an_entry_leads_to_its_reversal_and_back(world: World, register, staff):
 
 
 def test_the_ledger_comes_in_pages(world: World, register, staff, monkeypatch):
-    monkeypatch.setattr("partnerapi.staff.ledger.ENTRIES_OF_A_PAGE", 4)
+    monkeypatch.setattr("partnerapi.staff.register.ledger.ENTRIES_OF_A_PAGE", 4)
     token = Token.objects.get(symbol="LUM")
     link, seen = f"/admin/token/{token.pk}/ledger/", []
     while link:

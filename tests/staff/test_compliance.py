@@ -15,7 +15,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from partnerapi.sandbox.data.approvals import approved_record
 from partnerapi.staff.approvals.rule_forms import parameters_from
-from partnerapi.staff.find import link
+from partnerapi.staff.lookup import link
 from tests.characters import START, World
 from tests.owner import appoint, as_committed
 

@@ -26,7 +26,7 @@ from issuers.register.ledger import Entry
 from marketdata.trading.phases import change_phase
 from partnerapi.staff.approvals.filing import FORMS
 from partnerapi.staff.approvals.kinds import KINDS
-from partnerapi.staff.find import link
+from partnerapi.staff.lookup import link
 from tests.accounts.money import (
     at_bank,
     bank,

@@ -25,6 +25,7 @@ from marketdata.trading.models import Order
 from partnerapi.gateway.recent import MOST_KEPT, Recent, recent, requests_of
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff import find
+from partnerapi.staff.lookup import MOST, link
 from tests.api.test_order_books import traded
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import (
@@ -82,7 +83,7 @@ def test_an_exact_identifier_goes_straight_to_its_row(rows, staff):
     for text, row in rows.items():
         answer = staff.get("/admin/find/", {"q": text})
         assert answer.status_code == 302, text
-        place = find.link(row)
+        place = link(row)
         for model, name in OF_THEIR_OWN.items():
             if isinstance(row, model):
                 place = f"/admin/{name}/{row.pk}/"
@@ -111,7 +112,7 @@ def test_shows_ten_of_a_kind(world: World, staff):
     )
     answer = staff.get("/admin/find/", {"q": "Zoe"})
     [(_, hits)] = answer.context["found"]
-    assert len(hits) == find.MOST
+    assert len(hits) == MOST
     assert "The first 10: type more" in answer.content.decode()
 
 

@@ -8,7 +8,7 @@ from django.test import Client
 from accounts.models import User
 from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, IssuerFinancialData
-from partnerapi.staff import imports
+from partnerapi.staff.register import imports
 from tests.characters import World
 
 FIGURES = (

@@ -19,7 +19,7 @@ from issuers.register import ledger
 from issuers.register.models import HolderBalance, LedgerTransaction
 from partnerapi.core.authors import written_by
 from partnerapi.sandbox.data.approvals import approved_record
-from partnerapi.staff.find import link
+from partnerapi.staff.lookup import link
 from partnerapi.staff.roles import ROLES
 from tests.accounts.money import deposit, new_account, new_partner, reference_of
 from tests.issuers.ocf import packages as ocf

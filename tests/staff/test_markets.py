@@ -12,8 +12,8 @@ from accounts.models import Account, ApprovalRequest, User
 from issuers.models import Token
 from marketdata.trading.models import Order
 from partnerapi.sandbox.data.approvals import DECIDER, colleague
-from partnerapi.staff import market as market_page
 from partnerapi.staff.approvals.kinds import KINDS
+from partnerapi.staff.market import market as market_page
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -150,7 +150,7 @@ def test_an_order_shows_what_happened_to_it(traded: Traded, staff, monkeypatch):
     assert "<code>S-1</code>" in page
     assert "5 for €5.00; 5 remain" in page
     assert page.count(f'href="{traded.execution}"') == 2
-    monkeypatch.setattr("partnerapi.staff.order.EVENTS_OF_A_PAGE", 1)
+    monkeypatch.setattr("partnerapi.staff.market.order.EVENTS_OF_A_PAGE", 1)
     older = staff.get(path).context["older"]
     [(first, _)] = staff.get(path, {"before": older}).context["events"]
     assert first.kind == "ORDER_ACCEPTED"

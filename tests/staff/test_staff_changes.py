@@ -26,7 +26,7 @@ from issuers.register.ledger import Entry, Kind
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.authors import written_by
 from partnerapi.staff import roles
-from partnerapi.staff.passwords import PBKDF2PasswordHasher
+from partnerapi.staff.authentication.passwords import PBKDF2PasswordHasher
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import appoint, superuser, tamper
 
@@ -50,7 +50,7 @@ def member(name: str, *groups: str) -> User:
 
 @pytest.fixture(autouse=True)
 def quick_sign_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("partnerapi.staff.sign_in.LEAST_SECONDS", 0)
+    monkeypatch.setattr("partnerapi.staff.authentication.sign_in.LEAST_SECONDS", 0)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from accounts.models import (
     Withdrawal,
 )
 from accounts.withdrawals import request_withdrawal
-from partnerapi.staff.find import link
+from partnerapi.staff.lookup import link
 from tests.accounts.money import (
     bank,
     deposit,

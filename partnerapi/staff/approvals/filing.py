@@ -56,7 +56,7 @@ from partnerapi.staff.approvals.asking import AskForm, OfToken
 from partnerapi.staff.approvals.kinds import KINDS
 from partnerapi.staff.approvals.market_forms import BustForm, ReopenForm
 from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
-from partnerapi.staff.find import as_uuid, link
+from partnerapi.staff.lookup import as_uuid, link
 
 MOST_DAYS = 3650
 MOST_OVERLAP_HOURS = 30 * 24
@@ -363,7 +363,7 @@ FORMS: Mapping[str, type[AskForm]] = {
 """A delivery is asked for where its lines are chosen: in the list of legacy shares."""
 
 
-def page(request: HttpRequest, kind: str) -> HttpResponse:
+def ask_for(request: HttpRequest, kind: str) -> HttpResponse:
     """Ask for an action of this kind; the address may fill in the form."""
     kind = kind.upper()
     if kind not in FORMS:

@@ -39,7 +39,7 @@ from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import ReadOnlyAdmin
 from partnerapi.staff.approvals.filing import FORMS, address, may_file
 from partnerapi.staff.approvals.kinds import KINDS
-from partnerapi.staff.find import link, typed
+from partnerapi.staff.lookup import link, typed
 
 Status = ApprovalRequest.Status
 LINES_OF_A_PAGE = 100

@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from accounts.models import RowChange
-from partnerapi.staff.downloads import csv_file, download
+from partnerapi.staff.log.downloads import csv_file, download
 from partnerapi.staff.log.reading import Line, Wanted, lines
 
 SHOWN, EXPORTED = 200, 10_000
@@ -53,7 +53,7 @@ def midnight(day) -> datetime:
     return datetime.combine(day, time(), timezone.get_default_timezone())
 
 
-def show(request: HttpRequest) -> HttpResponseBase:
+def show_log(request: HttpRequest) -> HttpResponseBase:
     """Who may see histories sees it; `?format=csv` is the file."""
     if not request.user.has_perm(SEEN_BY):  # type: ignore[union-attr]
         raise PermissionDenied

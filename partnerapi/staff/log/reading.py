@@ -11,8 +11,8 @@ from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.utils.text import capfirst
 
-from partnerapi.staff.find import as_uuid
 from partnerapi.staff.log.naming import Row, columns_that_name, named_table, names_of
+from partnerapi.staff.lookup import as_uuid
 
 ROW_CHANGES = {"Insert", "Update", "Delete", "Export", "Import"}
 

@@ -12,7 +12,7 @@ from django.test import Client
 from accounts.models import ApprovalRequest, User
 from issuers.models import Issuer
 from issuers.register.models import HolderBalance
-from partnerapi.staff.find import link
+from partnerapi.staff.lookup import link
 from tests.issuers.ocf.packages import ROOT, files, issue, run
 from tests.typing_in import give_password, typing
 

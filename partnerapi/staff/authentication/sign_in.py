@@ -23,7 +23,7 @@ from partnerapi.gateway.bills import REFUSED_COST, Bill
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.gateway.requests import address_of
 from partnerapi.models import FailedSignIn
-from partnerapi.staff.passwords import PasswordsBusy, turn
+from partnerapi.staff.authentication.passwords import PasswordsBusy, turn
 
 logger = logging.getLogger(__name__)
 log = SparingLog(logger)

@@ -39,7 +39,7 @@ from partnerapi.core import lock_waits
 from partnerapi.core.form_fields import EurosField
 from partnerapi.core.money import euros
 from partnerapi.core.problems import Problem, WrongFileError
-from partnerapi.staff.find import link
+from partnerapi.staff.lookup import link
 
 MOST_BYTES = 5 * 1024 * 1024
 KEPT_SECONDS = 3600
@@ -327,7 +327,7 @@ def kept(request: HttpRequest) -> str:
     return f"import:{request.user.pk}"
 
 
-def page(request: HttpRequest) -> HttpResponse:
+def upload_file(request: HttpRequest) -> HttpResponse:
     """Take a file, look through it, and go to the preview."""
     if not any(may(request.user, kind) for kind in KINDS.values()):
         raise PermissionDenied
@@ -352,7 +352,7 @@ def actor_of(request: HttpRequest) -> str:
     return str(request.user.get_username())
 
 
-def preview(request: HttpRequest) -> HttpResponse:
+def preview_file(request: HttpRequest) -> HttpResponse:
     """What the file would do; when staff confirm, do it."""
     waiting = cache.get(kept(request))
     if waiting is None:

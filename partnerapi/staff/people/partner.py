@@ -18,7 +18,7 @@ from partnerapi.gateway import throttling
 from partnerapi.gateway.bills import budget_of
 from partnerapi.gateway.recent import MOST_KEPT, Recent, requests_of
 from partnerapi.gateway.records import OK
-from partnerapi.staff.find import typed
+from partnerapi.staff.lookup import typed
 
 KEYS, GRANTS, ENDED, ASKED, REQUESTS = 50, 50, 10, 10, 20
 """The most of each that the page shows; links lead to all."""
@@ -34,7 +34,7 @@ def partner_for(request: HttpRequest, pk: UUID) -> Partner:
     return get_object_or_404(Partner, pk=pk)
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_partner(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The partner as it stands now; of keys and grants also those that ended."""
     partner = partner_for(request, pk)
     may, at = request.user.has_perm, timezone.now()
@@ -85,7 +85,7 @@ def last_requests(partner: Partner, most: int) -> dict[str, Any]:
     return {"requests": [(datetime.fromtimestamp(r.at, UTC), r) for r in found]}
 
 
-def requests(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_requests(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The last requests; with `code` or `id`, those that have it."""
     partner = partner_for(request, pk)
     told = last_requests(partner, MOST_KEPT)

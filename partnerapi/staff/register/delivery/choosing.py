@@ -19,7 +19,7 @@ from django.urls import reverse
 from issuers.legacy.models import DeliveryJob, LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
 from partnerapi.core.money import euros
-from partnerapi.staff.find import as_uuid, typed
+from partnerapi.staff.lookup import as_uuid, typed
 
 MAY_VIEW = "issuers.view_legacyshareholder"
 MAY_DELIVER = "issuers.change_legacyshareholder"
@@ -120,7 +120,7 @@ def address(**filters: Any) -> str:
     return f"{page}?{urlencode(filters)}" if filters else page
 
 
-def page(request: HttpRequest) -> HttpResponse:
+def choose_lines(request: HttpRequest) -> HttpResponse:
     """Without filters: the issuers who have PENDING lines; else the lines."""
     if not request.user.has_perm(MAY_VIEW):
         raise PermissionDenied

@@ -13,7 +13,7 @@ from accounts.models import RowChange
 from accounts.models.changes import Of
 from issuers.exports.tables import Column, Row, write_csv
 from partnerapi.core.database import confirm
-from partnerapi.staff.authorship import written_by_user
+from partnerapi.staff.log.authorship import written_by_user
 
 LONGEST_ADDRESS = 500
 

@@ -16,7 +16,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models import ApprovalKind, User
 from partnerapi.core.authors import written_by
-from partnerapi.staff.sign_in import record_failure
+from partnerapi.staff.authentication.sign_in import record_failure
 
 CHANGES_THE_REGISTER = (
     "issuers.change_legacyshareholder",

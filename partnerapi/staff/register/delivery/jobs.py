@@ -25,10 +25,14 @@ from issuers.legacy import delivery
 from issuers.legacy.background import hand_over
 from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder
 from partnerapi.core.lock_waits import LockTimeout
-from partnerapi.staff.delivery.choosing import MAY_DELIVER, MAY_VIEW
-from partnerapi.staff.delivery.confirming import deliver_here, job_address, parted
-from partnerapi.staff.downloads import csv_file, download
-from partnerapi.staff.find import as_uuid
+from partnerapi.staff.log.downloads import csv_file, download
+from partnerapi.staff.lookup import as_uuid
+from partnerapi.staff.register.delivery.choosing import MAY_DELIVER, MAY_VIEW
+from partnerapi.staff.register.delivery.confirming import (
+    deliver_here,
+    job_address,
+    parted,
+)
 
 JOBS_OF_A_PAGE = 50
 AT_WORK = timedelta(seconds=10)
@@ -123,7 +127,7 @@ def rows_of(job: DeliveryJob, step: DeliveryStep) -> list[LineRow]:
     return rows
 
 
-def overview(request: HttpRequest) -> HttpResponse:
+def show_jobs(request: HttpRequest) -> HttpResponse:
     """The newest deliveries first, whoever began them and how; two statements."""
     check_view(request)
     jobs = DeliveryJob.objects.order_by("-pk")
@@ -142,7 +146,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/deliveries.html", context)
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_job(request: HttpRequest, pk: UUID) -> HttpResponse:
     """How far it has come, and the lines of the step that `from` names."""
     check_view(request)
     if request.method == "POST":
@@ -175,7 +179,7 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
     return TemplateResponse(request, "admin/delivery_job.html", context)
 
 
-def poll(request: HttpRequest, pk: UUID) -> HttpResponse:
+def poll_progress(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The part of the page that changes while it runs."""
     check_view(request)
     progress = progress_of(get_object_or_404(DeliveryJob, pk=pk))
@@ -244,7 +248,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def as_csv(request: HttpRequest, pk: UUID) -> HttpResponseBase:
+def download_lines(request: HttpRequest, pk: UUID) -> HttpResponseBase:
     """Every line with what became of it."""
     check_view(request)
     job = get_object_or_404(DeliveryJob, pk=pk)

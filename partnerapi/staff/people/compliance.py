@@ -179,7 +179,7 @@ def address(user_id: Any) -> str:
     return reverse("admin:holder_compliance", args=[user_id])
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_compliance(request: HttpRequest, pk: UUID) -> HttpResponse:
     if not request.user.has_perm("issuers.view_restriction"):
         raise PermissionDenied
     user = get_object_or_404(User.objects.select_related("country"), pk=pk)

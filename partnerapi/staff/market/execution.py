@@ -19,7 +19,7 @@ from partnerapi.staff.approvals.filing import address, may_file
 OF_ACCOUNT = ("account__user", "account__partner")
 
 
-def page(request: HttpRequest, pk: UUID, trade: int) -> HttpResponse:
+def show_execution(request: HttpRequest, pk: UUID, trade: int) -> HttpResponse:
     """Who may asks from here for its bust."""
     if not request.user.has_perm("trading.view_execution"):
         raise PermissionDenied

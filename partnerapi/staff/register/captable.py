@@ -46,8 +46,8 @@ from issuers.register.names import names_of
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.money import euros
 from partnerapi.core.times import from_rfc3339, to_rfc3339
-from partnerapi.staff.downloads import csv_file, download, printed
-from partnerapi.staff.find import as_uuid, people_called, typed
+from partnerapi.staff.log.downloads import csv_file, download, printed
+from partnerapi.staff.lookup import as_uuid, people_called, typed
 
 HOLDERS_OF_A_PAGE = 100
 LARGEST = 10
@@ -126,7 +126,7 @@ def address(
     return f"{reverse(f'admin:{name}', args=[issuer.pk])}?{query}"
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_captable(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The table; without an instant in the address, it goes to that of now."""
     issuer = issuer_for(request, pk)
     if request.method == "POST":
@@ -284,7 +284,7 @@ def named(
     ]
 
 
-def as_csv(request: HttpRequest, pk: UUID) -> HttpResponseBase:
+def download_csv(request: HttpRequest, pk: UUID) -> HttpResponseBase:
     """All holdings at the instant, by the holders' value: the same bytes for ever."""
     issuer = issuer_for(request, pk)
     try:

@@ -22,9 +22,9 @@ from issuers.register.models import LedgerAccount
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.money import euros
 from partnerapi.core.times import to_rfc3339
-from partnerapi.staff import timeline
-from partnerapi.staff.captable import instant_of
-from partnerapi.staff.downloads import printed
+from partnerapi.staff.log.downloads import printed
+from partnerapi.staff.people import timeline
+from partnerapi.staff.register.captable import instant_of
 
 ACCOUNTS, LINES, NAMES = 50, 20, 20
 """The most of each that the page shows; the timeline has all lines."""
@@ -50,7 +50,7 @@ def address(user_id: Any, **query: Any) -> str:
     return f"{page}?{urlencode(query)}" if query else page
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_holder(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The user, with what the address's instant shows; without one, now."""
     if not request.user.has_perm("accounts.view_user"):
         raise PermissionDenied

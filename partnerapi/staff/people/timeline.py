@@ -18,7 +18,7 @@ from django.urls import reverse
 from accounts.models import User
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.times import from_rfc3339, to_rfc3339
-from partnerapi.staff.find import typed
+from partnerapi.staff.lookup import typed
 
 HAPPENINGS_OF_A_PAGE = 50
 SEEN_BY = {

@@ -18,7 +18,7 @@ from issuers.models import IssuerGrant
 from partnerapi.staff.approvals.filing import address
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def end_grant(request: HttpRequest, pk: UUID) -> HttpResponse:
     """End a grant that lives; of one that has ended, say where to request it again."""
     if not request.user.has_perm("issuers.change_issuergrant"):
         raise PermissionDenied

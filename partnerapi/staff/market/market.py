@@ -21,7 +21,7 @@ from marketdata.trading.phases import PhaseRefused, change_phase
 from partnerapi.core import lock_waits
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
-from partnerapi.staff.order import shown_executions
+from partnerapi.staff.market.order import shown_executions
 
 TRADES_OF_A_PAGE, PHASES = 20, 20
 LAST_TRADE = 2**63 - 1
@@ -38,7 +38,7 @@ class HaltForm(forms.Form):
     )
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Trades from the one that `before` names downwards; who may halts the market."""
     if not request.user.has_perm("trading.view_market"):
         raise PermissionDenied

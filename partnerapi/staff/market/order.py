@@ -18,7 +18,7 @@ EXECUTIONS = 100
 """The most that the page shows, the newest."""
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_order(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Events from the one that `before` names downwards."""
     if not request.user.has_perm("trading.view_order"):
         raise PermissionDenied

@@ -20,7 +20,7 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, IssuerFinancialData, Token
 from partnerapi.core.backoffice import MOST_COUNTED
 from partnerapi.core.money import euros
-from partnerapi.staff.find import typed
+from partnerapi.staff.lookup import typed
 
 PERIODS, ARTICLES, GRANTS = 12, 10, 20
 """The most of each that the page shows; links lead to all."""
@@ -43,7 +43,7 @@ class Figures:
     revenue_percent: str
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_issuer(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The issuer as staff see it; with `partner`, as the key of that partner does."""
     if not request.user.has_perm("issuers.view_issuer"):
         raise PermissionDenied

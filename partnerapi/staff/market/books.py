@@ -19,7 +19,7 @@ from marketdata.books.current_books import CurrentBook, read_books
 from marketdata.books.orderbook import Level
 from marketdata.models import Trade
 from partnerapi.core.money import euros
-from partnerapi.staff.find import typed
+from partnerapi.staff.lookup import typed
 
 DEPTH, TRADES = 10, 10
 BOOKS_OF_A_PAGE = 100
@@ -67,7 +67,7 @@ class Line:
     is_whole: bool
 
 
-def overview(request: HttpRequest) -> HttpResponse:
+def show_books(request: HttpRequest) -> HttpResponse:
     """The best prices of each book, by symbol."""
     if not request.user.has_perm("issuers.view_token"):
         raise PermissionDenied
@@ -92,7 +92,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/books.html", context)
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_book(request: HttpRequest, pk: UUID) -> HttpResponse:
     token = token_for(request, pk)
     at = timezone.now()
     context: dict[str, Any] = admin.site.each_context(request) | {
@@ -106,7 +106,7 @@ def page(request: HttpRequest, pk: UUID) -> HttpResponse:
     return TemplateResponse(request, "admin/book.html", context)
 
 
-def poll(request: HttpRequest, pk: UUID) -> HttpResponse:
+def poll_ladder(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The ladder alone; 304 to who has it already."""
     token = token_for(request, pk)
     shown = read(token, timezone.now())

@@ -16,8 +16,8 @@ from django.urls import reverse
 from accounts.models import User
 from issuers.models import Token
 from issuers.register.models import LedgerPosting, LedgerTransaction
-from partnerapi.staff.downloads import printed
-from partnerapi.staff.find import as_uuid
+from partnerapi.staff.log.downloads import printed
+from partnerapi.staff.lookup import as_uuid
 
 ENTRIES_OF_A_PAGE = 100
 LAST_ENTRY = 2**63 - 1
@@ -37,7 +37,7 @@ def address(token: Token, **query: Any) -> str:
     return f"{reverse('admin:ledger', args=[token.pk])}?{urlencode(query)}"
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_ledger(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Entries from the one that `seq` names downwards; with `user`, those of a user."""
     if not request.user.has_perm("issuers.view_token"):
         raise PermissionDenied

@@ -22,7 +22,7 @@ from accounts.models import ApiKey, ApprovalKind, ApprovalRequest, Partner, User
 from marketdata.models import FixSession
 from partnerapi.core.backoffice import MOST_AT_ONCE
 from partnerapi.staff.approvals.filing import KeyForm, filed, may_file
-from partnerapi.staff.find import as_uuid, link
+from partnerapi.staff.lookup import as_uuid, link
 
 
 class PartnerKeyForm(KeyForm):
@@ -51,7 +51,7 @@ class PartnerKeyForm(KeyForm):
         return self.cleaned_data | {"partner": self.owner}
 
 
-def issue(request: HttpRequest, pk: UUID) -> HttpResponse:
+def issue_key(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Ask for a key where a second person decides; else issue it, and show it once."""
     if not may_file(request.user, ApprovalKind.KEY):
         raise PermissionDenied
@@ -99,7 +99,7 @@ def issued_at_once(form: PartnerKeyForm, user: User) -> tuple[ApiKey, str] | Non
     return None
 
 
-def revoke(request: HttpRequest) -> HttpResponse:
+def revoke_keys(request: HttpRequest) -> HttpResponse:
     """Tell what ends with these keys; revoke them for a reason."""
     if not request.user.has_perm("accounts.change_apikey"):
         raise PermissionDenied

@@ -28,8 +28,8 @@ from accounts.models import (
 )
 from partnerapi.core import lock_waits
 from partnerapi.core.money import euros
-from partnerapi.staff import timeline
 from partnerapi.staff.approvals.filing import address, may_file
+from partnerapi.staff.people import timeline
 
 VERBS = {
     Account.Status.ACTIVE: "Activate",
@@ -58,7 +58,7 @@ class MoveForm(forms.Form):
     )
 
 
-def page(request: HttpRequest, pk: UUID) -> HttpResponse:
+def show_account(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The account; who may change it moves it here."""
     if not request.user.has_perm("accounts.view_account"):
         raise PermissionDenied

@@ -24,9 +24,9 @@ from issuers.legacy.background import hand_over
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.legacy.preview import Preview, preview
 from partnerapi.core.lock_waits import LockTimeout
-from partnerapi.staff.delivery.choosing import MAY_DELIVER, ChoiceForm, address
-from partnerapi.staff.downloads import csv_file, download
-from partnerapi.staff.find import as_uuid
+from partnerapi.staff.log.downloads import csv_file, download
+from partnerapi.staff.lookup import as_uuid
+from partnerapi.staff.register.delivery.choosing import MAY_DELIVER, ChoiceForm, address
 
 REFUSALS_SHOWN = 1_000
 Source = DeliveryJob.Source
@@ -39,7 +39,7 @@ class Refused:
     remedy: str
 
 
-def page(request: HttpRequest) -> HttpResponseBase:
+def confirm_delivery(request: HttpRequest) -> HttpResponseBase:
     """Show the preview; with its checksum, begin the delivery."""
     if not request.user.has_perm(MAY_DELIVER):
         raise PermissionDenied

@@ -1,0 +1,56 @@
+"""What staff type, what it names, and the page of a row."""
+
+from uuid import UUID
+
+from django.db.models import Exists, Model, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+
+from accounts.models import User
+
+MOST = 10
+"""Rows that a text finds."""
+LONGEST = 200
+
+
+def link(row: Model, name: str = "change") -> str:
+    meta = row._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=[row.pk])
+
+
+def as_uuid(text: str) -> UUID | None:
+    """The UUID that the text is, or that it ends with as an id of the API."""
+    try:
+        return UUID(text.rpartition("|")[2])
+    except ValueError:
+        return None
+
+
+def typed(request: HttpRequest, name: str) -> str:
+    """What somebody typed into a box, as the database can be asked for it."""
+    return request.GET.get(name, "").replace("\0", "").strip()[:LONGEST]
+
+
+def people_called(text: str, *conditions: Exists) -> QuerySet[User]:
+    """The first users whose email or name begins with the text, or whose LEI it is."""
+    # Without accents nothing may be left of it, and each name begins with nothing.
+    if not any(map(str.isalnum, text)):
+        return User.objects.none()
+    rows = User.objects.filter(*conditions)
+    first, _, last = text.partition(" ")
+    parts = [
+        rows.filter(email__startswith=text.lower()),
+        rows.filter(lei=text.upper()),
+        rows.filter(company_name__folded__startswith=text),
+        rows.filter(first_name__folded__startswith=text),
+        rows.filter(last_name__folded__startswith=text),
+    ]
+    if last:
+        parts.append(
+            rows.filter(
+                first_name__folded__startswith=first,
+                last_name__folded__startswith=last,
+            )
+        )
+    one, *others = (part[:MOST] for part in parts)
+    return one.union(*others)[:MOST]
