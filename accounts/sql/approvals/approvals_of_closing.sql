@@ -1,0 +1,32 @@
+-- The closing of an account uses an approval where policy asks for one and names the
+-- person who approved it.
+-- called by: triggers
+-- raises: insufficient_privilege, restrict_violation
+CREATE OR REPLACE FUNCTION public.approvals_of_closing()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    used uuid;
+BEGIN
+    IF TG_RELID <> 'accounts_accountstatuschange'::regclass THEN
+        RAISE EXCEPTION 'approvals_of_closing guards accounts_accountstatuschange, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    used := approvals_use('CLOSING', jsonb_build_object('account', NEW.account_id,
+        'number', NEW.number, 'reason', NEW.reason), NULL, NULL, NULL);
+    IF used IS NOT NULL AND NOT EXISTS (
+        SELECT FROM accounts_approvaldecision d
+        JOIN accounts_user u ON u.id = d.decided_by_id
+        WHERE d.request_id = used AND u.email = NEW.approved_by) THEN
+        RAISE EXCEPTION 'The closing of an account names who approved it.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.approvals_of_closing() FROM PUBLIC;
+
+DROP TRIGGER IF EXISTS approvals_of_closing ON public.accounts_accountstatuschange;
+CREATE CONSTRAINT TRIGGER approvals_of_closing AFTER INSERT
+    ON public.accounts_accountstatuschange DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (new.is_staff AND new.status = 'CLOSED')
+    EXECUTE FUNCTION public.approvals_of_closing();

@@ -1,0 +1,24 @@
+-- A new API key uses an approval of its partner, scopes and end where policy asks for
+-- one.
+-- called by: triggers
+-- raises: insufficient_privilege
+CREATE OR REPLACE FUNCTION public.approvals_of_key()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF TG_RELID <> 'accounts_apikey'::regclass THEN
+        RAISE EXCEPTION 'approvals_of_key guards accounts_apikey, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    PERFORM approvals_use('KEY', jsonb_build_object('partner', NEW.partner_id,
+        'scopes', ARRAY(SELECT s FROM unnest(NEW.scopes) AS s ORDER BY s COLLATE "C"),
+        'expiresAt', floor(extract(epoch FROM NEW.expires_at))), NULL, NULL, NULL);
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.approvals_of_key() FROM PUBLIC;
+
+DROP TRIGGER IF EXISTS approvals_of_key ON public.accounts_apikey;
+CREATE CONSTRAINT TRIGGER approvals_of_key AFTER INSERT ON public.accounts_apikey
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    EXECUTE FUNCTION public.approvals_of_key();

@@ -1,0 +1,21 @@
+-- Applies the 24 hours after a change of access to a decision, at the commit.
+-- called by: triggers
+-- raises: insufficient_privilege
+CREATE OR REPLACE FUNCTION public.approvals_rested()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF TG_RELID <> 'accounts_approvaldecision'::regclass THEN
+        RAISE EXCEPTION 'approvals_rested guards accounts_approvaldecision, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    PERFORM approvals_check_rest(NEW.request_id, NEW.decided_by_id, NEW.is_approved,
+        clock_timestamp());
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.approvals_rested() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER approvals_rested AFTER INSERT
+    ON public.accounts_approvaldecision FOR EACH ROW
+    EXECUTE FUNCTION public.approvals_rested();

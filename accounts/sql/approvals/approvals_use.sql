@@ -1,0 +1,20 @@
+-- Uses an approval of one content and amount; see approvals_use_each.
+-- called by: approvals_of_cash, approvals_of_closing, approvals_of_entry,
+--     approvals_of_grant, approvals_of_identity, approvals_of_key,
+--     approvals_of_lifting, approvals_of_price, approvals_of_register,
+--     approvals_of_rule, approvals_of_statement, approvals_of_transfer,
+--     cash_move_withdrawal, trading_change_phase, trading_told_bust
+CREATE OR REPLACE FUNCTION public.approvals_use(
+    wanted text, said jsonb, amount numeric, entry_token uuid, entry_number bigint
+)
+RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN approvals_use_each(wanted, said,
+        ARRAY[(SELECT t.issuer_id FROM issuers_token t WHERE t.id = entry_token)],
+        ARRAY[amount], entry_token, entry_number);
+END $$;
+REVOKE ALL ON FUNCTION public.approvals_use(text, jsonb, numeric, uuid, bigint) FROM
+    PUBLIC;

@@ -1,0 +1,16 @@
+-- The 64-bit digest of one leg of a cash transaction; a head sums those of its legs.
+-- called by: anyone, cash_follow_transactions
+CREATE OR REPLACE FUNCTION public.cash_digest(
+    cash_account bigint, number bigint, transaction bigint, kind text, delta bigint,
+    balance_after bigint, at timestamp with time zone, reference text, reverses bigint,
+    assigns bigint, withdrawal uuid, actor text, reason text
+)
+RETURNS numeric LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+    SELECT ('x' || left(encode(sha256(convert_to(concat_ws('|', cash_account, number,
+        transaction, kind, delta, balance_after, extract(epoch FROM at),
+        coalesce(reference, '-'), coalesce(reverses, 0), coalesce(assigns, 0),
+        coalesce(withdrawal::text, '-'), actor, reason), 'UTF8')), 'hex'), 16)
+        )::bit(64)::bigint::numeric
+$$;

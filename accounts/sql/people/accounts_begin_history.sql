@@ -1,0 +1,26 @@
+-- An account is committed with the first change of its history.
+-- called by: triggers
+-- raises: insufficient_privilege, restrict_violation
+CREATE OR REPLACE FUNCTION public.accounts_begin_history()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_seqscan = off
+AS $$
+BEGIN
+    IF TG_RELID <> 'accounts_account'::regclass THEN
+        RAISE EXCEPTION 'accounts_begin_history guards accounts_account, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF NOT EXISTS (
+        SELECT FROM accounts_accountstatuschange WHERE account_id = NEW.id) THEN
+        RAISE EXCEPTION 'Account % has no history; it begins with its opening.', NEW.id
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.accounts_begin_history() FROM PUBLIC;
+
+DROP TRIGGER IF EXISTS accounts_begin_history ON public.accounts_account;
+CREATE CONSTRAINT TRIGGER accounts_begin_history AFTER INSERT
+    ON public.accounts_account DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    EXECUTE FUNCTION public.accounts_begin_history();

@@ -1,0 +1,39 @@
+-- Notes how many accounts each partner gained or lost; accounts_fold_totals adds them
+-- up at the commit.
+-- called by: triggers
+-- raises: insufficient_privilege
+CREATE OR REPLACE FUNCTION public.accounts_count_accounts()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF TG_RELID <> 'accounts_account'::regclass THEN
+        RAISE EXCEPTION 'accounts_count_accounts guards accounts_account, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF TG_OP = 'INSERT' THEN
+    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
+    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
+    FROM (SELECT 'accounts', partner_id, count(*) FROM changed GROUP BY partner_id) AS x (list, key, change) ORDER BY 2, 3
+    ON CONFLICT (transaction, list, key) DO UPDATE
+        SET change = c.change + excluded.change;
+    ELSE
+    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
+    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
+    FROM (SELECT 'accounts', partner_id, -count(*) FROM changed GROUP BY partner_id) AS x (list, key, change) ORDER BY 2, 3
+    ON CONFLICT (transaction, list, key) DO UPDATE
+        SET change = c.change + excluded.change;
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.accounts_count_accounts() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER accounts_count_accounts AFTER INSERT
+    ON public.accounts_account REFERENCING NEW TABLE AS changed FOR EACH STATEMENT
+    EXECUTE FUNCTION public.accounts_count_accounts();
+ALTER TABLE public.accounts_account ENABLE ALWAYS TRIGGER accounts_count_accounts;
+
+CREATE OR REPLACE TRIGGER accounts_count_accounts_less AFTER DELETE
+    ON public.accounts_account REFERENCING OLD TABLE AS changed FOR EACH STATEMENT
+    EXECUTE FUNCTION public.accounts_count_accounts();
+ALTER TABLE public.accounts_account ENABLE ALWAYS TRIGGER accounts_count_accounts_less;

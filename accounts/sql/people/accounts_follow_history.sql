@@ -1,0 +1,48 @@
+-- Derives an account's status from its history: numbers without gaps, each change from
+-- the status before it, times that never run backwards.
+-- called by: triggers
+-- raises: insufficient_privilege, restrict_violation
+-- locks: accounts_account (FOR NO KEY UPDATE)
+CREATE OR REPLACE FUNCTION public.accounts_follow_history()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    wrong text;
+BEGIN
+    IF TG_RELID <> 'accounts_accountstatuschange'::regclass THEN
+        RAISE EXCEPTION 'accounts_follow_history guards accounts_accountstatuschange, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    PERFORM FROM accounts_account
+        WHERE id IN (SELECT account_id FROM entered) ORDER BY id FOR NO KEY UPDATE;
+    SELECT format('account %s, change %s', account_id, number) INTO wrong
+    FROM (
+        SELECT e.account_id, e.number,
+            e.number = a.changes + row_number() OVER by_number
+            AND e.previous_status IS NOT DISTINCT FROM lag(e.status, 1,
+                CASE WHEN a.changes > 0 THEN a.status END) OVER by_number
+            AND e.created_at >= lag(e.created_at, 1, a.updated_at) OVER by_number
+            AND e.created_at < clock_timestamp() + interval '1 minute' AS follows
+        FROM entered e JOIN accounts_account a ON a.id = e.account_id
+        WINDOW by_number AS (PARTITION BY e.account_id ORDER BY e.number)
+    ) AS checked
+    WHERE NOT follows ORDER BY number LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'An account''s next change must have the next number, begin '
+            'where the account stands, and have a time that is not before the last '
+            'one''s nor in the future: %.', wrong USING ERRCODE = 'restrict_violation';
+    END IF;
+    UPDATE accounts_account a
+        SET status = l.status, status_reason = l.reason, changes = l.number,
+            updated_at = l.created_at
+        FROM (SELECT DISTINCT ON (account_id) * FROM entered
+              ORDER BY account_id, number DESC) l
+        WHERE a.id = l.account_id;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.accounts_follow_history() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER accounts_follow_history AFTER INSERT
+    ON public.accounts_accountstatuschange REFERENCING NEW TABLE AS entered
+    FOR EACH STATEMENT EXECUTE FUNCTION public.accounts_follow_history();

@@ -1,0 +1,36 @@
+-- Joins a PENDING account to an existing user of the same type with the email or the
+-- LEI that the partner stated.
+-- called by: application
+-- raises: restrict_violation
+-- locks: accounts_account (FOR NO KEY UPDATE)
+CREATE OR REPLACE FUNCTION public.accounts_join(account uuid, known uuid)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'This is done in a transaction that is READ '
+        'COMMITTED: the snapshot of another does not show what was committed since, '
+        'such as a freeze.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM FROM accounts_account WHERE id = account FOR NO KEY UPDATE;
+    PERFORM FROM accounts_applicant p JOIN accounts_account a ON a.id = p.account_id
+        WHERE a.id = account AND a.status = 'PENDING' AND a.user_id = p.user_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'Only an account that is PENDING, that its partner opened and '
+            'that was not joined yet is joined to a user.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM FROM accounts_applicant p JOIN accounts_user u
+        ON (u.email = p.email OR u.lei = p.lei) AND u.type = (
+            SELECT type FROM accounts_user WHERE id = p.user_id)
+        WHERE p.account_id = account AND u.id = known AND u.id <> p.user_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'An account is joined to a user of the same type who has the '
+            'email or the LEI that the partner told.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    UPDATE accounts_account SET user_id = known WHERE id = account;
+END $$;
+REVOKE ALL ON FUNCTION public.accounts_join(uuid, uuid) FROM PUBLIC;

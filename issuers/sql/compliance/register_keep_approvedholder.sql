@@ -1,0 +1,44 @@
+-- An approval of a holder begins now and is ended once, by a named person.
+-- called by: triggers
+-- raises: insufficient_privilege, restrict_violation
+-- locks: issuers_ledgeraccount (FOR NO KEY UPDATE)
+CREATE OR REPLACE FUNCTION public.register_keep_approvedholder()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+    IF TG_RELID <> 'issuers_approvedholder'::regclass THEN
+        RAISE EXCEPTION 'register_keep_approvedholder guards issuers_approvedholder, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    PERFORM FROM issuers_ledgeraccount a
+        WHERE a.id = NEW.ledger_account_id FOR NO KEY UPDATE;
+    IF NOT EXISTS (SELECT FROM issuers_ledgeraccount a
+        WHERE a.id = NEW.ledger_account_id AND a.kind = 'HOLDER') THEN
+        RAISE EXCEPTION 'Account % is no holder''s.', NEW.ledger_account_id USING ERRCODE = 'restrict_violation';
+    END IF;
+    IF TG_OP = 'INSERT' THEN
+        NEW.created_at := clock_timestamp();
+        IF NEW.ended_at IS NOT NULL OR NEW.created_by = '' THEN
+            RAISE EXCEPTION 'It begins now, and somebody is who began it.' USING ERRCODE = 'restrict_violation';
+        END IF;
+        RETURN NEW;
+    END IF;
+    IF OLD.ended_at IS NOT NULL OR NEW.ended_by = ''
+        OR to_jsonb(NEW) - ARRAY['ended_at', 'ended_by']
+            <> to_jsonb(OLD) - ARRAY['ended_at', 'ended_by'] THEN
+        RAISE EXCEPTION 'It is ended, once, by somebody, and stays otherwise: %.', OLD.id
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    NEW.ended_at := clock_timestamp();
+    RETURN NEW;
+END $$;
+REVOKE ALL ON FUNCTION public.register_keep_approvedholder() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER register_keep_approvedholder BEFORE INSERT OR UPDATE
+    ON public.issuers_approvedholder FOR EACH ROW
+    EXECUTE FUNCTION public.register_keep_approvedholder();

@@ -1,0 +1,22 @@
+-- Chooses the row of a transaction's events whose deferred trigger numbers them all.
+-- called by: triggers
+-- raises: insufficient_privilege
+CREATE OR REPLACE FUNCTION public.events_announce()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_seqscan = off
+AS $$
+BEGIN
+    IF TG_RELID <> 'issuers_unnumberedevent'::regclass THEN
+        RAISE EXCEPTION 'events_announce guards issuers_unnumberedevent, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    UPDATE issuers_unnumberedevent SET leads = TRUE WHERE id = NEW.id;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.events_announce() FROM PUBLIC;
+
+DROP TRIGGER IF EXISTS events_announce ON public.issuers_unnumberedevent;
+CREATE CONSTRAINT TRIGGER events_announce AFTER INSERT
+    ON public.issuers_unnumberedevent DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (new.leads) EXECUTE FUNCTION public.events_announce();

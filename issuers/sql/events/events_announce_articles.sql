@@ -1,0 +1,34 @@
+-- Tells all partners about articles whose time of publication has come. Returns how
+-- many.
+-- called by: application
+-- raises: restrict_violation
+-- locks: issuers_articletocome (FOR UPDATE SKIP LOCKED)
+CREATE OR REPLACE FUNCTION public.events_announce_articles()
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    announced bigint;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'This is done in a transaction that is READ '
+        'COMMITTED: the snapshot of another does not show what was committed since, '
+        'such as a freeze.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    WITH come AS (
+        DELETE FROM issuers_articletocome WHERE article_id IN (
+            SELECT article_id FROM issuers_articletocome
+            WHERE published_at <= clock_timestamp()
+            ORDER BY article_id FOR UPDATE SKIP LOCKED)
+        RETURNING article_id
+    )
+    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, type,
+        subject_id, issuer_id)
+    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'ALL', 'ARTICLE_PUBLISHED', a.id,
+        a.issuer_id
+    FROM come JOIN issuers_article a ON a.id = come.article_id ORDER BY a.published_at;
+    GET DIAGNOSTICS announced = ROW_COUNT;
+    RETURN announced;
+END $$;
+REVOKE ALL ON FUNCTION public.events_announce_articles() FROM PUBLIC;

@@ -1,0 +1,39 @@
+-- Tells all partners about a published article that is made, changed or removed, and
+-- schedules one to come.
+-- called by: triggers
+-- raises: insufficient_privilege
+CREATE OR REPLACE FUNCTION public.events_article_changed()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF TG_RELID <> 'issuers_article'::regclass THEN
+        RAISE EXCEPTION 'events_article_changed guards issuers_article, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW IS NOT DISTINCT FROM OLD THEN
+        RETURN NULL;
+    END IF;
+    DELETE FROM issuers_articletocome WHERE article_id = OLD.id;
+    IF NEW.published_at > clock_timestamp() THEN
+        INSERT INTO issuers_articletocome (article_id, published_at)
+        VALUES (NEW.id, NEW.published_at);
+    END IF;
+    IF (least(NEW.published_at, OLD.published_at) > clock_timestamp()) IS NOT FALSE
+    THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
+        type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
+    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'ALL', NULL::uuid, 'ARTICLE_PUBLISHED',
+        coalesce(NEW.id, OLD.id), coalesce(NEW.issuer_id, OLD.issuer_id),
+        NULL::uuid, NULL::uuid, NULL::bigint 
+    ON CONFLICT (transaction, type, subject_id, partner_id)
+    DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.events_article_changed() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER events_article_changed AFTER INSERT OR DELETE OR UPDATE
+    ON public.issuers_article FOR EACH ROW
+    EXECUTE FUNCTION public.events_article_changed();

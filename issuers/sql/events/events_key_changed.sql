@@ -1,0 +1,31 @@
+-- Tells a partner that one of its keys changed.
+-- called by: triggers
+-- raises: insufficient_privilege
+CREATE OR REPLACE FUNCTION public.events_key_changed()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF TG_RELID <> 'accounts_apikey'::regclass THEN
+        RAISE EXCEPTION 'events_key_changed guards accounts_apikey, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
+        type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
+    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'PARTNER', coalesce(NEW.partner_id, OLD.partner_id), 'KEY_CHANGED',
+        NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::bigint 
+    ON CONFLICT (transaction, type, subject_id, partner_id)
+    DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.events_key_changed() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER events_key_changed AFTER INSERT OR DELETE
+    ON public.accounts_apikey FOR EACH ROW EXECUTE FUNCTION public.events_key_changed();
+
+CREATE OR REPLACE TRIGGER events_key_rights_changed AFTER UPDATE OF scopes, expires_at,
+        revoked_at
+    ON public.accounts_apikey FOR EACH ROW
+    WHEN (old.scopes IS DISTINCT FROM new.scopes OR old.expires_at IS DISTINCT FROM
+        new.expires_at OR old.revoked_at IS DISTINCT FROM new.revoked_at)
+    EXECUTE FUNCTION public.events_key_changed();

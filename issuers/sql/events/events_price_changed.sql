@@ -1,0 +1,32 @@
+-- Tells partners about a price that no trade made: all of them for a public token,
+-- those with a grant for a private one.
+-- called by: triggers
+-- raises: insufficient_privilege
+CREATE OR REPLACE FUNCTION public.events_price_changed()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+AS $$
+BEGIN
+    IF TG_RELID <> 'issuers_tokenprice'::regclass THEN
+        RAISE EXCEPTION 'events_price_changed guards issuers_tokenprice, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
+        type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
+    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, CASE t.visibility WHEN 'PUBLIC' THEN 'ALL' ELSE 'GRANTED' END,
+        NULL::uuid, 'TOKEN_PRICE_CHANGED', e.token_id, t.issuer_id, e.token_id,
+        NULL::uuid, NULL::bigint
+    FROM (SELECT DISTINCT token_id FROM entered WHERE source <> 'TRADE') e
+    JOIN issuers_token t ON t.id = e.token_id ORDER BY e.token_id 
+    ON CONFLICT (transaction, type, subject_id, partner_id)
+    DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.events_price_changed() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER events_price_changed AFTER INSERT
+    ON public.issuers_tokenprice REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    EXECUTE FUNCTION public.events_price_changed();

@@ -1,0 +1,91 @@
+-- Triggers of accounts_refuse_snapshot (accounts/sql/history) on tables of this app.
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_approvedholder FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_article FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_deliveryjob FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_deliverystep FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_document FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_industryclassificationbenchmark FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_issuer FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_issuerfinancialdata FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_issuergrant FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_ledgeraccount FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_ledgertransaction FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_legacyimport FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_legacyshareholder FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_legacyshareholderchange FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_restriction FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_token FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_tokenprice FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_tokenrule FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();

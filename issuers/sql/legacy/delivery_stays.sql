@@ -1,0 +1,37 @@
+-- Steps of a delivery are added before its release and never change.
+-- called by: triggers
+-- raises: insufficient_privilege, restrict_violation
+-- locks: issuers_deliveryjob (FOR UPDATE)
+CREATE OR REPLACE FUNCTION public.delivery_stays()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF TG_RELID <> 'issuers_deliverystep'::regclass THEN
+        RAISE EXCEPTION 'delivery_stays guards issuers_deliverystep, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF TG_OP = 'INSERT' THEN
+        PERFORM FROM issuers_deliveryjob WHERE id = NEW.job_id FOR UPDATE;
+        IF NOT EXISTS (SELECT FROM issuers_deliveryjob
+            WHERE id = NEW.job_id AND released_at IS NULL) THEN
+            RAISE EXCEPTION 'Delivery % was released; it gets no further lines.',
+                NEW.job_id USING ERRCODE = 'restrict_violation';
+        END IF;
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'The lines of a delivery stay as they were frozen.' USING ERRCODE = 'restrict_violation';
+END $$;
+REVOKE ALL ON FUNCTION public.delivery_stays() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER delivery_stays BEFORE UPDATE ON public.issuers_deliverystep
+    FOR EACH ROW
+    WHEN (new.job_id IS DISTINCT FROM old.job_id OR new."position" IS DISTINCT FROM
+        old."position" OR new.shareholder_ids IS DISTINCT FROM old.shareholder_ids OR
+        new.units IS DISTINCT FROM old.units OR new.token_ids IS DISTINCT FROM
+        old.token_ids OR new.user_ids IS DISTINCT FROM old.user_ids)
+    EXECUTE FUNCTION public.delivery_stays();
+
+CREATE OR REPLACE TRIGGER delivery_takes_steps BEFORE INSERT
+    ON public.issuers_deliverystep FOR EACH ROW
+    EXECUTE FUNCTION public.delivery_stays();

@@ -1,0 +1,45 @@
+-- A delivered legacy line stays, and only an entry of the register delivers one.
+-- called by: triggers
+-- raises: insufficient_privilege, restrict_violation
+CREATE OR REPLACE FUNCTION public.register_keep_delivered()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_seqscan = off
+AS $$
+BEGIN
+    IF TG_RELID <> 'issuers_legacyshareholder'::regclass THEN
+        RAISE EXCEPTION 'register_keep_delivered guards issuers_legacyshareholder, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF TG_OP = 'INSERT' THEN
+        IF NEW.status <> 'PENDING' THEN
+            RAISE EXCEPTION 'Legacy shares begin as PENDING; the ledger delivers them.'
+                USING ERRCODE = 'restrict_violation';
+        END IF;
+        RETURN NEW;
+    END IF;
+    IF OLD.status = 'DELIVERED' THEN
+        RAISE EXCEPTION 'Legacy shares % are delivered, and their line stays. A '
+            'mistake gets a reversal and, if need be, a new line.', OLD.id
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        RETURN OLD;
+    END IF;
+    IF NEW.status = 'DELIVERED' AND NOT EXISTS (
+        SELECT FROM issuers_ledgertransaction t
+        JOIN issuers_ledgeraccount a ON a.id = t.target_id
+        WHERE t.token_id = NEW.token_id AND t.seq = NEW.ledger_seq
+            AND t.legacy_shareholder_id = NEW.id AND t.amount = NEW.number_of_shares
+            AND t.effective_at = NEW.delivered_at AND t.actor = NEW.delivered_by
+            AND a.user_id = NEW.user_id) THEN
+        RAISE EXCEPTION 'Legacy shares % are not delivered by the ledger.', OLD.id
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+REVOKE ALL ON FUNCTION public.register_keep_delivered() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER register_keep_delivered BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_legacyshareholder FOR EACH ROW
+    EXECUTE FUNCTION public.register_keep_delivered();

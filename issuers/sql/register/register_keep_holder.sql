@@ -1,0 +1,33 @@
+-- A holder profile with a ledger account stays its user's.
+-- called by: triggers
+-- raises: insufficient_privilege, restrict_violation
+CREATE OR REPLACE FUNCTION public.register_keep_holder()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF TG_RELID <> 'accounts_userholder'::regclass THEN
+        RAISE EXCEPTION 'register_keep_holder guards accounts_userholder, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'This is done in a transaction that is READ COMMITTED.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    IF EXISTS (SELECT FROM issuers_ledgeraccount WHERE holder_id = OLD.id) THEN
+        RAISE EXCEPTION 'Holder profile % has an account in the register and stays its '
+            'user''s. Units that are another user''s are transferred to that user.',
+            OLD.id USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END $$;
+REVOKE ALL ON FUNCTION public.register_keep_holder() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER register_keep_holder BEFORE UPDATE
+    ON public.accounts_userholder FOR EACH ROW
+    WHEN (new.user_id <> old.user_id OR new.id <> old.id)
+    EXECUTE FUNCTION public.register_keep_holder();
+
+CREATE OR REPLACE TRIGGER register_keep_holder_listed BEFORE DELETE
+    ON public.accounts_userholder FOR EACH ROW
+    EXECUTE FUNCTION public.register_keep_holder();

@@ -1,0 +1,29 @@
+-- A user with a ledger account stays and keeps its id.
+-- called by: triggers
+-- raises: insufficient_privilege, restrict_violation
+CREATE OR REPLACE FUNCTION public.register_keep_user()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF TG_RELID <> 'accounts_user'::regclass THEN
+        RAISE EXCEPTION 'register_keep_user guards accounts_user, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'This is done in a transaction that is READ COMMITTED.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    IF EXISTS (SELECT FROM issuers_ledgeraccount WHERE user_id = OLD.id) THEN
+        RAISE EXCEPTION 'User % has an account in the register, and stays.', OLD.id
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END $$;
+REVOKE ALL ON FUNCTION public.register_keep_user() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER register_keep_user BEFORE UPDATE ON public.accounts_user
+    FOR EACH ROW WHEN (new.id <> old.id) EXECUTE FUNCTION public.register_keep_user();
+
+CREATE OR REPLACE TRIGGER register_keep_user_listed BEFORE DELETE
+    ON public.accounts_user FOR EACH ROW EXECUTE FUNCTION public.register_keep_user();

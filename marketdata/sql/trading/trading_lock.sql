@@ -1,0 +1,35 @@
+-- Locks the books of tokens and returns their heads and markets.
+-- called by: application
+-- raises: restrict_violation
+-- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
+CREATE OR REPLACE FUNCTION public.trading_lock(tokens uuid[])
+RETURNS TABLE(token_id uuid, source text, last_sequence bigint, last_snapshot bigint,
+    last_trade bigint, phase text, next_phase text, next_phase_at timestamp with time
+    zone, session_opens time without time zone, session_closes time without time zone,
+    weekdays_only boolean, tick_cents bigint, lot_units bigint, collar_bps integer,
+    reference_price bigint, last_event bigint, last_at timestamp with time zone)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'This is done in a transaction that is READ '
+        'COMMITTED: the snapshot of another does not show what was committed since, '
+        'such as a freeze.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM FROM marketdata_orderbookhead h
+        WHERE h.token_id = ANY (tokens) ORDER BY h.token_id FOR NO KEY UPDATE;
+    RETURN QUERY
+        SELECT h.token_id, h.source::text, h.last_sequence, h.last_snapshot,
+            h.last_trade, m.phase::text, m.next_phase::text, m.next_phase_at,
+            m.session_opens, m.session_closes, m.weekdays_only, m.tick_cents,
+            m.lot_units, m.collar_bps, m.reference_price, m.last_event, m.last_at
+        FROM marketdata_orderbookhead h
+        LEFT JOIN trading_market m ON m.token_id = h.token_id
+        WHERE h.token_id = ANY (tokens) ORDER BY h.token_id;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_lock(uuid[]) FROM PUBLIC;

@@ -1,0 +1,156 @@
+"""Functions, triggers and views of the database, as it tells of them itself."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.backends.utils import CursorWrapper
+
+
+def spaced(text: str) -> str:
+    """A text with single spaces: where lines break says nothing."""
+    return " ".join(text.split())
+
+
+def uncast(text: str) -> str:
+    """An expression without casts to texts, which a dump writes in other places."""
+    return CAST.sub("", spaced(text))
+
+
+CAST = re.compile(r"::(?:text|character varying)\b(?:\[\])?")
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFunction:
+    """`arguments`, `result` and `attributes` are in PostgreSQL's own words."""
+
+    name: str
+    arguments: str
+    result: str
+    attributes: str
+    settings: tuple[str, ...]
+    body: str
+    is_public: bool
+
+    @property
+    def signature(self) -> str:
+        """The name and its arguments without defaults, which have no commas."""
+        return f"{self.name}({re.sub(' DEFAULT [^,]*', '', self.arguments)})"
+
+    @property
+    def key(self) -> str:
+        return f"function {self.signature}"
+
+    def create(self) -> str:
+        settings = "".join(
+            f"SET {name} = {value if name == 'search_path' else repr(value)}\n"
+            for name, _, value in (setting.partition("=") for setting in self.settings)
+        )
+        given = "GRANT EXECUTE" if self.is_public else "REVOKE ALL"
+        preposition = "TO" if self.is_public else "FROM"
+        return (
+            f"CREATE OR REPLACE FUNCTION public.{self.name}({self.arguments})\n"
+            f"RETURNS {self.result} LANGUAGE {self.attributes}\n"
+            f"{settings}AS $${self.body}$$;\n"
+            f"{given} ON FUNCTION public.{self.signature} {preposition} PUBLIC;\n"
+        )
+
+    def drop(self) -> str:
+        return f"DROP FUNCTION public.{self.signature};\n"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTrigger:
+    """`says` is what `pg_get_triggerdef` tells, `uncast`; `state` is `tgenabled`.
+
+    O fires for users, A for replicated changes, too.
+    """
+
+    name: str
+    table: str
+    says: str
+    state: str
+
+    @property
+    def key(self) -> str:
+        return f"trigger {self.name} on {self.table}"
+
+    def create(self) -> str:
+        always = f"ALTER TABLE public.{self.table} ENABLE ALWAYS TRIGGER {self.name};\n"
+        dropped = f"DROP TRIGGER IF EXISTS {self.name} ON public.{self.table};\n"
+        return f"{dropped}{self.says};\n" + always * (self.state == "A")
+
+    def drop(self) -> str:
+        return f"DROP TRIGGER {self.name} ON public.{self.table};\n"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlView:
+    name: str
+    query: str
+
+    @property
+    def key(self) -> str:
+        return f"view {self.name}"
+
+    def create(self) -> str:
+        return f"CREATE OR REPLACE VIEW public.{self.name} AS {self.query}\n"
+
+    def drop(self) -> str:
+        return f"DROP VIEW public.{self.name};\n"
+
+
+SqlObject = SqlFunction | SqlTrigger | SqlView
+
+
+def installed(cursor: CursorWrapper) -> Iterator[SqlObject]:
+    """What the schema `public` has, but for what extensions brought.
+
+    The search path is `SCHEMA_FIRST`, so that names are told without their schema.
+    """
+    # A role may have set it for itself; PostgreSQL would quote every name otherwise.
+    cursor.execute("SET LOCAL quote_all_identifiers = off")
+    cursor.execute(FUNCTIONS)
+    for *texts, settings, body, is_public in cursor.fetchall():
+        yield SqlFunction(*map(spaced, texts), tuple(settings), body, is_public)
+    cursor.execute(TRIGGERS)
+    for name, table, said, function, state in cursor.fetchall():
+        says = uncast(said).replace(f" ON {table} ", f" ON public.{table} ", 1)
+        called = f"EXECUTE FUNCTION {function}("
+        says = says.replace(called, f"EXECUTE FUNCTION public.{function}(")
+        yield SqlTrigger(name, table, says, state)
+    cursor.execute(VIEWS)
+    for name, query in cursor.fetchall():
+        yield SqlView(name, spaced(query))
+
+
+FUNCTIONS = """
+    SELECT p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
+        concat_ws(' ', l.lanname,
+            CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' END,
+            CASE WHEN p.proisstrict THEN 'STRICT' END,
+            CASE WHEN p.prosecdef THEN 'SECURITY DEFINER' END,
+            CASE p.proparallel WHEN 's' THEN 'PARALLEL SAFE'
+                WHEN 'r' THEN 'PARALLEL RESTRICTED' END,
+            CASE WHEN p.proleakproof THEN 'LEAKPROOF' END),
+        coalesce(p.proconfig, '{}'), p.prosrc,
+        has_function_privilege('public', p.oid, 'EXECUTE')
+    FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+    WHERE p.pronamespace = 'public'::regnamespace AND p.prokind = 'f'
+        AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.objid = p.oid
+            AND e.classid = 'pg_proc'::regclass AND e.deptype = 'e')
+    ORDER BY 1, 2
+"""
+TRIGGERS = """
+    SELECT t.tgname, c.relname, pg_get_triggerdef(t.oid, TRUE), f.proname,
+        t.tgenabled::text
+    FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+    JOIN pg_proc f ON f.oid = t.tgfoid
+    WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal
+    ORDER BY 2, 1
+"""
+VIEWS = """
+    SELECT c.relname, pg_get_viewdef(c.oid, TRUE) FROM pg_class c
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'v'
+    ORDER BY 1
+"""
