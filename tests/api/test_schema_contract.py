@@ -1,20 +1,21 @@
-"""The schema against what was promised, and against what was committed last."""
+"""The schema against that of the last release, and against what was committed last."""
 
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from graphql import (
     GraphQLEnumType,
     GraphQLNamedType,
     GraphQLSchema,
     build_client_schema,
     build_schema,
-    find_breaking_changes,
     get_introspection_query,
     is_introspection_type,
     is_specified_scalar_type,
@@ -24,9 +25,10 @@ from graphql import (
 from partnerapi.management.commands import print_schema as command
 from partnerapi.schema import schema
 from partnerapi.site.pages import SDL_FILE
+from partnerapi.site.released import RELEASED_FILE, broken, undescribed
 from tests.characters import Ask
 
-CONTRACT = Path(__file__).with_name("contract.graphql").read_text()
+RELEASED = RELEASED_FILE.read_text()
 # Through its printed form, so that its types are graphql-core's own classes.
 SERVED = build_schema(print_schema(schema))
 
@@ -61,12 +63,81 @@ def members(of: GraphQLSchema) -> dict[str, str]:
     return found
 
 
-def test_the_schema_is_the_contract():
-    contract = members(build_schema(CONTRACT))
-    served = members(SERVED)
-    assert served.keys() - contract.keys() == set()
-    assert contract.keys() - served.keys() == set()
-    assert served == contract
+def test_nothing_breaks_the_clients_of_the_last_release():
+    changes = [*broken(RELEASED, SERVED, timezone.now().date())]
+    assert changes == [], "deprecate it, or manage.py print_schema --breaking"
+
+
+def test_the_schema_of_the_release_has_no_descriptions():
+    assert undescribed(RELEASED) == RELEASED
+    assert members(build_schema(undescribed(SDL_FILE.read_text()))) == members(SERVED)
+
+
+OLD = """
+    scalar Day @specifiedBy(url: "https://days.example/1")
+    enum Kind { GOOD BAD }
+    interface Named { name: String }
+    type Thing implements Named { name: String! kind: Kind part: Part }
+    type Part { of: Thing day: Day id(of: ID): ID }
+    input Filter { kind: Kind name: String }
+    type Query { thing(id: ID, first: Int = 10): Thing part(by: Filter): Part }
+"""
+CHANGES = [
+    ("name: String! kind", "name: String kind", "Thing.name changed type"),
+    ("kind: Kind part: Part", "part: Part", "Thing.kind was removed"),
+    ("GOOD BAD", "GOOD", "BAD was removed from enum type Kind"),
+    ("first: Int = 10", "first: Int = 20", "first has changed defaultValue"),
+    ("thing(id: ID, ", "thing(", "arg id was removed"),
+    ("thing(id: ID", "thing(id: ID!", "arg id has changed type"),
+    ("thing(", "thing(to: Int!, ", "required arg to on Query.thing was added"),
+    (
+        "name: String }\n    type Q",
+        "name: String! }\n    type Q",
+        "Filter.name changed",
+    ),
+    ("implements Named", "", "Thing no longer implements interface Named"),
+    ("example/1", "example/2", "Day is specified by https://days.example/2"),
+    ("by: Filter): Part", "by: Filter): Thing", "Query.part changed type"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "told"), CHANGES)
+def test_each_kind_of_break_is_told(before: str, after: str, told: str):
+    assert OLD.count(before) == 1
+    changed = build_schema(OLD.replace(before, after))
+    [said] = broken(OLD, changed, date(2026, 11, 24))
+    assert told in said
+    assert [*broken(OLD, build_schema(OLD), date(2026, 11, 24))] == []
+
+
+def test_what_is_added_breaks_nothing():
+    wider = OLD.replace("GOOD BAD", "GOOD BAD UGLY").replace(
+        "(id: ID", "(id: ID, at: ID"
+    )
+    wider = wider.replace("name: String }\n    type", "name: String at: ID } type")
+    assert [*broken(OLD, build_schema(wider), date(2026, 11, 24))] == []
+
+
+def test_a_deprecated_member_goes_on_its_day_with_the_types_that_it_alone_names():
+    reason = "Use x. Deprecated since 2025-11-24, removed on 2026-11-24."
+    mark = f'@deprecated(reason: "{reason}")'
+    deprecated = (
+        OLD.replace("BAD", f"BAD {mark}")
+        .replace("part: Part", f"part: Part {mark}")
+        .replace("first: Int = 10", f"first: Int = 10 {mark}")
+        .replace("part(by: Filter): Part", f"part(by: Filter): Part {mark}")
+    )
+    smaller = build_schema("""
+        enum Kind { GOOD }
+        interface Named { name: String }
+        type Thing implements Named { name: String! kind: Kind }
+        type Query { thing(id: ID): Thing }
+    """)
+    assert [*broken(deprecated, smaller, date(2026, 11, 24))] == []
+    told = [*broken(deprecated, smaller, date(2026, 11, 23))]
+    assert {"Part was removed.", "Day was removed.", "Filter was removed."} < {*told}
+    undated = deprecated.replace(reason, "Use x.")
+    assert [*broken(undated, smaller, date(2030, 1, 1))] == told
 
 
 def test_everything_has_a_description():
@@ -90,14 +161,6 @@ def test_the_committed_file_is_the_schema():
     assert SDL_FILE.read_text() == print_schema(schema) + "\n"
 
 
-def test_nothing_breaks_the_clients_of_the_committed_schema():
-    committed = build_schema(SDL_FILE.read_text())
-    changes = [
-        change.description for change in find_breaking_changes(committed, SERVED)
-    ]
-    assert changes == [], "manage.py print_schema --breaking acknowledges them"
-
-
 def test_the_introspection_is_the_committed_schema(stranger: Ask):
     answer = stranger(get_introspection_query(specified_by_url=True))
     client = build_client_schema(answer.data)
@@ -111,6 +174,14 @@ def other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return other
 
 
+@pytest.fixture
+def other_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    other = tmp_path / "released.graphql"
+    other.write_text(RELEASED)
+    monkeypatch.setattr(command, "RELEASED_FILE", other)
+    return other
+
+
 def test_check_names_the_remedy(other_file: Path):
     other_file.write_text("type Query { nothing: Int }\n")
     with pytest.raises(CommandError, match="run manage.py print_schema and commit"):
@@ -118,26 +189,39 @@ def test_check_names_the_remedy(other_file: Path):
     assert other_file.read_text() == "type Query { nothing: Int }\n"
 
 
-def test_writes_the_file(other_file: Path, capsys: pytest.CaptureFixture[str]):
-    other_file.write_text(CONTRACT.replace("  tradingName: String!\n", ""))
+def test_writes_the_file(
+    other_file: Path, other_release: Path, capsys: pytest.CaptureFixture[str]
+):
+    older = RELEASED.replace("  tradingName: String!\n", "")
+    other_release.write_text(older)
+    other_file.write_text("")
     call_command("print_schema")
     assert other_file.read_text() == SDL_FILE.read_text()
     assert capsys.readouterr().out.startswith("Wrote schema.graphql, ")
 
     call_command("print_schema")
     assert capsys.readouterr().out.startswith("schema.graphql is the schema, ")
+    assert other_release.read_text() == older
+
+    call_command("print_schema", "--release")
+    assert other_release.read_text() == undescribed(SDL_FILE.read_text())
 
 
 @pytest.mark.parametrize("left", ["", "<<<<<<< ours\ntype Query { a: Int }\n"])
-def test_compares_with_no_file_that_is_no_schema(other_file: Path, left: str):
-    other_file.write_text(left)
-    with pytest.raises(CommandError, match=r"schema\.graphql is no schema") as error:
-        call_command("print_schema")
-    assert "Restore the committed one first" in str(error.value)
-    assert other_file.read_text() == left
+def test_compares_with_no_file_that_is_no_schema(
+    other_file: Path, other_release: Path, left: str
+):
+    other_file.write_text("before\n")
+    other_release.write_text(left)
+    for arguments in ([], ["--release"]):
+        with pytest.raises(CommandError, match=r"released\.graphql is no schema") as e:
+            call_command("print_schema", *arguments)
+        assert "Restore the committed one first" in str(e.value)
+    assert (other_file.read_text(), other_release.read_text()) == ("before\n", left)
 
     call_command("print_schema", "--breaking")
     assert other_file.read_text() == SDL_FILE.read_text()
+    assert other_release.read_text() == undescribed(SDL_FILE.read_text())
 
 
 @pytest.mark.parametrize(("mode", "left"), [("w", ""), ("a", "before\n")])
@@ -167,14 +251,16 @@ def test_refuses_to_have_its_words_written_over_the_schema(
 
 
 def test_breaks_no_client_unless_that_is_acknowledged(
-    other_file: Path, capsys: pytest.CaptureFixture[str]
+    other_file: Path, other_release: Path, capsys: pytest.CaptureFixture[str]
 ):
-    before = CONTRACT.replace("tradingName: String!", "tradingName: Int!")
-    other_file.write_text(before)
-    with pytest.raises(CommandError, match="Issuer.tradingName changed type") as error:
-        call_command("print_schema")
-    assert "--breaking" in str(error.value)
-    assert other_file.read_text() == before
+    before = RELEASED.replace("tradingName: String!", "tradingName: Int!")
+    other_release.write_text(before)
+    other_file.write_text("before\n")
+    for arguments in ([], ["--release"]):
+        with pytest.raises(CommandError, match="Issuer.tradingName changed type") as e:
+            call_command("print_schema", *arguments)
+        assert "--breaking" in str(e.value)
+    assert (other_file.read_text(), other_release.read_text()) == ("before\n", before)
 
     call_command("print_schema", "--breaking")
     assert other_file.read_text() == SDL_FILE.read_text()
@@ -182,6 +268,7 @@ def test_breaks_no_client_unless_that_is_acknowledged(
         "Breaks clients: Issuer.tradingName changed type from Int! to String!."
         in capsys.readouterr().out
     )
+    call_command("print_schema")
 
 
 def test_a_dry_run_writes_to_standard_output(

@@ -2,29 +2,28 @@ import os
 import sys
 
 from django.core.management.base import CommandError
-from graphql import (
-    GraphQLSyntaxError,
-    build_schema,
-    find_breaking_changes,
-    print_schema,
-)
+from django.utils import timezone
+from graphql import GraphQLSyntaxError, build_schema, print_schema
 
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.schema import schema
 from partnerapi.site.pages import SDL_FILE
+from partnerapi.site.released import RELEASED_FILE, broken, undescribed
 
 
 class Command(CommandWithExamples):
     help = """Write the GraphQL schema to partnerapi/schema.graphql, which is committed.
 
-The file is served at /schema.graphql and compared in the tests. The command writes it
-itself: a shell that is told to (> FILE) would empty it first. A change that breaks
-partners' clients is refused, unless --breaking acknowledges it.
+The file is served at /schema.graphql and compared in the tests. The command writes the
+file itself: a shell redirection (> FILE) would empty it first. A change that breaks
+clients of the last release is refused. With a release, --release writes the schema to
+partnerapi/released.graphql, too; --breaking does so although it breaks clients.
 
 examples:
   manage.py print_schema
   manage.py print_schema --dry-run
   manage.py print_schema --check
+  manage.py print_schema --release
   manage.py print_schema --breaking
 """
     # It needs no database: the schema is that of the code.
@@ -43,12 +42,17 @@ examples:
             help="write the schema to standard output instead",
         )
         mode.add_argument(
+            "--release",
+            action="store_true",
+            help="also record it as the schema of this release",
+        )
+        mode.add_argument(
             "--breaking",
             action="store_true",
-            help="write it although it breaks clients, which have been told",
+            help="record it although it breaks clients, whose owners know",
         )
 
-    def handle(self, *, check, dry_run, breaking, **options):
+    def handle(self, *, check, dry_run, release, breaking, **options):
         text = print_schema(schema) + "\n"
         if dry_run:
             return text
@@ -58,38 +62,38 @@ examples:
                 f"emptied it. Run `git restore partnerapi/{SDL_FILE.name}`, then "
                 "manage.py print_schema without a redirection: it writes the file."
             )
-        committed = SDL_FILE.read_text()
-        if committed == text:
-            return f"{SDL_FILE.name} is the schema, {len(text.splitlines())} lines."
-        if check:
+        is_committed = SDL_FILE.read_text() == text
+        if check and not is_committed:
             raise CommandError(
                 f"{SDL_FILE.name} is not the schema that the code describes; "
                 "run manage.py print_schema and commit the file."
             )
-        changes = breaking_changes(committed, text)
+        changes = breaking_changes(text)
         if changes and not breaking:
             raise CommandError(
                 "\n".join([*changes, "Deprecate it first, or acknowledge: --breaking"])
             )
-        SDL_FILE.write_text(text)
-        wrote = f"Wrote {SDL_FILE.name}, {len(text.splitlines())} lines."
-        return "\n".join([wrote, *changes])
+        if release or breaking:
+            RELEASED_FILE.write_text(undescribed(text))
+        if not is_committed:
+            SDL_FILE.write_text(text)
+        said = "{} is the schema" if is_committed else "Wrote {}"
+        lines = len(text.splitlines())
+        return "\n".join([f"{said.format(SDL_FILE.name)}, {lines} lines.", *changes])
 
 
-def breaking_changes(committed, text):
-    """What clients of the committed schema would miss, a line each."""
+def breaking_changes(text):
+    """What clients of the last release would miss, a line each."""
+    today = timezone.now().date()
     try:
-        before = build_schema(committed)
+        changes = [*broken(RELEASED_FILE.read_text(), build_schema(text), today)]
     except (GraphQLSyntaxError, TypeError) as error:
         # An empty file, or one with the marks of a merge.
         return [
-            f"{SDL_FILE.name} is no schema, and nothing can be compared with it: "
+            f"{RELEASED_FILE.name} is no schema, and nothing can be compared with it: "
             f"{str(error).splitlines()[0]} Restore the committed one first."
         ]
-    return [
-        f"Breaks clients: {change.description}"
-        for change in find_breaking_changes(before, build_schema(text))
-    ]
+    return [f"Breaks clients: {change}" for change in changes]
 
 
 def is_standard_output(path):
