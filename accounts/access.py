@@ -114,7 +114,7 @@ def requires_grant_of(column: str) -> Callable[..., Any]:
     """Resolve a field for parents of granted issuers; for each other it is FORBIDDEN.
 
     `column` of a parent holds the issuer's id. `requiredGrant` in the error names the
-    issuer, which is public. So nothing leaks, and nobody mistakes a missing grant for
+    issuer, which is public. So nothing leaks, and no one mistakes a missing grant for
     an empty list.
     """
 

@@ -131,7 +131,7 @@ def book_lines(
     clients = clients_of(lines)
     withdrawals = withdrawals_of(lines)
     bank, suspense = (platform_account(kind) for kind in ("BANK", "SUSPENSE"))
-    # Shared, so that nobody closes an account whose deposit is being booked.
+    # Shared, so that no one closes an account whose deposit is being booked.
     standing = {
         account.pk: account.status
         for account in Account.objects.raw(
@@ -386,11 +386,11 @@ def references_in(text: str) -> str:
 def no_deposit(
     found: str, client: CashAccount | None, standing: Mapping[UUID, str]
 ) -> str:
-    """Why money that came is nobody's; empty: it is the client's."""
+    """Why money that came is no one's; empty: it is the client's."""
     if not found:
         return "it names no deposit reference, or several"
     if client is None:
-        return f"{found} is nobody's deposit reference"
+        return f"{found} is no one's deposit reference"
     assert client.account_id is not None
     status = standing[client.account_id]
     if status not in (Account.Status.ACTIVE, Account.Status.SUSPENDED):

@@ -1,4 +1,4 @@
-"""What has to follow, in the same transaction, when somebody may not trade any more.
+"""What has to follow, in the same transaction, when someone may not trade any more.
 
 Rooms above register followers here; neither accounts nor issuers know of them. What
 followers lock comes before accounts and holders in the order of locks (CONTRIBUTING).

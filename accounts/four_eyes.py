@@ -26,11 +26,11 @@ LIFETIME = timedelta(days=7)
 
 
 class Overtaken(Exception):
-    """What was asked for can not be done any more; the message says why."""
+    """What was asked for cannot be done any more; the message says why."""
 
 
 class NotApproved(Exception):
-    """The request can not be decided, or carried out, so; the message says why."""
+    """The request cannot be decided, or carried out, so; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ OVER = "SELECT approvals_over(%s, %s, %s::uuid[], %s::numeric[])"
 def rests_until(person: User) -> datetime | None:
     """Until when this person decides nothing; None: they may decide.
 
-    Somebody else changed their access less than 24 hours before.
+    Someone else changed their access less than 24 hours before.
     """
     [(until,)] = fetch(RESTS_UNTIL, [person.pk], tuple)
     return until
@@ -147,10 +147,10 @@ def file_request(
 def decide(
     request: ApprovalRequest, decided_by: User, is_approved: bool, reason: str = ""
 ) -> ApprovalDecision:
-    """Approve a request, or refuse it; once, and for ever.
+    """Approve a request, or refuse it; once, and forever.
 
     Raises:
-        NotApproved: by this person, or at this time, it can not be decided.
+        NotApproved: by this person, or at this time, it cannot be decided.
     """
     try:
         with transaction.atomic():

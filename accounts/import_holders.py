@@ -319,7 +319,7 @@ COMPLETED = """
         OR i.lei IS NOT NULL AND u.lei IS NULL
         OR i.country IS NOT NULL AND u.country_id IS NULL
 """
-# Nobody knows what follows the exclamation mark: it is the hash of no password.
+# No one knows what follows the exclamation mark: it is the hash of no password.
 NEW_USERS = """
     INSERT INTO accounts_user (id, password, is_superuser, is_staff, is_active, type,
         email, first_name, last_name, company_name, lei, country_id, address,

@@ -47,7 +47,7 @@ def attest(account: Account, facts: Facts) -> InvestorAttestation:
     Open orders that the change forbids are cancelled in the same transaction.
 
     Raises:
-        LockTimeout: somebody holds what is needed for too long.
+        LockTimeout: someone holds what is needed for too long.
     """
     partner, user = account.partner, account.user
 

@@ -78,7 +78,7 @@ def message(notice: StaffNotice) -> EmailMessage:
         [
             *lines,
             "",
-            "For 24 hours, a person whose access somebody else changed approves and "
+            "For 24 hours, a person whose access someone else changed approves and "
             "rejects nothing, unless the last line about them says that the owner's "
             "command appointed them.",
             "",

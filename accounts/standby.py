@@ -1,10 +1,9 @@
 """What the standby of REPLICA_URL has, as far as this process knows.
 
-A standby can not tell whether what it has replayed up to an instant is all: somebody on
+A standby cannot tell whether what it has replayed up to an instant is all: someone on
 the primary may have taken a time and not committed yet. So a web process asks the
 primary once a second up to which instant all is committed, and how long its log was
-then. As soon as the standby has replayed that much, it has all up to that instant, for
-ever.
+then. As soon as the standby has replayed that much, it has all up to that instant.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Money that nobody could be found for: with SUSPENSE, until staff assign it."""
+"""Money that no one could be found for: with SUSPENSE, until staff assign it."""
 
 from typing import Any
 

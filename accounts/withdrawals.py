@@ -24,7 +24,7 @@ Status = Withdrawal.Status
 
 
 class NotRefused(Exception):
-    """The withdrawal can not be refused any more; the message says why."""
+    """The withdrawal cannot be refused any more; the message says why."""
 
 
 def request_withdrawal(

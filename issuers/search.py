@@ -1,4 +1,4 @@
-"""Finds issuers by what somebody types, best first.
+"""Finds issuers by what someone types, best first.
 
 There are three classes: an identifier that is the text; a trading name that begins
 with it; every word of it a word of the issuer, the last one perhaps its beginning.
@@ -48,7 +48,7 @@ class Range(NamedTuple):
 
 
 def check_search(text: str) -> None:
-    """Refuse a text that the database can not hold.
+    """Refuse a text that the database cannot hold.
 
     Raises:
         BadUserInput: `argument` is `search`.
@@ -116,7 +116,7 @@ class Search:
         """FROM and WHERE of a range; every other table is asked row by row, by key."""
         joins, joined = "issuers_issuerterm t", []
         if self.few is not None:
-            # OFFSET keeps it row by row: the planner can not know that none may match.
+            # OFFSET keeps it row by row: the planner cannot know that none may match.
             joins = (
                 "unnest(%s::uuid[]) AS few (id) CROSS JOIN LATERAL (SELECT * FROM"
                 " issuers_issuerterm WHERE issuer_id = few.id AND term = %s OFFSET 0)"

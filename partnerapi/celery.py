@@ -115,7 +115,7 @@ app.conf.update(
 
 @setup_logging.connect
 def keep_the_logging_of_settings(**kwargs: object) -> None:
-    """Celery sets up logging of its own unless somebody listens to this signal."""
+    """Celery sets up logging of its own unless someone listens to this signal."""
 
 
 REQUEST_ID = "partnerapi_request_id"

@@ -349,7 +349,7 @@ class FailedSignInQuerySet(models.QuerySet["FailedSignIn"]):
 
 
 class FailedSignIn(models.Model):
-    """Somebody failed to sign in to the back office. Nobody changes or deletes it."""
+    """Somebody failed to sign in to the back office. No one changes or deletes it."""
 
     login = models.CharField(max_length=254, help_text="As it was typed.")
     address = models.CharField(max_length=64)

@@ -188,7 +188,7 @@ def new_world() -> World:
 
 @pytest.fixture(autouse=True)
 def full_budgets(request: pytest.FixtureRequest) -> None:
-    """Every test that reaches Redis begins with budgets that nobody has drawn on."""
+    """Every test that reaches Redis begins with budgets that no one has drawn on."""
     if "db" in request.fixturenames or "transactional_db" in request.fixturenames:
         caches["default"].clear()
         caches["default"].client.get_client().flushdb()

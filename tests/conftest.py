@@ -55,7 +55,7 @@ SIZE = "SELECT '{0}', pg_relation_size('{0}') WHERE EXISTS (SELECT FROM {0})"
 
 def flush_as_owner(case: TransactionTestCase) -> None:
     """Empty the tables; Django would empty and fill these four each time, too."""
-    # Their owner may do what nobody else can: empty the register.
+    # Their owner may do what no one else can: empty the register.
     with as_owner(), transaction.atomic(), connection.cursor() as cursor:
         tables = connection.introspection.django_table_names(
             only_existing=True, include_views=False
@@ -162,7 +162,7 @@ def django_db_setup(
     yield
     with django_db_blocker.unblock():
         become_owner()
-        # Nobody may be connected to what is now removed.
+        # No one may be connected to what is now removed.
         connections.close_all()
         teardown_databases(made, 0)
 
@@ -241,7 +241,7 @@ def is_short(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    # What is loaded and collected stays to the end: nobody looks there for garbage.
+    # What is loaded and collected stays to the end: no one looks there for garbage.
     gc.disable()
     result = yield
     gc.freeze()

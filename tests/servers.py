@@ -72,7 +72,7 @@ def remove_leftovers() -> None:
     for directory in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if directory.stat().st_uid != os.geteuid():
             continue
-        # A lock that somebody holds is a run that still goes on.
+        # A lock that someone holds is a run that still goes on.
         with contextlib.suppress(RunError), take_lock(directory):
             Processes(directory / "processes", lambda name, line: None).end_leftovers()
             if (directory / "disk").is_mount():

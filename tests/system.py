@@ -19,12 +19,12 @@ from tests.waiting import PROGRAM_SECONDS
 
 
 def bare_environment() -> dict[str, str]:
-    """The environment of somebody who has configured nothing."""
+    """The environment of someone who has configured nothing."""
     return {n: v for n, v in os.environ.items() if n not in settings.VARIABLES}
 
 
 def free_port() -> int:
-    """One that stays free: the system gives nobody a port below 32768 unasked."""
+    """One that stays free: the system gives no one a port below 32768 unasked."""
     while True:
         port = 15_000 + secrets.randbelow(17_000)
         with (

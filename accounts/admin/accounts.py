@@ -126,7 +126,7 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
         if Account.Status.CLOSED not in allowed_statuses(
             account.status, {Right.STAFF_APPROVED}
         ):
-            return "nothing: it can not be closed"
+            return "nothing: it cannot be closed"
         address = reverse("admin:ask", args=["closing"])
         return format_html(
             '<a href="{}?account={}">its closing</a>', address, account.pk
@@ -166,7 +166,7 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
                 try:
                     previous = account.change_status(target, actor, reason)
                 except InvalidStatusTransition:
-                    # Somebody else has moved it since the query above.
+                    # Someone else has moved it since the query above.
                     continue
                 if previous != target:
                     self.log_change(request, account, f"{previous} → {target}.")
@@ -184,7 +184,7 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
 
 @admin.register(AccountStatusChange)
 class AccountStatusChangeAdmin(ReadOnly, AccountSearchAdmin):
-    """What has happened to accounts; nobody edits history."""
+    """What has happened to accounts; no one edits history."""
 
     list_display = [
         "account", "created_at", "previous_status", "status", "actor", "approved_by",

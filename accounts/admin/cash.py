@@ -149,7 +149,7 @@ class BankStatementAdmin(ReadOnlyAdmin):
 
 
 class StateFilter(admin.SimpleListFilter):
-    """Lines whose money nobody was found for."""
+    """Lines whose money no one was found for."""
 
     title = "state"
     parameter_name = "state"

@@ -14,7 +14,7 @@ from partnerapi.core.backoffice import MOST_AT_ONCE, ProtectedAdmin
 @admin.register(Partner)
 class PartnerAdmin(ProtectedAdmin):
     protection = (
-        "A partner that has accounts, API keys, grants or FIX sessions can not be "
+        "A partner that has accounts, API keys, grants or FIX sessions cannot be "
         "deleted. Clear Is active, and every key is refused."
     )
     list_display = ["login", "name", "is_active", "budget_points", "budget_refill"]

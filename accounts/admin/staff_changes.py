@@ -36,6 +36,6 @@ class StaffChangeAdmin(ReadOnlyAdmin):
 
 
 def may_decide(user):
-    """Whether somebody may decide a kind of request."""
+    """Whether someone may decide a kind of request."""
     rights = (f"accounts.decide_{kind.lower()}" for kind in ApprovalKind)
     return any(map(user.has_perm, rights))

@@ -125,7 +125,7 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
     )
     def remove_second_factor(self, request, queryset):
         removed = 0
-        # Nobody does without a colleague.
+        # No one does without a colleague.
         for user in queryset.exclude(pk=request.user.pk):
             devices = TOTPDevice.objects.filter(user=user)
             if devices.delete()[0]:
@@ -159,7 +159,7 @@ def may_touch(request, user):
 @admin.register(UserHolder)
 class UserHolderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     protection = (
-        "A profile stays with its user, and for ever once it has an account in the "
+        "A profile stays with its user, and forever once it has an account in the "
         "register."
     )
     list_display = ["name", "user", "wallet_address"]

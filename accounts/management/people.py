@@ -94,7 +94,7 @@ def approver(approval: UUID) -> str:
     """The address of who approved a request; the database judges whether that counts.
 
     Raises:
-        CommandError: nobody has.
+        CommandError: no one has.
     """
     decision = ApprovalDecision.objects.select_related("decided_by").filter(
         request=approval, is_approved=True
@@ -103,7 +103,7 @@ def approver(approval: UUID) -> str:
         return decision.get().decided_by.email or ""
     except ApprovalDecision.DoesNotExist:
         raise CommandError(
-            f"--approval {approval}: nobody has approved such a request."
+            f"--approval {approval}: no one has approved such a request."
         ) from None
 
 

@@ -17,7 +17,7 @@ from partnerapi.core.errors import PartnerAPIError
 
 
 class InvalidStatusTransition(PartnerAPIError):
-    """The account can not go from its status to this one, or not by this caller.
+    """The account cannot go from its status to this one, or not by this caller.
 
     `allowedStatuses` lists those that the caller may ask for.
     """
@@ -36,7 +36,7 @@ class AccountNotActive(PartnerAPIError):
 
 
 class AccountNotEmpty(PartnerAPIError):
-    """The account has cash, and so can not be CLOSED."""
+    """The account has cash, and so cannot be CLOSED."""
 
     code = "ACCOUNT_NOT_EMPTY"
     example = "`status: CLOSED` for an account with cash"
@@ -242,7 +242,7 @@ class Account(models.Model):
             [(cents,)] = cursor.fetchall()
         if cents:
             raise AccountNotEmpty(
-                "The account has cash, and so can not be CLOSED; have it withdrawn "
+                "The account has cash, and so cannot be CLOSED; have it withdrawn "
                 "first."
             )
 
@@ -285,7 +285,7 @@ def refused_move(
 ) -> InvalidStatusTransition:
     listed = " or ".join(allowed) or "none: it is final, or not yours to move"
     return InvalidStatusTransition(
-        f"The account is {previous} and can not become {status} by you; allowed: "
+        f"The account is {previous} and cannot become {status} by you; allowed: "
         f"{listed}.",
         allowedStatuses=allowed,
     )

@@ -30,7 +30,7 @@ class DuplicateReference(PartnerAPIError):
 
 
 class NotJoined(Exception):
-    """The account can not be joined to the user; the message says why."""
+    """The account cannot be joined to the user; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class ApprovalPolicy(models.Model):
     """
 
     FROM_AMOUNTS: dict[str, int] = {ApprovalKind.DELIVERY: 10_000}
-    """What a migration begins with, for kinds that need nobody below an amount."""
+    """What a migration begins with, for kinds that need no one below an amount."""
 
     kind = models.CharField(primary_key=True, max_length=20, choices=ApprovalKind)
     is_required = models.BooleanField(default=True)

@@ -1,7 +1,7 @@
 """Cash: what clients have with the platform, in euro cents, by double entry.
 
-`accounts.cash` writes transactions, and they are for ever. From a transaction triggers
-write its two postings and the heads of the accounts; nobody else may. The sum of all
+`accounts.cash` writes transactions, and they are forever. From a transaction triggers
+write its two postings and the heads of the accounts; no one else may. The sum of all
 balances is 0, and what must lie at the bank is the balance of BANK without its sign.
 """
 
@@ -20,7 +20,7 @@ TEXT_LENGTH = 500
 
 
 def squeezed(text: str) -> str:
-    """A reference of ours as it is stored, however somebody has parted its signs."""
+    """A reference of ours as it is stored, however someone has parted its signs."""
     return "".join(text.upper().split())
 
 
@@ -188,7 +188,7 @@ class CashTransaction(models.Model):
     """A movement of cash from one cash account to another; it never changes.
 
     What a bank line says moves from or to BANK, and `reference` names the line. Money
-    that nobody could be found for lies with SUSPENSE until a transaction with `assigns`
+    that no one could be found for lies with SUSPENSE until a transaction with `assigns`
     takes it to its client.
     """
 

@@ -1,4 +1,4 @@
-"""What was changed in rows that people edit: triggers write it, nobody changes it."""
+"""What was changed in rows that people edit: triggers write it, no one changes it."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ Of = models.Model | type[models.Model]
 
 class RowChangeManager(models.Manager["RowChange"]):
     def note_export(self, of: Of, **said: Any) -> None:
-        """Keep that somebody takes out what a row holds, before they get it."""
+        """Keep that someone takes out what a row holds, before they get it."""
         self.note("EXPORT", of, said)
 
     def note_import(self, of: Of, **said: Any) -> None:

@@ -12,7 +12,7 @@ MOST_TRIES = 10
 
 
 class StaffChange(models.Model):
-    """What was changed about one person's access by somebody else.
+    """What was changed about one person's access by someone else.
 
     For 24 hours from `at` on the person approves and rejects nothing, and no request of
     theirs is approved: the database refuses it. APPOINTED ends that for all changes

@@ -267,7 +267,7 @@ class Mutation(graphene.ObjectType):
         description="Change the status of one of your accounts. Needs the scope "
         "`accounts:write`; the account's `user` and `statusHistory` need "
         "`accounts:read` besides: who selects them without it is refused, and nothing "
-        "changes. A status that the account can not take is INVALID_STATUS_TRANSITION "
+        "changes. A status that the account cannot take is INVALID_STATUS_TRANSITION "
         "with `allowedStatuses`.",
     )
 

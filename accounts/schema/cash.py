@@ -106,7 +106,7 @@ class CashBalance(graphene.ObjectType):
 
 
 class CashEntry(graphene.ObjectType):
-    """A change of an account's cash; it is for ever."""
+    """A change of an account's cash; it is forever."""
 
     id = graphene.ID(
         required=True,
@@ -251,7 +251,7 @@ class RequestWithdrawalInput(graphene.InputObjectType):
     reference = graphene.String(
         required=True,
         description="What you call the withdrawal: 1 to 64 letters, digits, `.`, `_`, "
-        "`:` and `-`. You can use it once for each account, for ever.",
+        "`:` and `-`. You can use it once for each account, forever.",
     )
 
 

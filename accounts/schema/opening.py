@@ -47,7 +47,7 @@ class OpenAccountInput(graphene.InputObjectType):
     reference = graphene.String(
         required=True,
         description="What you call the account: 1 to 64 letters, digits, `.`, `_`, `:` "
-        "and `-`. You can use it once, for ever.",
+        "and `-`. You can use it once, forever.",
     )
 
 

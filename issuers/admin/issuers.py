@@ -13,7 +13,7 @@ from partnerapi.core.backoffice import SECURE_ADDRESSES, ProtectedAdmin
 class IssuerAdmin(ProtectedAdmin):
     protection = (
         "An issuer that has tokens, legacy shareholders or imports of them, or grants "
-        "can not be deleted."
+        "cannot be deleted."
     )
     formfield_overrides = SECURE_ADDRESSES  # type: ignore[assignment]
     list_display = [

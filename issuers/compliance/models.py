@@ -122,7 +122,7 @@ class ApprovedHolder(models.Model):
 
 class RestrictionQuerySet(models.QuerySet["Restriction"]):
     def in_force(self, at: datetime) -> "RestrictionQuerySet":
-        """Those that nobody has lifted and that end later, if at all."""
+        """Those that no one has lifted and that end later, if at all."""
         return self.filter(Q(until=None) | Q(until__gt=at), ended_at=None)
 
 

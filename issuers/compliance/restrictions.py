@@ -24,7 +24,7 @@ Kind = Restriction.Kind
 class Terms:
     """What is restricted. Without `token`: all tokens; without `units`: all units.
 
-    Without `until` it is for as long as nobody lifts it.
+    Without `until` it is for as long as no one lifts it.
     """
 
     kind: str
@@ -46,7 +46,7 @@ def restrict(user: User, terms: Terms, actor: str) -> Restriction:
     user opens its ledger account.
 
     Raises:
-        LockTimeout: somebody holds what is needed for too long.
+        LockTimeout: someone holds what is needed for too long.
     """
     account = ledger.holder_accounts([user.pk])[user.pk]
 

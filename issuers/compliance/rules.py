@@ -24,7 +24,7 @@ MOST_JUDGED, MOST_SHOWN = 2_000, 20
 
 
 class RuleRefused(Exception):
-    """The rule can not be made, or ended; the message says why."""
+    """The rule cannot be made, or ended; the message says why."""
 
 
 def rule_in_force(token: Token, kind: str) -> TokenRule | None:
@@ -111,7 +111,7 @@ def set_rule(
 
     Raises:
         RuleRefused: the parameters are none of this kind.
-        LockTimeout: somebody holds the token's ledger for too long.
+        LockTimeout: someone holds the token's ledger for too long.
     """
     return followed(
         None,

@@ -197,7 +197,7 @@ def stakeholders(
 
 
 def needs_treasury(token: Any) -> bool:
-    """A price is the treasury's to tell where nobody holds a unit."""
+    """A price is the treasury's to tell where no one holds a unit."""
     return token.supply > token.held or bool(token.price) and not token.held
 
 

@@ -54,7 +54,7 @@ PARTS = """
 
 
 def delivery_content(job: DeliveryJob) -> dict[str, Any]:
-    """The job as it is frozen: its lines can not change any more."""
+    """The job as it is frozen: its lines cannot change any more."""
     lines, shares = delivery.frozen_totals(job)
     return {
         "job": str(job.pk),

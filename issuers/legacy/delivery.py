@@ -202,7 +202,7 @@ def steps_of(ids: Sequence[UUID]) -> Iterator[tuple[int, Sequence[UUID]]]:
 def deliver_next(job: DeliveryJob, actor: str = "") -> int:
     """Deliver the lines of the next step and count them; how many lines it had.
 
-    `actor` is who resumes a job that somebody else began; else it is who resumed it
+    `actor` is who resumes a job that someone else began; else it is who resumed it
     last. A job that is closed, or not released, has no next step. One transaction: a
     run that ends early leaves the job between two steps.
 
@@ -229,7 +229,7 @@ def deliver_next(job: DeliveryJob, actor: str = "") -> int:
 
 
 def note_held(job: DeliveryJob, what: str) -> None:
-    """Leave a note that a step met a lock, unless somebody works at the job now."""
+    """Leave a note that a step met a lock, unless someone works at the job now."""
     with transaction.atomic():
         free = DeliveryJob.objects.select_for_update(skip_locked=True)
         if locked_job := free.filter(pk=job.pk).first():
@@ -243,7 +243,7 @@ def close_job(job: DeliveryJob) -> None:
     """Let the lines that are left be; whoever still delivers them stops.
 
     Raises:
-        LockTimeout: somebody delivers a step of it, and did not end.
+        LockTimeout: someone delivers a step of it, and did not end.
     """
     with lock_waits.named(), transaction.atomic():
         locked_job = DeliveryJob.objects.select_for_update().get(pk=job.pk)

@@ -128,7 +128,7 @@ MISSING = f"""
 
 def await_other_imports(issuer: Issuer) -> None:
     """Let the later of two imports of an issuer see what the earlier one wrote."""
-    # Not by the issuer's row: to the end of an import, nobody could change that.
+    # Not by the issuer's row: to the end of an import, no one could change that.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
@@ -276,7 +276,7 @@ NOBODY = """
 
 
 def judged_changes(issuer: Issuer) -> Problems:
-    """Lock the stored lines that the file names; which of them can not change."""
+    """Lock the stored lines that the file names; which of them cannot change."""
     make_temporary("changed_line", "line integer, stored_id uuid, before jsonb")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE incoming_line SET user_id = NULL")
@@ -317,7 +317,7 @@ CHANGED = """
         ON s.issuer_id = %s AND s.reference = i.reference
 """
 DELIVERED = """
-    SELECT c.line, 'reference', s.reference || ' is DELIVERED and can not change its '
+    SELECT c.line, 'reference', s.reference || ' is DELIVERED and cannot change its '
         || (SELECT string_agg(name, ', ' ORDER BY name)
             FROM jsonb_object_keys(c.before) AS name)
         || '; reverse the delivery, and give the correction a reference of its own'

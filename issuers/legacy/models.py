@@ -255,7 +255,7 @@ class DeliveryJob(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """It was released, lines are left to deliver, and nobody closed it."""
+        """It was released, lines are left to deliver, and no one closed it."""
         return (
             self.released_at is not None
             and self.finished_at is None

@@ -71,7 +71,7 @@ def written(path: Path) -> Iterator[Path]:
     """A file beside `path`, which takes its place when all of it is written.
 
     Raises:
-        CommandError: it can not be written, or the register did not come free.
+        CommandError: it cannot be written, or the register did not come free.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -79,7 +79,7 @@ def written(path: Path) -> Iterator[Path]:
         beside.replace(path)
     except OSError as error:
         raise CommandError(
-            f"{path} can not be written: {error.strerror or error}."
+            f"{path} cannot be written: {error.strerror or error}."
         ) from None
     except RequestTimeout as error:
         raise CommandError(f"{error} Nothing was written.") from None
@@ -120,7 +120,7 @@ def write_rows(
     """Write rows with `write`, or, without it, as a workbook; how many there were.
 
     Raises:
-        CommandError: a workbook without a file, or a file that can not be written.
+        CommandError: a workbook without a file, or a file that cannot be written.
     """
     if write is None:
         with written(named_file(output, "xlsx")) as path:

@@ -1,7 +1,7 @@
 """What has changed, told to each partner in the order of commits.
 
 Triggers write down what a transaction did; at its commit they number it for every
-partner who may see it. Nobody else writes these tables.
+partner who may see it. No one else writes these tables.
 """
 
 from collections.abc import Callable, Sequence

@@ -90,7 +90,7 @@ def encoded_anew(name: str, format_: str, content: bytes) -> bytes:
 def in_srgb(picture: Image.Image) -> Image.Image:
     """The picture in the colours that are shown where no profile tells others.
 
-    A profile that can not be read, or is of pixels of another kind, does not count.
+    A profile that cannot be read, or is of pixels of another kind, does not count.
     """
     profile = picture.info.get("icc_profile")
     if not profile:

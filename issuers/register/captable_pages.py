@@ -82,7 +82,7 @@ def to_be_counted(table: CapitalizationTable) -> int:
 
 
 def noted_columns(tables: Sequence[CapitalizationTable]) -> list[list[Any]]:
-    """Of the tokens that somebody holds: table, place in it, token, entry, newness."""
+    """Of the tokens that someone holds: table, place in it, token, entry, newness."""
     rows = [
         (place, number, token.token_id, token.seq, token.last_seq - token.seq <= FEW)
         for place, table in enumerate(tables)

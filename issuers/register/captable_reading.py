@@ -158,7 +158,7 @@ WAYS = {
         ) p
         {accounts}
     """,
-    # By number they are read first: the planner can not know that they are few.
+    # By number they are read first: the planner cannot know that they are few.
     Way.BEGINNING: """
         SELECT n.*, a.user_id, p.balance_after AS balance
         FROM noted n

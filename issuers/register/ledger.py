@@ -211,7 +211,7 @@ def write_history(
     return written
 
 
-# The database lets nobody commit a history without opening its ledger; whatever the
+# The database lets no one commit a history without opening its ledger; whatever the
 # transaction around this one has chosen, that is asked at its end.
 OPENED_AT_THE_END = "SET CONSTRAINTS register_keep_open DEFERRED"
 

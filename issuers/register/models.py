@@ -1,9 +1,9 @@
 """The register: who holds how many units of a token, and what a unit costs.
 
-Only `ledger` writes transactions and prices, and they are for ever: triggers, made in
+Only `ledger` writes transactions and prices, and they are forever: triggers, made in
 the migrations, refuse to change or remove them, and demand that they are numbered
 without gaps in the order of their times. From a transaction the triggers write its
-postings, the holders' balances and the token's head; nobody else may.
+postings, the holders' balances and the token's head; no one else may.
 """
 
 from django.contrib.postgres.indexes import BrinIndex
@@ -393,7 +393,7 @@ class HoldingPeriod(models.Model):
         null=True, help_text="The entry that took the last unit."
     )
     # Classes by the logarithm: a reader of entry n passes over the periods that begin
-    # or end in a class that can not have n.
+    # or end in a class that cannot have n.
     since_class = models.GeneratedField(
         expression=Func(F("since"), template=CLASS, to_a_doubling=8),
         output_field=models.SmallIntegerField(),

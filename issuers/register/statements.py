@@ -36,7 +36,7 @@ SETTLED = timedelta(hours=1)
 
 
 class Kept(NamedTuple):
-    """A table whose rows are for ever: what they are ordered by, and their time."""
+    """A table whose rows are forever: what they are ordered by, and their time."""
 
     name: str
     key: str
@@ -64,7 +64,7 @@ def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Pa
     """Write the statement of `at`, the present instant, and return its file.
 
     Raises:
-        OSError: the directory can not be written.
+        OSError: the directory cannot be written.
     """
     earlier = sorted(directory.glob("register-*.statement"))
     said = take_statement(at) | {
@@ -123,7 +123,7 @@ def read_statement(path: Path, key: Ed25519PublicKey) -> dict[str, Any]:
     """What a statement's file says.
 
     Raises:
-        OSError: it can not be read.
+        OSError: it cannot be read.
         WrongStatementError: it is not signed with this key.
     """
     line, _, signature = path.read_bytes().partition(b"\n")

@@ -154,7 +154,7 @@ class LockedLedger:
 class Writer:
     """The ledgers that this transaction has locked, and the rows that it will write.
 
-    It holds the accounts of holders that it has loaded, so that nobody restricts one of
+    It holds the accounts of holders that it has loaded, so that no one restricts one of
     them meanwhile: unless not `holds`, for who only tries. Not `judges`: the rules of
     tokens and holders do not bind, as in a history from before they came here.
     """
@@ -254,7 +254,7 @@ class Writer:
             )
             if kind not in kinds:
                 raise AccountNotAllowed(
-                    f"{entry.kind} of {ledger.symbol} can not go {way} {name}: it goes "
+                    f"{entry.kind} of {ledger.symbol} cannot go {way} {name}: it goes "
                     f"{way} {' or '.join(PLACES[k] for k in PLACES if k in kinds)}."
                 )
             if issuer_id is not None and issuer_id != ledger.issuer_id:

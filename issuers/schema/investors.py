@@ -21,7 +21,7 @@ Verified = models.Verification
 InvestorVerification = enumeration(
     Verified,
     "InvestorVerification",
-    "Whether somebody has verified who an investor is.",
+    "Whether someone has verified who an investor is.",
     {
         Verified.NONE: "Nobody has.",
         Verified.PENDING: "Somebody is about to.",

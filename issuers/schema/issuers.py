@@ -134,7 +134,7 @@ class Issuer(ModelType):
             description="Instant of the snapshot; absent, or in the future: now."
         ),
         description="Who holds what at an instant: the same instant gives the same "
-        f"table for ever. With `date` it costs {PAST_COST} points besides what it has. "
+        f"table forever. With `date` it costs {PAST_COST} points besides what it has. "
         "Needs the scope `captable:read` and a grant for the issuer; "
         f"{NULLS_ISSUER}.",
     )

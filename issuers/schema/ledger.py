@@ -81,7 +81,7 @@ def whole(name):
 
 
 class LedgerTransaction(graphene.ObjectType):
-    """An entry of a token's ledger: units made, moved or destroyed; it is for ever."""
+    """An entry of a token's ledger: units made, moved or destroyed; it is forever."""
 
     id = graphene.ID(
         required=True,

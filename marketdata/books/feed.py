@@ -241,7 +241,7 @@ class Feed:
             if self.unsound.get(book.token_id) != str(reason):
                 self.unsound[book.token_id] = str(reason)
                 logger.error(
-                    "The order book of %s can not be made from its newest snapshot and "
+                    "The order book of %s cannot be made from its newest snapshot and "
                     "its log (%s): it is not served; see verify_books",
                     book.symbol, reason,
                 )  # fmt: skip

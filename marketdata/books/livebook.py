@@ -240,7 +240,7 @@ class LiveBook:
 
         Raises:
             BrokenLog: they do not continue it.
-            ImpossibleChange, CrossedBook: the book can not make a message.
+            ImpossibleChange, CrossedBook: the book cannot make a message.
         """
         if rows[0][0] == self.read:
             if self.last_row not in (None, rows[0]):

@@ -99,7 +99,7 @@ def record(token_id: UUID, messages: Sequence[Message], actor: str) -> Recorded:
 
     Raises:
         MarketClosed: there is no such token, or it is not on the secondary market.
-        ImpossibleChange: a change that the book can not make, or a price or quantity
+        ImpossibleChange: a change that the book cannot make, or a price or quantity
             that no order has.
         CrossedBook: a message leaves the book crossed.
         OperationalError: PostgreSQL does not answer. Where the connection ended in the

@@ -1,7 +1,7 @@
 """Deletes old changes and trades of order books whose result a snapshot holds.
 
 Of each log these are kept: the newest two snapshots, all changes younger than asked
-for, and the snapshot that the remaining changes continue. Trades are kept for ever. The
+for, and the snapshot that the remaining changes continue. Trades are kept forever. The
 database refuses to remove what is younger than KEEP.
 """
 

@@ -48,7 +48,7 @@ class Rule:
 
 class Rules:
     def __init__(self) -> None:
-        self.logs = Rule("who is on the secondary market has a log, and nobody else")
+        self.logs = Rule("who is on the secondary market has a log, and no one else")
         self.changes = Rule("changes are numbered without gaps, up to their head's")
         self.trades = Rule("trades are numbered without gaps, up to their head's")
         self.days = Rule("figures of trading days are those of their trades")

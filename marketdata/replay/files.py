@@ -101,7 +101,7 @@ def events(file: BinaryIO, book: OrderBook) -> Iterator[Event]:
         try:
             book.apply(event.changes)
         except (ImpossibleChange, CrossedBook) as error:
-            rule = f"message {number} can not happen to the book before it. {error}"
+            rule = f"message {number} cannot happen to the book before it. {error}"
             problems.append(Problem(together[0].line, "message", rule))
         else:
             yield event

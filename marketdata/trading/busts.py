@@ -27,7 +27,7 @@ from partnerapi.core.money import euros
 
 
 class NotBusted(Exception):
-    """The trade can not be undone; the message says why, and what would let it."""
+    """The trade cannot be undone; the message says why, and what would let it."""
 
 
 def bust_content(execution: Execution, reason: str) -> dict[str, Any]:

@@ -34,7 +34,7 @@ CLOCK = "market"
 
 
 class PhaseRefused(Exception):
-    """The market can not open, or not become this; the message says why."""
+    """The market cannot open, or not become this; the message says why."""
 
 
 def open_market(
@@ -90,7 +90,7 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
     with transaction.atomic():
         book = locked.books([token_id])[token_id]
         if phase not in MOVES[Phase(book.phase)]:
-            raise PhaseRefused(f"A market that is {book.phase} can not become {phase}.")
+            raise PhaseRefused(f"A market that is {book.phase} cannot become {phase}.")
         if phase == Phase.HALTED and not reason:
             raise PhaseRefused("Say why the market is halted.")
         with connection.cursor() as cursor:

@@ -1,6 +1,6 @@
 """Writes what a round has collected, in a constant number of statements.
 
-The order is that of the guards (the migrations): what gives way first, so that nobody
+The order is that of the guards (the migrations): what gives way first, so that no one
 holds more than there is at any statement, and the market's log last.
 """
 

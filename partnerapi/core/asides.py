@@ -8,7 +8,7 @@ from time import sleep
 class Aside:
     """Calls `write` every `seconds`, from a thread of its own.
 
-    `write` says itself what becomes of what it can not write.
+    `write` says itself what becomes of what it cannot write.
     """
 
     def __init__(self, write: Callable[[], None], seconds: float) -> None:

@@ -24,7 +24,7 @@ MOST_LISTED = 2_000
 
 
 MOST_PEOPLE = 20_000
-"""Users by whose ids a list is searched: of more, nearly each row is somebody's."""
+"""Users by whose ids a list is searched: of more, nearly each row is someone's."""
 
 
 MOST_AT_ONCE = 100
@@ -43,7 +43,7 @@ def money(name: str, description: str) -> Callable[[Any, Any], str | None]:
 
 
 class BoundedPaginator(Paginator):
-    """Counts a list's rows only as far as somebody would turn its pages."""
+    """Counts a list's rows only as far as someone would turn its pages."""
 
     @cached_property
     def counted(self) -> int:
@@ -73,7 +73,7 @@ class ReadOnly:
 
 
 class OneOrder(ChangeList):
-    """A list whose address can not ask for another order than the list's own."""
+    """A list whose address cannot ask for another order than the list's own."""
 
     def get_ordering(self, request, queryset):
         for params in (self.params, self.filter_params):
@@ -119,7 +119,7 @@ class ProtectedAdmin(KnownLater):
     """
 
     also_protected_by: tuple[str, ...] = ()
-    """Relations whose rows would be deleted with the row, and nobody would be told."""
+    """Relations whose rows would be deleted with the row, and no one would be told."""
     protection: str
     """What the row's page says of it."""
 

@@ -106,7 +106,7 @@ def counting() -> Iterator[Begin]:
 
 @contextmanager
 def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
-    """End the command where the operator's file, or somebody else, is in the way.
+    """End the command where the operator's file, or someone else, is in the way.
 
     Raises:
         CommandError: after every problem of the file has been written to stderr.
@@ -118,7 +118,7 @@ def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
             confirm()
     except OSError as error:
         raise CommandError(
-            f"{file} can not be read: {error.strerror or error}."
+            f"{file} cannot be read: {error.strerror or error}."
         ) from None
     except WrongFileError as error:
         for problem in error.problems:
@@ -132,7 +132,7 @@ def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
         ) from None
     except DataError as error:
         raise CommandError(
-            f"{file.name} holds what the database can not keep: "
+            f"{file.name} holds what the database cannot keep: "
             f"{str(error).splitlines()[0]}. Nothing was changed."
         ) from None
     except IntegrityError as error:

@@ -43,7 +43,7 @@ class CsvTable:
 class CsvStream:
     """A table that is read row by row, once.
 
-    While `rows` are read, what is wrong comes to `problems`; a record that can not be
+    While `rows` are read, what is wrong comes to `problems`; a record that cannot be
     read is no row.
     """
 
@@ -170,7 +170,7 @@ def read_header(content: bytes, known: Sequence[str]) -> tuple[int, str, list[st
     """The header's line, what separates its names, and these in lower case.
 
     Raises:
-        WrongFileError: the file is empty, or its first line can not be read.
+        WrongFileError: the file is empty, or its first line cannot be read.
     """
     found = []
     for separator in SEPARATORS:
@@ -188,7 +188,7 @@ def read_header(content: bytes, known: Sequence[str]) -> tuple[int, str, list[st
 def read_records(
     content: bytes, separator: str
 ) -> Iterator[tuple[int, list[str], str]]:
-    """Each record with the line it starts on and, when it can not be read, why.
+    """Each record with the line it starts on and, when it cannot be read, why.
 
     Such a record is the last: where the next one starts is unknown.
     """
@@ -208,7 +208,7 @@ def read_records(
 
 
 def unseen(line: int, name: str, value: str) -> Iterator[Problem]:
-    """Characters that nobody sees, or that turn what stands beside them around."""
+    """Characters that no one sees, or that turn what stands beside them around."""
     for place, character in enumerate(value):
         category = unicodedata.category(character)
         if category == "Cc":

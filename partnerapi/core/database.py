@@ -54,7 +54,7 @@ def fetch(
 def unshadowed() -> Iterator[CursorWrapper]:
     """A transaction in which a name is the schema's, whatever the session has made.
 
-    A pooler's session may have tables in `pg_temp` that somebody else has left there.
+    A pooler's session may have tables in `pg_temp` that someone else has left there.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(SCHEMA_FIRST)

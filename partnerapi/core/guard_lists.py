@@ -41,7 +41,7 @@ def differences(listed: Mapping[str, str], found: Mapping[str, str]) -> Iterator
     """A sentence for each guard that is missing, is another, or is one too many."""
     for guard in sorted({*listed, *found}):
         if guard not in found:
-            # A right that nobody was given is not missed.
+            # A right that no one was given is not missed.
             if not guard.startswith(GRANT):
                 yield f"There is no {guard}."
         elif guard not in listed:

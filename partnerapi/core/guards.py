@@ -1,6 +1,6 @@
 """How migrations write the functions that guard tables.
 
-Such a function does as its owner what the application may not do itself, so nobody
+Such a function does as its owner what the application may not do itself, so no one
 else may attach it to a table of their own, nor put a table of their own in a guarded
 one's place. Privileges decide what is allowed; the depth of triggers proves nothing.
 """

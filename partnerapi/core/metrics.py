@@ -4,7 +4,7 @@ Where PARTNER_API_METRICS names a directory, each process writes its numbers int
 of a place of its own there, without a call of the system. A process that comes later
 takes the place of one that has ended, and goes on counting: so there are never more
 files than there were processes at a time. Labels hold words of this code only, never
-what somebody sends.
+what someone sends.
 """
 
 import fcntl

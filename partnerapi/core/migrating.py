@@ -1,6 +1,6 @@
 """How migrations change tables that requests use meanwhile.
 
-Who waits for a table's lock holds up all who come later. So nobody waits for longer
+Who waits for a table's lock holds up all who come later. So no one waits for longer
 than LOCK_SECONDS, and tries again a while later.
 """
 
@@ -29,7 +29,7 @@ class StillLocked(Exception):
 def again_while_locked(
     attempt: Callable[[], Done], told: Callable[[str], object] = lambda text: None
 ) -> Done:
-    """Make an attempt until nobody is in its way, MOST_TRIES times at most.
+    """Make an attempt until no one is in its way, MOST_TRIES times at most.
 
     `told` is called with what is in the way.
 
@@ -115,7 +115,7 @@ class AddIndexBeside(AddIndexConcurrently):  # type: ignore[misc]
         if schema_editor.collect_sql:
             forwards(app_label, schema_editor, from_state, to_state)
             return
-        # It waits for those who have written already, and nobody waits for it.
+        # It waits for those who have written already, and no one waits for it.
         with waiting(schema_editor.connection, 0):
             with schema_editor.connection.cursor() as cursor:
                 cursor.execute(IS_VALID, [self.index.name])

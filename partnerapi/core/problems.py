@@ -1,4 +1,4 @@
-"""What is wrong in files that somebody imports."""
+"""What is wrong in files that someone imports."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Problems:
 
 
 class WrongFileError(Exception):
-    """The file can not be imported.
+    """The file cannot be imported.
 
     `problems` are the first 100 that were found, by line; `count` is how many there
     are.

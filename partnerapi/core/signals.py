@@ -29,7 +29,7 @@ def told_by_signals(events: Mapping[int, threading.Event]) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            # None: a library's, which Python can not set again.
+            # None: a library's, which Python cannot set again.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         told.put(None)
 

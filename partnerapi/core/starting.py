@@ -1,6 +1,6 @@
 """What a process that serves looks at before it begins.
 
-Apps add their checks. Each is a few statements; what a database that is away can not
+Apps add their checks. Each is a few statements; what a database that is away cannot
 tell is not asked: the process starts, and refuses what needs it until it is back.
 """
 

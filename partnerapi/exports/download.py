@@ -1,6 +1,6 @@
 """`GET /exports/<id>`: the file of an export, whole or from any byte on.
 
-The address is signed, and nobody but who has it may have the file: it needs no key. It
+The address is signed, and no one but who has it may have the file: it needs no key. It
 ends after an hour.
 """
 

@@ -92,7 +92,7 @@ def read_rows(schema: GraphQLSchema, export: Export, caller: Caller) -> Rows:
     """The rows that follow those which the export has.
 
     Raises:
-        PartnerAPIError: the caller may not read them, or they can not be read now.
+        PartnerAPIError: the caller may not read them, or they cannot be read now.
     """
     variables: dict[str, Any] = {"first": PAGE_ROWS, "after": export.cursor}
     match export.connection:

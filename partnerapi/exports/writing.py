@@ -82,7 +82,7 @@ def write_on(schema: Any, pk: UUID) -> bool:
     """Take an export a step further; whether there is another step to take now.
 
     Raises:
-        RequestTimeout, OperationalError: it can not be written now.
+        RequestTimeout, OperationalError: it cannot be written now.
     """
     try:
         with without_collections():
@@ -146,7 +146,7 @@ def owed(export: Export) -> int:
 
 
 def pay(export: Export, caller: Caller) -> timedelta | None:
-    """Pay for the rows of a page; how long to wait where the budget can not."""
+    """Pay for the rows of a page; how long to wait where the budget cannot."""
     name, limit, refill = partner_account(caller)
     points = min(owed(export), POINTS_AT_ONCE, limit)
     if not points:
@@ -216,7 +216,7 @@ NO_READER = (
     "You have no live key with the scope that the connection needs, or no grant for "
     "the issuer any more."
 )
-# Where another worker does the same, or holds the row, nobody waits.
+# Where another worker does the same, or holds the row, no one waits.
 FAIL = """
     UPDATE partnerapi_export SET status = 'FAILED', place = NULL,
         ended_at = clock_timestamp(), reason = CASE WHEN attempts >= %(attempts)s

@@ -23,7 +23,7 @@ MAX_ERRORS = 20
 MAX_MESSAGE = 500
 """Characters of a message: what it repeats of a request may be long."""
 TOO_LONG = (
-    "A statement, or the wait for what somebody else changes, took too long and was "
+    "A statement, or the wait for what someone else changes, took too long and was "
     "ended. Ask again, for smaller pages where it was long."
 )
 NOT_COMMITTED = "NOT_COMMITTED"

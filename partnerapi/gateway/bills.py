@@ -71,7 +71,7 @@ class Bill:
     def look(self, points: int, unread: bool) -> None:
         """Refuse a request that costs so much at least, before it is read.
 
-        `unread` is one that was looked at before, and whose body nobody has read.
+        `unread` is one that was looked at before, and whose body no one has read.
 
         Raises:
             Throttled: the budget holds less, or did; it stays as it is.

@@ -1,7 +1,7 @@
 """Bodies of answers as gzip (RFC 1952), where the client admits it.
 
 The length of such a body gives no secret away, as BREACH has pages do: that takes a
-browser which adds somebody's credentials to an attacker's request, and a secret beside
+browser which adds someone's credentials to an attacker's request, and a secret beside
 the attacker's text. A key goes in a header of its own, which no browser adds by itself,
 and no answer holds one. Pages of staff are not compressed.
 """

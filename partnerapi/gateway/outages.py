@@ -1,4 +1,4 @@
-"""Refuses what can not be answered for want of the database."""
+"""Refuses what cannot be answered for want of the database."""
 
 import logging
 from collections.abc import Iterator

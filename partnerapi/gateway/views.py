@@ -300,7 +300,7 @@ def identify(request: HttpRequest, bill: Bill, deadline: float) -> Caller | None
 
     Raises:
         InvalidKey: the key is refused; the address, whose bill this is, pays.
-        Throttled: the address can not pay.
+        Throttled: the address cannot pay.
     """
     token = request.META.get("HTTP_X_TOKEN_AUTH")
     if token is None:

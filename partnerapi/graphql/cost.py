@@ -78,7 +78,7 @@ class Cost:
         object that a resolver finds does, where no cost is declared.
     most_below: the most points that what is selected below it may cost.
     most_statements: the most fields below it that may take statements of their own.
-    beyond: of items above this number every four count as one more, as soon as somebody
+    beyond: of items above this number every four count as one more, as soon as someone
         knows how many they are.
     known: says so before they are read. What costs more than a request may is refused.
     """
@@ -123,7 +123,7 @@ def set_costs(schema: GraphQLSchema) -> None:
 
     Raises:
         TypeError: a list of objects, a connection or a mutation declares no cost,
-            or a cost is below nothing or names arguments that can not tell it.
+            or a cost is below nothing or names arguments that cannot tell it.
     """
     for type_ in schema.type_map.values():
         if not isinstance(type_, GrapheneObjectType):

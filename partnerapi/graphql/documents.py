@@ -109,7 +109,7 @@ RULES = [OWN_RULES.get(rule, rule) for rule in specified_rules]
 
 
 class Refused(Exception):
-    """The request can not be executed; `errors` say why.
+    """The request cannot be executed; `errors` say why.
 
     `reading` is what it took to find that out, points.
     """
@@ -121,7 +121,7 @@ class Refused(Exception):
 
 
 class CheckEnded(GraphQLError):
-    """Follows the last error that is answered: nobody counted the others."""
+    """Follows the last error that is answered: no one counted the others."""
 
     def __init__(self) -> None:
         super().__init__(f"There are more errors; the check ends after {MAX_ERRORS}.")

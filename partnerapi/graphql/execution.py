@@ -297,7 +297,7 @@ Completer = Callable[[list[Any], Run], list[Any]]
 def completer(type_: Any, field: SelectedField) -> Completer:
     """A function that makes a column of the response (section 6.4.3).
 
-    Null becomes a failure where the type is non-null; so does a value that can not be
+    Null becomes a failure where the type is non-null; so does a value that cannot be
     serialised.
     """
     nullable = not isinstance(type_, GraphQLNonNull)

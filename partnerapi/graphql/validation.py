@@ -2,7 +2,7 @@
 
 graphql-core looks up the methods of each rule for each kind of node in every document,
 and visits names, at which no rule looks. Here a rule's methods are looked up once, and
-rules about what a text can not hold are left out.
+rules about what a text cannot hold are left out.
 """
 
 from collections.abc import Sequence

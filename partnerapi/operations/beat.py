@@ -32,7 +32,7 @@ class Scheduler(PersistentScheduler):  # type: ignore[misc]
     def setup_schedule(self) -> None:
         """
         Raises:
-            SystemExit: beat can not write down what it has asked for.
+            SystemExit: beat cannot write down what it has asked for.
         """
         file = Path(self.schedule_filename).absolute()
         kept = [file.with_name(file.name + end) for end in self.known_suffixes]

@@ -69,7 +69,7 @@ def compare_rights() -> Rights:
 
 
 OF_COLUMNS = re.compile(r"(\w+) \(([^)]+)\)")
-# Nobody has a right on what is not there.
+# No one has a right on what is not there.
 HAS = """
     SELECT current_user::text, name, asked, coalesce(CASE
         WHEN asked = 'EXECUTE' THEN has_function_privilege(

@@ -46,7 +46,7 @@ def count_ended(task: Any, state: str | None = None, **kwargs: object) -> None:
 
 @task_failure.connect
 def count_ended_by_force(sender: Any, exception: object, **kwargs: object) -> None:
-    """A task that took too long is killed with its process, which can not count it."""
+    """A task that took too long is killed with its process, which cannot count it."""
     if isinstance(exception, TimeLimitExceeded):
         TASKS.labels(short(sender.name), "failed").inc()
 

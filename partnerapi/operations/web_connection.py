@@ -19,7 +19,7 @@ UPLOAD_BYTES = 16 * 1024 * 1024
 """Largest body that staff may send to the back office."""
 UPLOAD_SECONDS = 60.0
 SHORT_BYTES = 64 * 1024
-"""Shorter bodies are read even where nobody can pay, and the connection goes on."""
+"""Shorter bodies are read even where no one can pay, and the connection goes on."""
 AHEAD_BYTES = 1_024
 """gunicorn reads so far beyond what the application asks for."""
 FRAME_BYTES = 64 * 1024
@@ -143,7 +143,7 @@ class Connection(TConn):  # type: ignore[misc]
         return self.moved / (now - self.since + 0.001)
 
     def is_whole(self) -> bool:
-        """Whether a thread can have the request: it is there, or can not be right."""
+        """Whether a thread can have the request: it is there, or cannot be right."""
         received = self.buffers.received
         if self.body_at is None:
             end = received.find(b"\r\n\r\n")
@@ -210,7 +210,7 @@ class Connection(TConn):  # type: ignore[misc]
         self.length = 0
 
     def has_last_chunk(self) -> bool:
-        """Whether the chunks have ended, can not be right, or are too many.
+        """Whether the chunks have ended, cannot be right, or are too many.
 
         `chunk_bytes` are announced by the chunks before `chunk_at`, where the next one
         begins.

@@ -108,7 +108,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             if error.errno in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
                 return
             raise
-        # With one place left: at the limit gunicorn would accept nobody.
+        # With one place left: at the limit gunicorn would accept no one.
         if self.nr_conns >= self.worker_connections - 1:
             self.make_room()
         conn = Connection(self.cfg, client, address, listener.getsockname())

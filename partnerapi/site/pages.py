@@ -68,7 +68,7 @@ DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """Answers what nobody caught: 503 for want of the database, else 500."""
+    """Answers what no one caught: 503 for want of the database, else 500."""
     error = sys.exception()
     # What the page was going to say that it did, it may not have done.
     list(get_messages(request))

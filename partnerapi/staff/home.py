@@ -51,7 +51,7 @@ STOPPED_AFTER = timedelta(minutes=1)
 """A delivery of which no step was tried for so long."""
 KEYS_EXPIRE_WITHIN = timedelta(days=14)
 REST = timedelta(days=1)
-"""For so long a person decides nothing whose access somebody else has changed."""
+"""For so long a person decides nothing whose access someone else has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ TILES = [
     Tile("Access changed within 24 hours", StaffChange, changes_of_staff),
     Tile("Withdrawals to decide", Withdrawal, requested_withdrawals),
     Tile("Withdrawals that the bank is to pay", Withdrawal, approved_withdrawals),
-    Tile("Money that is nobody's", BankLine, unknown_money),
+    Tile("Money that is no one's", BankLine, unknown_money),
     Tile("Attestations to decide", InvestorAttestation, waiting_attestations),
     Tile("Pending deliveries", LegacyShareholder, pending_deliveries),
     Tile("Pending accounts", Account, pending_accounts),

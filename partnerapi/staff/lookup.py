@@ -27,7 +27,7 @@ def as_uuid(text: str) -> UUID | None:
 
 
 def typed(request: HttpRequest, name: str) -> str:
-    """What somebody typed into a box, as the database can be asked for it."""
+    """What someone typed into a box, as the database can be asked for it."""
     return request.GET.get(name, "").replace("\0", "").strip()[:LONGEST]
 
 

@@ -187,7 +187,7 @@ def write(using: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Somebody:
+class Someone:
     """A member of staff of one role, whom pages ask for rights."""
 
     names: frozenset[str]
@@ -208,9 +208,9 @@ class Somebody:
         )
 
 
-PEOPLE: Mapping[str, Somebody] = {
-    role: Somebody(frozenset(names)) for role, names in ROLES.items()
-} | {SUPERUSER: Somebody(frozenset(), is_superuser=True)}
+PEOPLE: Mapping[str, Someone] = {
+    role: Someone(frozenset(names)) for role, names in ROLES.items()
+} | {SUPERUSER: Someone(frozenset(), is_superuser=True)}
 
 
 @dataclass(frozen=True, slots=True)

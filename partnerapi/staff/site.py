@@ -171,7 +171,7 @@ def lacks_factor(request: HttpRequest) -> bool:
 
 
 def after(request: HttpRequest) -> str:
-    """The address of this site to which somebody wanted to go."""
+    """The address of this site to which someone wanted to go."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     is_ours = url_has_allowed_host_and_scheme(
         wanted, {request.get_host()}, request.is_secure()

@@ -1,6 +1,6 @@
 "use strict";
 
-// Asks for the ladder while somebody looks at it: it is at most a second old where the
+// Asks for the ladder while someone looks at it: it is at most a second old where the
 // server answers in a tenth of one.
 const ladder = document.getElementById("ladder");
 const down = document.getElementById("down");

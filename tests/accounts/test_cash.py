@@ -154,7 +154,7 @@ def test_a_withdrawal_is_reserved_approved_and_paid_by_a_bank_line(account: Acco
     withdrawal = request_withdrawal(account, 400, "W-1", "partner")
     assert head_of(account) == (1_000, 400)
     assert iso11649.is_valid(withdrawal.payment_reference)
-    # Before it is approved, the line is nobody's.
+    # Before it is approved, the line is no one's.
     assert bank((withdrawal.payment_reference, -400)).withdrawals == 0
     approve(withdrawal)
     withdrawal.refresh_from_db()
@@ -238,7 +238,7 @@ def test_cash_keeps_an_account_from_being_closed(account: Account):
     approve(withdrawal)
     bank((withdrawal.payment_reference, -1_000))
     account.change_status("CLOSED", PARTNER, None)
-    # Who pays in later pays nobody.
+    # Who pays in later pays no one.
     assert len(bank((reference_of(account), 7)).unknown) == 1
     as_committed()
 

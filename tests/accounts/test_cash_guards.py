@@ -34,7 +34,7 @@ CALLS, CONNECTIONS = 200, 20
 
 
 class Cash:
-    """Two accounts: one has 10 €, of which 4 € are requested; 3 € are nobody's."""
+    """Two accounts: one has 10 €, of which 4 € are requested; 3 € are no one's."""
 
     def __init__(self) -> None:
         partner = new_partner()
@@ -100,15 +100,15 @@ REFUSED = {
     + entered("DEPOSIT", "{bank}, {a}", 5, reference="'made up'"),
     "a withdrawal that goes": "DELETE FROM accounts_withdrawal",
     "a withdrawal of less": "UPDATE accounts_withdrawal SET amount = 1",
-    "a withdrawal that nobody approved":
+    "a withdrawal that no one approved":
     "UPDATE accounts_withdrawal SET status = 'APPROVED'",
-    "a withdrawal that nobody paid": "UPDATE accounts_withdrawal SET status = 'PAID'",
+    "a withdrawal that no one paid": "UPDATE accounts_withdrawal SET status = 'PAID'",
     "a withdrawal that is refused without a reason":
     "UPDATE accounts_withdrawal SET status = 'REFUSED'",
     "money from nowhere": entered("DEPOSIT", "{bank}, {a}"),
     "money that a line brought before":
     entered("DEPOSIT", "{bank}, {a}", 300, reference="'unknown'"),
-    "money that nobody assigned":
+    "money that no one assigned":
     entered("DEPOSIT", "{suspense}, {a}", 300, assigns_id="{unknown}"),
     "a part of unknown money":
     entered("DEPOSIT", "{suspense}, {a}", 299, assigns_id="{unknown}"),

@@ -94,7 +94,7 @@ def test_a_dry_run_judges_the_move_and_writes_nothing(account: Account):
         f"Account|{account.pk} of Otto Lund at Acme (acme) would go from PENDING to "
         "ACTIVE (dry run: nothing was written)"
     )
-    with pytest.raises(CommandError, match="can not become SUSPENDED"):
+    with pytest.raises(CommandError, match="cannot become SUSPENDED"):
         change(account.pk, "SUSPENDED", "--dry-run")
     account.refresh_from_db()
     assert (account.status, account.changes, moves(account)) == ("PENDING", 1, [])
@@ -160,7 +160,7 @@ def test_refuses_other_moves_and_tells_which_there_are(
     with pytest.raises(CommandError) as refusal:
         change(account.pk, status)
     assert str(refusal.value) == (
-        f"The account is {was} and can not become {status}; allowed: {allowed}. "
+        f"The account is {was} and cannot become {status}; allowed: {allowed}. "
         "Nothing was written."
     )
     account.refresh_from_db()

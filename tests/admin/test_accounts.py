@@ -148,7 +148,7 @@ def test_an_account_shows_its_history_and_how_it_is_closed(
     shown = response.content.decode()
     for text in ("became CLOSED", "old@staff.example", "two@staff.example"):
         assert text in shown
-    assert "it can not be closed" in shown
+    assert "it cannot be closed" in shown
     page = reverse("admin:accounts_account_change", args=[active.pk])
     asks = f"{reverse('admin:ask', args=['closing'])}?account={active.pk}"
     assert f'href="{asks}"' in staff.get(page).content.decode()

@@ -241,7 +241,7 @@ def test_a_row_can_be_added_where_staff_may(staff, model):
 def test_a_row_is_saved_as_it_is_shown(staff, model):
     rows = model.objects.order_by("pk")
     if model is LegacyShareholder:
-        # A delivered line is for ever.
+        # A delivered line is forever.
         rows = rows.filter(status=LegacyShareholder.Status.PENDING)
     row = rows[0]
     before = {f.attname: getattr(row, f.attname) for f in model._meta.concrete_fields}

@@ -51,7 +51,7 @@ def test_a_session_ends(client, began, seen, goes_on):
     assert answer.status_code == (200 if goes_on else 302)
     if not goes_on:
         assert answer.url == f"{LOGIN}?next=/admin/roles/"
-        # The cookie, too, if somebody has kept it.
+        # The cookie, too, if someone has kept it.
         assert not Session.objects.filter(session_key=key).exists()
         thief = Client()
         thief.cookies["sessionid"] = key

@@ -62,7 +62,7 @@ def test_five_wrong_passwords_lock_a_login_from_an_address(sam):
     # Not with the right password, nor with another case.
     assert sign_in(PASSWORD).status_code == 429
     assert sign_in(PASSWORD, login=EMAIL.upper()).status_code == 429
-    # Nobody else is locked out, nor is Sam elsewhere.
+    # No one else is locked out, nor is Sam elsewhere.
     assert sign_in(PASSWORD, address="192.0.2.2").status_code == 302
     assert [row.is_locked for row in FailedSignIn.objects.order_by("id")] == [
         *([False] * 4), *([True] * 3)

@@ -97,7 +97,7 @@ class Accounts(RuleBasedStateMachine):
     @initialize()
     def open_accounts(self) -> None:
         self.accounts = [open_account(self.partner) for _ in range(3)]
-        # As somebody read them who has not looked since.
+        # As someone read them who has not looked since.
         self.stale = [Account.objects.get(pk=a.pk) for a in self.accounts]
         first: Any = (None, "PENDING", None, "ana@staff.example")
         self.model = {account.pk: [first] for account in self.accounts}

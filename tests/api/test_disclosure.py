@@ -123,7 +123,7 @@ def test_lists_with_hidden_rows_are_lists_without(
 
 
 def cursor_in_the_middle(name: str, hidden: Hidden, ask: Ask) -> str:
-    """A cursor of a hidden row, as somebody who may see it would hand it on."""
+    """A cursor of a hidden row, as someone who may see it would hand it on."""
     articles = Article.objects.filter(issuer=hidden.issuer)
     articles.update(published_at=datetime.now(UTC))
     document = (

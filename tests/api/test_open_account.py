@@ -1,4 +1,4 @@
-"""Accounts that partners open: once for a reference, and nobody learns who is known."""
+"""Accounts that partners open: once for a reference, and no one learns who is known."""
 
 import uuid
 from typing import Any

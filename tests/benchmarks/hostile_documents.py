@@ -26,7 +26,7 @@ def main(pace: Pace) -> int:
         from tests.characters import Ask, new_world
         from tests.graphql.hostile import BODIES, cost, row, small_heap
 
-        # A token can not be younger than its issuer's table.
+        # A token cannot be younger than its issuer's table.
         with transaction.atomic():
             new_world()
         ask = Ask()

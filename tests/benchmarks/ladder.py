@@ -5,7 +5,7 @@ python -m tests.benchmarks.ladder --seconds 60
 A sandbox runs in a directory that is thrown away, and simulate_market moves two books,
 one fed from outside and one of ours. A browser shows the ladder of each and keeps what
 it shows. Told is how many of these are not the book as the log has it, how old they got
-before the next came, and after which time the page says that nobody answers: where the
+before the next came, and after which time the page says that no one answers: where the
 web server stands still, and where it is killed. It ends with exit code 1 where a figure
 misses its number.
 """
@@ -132,7 +132,7 @@ def ladder_of(shown: dict[str, Any]) -> tuple[list[Any], list[Any]]:
 
 
 def banner_seconds(page: "Page", is_shown: bool, since: float) -> float:
-    """Wait until the page says, or no longer says, that nobody answers."""
+    """Wait until the page says, or no longer says, that no one answers."""
     page.wait_for_function("(shown) => told.at(-1).down === shown", arg=is_shown)
     at: float = page.evaluate("told.at(-1).at")
     return at - since

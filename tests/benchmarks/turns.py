@@ -6,7 +6,7 @@ sends cheap ones all the while. Told is how many requests of either were answere
 and how long the stranger's waited for a connection, by the server's own log. With
 `--against COMMIT` the web server of that commit serves the same tables, and the
 stranger, alone, asks both by turns: told is the CPU of a web process for each of its
-requests. It ends with exit code 1 where somebody was answered anything but 200, where
+requests. It ends with exit code 1 where someone was answered anything but 200, where
 99 of 100 of the stranger's requests did not have a connection within 50 ms as on idle
 cores, or where its CPU is more than 1.1 times that of the commit.
 """

@@ -170,7 +170,7 @@ def as_dictionary(ladder: Any) -> dict[tuple[int, int], int]:
 
 
 class Writer:
-    """A process that writes; what it was doing when it was killed nobody knows."""
+    """A process that writes; what it was doing when it was killed no one knows."""
 
     def __init__(self) -> None:
         self.kills = self.refused = 0

@@ -110,7 +110,7 @@ def rage(
             continue
         if may_kill and dice.random() < SHARE_OF_WRITERS:
             dice.choice(writing).kill(token_ids, dice.random())
-            # Of two calls without an answer nobody could say which was made.
+            # Of two calls without an answer no one could say which was made.
             may_kill = False
         else:
             break_one(token_ids, feed, cache, dice, report)
@@ -142,7 +142,7 @@ def show(report: Report) -> None:
     for name, value in {
         "calls acknowledged / refused": f"{report.calls:,} / {report.refused:,}",
         "changes / trades": f"{report.changes:,} / {report.trades:,}",
-        "histories with numbers that nobody wrote": report.other_numbers,
+        "histories with numbers that no one wrote": report.other_numbers,
         "with another book": report.other_books,
         "with another book by the journal": report.other_journals,
         "with other trades": report.other_trades,

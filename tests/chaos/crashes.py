@@ -1,7 +1,7 @@
 """Crashes of PostgreSQL while mutations run: what was answered must still be there.
 
 Run it with `python -m tests.chaos.crashes`. It ends with exit code 1 when an effect
-that somebody was answered is missing after a crash, or happened twice.
+that someone was answered is missing after a crash, or happened twice.
 """
 
 import argparse

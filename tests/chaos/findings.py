@@ -76,7 +76,7 @@ def count_kept(keys: Iterable[Key]) -> int:
 
 
 def missing_effects(acknowledged: Iterable[Key]) -> list[str]:
-    """The keys that somebody was answered and that no history names."""
+    """The keys that someone was answered and that no history names."""
     keys = list(acknowledged)
     histories = read_histories({key.account for key in keys})
     present = {row.key for rows in histories.values() for row in rows}

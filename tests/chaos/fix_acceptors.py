@@ -150,7 +150,7 @@ class AcceptorProcess:
         return Size(self.process.pid)
 
     def tracebacks(self) -> list[str]:
-        """What the log says of errors that nobody foresaw."""
+        """What the log says of errors that no one foresaw."""
         _, *after = self.log.read_text(errors="replace").split("Traceback (most")
         return [text[:SHOWN_OF_ONE] for text in after]
 

@@ -176,7 +176,7 @@ class Storm:
                 # The one that replaces it is forked, and must not share our session.
                 close_connection()
                 self.dice.choice(writing).kill(token_ids, self.dice.random())
-                # Of two calls without an answer nobody could say which was made.
+                # Of two calls without an answer no one could say which was made.
                 may_kill = False
             else:
                 self.break_one(token_ids)

@@ -210,7 +210,7 @@ def send_all(messages: int, targets: list[Target], seats: list[Seat]) -> Attack:
 
 
 def holds_more(acceptors: list[AcceptorProcess], before: list[Size]) -> bool:
-    """Whether somebody is still to be cut."""
+    """Whether someone is still to be cut."""
     sizes = [acceptor.size() for acceptor in acceptors]
     return any(
         now.threads - then.threads > MOST_MORE or now.files - then.files > MOST_MORE

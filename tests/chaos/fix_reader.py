@@ -64,7 +64,7 @@ class Holding:
         entries = message.group(268)
         found = {entry[269] for entry in entries} - set(self.entry_types)
         if found:
-            raise Wrong(f"entries of types that nobody asked for: {found}")
+            raise Wrong(f"entries of types that no one asked for: {found}")
         check_times(message, entries)
         if message.type == "W":
             self.take_whole(message, entries)

@@ -25,7 +25,7 @@ class States:
 
     `due` is the symbol of a W, which its state is to follow, or "". `asked` are the
     symbols of requests by their ids, "" for the market; `unanswered` those of them
-    whose answers can not have been lost.
+    whose answers cannot have been lost.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class States:
         """Note an f.
 
         Raises:
-            Wrong: it was not asked for, or can not be.
+            Wrong: it was not asked for, or cannot be.
         """
         symbol, state, request = (message.get(tag) for tag in (55, 326, 324))
         if message.get(325) != ("N" if request else "Y"):

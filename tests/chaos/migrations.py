@@ -264,7 +264,7 @@ def release(
             last = before((app, name))
             yield say(f"back to {app}.{last}", partial(migrate, app, last))
         yield say("rights are granted again", partial(grant, old))
-    # Again, and nobody looks: the last of each app brings those before it.
+    # Again, and no one looks: the last of each app brings those before it.
     for app, name in dict(names).items():
         migrate(app, name)
     grant(new)

@@ -3,7 +3,7 @@
 Run it with `python -m tests.chaos.pooled`; `--requests 600` is a short form. Two
 hundred clients of a real web server read accounts and change one of their own, by
 turns, over six sessions. Then one mutation waits for an account, and for its key, that
-somebody holds. It ends with exit code 1 where an answer is no 200, where a mutation
+someone holds. It ends with exit code 1 where an answer is no 200, where a mutation
 happened twice or not at all, or where who waited is refused otherwise than without a
 pooler.
 """
@@ -115,7 +115,7 @@ async def storm(
 
 
 async def wait_for_others(port: int, token: str, account: UUID) -> list[str]:
-    """What a mutation is answered while somebody holds its account, then its key."""
+    """What a mutation is answered while someone holds its account, then its key."""
     key = str(uuid4())
     asked = change(token, account, "SUSPENDED", "held", key)
     codes = []

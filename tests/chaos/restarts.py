@@ -6,7 +6,7 @@ one, each request on a connection of its own, as nginx asks. First nothing happe
 the web servers restart, one after the other, again and again; then every process of
 them is killed once, and in the end both masters at once. It ends with exit code 1 where
 a request failed during restarts, where one took longer than half a second as on idle
-cores and than three times the slowest without a restart, or where after a kill nobody
+cores and than three times the slowest without a restart, or where after a kill no one
 was answered for five seconds as on idle cores.
 """
 
@@ -91,7 +91,7 @@ class Outcome:
     codes: dict[str, int] = field(default_factory=dict)
     slowest: float = 0.0
     silent: float = 0.0
-    """After a kill: the longest time in which nobody got a good answer."""
+    """After a kill: the longest time in which no one got a good answer."""
 
 
 def outcome(what: str, answers: list[Answer]) -> Outcome:
@@ -199,7 +199,7 @@ def failures(outcomes: list[Outcome], busy: bool, pace: Pace) -> list[str]:
     if slowest > max(MOST_SECONDS, MOST_TIMES_USUAL * pace.idle(usual.slowest)):
         found.append(f"{restarts.what}: a request took {slowest:.2f} s {IDLE}")
     found += [
-        f"{kill.what}: nobody answered for {pace.idle(kill.silent):.1f} s {IDLE}"
+        f"{kill.what}: no one answered for {pace.idle(kill.silent):.1f} s {IDLE}"
         for kill in kills
         if pace.idle(kill.silent) > LISTENING_SECONDS
     ]

@@ -5,7 +5,7 @@ twenty addresses of this machine send a byte of a head every second, or of a bod
 read an answer of 2 MB a kilobyte a second. Who is cut off comes again after ten
 seconds. Meanwhile another client asks for a page, each time on a new connection. It
 ends with exit code 1 when one of its requests fails, or when its 99th percentile is
-above three times that of a server that nobody else asks.
+above three times that of a server that no one else asks.
 
 It wants a quiet machine: the clients take part of it, too.
 """

@@ -277,7 +277,7 @@ def in_place_of_the_primary(
 def while_the_primary_stands_still(
     report: Report, partner: Partner, parts: dict[str, Any]
 ) -> None:
-    """A writer has taken its time: whether it will commit, nobody can know."""
+    """A writer has taken its time: whether it will commit, no one can know."""
     from django.db import transaction
 
     register, (primary, standby) = parts["register"], parts["urls"]

@@ -1,4 +1,4 @@
-"""The short form of `python -m tests.chaos.slow_clients`: nobody's time is judged."""
+"""The short form of `python -m tests.chaos.slow_clients`: no one's time is judged."""
 
 import pytest
 

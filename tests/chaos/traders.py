@@ -156,7 +156,7 @@ class Trader:
             await asyncio.sleep(self.dice.uniform(0, LONGEST_PAUSE))
 
     def learn(self, intention: Intention) -> None:
-        """Note which orders are open, and forget the one that can not be had."""
+        """Note which orders are open, and forget the one that cannot be had."""
         for order in intention.orders():
             self.known.pop(order["id"], None)
             if order["status"] == "OPEN":

@@ -302,7 +302,7 @@ def test_a_port_in_use_is_named(fresh):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert one_line(refused(fresh, port)) == (
-            f"CommandError: port {port} can not be used: Address already in use; stop "
+            f"CommandError: port {port} cannot be used: Address already in use; stop "
             "what listens there, or choose another with --port"
         )
 
@@ -318,7 +318,7 @@ def test_a_port_for_fix_in_use_is_named_before_anything_begins(fresh):
             check=False,
         )
     assert one_line(ended.stderr) == (
-        f"CommandError: port {port} can not be used: Address already in use; stop "
+        f"CommandError: port {port} cannot be used: Address already in use; stop "
         "what listens there, or choose another with --fix-port"
     )
 

@@ -556,7 +556,7 @@ def test_one_call_to_redis_a_request(world: World, partner: Ask, stranger: Ask):
 
 @pytest.fixture
 def no_redis(settings: Any, db: None) -> Any:
-    """The cache's address is one where nobody listens."""
+    """The cache's address is one where no one listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     own.__dict__.clear()
@@ -595,7 +595,7 @@ def test_without_redis_answers_stay_200_and_budgets_limited(
     assert statuses == [200, 200, 429, 429]
     # Each refusal was charged its 14 tokens.
     assert headers(stranger(LIST % 10))[:2] == (250, 14)
-    # Until the next attempt is due, nobody waits for one.
+    # Until the next attempt is due, no one waits for one.
     assert len(tried) == 1
     warnings = [r for r in caplog.records if "Redis does not answer" in r.getMessage()]
     assert [record.levelno for record in warnings] == [logging.WARNING]

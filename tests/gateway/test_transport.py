@@ -183,7 +183,7 @@ def test_reads_json_in_utf_8(content_type: str, world: World, stranger: Ask):
         ("application/json;q=0", None),
         ("*/*;q=0", None),
         ("application/xml, application/*;q=0", None),
-        # Nobody has to read thousands of types.
+        # No one has to read thousands of types.
         ("a," * 450 + "application/json", JSON),
         ("a," * 4_000 + "application/json", None),
     ],

@@ -74,9 +74,9 @@ NEW = {
     "49 fragments in one place": on_issuers(
         times(49, "...F#"), times(49, "fragment F# on Issuer { a§: id slug website }")
     ),
-    "50 fragments that nobody spreads": "{ a§: __typename } "
+    "50 fragments that no one spreads": "{ a§: __typename } "
     + times(50, "fragment F# on Issuer { id }"),
-    "300 fragments that nobody spreads": "{ a§: __typename } "
+    "300 fragments that no one spreads": "{ a§: __typename } "
     + times(300, "fragment F# on Issuer { id }"),
     "lists 8 × 8 by fragments": doubling([8, 8], "id"),
     "prices 8 × 8 by fragments": doubling([8, 8], times(8, "p#: currentPrice")),
@@ -294,8 +294,8 @@ REFUSED = {
     "tiny, no document",
     "tiny, a missing variable",
     "tiny, a subscription",
-    "50 fragments that nobody spreads",
-    "300 fragments that nobody spreads",
+    "50 fragments that no one spreads",
+    "300 fragments that no one spreads",
     "lists 10 × 10 × 10 by fragments",
     "numbers",
     "a list 100 deep",

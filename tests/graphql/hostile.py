@@ -204,7 +204,7 @@ DOCUMENTS = {
     ),
     "100 operations of one name": "query q { __typename } " * 100,
     "100 operations without name": "{ __typename } " * 100,
-    "390 variables that nobody uses": f"query ({times(390, '$v#: Int')}) "
+    "390 variables that no one uses": f"query ({times(390, '$v#: Int')}) "
     "{ __typename }",
     "390 variables of unknown types": f"query ({times(390, '$v#: Ant')}) "
     "{ __typename }",

@@ -1,4 +1,4 @@
-"""Null given for a nullable variable with a default, where null can not stand.
+"""Null given for a nullable variable with a default, where null cannot stand.
 
 Validation accepts such a variable for the sake of its default (GraphQL specification,
 section 5.8.5); whether it has a value is known only with the request.

@@ -1,4 +1,4 @@
-"""Which operation of a document is run, and which can not be."""
+"""Which operation of a document is run, and which cannot be."""
 
 from typing import Any
 

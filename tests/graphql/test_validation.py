@@ -32,7 +32,7 @@ UNREADABLE = {
     "an open block string",
     "tiny, an open brace",
     "tiny, no document",
-    "300 fragments that nobody spreads",
+    "300 fragments that no one spreads",
     "numbers",
 }
 """Nobody parses these, so that there is nothing to validate."""

@@ -155,7 +155,7 @@ def test_a_workbook_has_numbers_and_no_formulas(issuer, tmp_path):
     assert [row[0] for row in cells(file)] == ["seq", *"123456"]
     with pytest.raises(CommandError, match="with --output FILE"):
         run("captable", "acme", format="xlsx")
-    with pytest.raises(CommandError, match="can not be written: Is a directory"):
+    with pytest.raises(CommandError, match="cannot be written: Is a directory"):
         run("captable", "acme", format="xlsx", output=tmp_path)
 
 
@@ -201,7 +201,7 @@ def test_a_ledger_is_written_entry_by_entry(issuer):
     assert len(run("ledger", "ACME").splitlines()) == 8
 
 
-# Somebody else's program: it knows the documentation, and nothing of this project.
+# Someone else's program: it knows the documentation, and nothing of this project.
 OTHERS = """
 import hashlib, json, sys
 

@@ -252,7 +252,7 @@ def test_a_delivered_line_is_for_ever(load, capsys):
             change()
     with pytest.raises(CommandError, match="Nothing was changed"):
         load(ONE.replace("100", "99"))
-    assert "L-1 is DELIVERED and can not change its number_of_shares" in (
+    assert "L-1 is DELIVERED and cannot change its number_of_shares" in (
         capsys.readouterr().err
     )
 

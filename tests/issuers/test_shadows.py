@@ -138,7 +138,7 @@ def test_a_frozen_holder_sends_nothing_behind_a_shadow(
     "table", ["issuers_holderbalance", "issuers_ledgerposting", "pg_trigger"]
 )
 def test_a_verification_reads_no_table_of_the_session(world: World, table: str):
-    """As where a pooler gives it a session in which somebody has made one."""
+    """As where a pooler gives it a session in which someone has made one."""
     Register(world)
     tamper(
         "UPDATE issuers_holderbalance SET balance = balance + 1",

@@ -156,7 +156,7 @@ REWRITTEN = """
             "The prices of STATED were 1, and 1 later ones have times from 2020-01-01",
         ),
         (
-            "UPDATE accounts_userholder SET name = 'Somebody else'",
+            "UPDATE accounts_userholder SET name = 'Someone else'",
             "The names of holders as of",
         ),
     ],
@@ -245,5 +245,5 @@ def test_says_what_is_missing(settings: Any, tmp_path: Path, db: None):
     with pytest.raises(CommandError, match="PARTNER_API_STATEMENTS is not set"):
         call_command("register_statement")
     (tmp_path / "file").touch()
-    with pytest.raises(CommandError, match="can not be written"):
+    with pytest.raises(CommandError, match="cannot be written"):
         call_command("register_statement", directory=tmp_path / "file")

@@ -1,4 +1,4 @@
-"""What somebody tries who has the application's role, and has no other."""
+"""What someone tries who has the application's role, and has no other."""
 
 import hashlib
 import json
@@ -175,8 +175,8 @@ WRONG: dict[str, dict[str, Any]] = {
     "a transfer without a source": {"source_id": None, "supply_after": 1510},
     "nothing moved": {"amount": 0},
     "a kind that is none": {"kind": "GIFT"},
-    "a mint from somebody": {"kind": "MINT"},
-    "a burn to somebody": {"kind": "BURN"},
+    "a mint from someone": {"kind": "MINT"},
+    "a burn to someone": {"kind": "BURN"},
     "an allocation by a holder": {"kind": "ALLOCATE"},
     "a return to a holder": {"kind": "RETURN"},
     "a delivery of nothing": {"kind": "LEGACY_DELIVERY"},
@@ -318,7 +318,7 @@ def test_a_change_is_recorded_when_it_is_told(world: World):
 def test_no_token_begins_in_the_past_of_an_issuer(world: World):
     late = Token(issuer=world.listed, name="Late", symbol="LATE", created_at=START)
     with transaction.atomic():
-        # The database says which transaction has made an issuer, and nobody else.
+        # The database says which transaction has made an issuer, and no one else.
         Issuer.objects.update(recorded_in=RawSQL("pg_current_xact_id()::text::int", []))
         with pytest.raises(Error, match="Tables of the past have no token LATE"):
             late.save()

@@ -68,7 +68,7 @@ RULES = (
         "add a column, fill it in batches, and let the next release read it",
     ),
     rule(
-        "the old release can not insert rows",
+        "the old release cannot insert rows",
         rf"{ALTER}ADD COLUMN (?!.*\bDEFAULT\b).*\bNOT NULL",
         "give the column a db_default, or let it be null",
     ),
@@ -109,7 +109,7 @@ def broken(sql: str, is_contract: bool) -> Iterator[str]:
             found = tried.pattern.search(statement)
             if found is None or (tried.may_contract and is_contract):
                 continue
-            # Nobody else sees a table that the migration makes.
+            # No one else sees a table that the migration makes.
             if found.groupdict().get("table") in made:
                 continue
             yield f"{tried.name}: {statement[:100]} — {tried.remedy}"

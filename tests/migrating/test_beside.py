@@ -1,4 +1,4 @@
-"""Migrations beside those who use the tables: they try again, and wait for nobody."""
+"""Migrations beside those who use the tables: they try again, and wait for no one."""
 
 import psycopg
 import pytest

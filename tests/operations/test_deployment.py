@@ -122,7 +122,7 @@ def listens(port: int) -> bool:
 
 
 def connect(port: int) -> ssl.SSLSocket:
-    # It is for localhost, and nobody has signed it.
+    # It is for localhost, and no one has signed it.
     context = ssl._create_unverified_context()  # noqa: S323
     client = socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS)
     return context.wrap_socket(client, server_hostname="localhost")

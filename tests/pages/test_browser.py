@@ -216,7 +216,7 @@ def address(running_server: dict, path: str) -> str:
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    """The program that finds what assistive technology can not use."""
+    """The program that finds what assistive technology cannot use."""
     package = npm_packages("axe-core@4.14.1") / "node_modules" / "axe-core"
     return (package / "axe.min.js").read_text()
 

@@ -167,7 +167,7 @@ def test_a_table_is_read_at_a_date(asker):
     asker.page.locator("input[name=time]").fill("")
     asker.click("button", "Show")
     asker.page.wait_for_url("**/captable/?at=2020-01-0*")
-    asker.sees("This address shows this table for ever")
+    asker.sees("This address shows this table forever")
     assert asker.clicks == 3
 
 

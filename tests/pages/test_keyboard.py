@@ -108,5 +108,5 @@ def test_a_delivery_is_previewed_and_asked_for(people):
     )
     asker.press("button", "Ask a second person")
     asker.page.get_by_text("nothing is delivered before it is approved").wait_for()
-    asker.press("button", "Let the lines left be, for ever")
+    asker.press("button", "Let the lines left be, forever")
     asker.page.get_by_text("as they were").wait_for()

@@ -17,7 +17,7 @@ PASSWORD = "correct horse battery"
 
 @pytest.fixture
 def colleague(back_office, running_server, running_system):  # noqa: F811
-    """The page of somebody with the role Treasury, whom the sandbox's staff add.
+    """The page of someone with the role Treasury, whom the sandbox's staff add.
 
     The owner has her requests decided before a day has passed.
     """

@@ -18,7 +18,7 @@ mutation ($input: PlaceOrderInput!) {
 
 
 def filled_order(server: dict) -> str:
-    """Buy a unit, as soon as somebody sells one; the order's uuid."""
+    """Buy a unit, as soon as someone sells one; the order's uuid."""
     start = ask(server, START)
     [account], token = start["accounts"]["nodes"], start["token"]
     market = token["market"]

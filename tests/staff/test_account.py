@@ -56,7 +56,7 @@ def test_only_allowed_moves_are_offered_and_each_takes_a_reason(
     assert "Reason: it is empty." in answer.content.decode()
     assert staff.post(page, {"status": "ACTIVE", "reason": "Seen"}).status_code == 302
     assert offered() == ["SUSPENDED"]
-    for status, why in (("CLOSED", "can not become CLOSED"), ("X", "valid choice")):
+    for status, why in (("CLOSED", "cannot become CLOSED"), ("X", "valid choice")):
         answer = staff.post(page, {"status": status, "reason": "so"})
         assert answer.status_code == 400
         assert why in answer.content.decode()

@@ -85,7 +85,7 @@ def test_a_freeze_is_made_by_one_and_lifted_by_two(
     said = do(ana, holder, "restrict", kind="FREEZE", reason="A court", units=5)
     assert "Units are of a token: name it." in said
     said = do(ana, holder, "restrict", kind="PLEDGE", reason="A loan")
-    assert "A pledge, and nothing else, is to somebody." in said
+    assert "A pledge, and nothing else, is to someone." in said
     do(ana, holder, "restrict", kind="FREEZE", reason="A court")
     frozen = Restriction.objects.get()
     assert (frozen.created_by, frozen.units) == ("ana@staff.example", None)

@@ -322,7 +322,7 @@ def test_a_delivery_that_stands_can_be_let_be(staff: Client):
 
 
 def planted(chance: random.Random, number: int) -> tuple[str, list[str]]:
-    """Lines of two tokens, among them some that can not be delivered."""
+    """Lines of two tokens, among them some that cannot be delivered."""
     one = new_token(f"ONE{number}")
     two = empty_token(one.issuer, f"TWO{number}", "2024-01-01T00:00:00Z")
     source = chance.choice([MINT, TREASURY])

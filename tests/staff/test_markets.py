@@ -74,7 +74,7 @@ def statements(staff: Client, path: str) -> int:
 
 
 def carried_out(path: str) -> None:
-    """What the page of a request shows is approved by somebody else, and done."""
+    """What the page of a request shows is approved by someone else, and done."""
     request = ApprovalRequest.objects.get(pk=path.split("/")[-3])
     decide(request, colleague(DECIDER), is_approved=True)
     request.refresh_from_db()
@@ -113,7 +113,7 @@ def test_one_halts_a_market_and_two_reopen_it(traded: Traded, staff):
     assert halted.count == staff.get(halted.link).context["cl"].result_count == 1
     again = staff.post(traded.page, {"reason": "News"})
     assert again.status_code == 400
-    assert "can not become HALTED" in again.content.decode()
+    assert "cannot become HALTED" in again.content.decode()
     answer = staff.get(traded.page)
     assert "<strong>Halted</strong>: News" in answer.content.decode()
     asked = staff.post(

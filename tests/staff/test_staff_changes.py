@@ -166,7 +166,7 @@ def sets_the_password(sam: Client, of: User) -> Client:
 
 
 def gives_a_new_login(sam: Client, ilse: User) -> Client:
-    """And knows the password, as somebody who once typed it in."""
+    """And knows the password, as someone who once typed it in."""
     sam.post(page_of(ilse), form_of(ilse) | {"email": "sam2@staff.example"})
     return by_password("sam2@staff.example", PASSWORD)
 
@@ -267,7 +267,7 @@ def test_with_the_second_factor_on_no_colleague_passes_for_another(
     told = StaffChange.objects.filter(person=ilse).exclude(what=What.APPOINTED)
     whats = told.filter(change__who=sam.email).values_list("what", flat=True)
     assert [*whats] == [What.DEVICE, What.PASSWORD]
-    # What she enrols herself is no change by somebody else.
+    # What she enrols herself is no change by someone else.
     a_day_passes()
     assert "Approved and executed." in approve(second, asked)
 

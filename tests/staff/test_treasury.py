@@ -116,7 +116,7 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
     withdrawal.refresh_from_db()
     assert withdrawal.status == "PAID"
     assert "nothing: Paid is final" in ana.get(link(withdrawal)).content.decode()
-    assert tiles(ana)["Money that is nobody's"] == 1
+    assert tiles(ana)["Money that is no one's"] == 1
     statuses = RowChange.objects.filter(row_id=str(withdrawal.pk)).order_by("id")
     assert [(row.after or {})["status"] for row in statuses] == [
         "REQUESTED", "APPROVED", "PAID",

@@ -129,6 +129,6 @@ def refusal(account, status, actor):
         )
     possible = [*alone, *(f"{one} with --approval" for one in together)]
     return CommandError(
-        f"The account is {account.status} and can not become {status}; allowed: "
+        f"The account is {account.status} and cannot become {status}; allowed: "
         f"{', '.join(possible) or 'nothing, it is final'}. Nothing was written."
     )

@@ -130,7 +130,7 @@ def approved_key(login, approval):
         pk=approval, kind=ApprovalKind.KEY, content__partner=str(partner_id(login))
     ).first()
     if asked is None:
-        raise CommandError(f"--approval {approval}: nobody asked for a key of {login}.")
+        raise CommandError(f"--approval {approval}: no one asked for a key of {login}.")
     try:
         return carry_out(asked, IssueKey())
     except (NotApproved, Overtaken) as error:

@@ -7,7 +7,7 @@ class Command(CommandWithExamples):
     help = """Check everything that must be true of cash, a line for each rule.
 
 It reads all cash and what guards it, and changes nothing. The exit code is 1 where a
-rule is broken: then somebody got past the database's guards.
+rule is broken: then someone got past the database's guards.
 
 examples:
   manage.py verify_cash

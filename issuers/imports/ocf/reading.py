@@ -72,7 +72,7 @@ def read_package(path: Path) -> Package:
     Of a transaction is kept what it does; so a million fit into memory.
 
     Raises:
-        OSError: the folder or the file can not be read.
+        OSError: the folder or the file cannot be read.
         WrongFileError: no package: too large, no zip, not one readable manifest.
     """
     package = Package(Item("", "", "ISSUER", {}), path.name)
@@ -198,7 +198,7 @@ def unpacked(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 def not_unpacked(path: Path, error: Exception) -> WrongFileError:
     rule = (
-        f"can not be unpacked: {error}; give a folder, or a zip made without a password"
+        f"cannot be unpacked: {error}; give a folder, or a zip made without a password"
     )
     return WrongFileError([problem_in(path.name, "", rule)])
 

@@ -76,7 +76,7 @@ class Replay:
             self.held.update(filter(None, (event.source, event.target)))
 
     def events(self) -> Iterator[Movement | IssuePrice]:
-        """All events in their order, replayed again: nobody has to keep them."""
+        """All events in their order, replayed again: no one has to keep them."""
         if self.package is None or self.plan is None:
             return
         state = ReplayState(self.package, self.plan, Replay())

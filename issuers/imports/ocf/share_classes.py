@@ -10,11 +10,11 @@ from issuers.models import Token
 
 MAX_VOTES = 2**31 - 1
 MAX_DIGITS, MAX_PLACES = 20, 10
-NO_FACT = "facts of classes that can not be kept: they are not as OCF writes them"
+NO_FACT = "facts of classes that cannot be kept: they are not as OCF writes them"
 
 
 def share_class_facts(item: Item) -> tuple[dict[str, Any], int]:
-    """The columns of the token, and how many facts can not be kept."""
+    """The columns of the token, and how many facts cannot be kept."""
     absent = not_known(item.values)
     values = {key: item.values[key] for key in item.values.keys() - absent}
     par = values.get("par_value")

@@ -39,7 +39,7 @@ class Command(CommandWithExamples):
     help = """Write an issuer's capitalization table at an instant, of any length.
 
 A line for each holder and token, by the holder's value. The same instant gives the same
-table for ever. As an Open Cap Table (OCF) package it has one issuance for each line,
+table forever. As an Open Cap Table (OCF) package it has one issuance for each line,
 and import_ocf makes the same table of it; OCF requires the issuer's formation
 date and country.
 

@@ -20,16 +20,16 @@ class Command(DryRunCommand):
     help = """Turn an issuer's PENDING legacy shares into tokens.
 
 The tokens come from the treasury, or are made for it; the other source never fills in.
-Each line is delivered whole, skipped because somebody delivered it meanwhile, or
+Each line is delivered whole, skipped because someone delivered it meanwhile, or
 refused with the reason. The command chooses the lines when it begins, and delivers 200
 in a transaction. One that was ended early is listed by --list; --resume delivers its
 lines that are left, and --close lets them be.
 
-A delivery of many shares, or of lines that somebody made since the upgrade, needs a
+A delivery of many shares, or of lines that someone made since the upgrade, needs a
 second person: --request freezes its lines and asks; when it was approved in the admin,
 a worker delivers them.
 
-A dry run judges each line by what those before it would leave, and nobody waits for it.
+A dry run judges each line by what those before it would leave, and no one waits for it.
 It reads a token's ledger at its first line, and does not see what others write later,
 such as a mint to the treasury.
 

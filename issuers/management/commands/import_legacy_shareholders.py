@@ -16,7 +16,7 @@ brings PENDING lines up to date and keeps what they said. A DELIVERED line that 
 is a problem; a line that a file leaves out stays. All or nothing: when lines are wrong,
 they are reported and none is written.
 
-With --create-holders, a holder who is nobody yet becomes a user with a profile, by the
+With --create-holders, a holder who is no one yet becomes a user with a profile, by the
 columns holder_name, holder_kind (INDIVIDUAL or COMPANY) and, if you like,
 holder_country; who is known gets what is missing of them and stays as stored otherwise.
 
@@ -40,7 +40,7 @@ examples:
         parser.add_argument(
             "--create-holders",
             action="store_true",
-            help="make the users whom the file names and nobody is yet",
+            help="make the users whom the file names and no one is yet",
         )
         add_staff(parser)
 

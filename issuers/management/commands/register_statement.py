@@ -56,8 +56,8 @@ examples:
             path = write_statement(directory, key, timezone.now())
         except OSError as error:
             raise CommandError(
-                f"{directory} can not be written: {error.strerror}."
+                f"{directory} cannot be written: {error.strerror}."
             ) from None
         return (
-            f"{path} is written. Keep a copy where the database's owner can not write."
+            f"{path} is written. Keep a copy where the database's owner cannot write."
         )

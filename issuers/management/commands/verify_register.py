@@ -16,7 +16,7 @@ class Command(CommandWithExamples):
 
 It reads the whole register and what guards it, and changes nothing but this: it keeps
 how far entries were judged by the rules of their time. The exit code is 1 where a rule
-is broken: then somebody got past the database's guards.
+is broken: then someone got past the database's guards.
 
 With --against, it also compares the register with a signed statement: what the
 statement covers must still be what it was.
@@ -46,7 +46,7 @@ def stated(file: Path, public_key: str | None) -> dict[str, Any]:
     """What a statement's file says.
 
     Raises:
-        CommandError: it can not be read, or is not signed with the key.
+        CommandError: it cannot be read, or is not signed with the key.
     """
     try:
         if public_key:
@@ -64,7 +64,7 @@ def stated(file: Path, public_key: str | None) -> dict[str, Any]:
     try:
         return statements.read_statement(file, key)
     except OSError as error:
-        raise CommandError(f"{file} can not be read: {error.strerror}.") from None
+        raise CommandError(f"{file} cannot be read: {error.strerror}.") from None
     except statements.WrongStatementError as error:
         raise CommandError(str(error)) from None
 

@@ -46,7 +46,7 @@ class Acceptor:
         """Take the port, make the books, then serve the connections that wait.
 
         Raises:
-            OSError: the port can not be taken.
+            OSError: the port cannot be taken.
             django.db.Error: PostgreSQL does not answer, or is not migrated.
         """
         self.listener.listen()
@@ -84,7 +84,7 @@ class Acceptor:
 
 
 def free_port() -> int:
-    """A free port of the loopback; the engine can not choose one itself."""
+    """A free port of the loopback; the engine cannot choose one itself."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port

@@ -65,7 +65,7 @@ class Claims:
             self.leases.forget(comp_id, claim.generation)
 
     async def run(self) -> None:
-        """Look whenever somebody waits, has come, or is told that a lease is free."""
+        """Look whenever someone waits, has come, or is told that a lease is free."""
         pause: float | None = None
         while True:
             with contextlib.suppress(TimeoutError):

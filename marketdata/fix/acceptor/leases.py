@@ -32,7 +32,7 @@ LOGGED_ON_THERE = (
     "and this session did not answer a TestRequest"
 )
 LOST = (
-    "This acceptor can not prove that your CompID is logged on here only; log on to "
+    "This acceptor cannot prove that your CompID is logged on here only; log on to "
     "the other one."
 )
 

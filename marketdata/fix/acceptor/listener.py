@@ -58,7 +58,7 @@ those of the whole pool, which may come all at once."""
 LEASE_LOOK_SECONDS = 0.2
 T = TypeVar("T")
 BUSY = "Too many Logons at this moment; log on again in a few seconds."
-NO_DATABASE = "Keys can not be looked up at this moment; log on again in a minute."
+NO_DATABASE = "Keys cannot be looked up at this moment; log on again in a minute."
 
 
 class Listener:
@@ -100,7 +100,7 @@ class Listener:
         """Take the port, `port` from now on; connections wait for `start`.
 
         Raises:
-            OSError: the address or the port can not be taken.
+            OSError: the address or the port cannot be taken.
         """
         self.socket = listen(settings.FIX_HOST, settings.FIX_PORT)
         self.port = self.socket.getsockname()[1]
@@ -406,7 +406,7 @@ async def close(client: Stream) -> None:
             await client.writer.wait_closed()
     except TimeoutError as error:
         error.__traceback__ = None
-        # Only here: of a connection that its partner has ended, Python 3.11.2 can not
+        # Only here: of a connection that its partner has ended, Python 3.11.2 cannot
         # abort the TLS.
         client.writer.transport.abort()
     except OSError as error:

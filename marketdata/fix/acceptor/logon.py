@@ -183,7 +183,7 @@ def token_of(logon: Mapping[int, str]) -> str:
 def verify(logon: Mapping[int, str], address: Address, now: datetime) -> Admission:
     """Admit a Logon by its key, CompID and address; three statements.
 
-    The CompID is looked up only after the key has been proved: without a key, nobody
+    The CompID is looked up only after the key has been proved: without a key, no one
     can tell a CompID that exists from one that does not, neither by text nor by time.
 
     Raises:
@@ -233,7 +233,7 @@ class Admissions:
 
         Raises:
             LogonRefused
-            DatabaseError: keys can not be looked up now.
+            DatabaseError: keys cannot be looked up now.
         """
         check_rules(logon, now)
         login = token_of(logon).removeprefix(PREFIX).rpartition("_")[0]

@@ -173,7 +173,7 @@ class Sessions:
         deadline = time.monotonic() + LEAVE_SECONDS
         while self.live and time.monotonic() < deadline:
             time.sleep(0.02)
-        # The engine forgets its sessions next: nobody may send to them any more.
+        # The engine forgets its sessions next: no one may send to them any more.
         for session in list(self.left.values()):
             session.thread.join(max(0.0, deadline - time.monotonic()))
 

@@ -25,7 +25,7 @@ def tls_context(certificate: str, key: str) -> ssl.SSLContext:
     """TLS 1.2 or 1.3 with the certificate chain and key of these files.
 
     Raises:
-        OSError: a file can not be read, or holds something else.
+        OSError: a file cannot be read, or holds something else.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -157,7 +157,7 @@ class Subscription:
             if version is not shown and not version.follows(shown):
                 if version.history.identity == shown.history.identity:
                     return self.snapshot(version)
-                # A client that keeps books by name would keep the old one for ever.
+                # A client that keeps books by name would keep the old one forever.
                 self.is_emptied = True
                 return self.emptied()
             if self.is_lost:

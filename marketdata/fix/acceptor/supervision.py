@@ -157,7 +157,7 @@ class Supervisor:
 def reasons_to_end(admissions: Admissions, at: datetime) -> dict[str, str]:
     """Why sessions must end, by CompID; brings the callers of the others up to date.
 
-    One statement; none where nobody is logged on.
+    One statement; none where no one is logged on.
     """
     live = admissions.live_admissions()
     if not live:

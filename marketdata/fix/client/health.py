@@ -13,7 +13,7 @@ def prober(port: int, comp_id: str, key: str) -> Initiator:
     """A client for the acceptor on this port; the test is to enter it and leave it.
 
     Raises:
-        OSError: FIX_TLS_CERTIFICATE can not be read, or holds no certificate.
+        OSError: FIX_TLS_CERTIFICATE cannot be read, or holds no certificate.
     """
     certificate = settings.FIX_TLS_CERTIFICATE
     return Initiator(

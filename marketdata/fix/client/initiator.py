@@ -68,7 +68,7 @@ def tls_context(authorities: str | None = None) -> ssl.SSLContext:
     A self-signed certificate is its own authority.
 
     Raises:
-        OSError: the file can not be read; ssl.SSLError: it holds no certificate.
+        OSError: the file cannot be read; ssl.SSLError: it holds no certificate.
     """
     context = ssl.create_default_context()
     if authorities is not None:

@@ -239,7 +239,7 @@ class Examination:
             self.verdicts.hold(rule)
             return
         if self.tries > MOST_TRIES:
-            problem = f"It connected {self.tries} times to where nobody serves."
+            problem = f"It connected {self.tries} times to where no one serves."
             self.verdicts.breach(rule, problem)
         elif not self.verdicts.breaches.get("LOGON"):
             self.verdicts.breach(rule, f"No Logon in {seconds:.0f} s.")

@@ -33,7 +33,7 @@ def main() -> None:
         examination.run()
         examination.relay.close()
     except OSError as error:
-        sys.exit(f"It can not go on: {error}")
+        sys.exit(f"It cannot go on: {error}")
     for line in verdicts.lines():
         say(line)
     if not verdicts.conforms:

@@ -6,7 +6,7 @@
 from typing import NamedTuple
 
 CHANGE_POLICY = (
-    "A rule keeps its number and its name for ever; a new one gets the next number. A "
+    "A rule keeps its number and its name forever; a new one gets the next number. A "
     "rule that a conforming program could break is announced in the changelog twelve "
     "months ahead, and raises the version."
 )

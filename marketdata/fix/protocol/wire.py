@@ -133,7 +133,7 @@ def readable(raw: bytes) -> str:
 def masked(text: str) -> str:
     """A message up to the first field that is a secret, in one line, | for SOH.
 
-    The rest is dropped: in a garbled message nobody knows where a field ends.
+    The rest is dropped: in a garbled message no one knows where a field ends.
     """
     found = SECRET_START.search(text)
     if found:

@@ -139,7 +139,7 @@ examples:
             raise CommandError(explain(failure, client)) from None
         except (GarbledMessage, Inconsistent) as failure:
             raise CommandError(
-                f"What the acceptor sent can not be: {failure}. Please tell us."
+                f"What the acceptor sent cannot be: {failure}. Please tell us."
             ) from None
 
     def client(self, *, host, port, tls, ca, comp_id, target, key, **options):

@@ -25,7 +25,7 @@ class Command(DryRunCommand):
 
 Changes and snapshots go that are older than the time to keep, as far as a snapshot
 covers them; of each book the newest two snapshots stay, whatever their age. Trades stay
-for ever. Nothing that the feed or a restart needs is deleted. Celery's beat has this
+forever. Nothing that the feed or a restart needs is deleted. Celery's beat has this
 done every hour, keeping {KEEP_HOURS} hours; by hand it may run at any time, beside
 writers and beside itself. What it has deleted stays deleted when it is ended early.
 

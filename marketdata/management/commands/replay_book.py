@@ -194,7 +194,7 @@ class TokenLog:
         """Record messages, and count them.
 
         Raises:
-            CommandError: somebody else has written.
+            CommandError: someone else has written.
         """
         try:
             recorded = record(self.token.pk, messages, ACTOR)
@@ -213,7 +213,7 @@ class TokenLog:
 
 def written_by_another(why: str, recorded: Count) -> CommandError:
     return CommandError(
-        f"{why} Somebody else writes this book. {recorded} are recorded and stay; end "
+        f"{why} Someone else writes this book. {recorded} are recorded and stay; end "
         "the other writer and run this again with --clear."
     )
 

@@ -109,7 +109,7 @@ examples:
                 raise CommandError(of_database(error)) from None
             except OSError as error:
                 raise CommandError(
-                    f"{where} can not be used: {error.strerror or error}; stop what "
+                    f"{where} cannot be used: {error.strerror or error}; stop what "
                     "listens there, or choose another with FIX_HOST and FIX_PORT."
                 ) from None
             collect_seldom()

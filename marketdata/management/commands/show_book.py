@@ -149,6 +149,6 @@ def described(token, depth):
 
 def unsound(token):
     return CommandError(
-        f"The order book of {token.symbol} can not be followed: what was said above "
+        f"The order book of {token.symbol} cannot be followed: what was said above "
         "tells why; verify_books tells where its log is broken."
     )

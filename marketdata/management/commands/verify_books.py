@@ -16,7 +16,7 @@ class Command(CommandWithExamples):
 Reads the whole log of each token that is named, or of all of them, from its beginning
 or from its oldest snapshot, and compares what comes of it with every later snapshot,
 with the stored levels, and with the book of a feed that is started for it. Changes
-nothing, and may run beside writers. Exit code 1 where a rule is broken: then somebody
+nothing, and may run beside writers. Exit code 1 where a rule is broken: then someone
 got past the database's guards.
 
 examples:

@@ -62,7 +62,7 @@ class Query(graphene.ObjectType):
             required=True, description="The order that would be placed."
         ),
         description="A dry run of `placeOrder`: the same verdict and the same codes, "
-        "as far as nobody else moves the market meanwhile. Nothing is written or "
+        "as far as no one else moves the market meanwhile. Nothing is written or "
         "reserved. What is no order, or names what is not yours, is an error here, "
         "too. Needs the scope `trading:read`.",
     )

@@ -43,7 +43,7 @@ class OrderOfListInput(graphene.InputObjectType):
     client_order_id = graphene.String(
         name="clientOrderID",
         description="What you call it: 1 to 64 letters, digits, `.`, `_`, `:` and `-`. "
-        "An account uses each once, for ever; so you find out later whether it was "
+        "An account uses each once, forever; so you find out later whether it was "
         "accepted.",
     )
 

@@ -121,7 +121,7 @@ class Loan:
 class Lender:
     """Lends at most `permits` connections at a time. Thread-safe.
 
-    `name` is how the log calls the server. `has_ended`: when it was tried last, nobody
+    `name` is how the log calls the server. `has_ended`: when it was tried last, no one
     was there, so that no transaction goes on there, as far as can be told from here.
     `served_at`: when a loan last came back in order, a time of `time.monotonic`.
     """
@@ -190,7 +190,7 @@ class Lender:
         self.give_permit()
 
     def close_kept(self) -> None:
-        """Close what nobody has borrowed: processes that fork must share none."""
+        """Close what no one has borrowed: processes that fork must share none."""
         with self.changed:
             kept, self.shelf = self.shelf, []
         for raw in kept:

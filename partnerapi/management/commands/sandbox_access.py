@@ -16,7 +16,7 @@ from partnerapi.sandbox.data.sessions import DEMO, write_fix_sessions
 
 STAFF = "staff@sandbox.example"
 COLLEAGUE = "colleague@sandbox.example"
-"""Decides what `STAFF` asked for: nobody may decide a request of their own."""
+"""Decides what `STAFF` asked for: no one may decide a request of their own."""
 
 MAKING = ["command seed_sandbox", "command sandbox_access"]
 

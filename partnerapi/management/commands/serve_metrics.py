@@ -43,7 +43,7 @@ examples:
             server, thread = start_http_server(port, host, registry)
         except OSError as error:
             raise CommandError(
-                f"{host} port {port} can not be used: {error.strerror}; stop what "
+                f"{host} port {port} cannot be used: {error.strerror}; stop what "
                 "listens there, or choose another with --port."
             ) from None
         with ended_by_signals() as ended:

@@ -194,7 +194,7 @@ examples:
         try:
             self.stderr.write(f"{prefix} {line}", lambda text: text)
         except BrokenPipeError:
-            # Nobody reads the log any more: as if the terminal had been closed.
+            # No one reads the log any more: as if the terminal had been closed.
             self.processes.interrupted = True
 
     def start(self, listeners, port):
@@ -312,7 +312,7 @@ examples:
         self.processes.start(
             part,
             [
-                # Where this is run by root there is nobody else to run it.
+                # Where this is run by root there is no one else to run it.
                 *(sys.executable, "-W", "ignore:You're running the worker with"),
                 *("-m", "celery", "--app=partnerapi", "--quiet", part, *arguments),
             ],

@@ -45,7 +45,7 @@ def secrets() -> Iterator[Finding]:
                 f"Make another: {MAKE}. Another pepper ends all API keys.",
             )  # fmt: skip
         else:
-            yield Finding(f"secret {name}", State.OK, "It can not be guessed")
+            yield Finding(f"secret {name}", State.OK, "It cannot be guessed")
 
 
 def statements() -> Iterator[Finding]:

@@ -248,7 +248,7 @@ def acceptors() -> dict[int, int | None]:
     """
     found = {}
     for directory in Path("/proc").glob("[0-9]*"):
-        # It may end meanwhile, or be somebody else's.
+        # It may end meanwhile, or be someone else's.
         with suppress(OSError):
             command = (directory / "cmdline").read_bytes().split(b"\0")
             if b"run_fix_acceptor" in command and b"--check" not in command:
@@ -277,7 +277,7 @@ def gunicorn_masters() -> dict[int, set[int]]:
     parents: dict[int, int] = {}
     ports: dict[int, set[int]] = {}
     for directory in Path("/proc").glob("[0-9]*"):
-        # It may end meanwhile, or be somebody else's.
+        # It may end meanwhile, or be someone else's.
         with suppress(OSError):
             command = (directory / "cmdline").read_bytes().split(b"\0")
             if b"partnerapi.wsgi" in command and b"gunicorn" in b"".join(command[:5]):

@@ -367,7 +367,7 @@ CONNECTIONS = """
 
 
 def locks() -> Iterator[Finding]:
-    """Whether a table is locked, or somebody has waited for a lock for long."""
+    """Whether a table is locked, or someone has waited for a lock for long."""
     held = asked(LOCKED, WAIT_SECONDS)
     if held:
         named = "; ".join(

@@ -122,7 +122,7 @@ def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:
 
 
 def held(token_ids: Iterable[UUID]) -> dict[UUID, int]:
-    """The tokens' supplies; nobody else writes their ledgers meanwhile."""
+    """The tokens' supplies; no one else writes their ledgers meanwhile."""
     rows = fetch(HOLD, [[*set(token_ids)]], tuple)
     return {token: int(supply) for token, supply in rows}
 

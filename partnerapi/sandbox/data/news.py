@@ -21,7 +21,7 @@ STORIES = (
 LESSONS = (
     "have learned to count inventory twice",
     "now answer every letter within a week",
-    "sold the machine that nobody could repair",
+    "sold the machine that no one could repair",
     "hired before we needed to, and were glad of it",
 )
 

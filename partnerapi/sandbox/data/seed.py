@@ -113,7 +113,7 @@ def seed(
     each part done.
 
     Raises:
-        SeedRefused: other issuers are there, a register can not become as asked, or
+        SeedRefused: other issuers are there, a register cannot become as asked, or
             the pool holds too few CompIDs.
     """
     seeded = Seeded()

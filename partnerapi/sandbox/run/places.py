@@ -51,11 +51,11 @@ def reachable(path: Path, account: Account | None) -> bool:
 def private_directory(directory: Path, account: Account | None) -> Path:
     """Where data and sockets lie: mode 0700, a short path, owned by the account.
 
-    That is `servers` below the directory, or, where the account can not reach it
+    That is `servers` below the directory, or, where the account cannot reach it
     or sockets would have too long a path, a directory that `servers` points to.
 
     Raises:
-        RunError: the account can not reach what was made for it.
+        RunError: the account cannot reach what was made for it.
     """
     private = directory / "servers"
     if private.is_symlink() and not private.exists():
@@ -72,7 +72,7 @@ def private_directory(directory: Path, account: Account | None) -> Path:
     private = private.resolve()
     if not reachable(private, account):
         raise RunError(
-            f"{private} can not be entered by "
+            f"{private} cannot be entered by "
             f"{account.name if account else 'this user'}; give it and its parents the "
             "permission x, or choose another directory with --directory"
         )

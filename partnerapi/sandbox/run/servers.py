@@ -39,8 +39,8 @@ def supply(
 
     Raises:
         RunError: no programs, or a server that does not start.
-        OSError: the directory can not be used.
-        Interrupted: somebody asked for the end meanwhile.
+        OSError: the directory cannot be used.
+        Interrupted: someone asked for the end meanwhile.
     """
     urls = {n: configured[n] for n in ADDRESSES if configured.get(n)}
     if "DATABASE_URL" in urls and "REDIS_URL" in urls:

@@ -337,7 +337,7 @@ class AssignmentForm(AskForm):
             return content, assignment_title(deposit, account)
         assignment = deposit.assigned_by.filter(reversed_by=None).first()
         if assignment is None:
-            said = "This money is assigned to nobody; name an account."
+            said = "This money is assigned to no one; name an account."
             raise forms.ValidationError({"account": said})
         return return_content(assignment, reason), return_title(assignment)
 

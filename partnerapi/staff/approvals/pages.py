@@ -241,7 +241,7 @@ def why_not_decided(user: Any, asked: ApprovalRequest) -> str:
         )
     if until := rests_until(user):
         return (
-            f"You cannot decide a request before {until:%Y-%m-%d %H:%M} UTC: somebody "
+            f"You cannot decide a request before {until:%Y-%m-%d %H:%M} UTC: someone "
             "else changed your access less than 24 hours ago. See Changes of staff."
         )
     return ""
@@ -314,7 +314,7 @@ def may_view(user: Any, row: Model) -> bool:
 
 
 def may_collect(request: HttpRequest, asked: ApprovalRequest) -> bool:
-    """Who asked for it may; of a key nobody else, because it is shown then.
+    """Who asked for it may; of a key no one else, because it is shown then.
 
     A register needs its package, which no page has. Anything else was to follow at once
     on its approval: the decider tries again.

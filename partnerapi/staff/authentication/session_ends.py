@@ -14,7 +14,7 @@ from django.utils import timezone
 
 IDLE = timedelta(minutes=30)
 WRITTEN_EVERY = timedelta(minutes=1)
-"""When somebody was seen is written no more often: IDLE ends up to so much earlier."""
+"""When someone was seen is written no more often: IDLE ends up to so much earlier."""
 BEGAN, SEEN = "began", "seen"
 BY_ITSELF = ("/book/ladder/", "/progress/")
 """The ends of addresses that a page asks for by itself, again and again."""

@@ -96,7 +96,7 @@ class RestrictForm(forms.Form):
         if (said.get("kind") == Restriction.Kind.PLEDGE) != bool(
             said.get("beneficiary")
         ):
-            raise forms.ValidationError("A pledge, and nothing else, is to somebody.")
+            raise forms.ValidationError("A pledge, and nothing else, is to someone.")
         return said
 
     def carry_out(self, user: User, actor: str) -> str:

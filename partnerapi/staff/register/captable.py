@@ -285,7 +285,7 @@ def named(
 
 
 def download_csv(request: HttpRequest, pk: UUID) -> HttpResponseBase:
-    """All holdings at the instant, by the holders' value: the same bytes for ever."""
+    """All holdings at the instant, by the holders' value: the same bytes forever."""
     issuer = issuer_for(request, pk)
     try:
         at = instant_of(request.GET)

@@ -235,7 +235,7 @@ class UploadForm(forms.Form):
         label="Issuer's slug", required=False, help_text="Of legacy shareholders."
     )
     creates_holders = forms.BooleanField(
-        label="Make the holders whom nobody is yet",
+        label="Make the holders whom no one is yet",
         required=False,
         help_text="Of legacy shareholders.",
     )
@@ -309,7 +309,7 @@ def attempt(upload: Upload, actor: str, dry_run: bool) -> Outcome:
         return Outcome(problems=told, problem_count=error.count)
     except DataError as error:
         said = str(error).splitlines()[0]
-        return Outcome(problem=f"The database can not keep what it holds: {said}.")
+        return Outcome(problem=f"The database cannot keep what it holds: {said}.")
     except (IntegrityError, lock_waits.LockTimeout) as error:
         said = str(error).splitlines()[0]
         return Outcome(problem=f"Somebody else writes at the same time: {said}")

@@ -25,7 +25,7 @@ PAGE_SIZES = (1, 10, 25, 50, 100)
 def seconds_alone(
     servers: Sequence[Server], first: int, nested: int, effort: Effort
 ) -> list[float]:
-    """Each server's median time of one answer when nobody else asks it."""
+    """Each server's median time of one answer when no one else asks it."""
     alone = Effort(effort.rounds, effort.seconds, connections=1)
     measured = measure(servers, first, nested, alone, f"{first} × {nested}")
     return [one.latency(50) for one in measured]

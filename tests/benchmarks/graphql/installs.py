@@ -72,7 +72,7 @@ def install(directory: Path, say: Callable[[str], None]) -> Installation:
 
     Raises:
         InstallError: an installer failed.
-        OSError: the directory can not be used.
+        OSError: the directory cannot be used.
     """
     installation = Installation(directory)
     for name, packages in ENVIRONMENTS.items():

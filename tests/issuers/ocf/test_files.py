@@ -100,8 +100,8 @@ def test_a_wrong_file_is_named(write, capsys, name, content, rule):
 def test_archives_that_can_not_be_read(tmp_path, write, capsys, monkeypatch):
     broken = tmp_path / "broken.zip"
     broken.write_bytes(b"PK no zip")
-    assert "can not be unpacked" in refused(broken, capsys)[0]
-    with pytest.raises(CommandError, match=r"none.zip can not be read: No such file"):
+    assert "cannot be unpacked" in refused(broken, capsys)[0]
+    with pytest.raises(CommandError, match=r"none.zip cannot be read: No such file"):
         run(tmp_path / "none.zip")
     twice = tmp_path / "twice.zip"
     with zipfile.ZipFile(twice, "w") as archive:
@@ -111,7 +111,7 @@ def test_archives_that_can_not_be_read(tmp_path, write, capsys, monkeypatch):
     assert "stands in the archive twice" in refused(twice, capsys)[0]
     cut = tmp_path / "cut.zip"
     cut.write_bytes(twice.read_bytes()[:300])
-    assert "can not be unpacked" in refused(cut, capsys)[0]
+    assert "cannot be unpacked" in refused(cut, capsys)[0]
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "holds no file whose name ends in .ocf.json" in refused(empty, capsys)[0]

@@ -149,7 +149,7 @@ def test_a_token_keeps_what_its_class_says(write):
         ("Odd", "COMMON", None, None, None, None),
         ("Preferred", "PREFERRED", 10, 2, Decimal("0.0001"), "USD"),
     ]
-    assert "2 facts of classes that can not be kept" in said
+    assert "2 facts of classes that cannot be kept" in said
     assert [t.name for t in Token.objects.order_by("created_at")] == [
         "Common", "Preferred", "Odd"
     ]  # fmt: skip

@@ -132,4 +132,4 @@ def test_serves_all_other_books_where_a_snapshot_is_wrong(
     assert set(feed.books) == {other.pk}
     assert feed.books[other.pk].sequence == 1
     [said] = [r.message for r in caplog.records if r.levelno == logging.ERROR]
-    assert said.startswith("The order book of LUM can not be made from its newest snap")
+    assert said.startswith("The order book of LUM cannot be made from its newest snap")

@@ -56,7 +56,7 @@ def test_sound_books_are_read_from_their_beginning_and_after_pruning():
     write(acme, 1500)
     write(nova, 250)
     figures = {
-        "who is on the secondary market has a log, and nobody else": 3,
+        "who is on the secondary market has a log, and no one else": 3,
         "changes are numbered without gaps, up to their head's": 3500,
         "trades are numbered without gaps, up to their head's": 350,
         "figures of trading days are those of their trades": 2,

@@ -20,7 +20,7 @@ from tests.owner import as_owner, remove_approvals
 
 @dataclass
 class Market:
-    """`listed` has an ISIN, `unnumbered` has none, `hidden` nobody may see."""
+    """`listed` has an ISIN, `unnumbered` has none, `hidden` no one may see."""
 
     listed: Token
     unnumbered: Token

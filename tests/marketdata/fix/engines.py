@@ -165,7 +165,7 @@ def running_engine(books: Collection[LiveBook] | None = None) -> Iterator[Bench]
         feed.start()
     else:
         feed.books = {book.token_id: book for book in books}
-        # Nobody looks at the log, and nothing in it becomes stale.
+        # No one looks at the log, and nothing in it becomes stale.
         feed.looked_at = math.inf
     bench = Bench(feed)
     bench.start()

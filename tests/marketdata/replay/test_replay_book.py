@@ -269,7 +269,7 @@ def test_reports_every_wrong_row_and_writes_nothing(token, tmp_path):
     [
         (
             "2026-03-02T09:00:02Z,6,change,bid,1261,1\n",
-            "line 11, message: message 6 can not happen to the book before it. After "
+            "line 11, message: message 6 cannot happen to the book before it. After "
             "the message the best bid 1261 is not below the best ask 1261.",
         ),
     ],
@@ -306,7 +306,7 @@ def test_refuses_what_can_not_happen_to_the_book(token, tmp_path, row, problem):
         ),
         (
             gzip.compress((HEADER + ROWS).encode(), mtime=0)[:-12],
-            "line 9: the compressed data can not be read on: Compressed file ended "
+            "line 9: the compressed data cannot be read on: Compressed file ended "
             "before the end-of-stream marker was reached; make the file anew",
         ),
     ],
@@ -375,7 +375,7 @@ def test_needs_a_token_with_a_book(world, monday, tmp_path):
     absent = tmp_path / "absent.csv"
     assert (
         refused(absent, "--dry-run")[0]
-        == f"{absent} can not be read: No such file or directory."
+        == f"{absent} cannot be read: No such file or directory."
     )
 
 
@@ -459,7 +459,7 @@ def test_stops_where_somebody_else_writes_the_book(
     monkeypatch.setattr(time, "sleep", other_writer)
     refusal, _ = refused(path, "--token", "LUM", "--speed", "0.01")
     assert re.fullmatch(
-        rf"LUM: {re.escape(told)} Somebody else writes this book\. {recorded}, "
+        rf"LUM: {re.escape(told)} Someone else writes this book\. {recorded}, "
         r"0 trades in .* are recorded and stay; end the other writer and run this "
         r"again with --clear\.",
         refusal,
@@ -477,4 +477,4 @@ def test_stops_where_somebody_else_wrote_before_it_began(token, monday, monkeypa
 
     monkeypatch.setattr(replay_book, "read_books", other_writer_then_read)
     refusal, _ = refused(monday, "--token", "LUM")
-    assert refusal.startswith("LUM: change 7 was to be change 6. Somebody else writes")
+    assert refusal.startswith("LUM: change 7 was to be change 6. Someone else writes")

@@ -24,7 +24,7 @@ from tests.installation import throw_away_installation
 
 CLIENTS, TOKENS, TRADERS = 12, 3, 4
 PASSING = 2
-"""Lists that pass while somebody is stopped."""
+"""Lists that pass while someone is stopped."""
 STOPS = {
     "freeze": "HOLDER_FROZEN",
     "suspension": "ACCOUNT_NOT_ACTIVE",
@@ -64,7 +64,7 @@ class Race:
         self.lock = threading.Lock()
 
     def run(self, rounds: int) -> None:
-        """Stop somebody so many times, of each kind.
+        """Stop someone so many times, of each kind.
 
         Raises:
             BaseException: what a thread raised first, such as a deadlock.

@@ -56,7 +56,7 @@ def told(*arguments: str) -> str:
 
 
 def approved(said: str) -> ApprovalRequest:
-    """The request that a command has filed, approved by somebody else."""
+    """The request that a command has filed, approved by someone else."""
     request = ApprovalRequest.objects.get(pk=said.split()[1].rstrip(":"))
     decide(request, colleague(DECIDER), is_approved=True)
     request.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Which open orders end when somebody may not trade any more, and why."""
+"""Which open orders end when someone may not trade any more, and why."""
 
 import pytest
 

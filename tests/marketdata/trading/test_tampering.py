@@ -1,4 +1,4 @@
-"""What somebody tries who has the application's role, and has no other."""
+"""What someone tries who has the application's role, and has no other."""
 
 import uuid
 from collections.abc import Iterator

@@ -30,7 +30,7 @@ def test_a_register_that_trades_moved_is_told_once(one_person: None):
     for _ in range(3):
         place(token, sell(seller, 5, 100), buy(buyer, 5, 100))
         as_committed()
-    # Who trades waits for nobody who may see the register.
+    # Who trades waits for no one who may see the register.
     assert told.count() == before
     assert (tell_registers(), tell_registers()) == (1, 0)
     as_committed()

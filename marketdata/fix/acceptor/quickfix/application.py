@@ -135,7 +135,7 @@ class FeedApplication(fix.Application):
             # A message that breaks FIX 4.4 reaches no other callback than this.
             session.charge_rate()
 
-    # Not guarded: it runs for each message that is sent, and can not fail.
+    # Not guarded: it runs for each message that is sent, and cannot fail.
     def toApp(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
         """Sent as it is."""
 

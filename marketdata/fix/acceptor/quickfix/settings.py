@@ -14,11 +14,11 @@ DEFAULTS = {
     "ConnectionType": "acceptor",
     "SocketNodelay": "Y",
     "SocketSendBufferSize": SEND_BUFFER,
-    # The engine listens on every address and can not be told otherwise.
+    # The engine listens on every address and cannot be told otherwise.
     "AllowedRemoteAddresses": "127.0.0.1",
     "NonStopSession": "Y",
     "ResetOnLogon": "Y",
-    # A ResendRequest is answered with a gap fill: stale book changes help nobody.
+    # A ResendRequest is answered with a gap fill: stale book changes help no one.
     "PersistMessages": "N",
     # The listener is stricter with Logons; later messages may lag: clients are busy.
     "CheckLatency": "Y",

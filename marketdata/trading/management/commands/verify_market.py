@@ -9,7 +9,7 @@ class Command(CommandWithExamples):
 
 It reads all orders, executions and what settled them, and plays each market's log again
 through the matcher: the very same trades must come of it. It changes nothing, and may
-run beside writers. The exit code is 1 where a rule is broken: then somebody got past
+run beside writers. The exit code is 1 where a rule is broken: then someone got past
 the database's guards.
 
 examples:

@@ -1,4 +1,4 @@
-"""What the chosen lines would become, and what can not; then the delivery begins.
+"""What the chosen lines would become, and what cannot; then the delivery begins.
 
 What staff confirm is what they were shown: where the lines, or the ledgers, have
 changed meanwhile, nothing happens, and the new preview is shown.

@@ -1,4 +1,4 @@
-"""The QuickFIX project's acceptance scripts, where somebody has put them.
+"""The QuickFIX project's acceptance scripts, where someone has put them.
 
 They are that project's, under its licence, and are not kept here: clone it, and set
 QUICKFIX_DEFINITIONS to its test/definitions/server/fix44.

@@ -352,7 +352,7 @@ def test_serves_tls_checks_its_own_health_and_renews_its_certificate(
             assert symbols(client) == symbols(live)
         with pytest.raises(NoConnection):
             acceptor.client().logon()
-        # Who can not do without RSA is not given the old certificate.
+        # Who cannot do without RSA is not given the old certificate.
         only_rsa = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         only_rsa.check_hostname, only_rsa.verify_mode = False, ssl.CERT_NONE
         only_rsa.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -391,7 +391,7 @@ def wait_for_line(acceptor: Acceptor, part: str) -> None:
 @pytest.mark.parametrize(
     ("environment", "told"),
     [
-        ({"FIX_HOST": "192.0.2.1"}, "192.0.2.1 port 9878 can not be used: Cannot assi"),
+        ({"FIX_HOST": "192.0.2.1"}, "192.0.2.1 port 9878 cannot be used: Cannot assi"),
         (
             {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/nothing"},
             "The database does not serve: .* Check that DATABASE_URL answers",

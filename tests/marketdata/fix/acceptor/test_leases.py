@@ -207,7 +207,7 @@ def test_an_acceptor_that_can_not_renew_gives_up_in_time(pair, comp_id):
 def test_who_holds_a_lease_and_who_waits_for_it_are_told(
     transactional_db: None, pair, monkeypatch
 ):
-    # Nobody would look for himself.
+    # No one would look for himself.
     monkeypatch.setattr(leases, "RENEW_SECONDS", 1_000.0)
     one, two = pair
     [session] = FixSession.objects.bind(

@@ -272,7 +272,7 @@ def test_a_full_gate_lets_go_of_whom_it_has_waited_for_longest(
     start, committed_key, monkeypatch
 ):
     monkeypatch.setattr(listeners, "MOST_WITHOUT_LOGON", 2)
-    # Nobody is cut for his silence.
+    # No one is cut for his silence.
     monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
     listener = start()
     with Partner(listener.port) as live, ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Texts that a partner may send, though nobody expects them."""
+"""Texts that a partner may send, though no one expects them."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -85,7 +85,7 @@ def test_rebuilds_a_book_from_a_snapshot_and_updates():
             request.get(262),
             change(2, 0, "9.90"),
             change(1, 1, "10.10", 2),
-            # Crossed within the message, which is nobody's business.
+            # Crossed within the message, which is no one's business.
             change(0, 0, "10.10", 4),
             change(2, 1, "10.10"),
             change(0, 1, "10.20", 9),
