@@ -1,5 +1,3 @@
-from importlib import import_module
-
 from django.apps import AppConfig
 from django.apps import apps as installed
 from django.db.models.signals import post_migrate
@@ -19,7 +17,7 @@ class AccountsConfig(AppConfig):
             "accounts_cashhead": "an account's cash",
             "accounts_user": "a user",
         }
-        starting.checks.append(import_module("accounts.peppers").check_peppers)
+        starting.checks.append("accounts.peppers.check_peppers")
 
 
 def load_countries(*, using, apps=installed, **kwargs):

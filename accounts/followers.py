@@ -5,10 +5,12 @@ followers lock comes before accounts and holders in the order of locks (CONTRIBU
 """
 
 from collections.abc import Callable, Collection
+from functools import cache
 from typing import Protocol, TypeVar
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.module_loading import import_string
 
 from partnerapi.core.lock_waits import LockTimeout
 
@@ -29,7 +31,13 @@ class Follower(Protocol):
         """Do what follows from a change that is made; the tokens are held."""
 
 
-FOLLOWERS: list[Follower] = []
+FOLLOWERS: list[str] = []
+"""Where each one's class is: most processes need none, and import none."""
+
+
+@cache
+def followers() -> list[Follower]:
+    return [import_string(name)() for name in FOLLOWERS]
 
 
 class _CameUp(Exception):
@@ -70,20 +78,20 @@ def _follow(
     change: Callable[[], Done],
     lock: Callable[[], object],
 ) -> Done:
-    held = [follower.concerned(users, tokens) for follower in FOLLOWERS]
-    for follower, of in zip(FOLLOWERS, held, strict=True):
+    held = [follower.concerned(users, tokens) for follower in followers()]
+    for follower, of in zip(followers(), held, strict=True):
         follower.hold(of)
     # Who places an order shares the locks of `lock` or `change`: none comes up now.
     lock()
     _check_held(users, tokens, held)
     done = change()
     _check_held(users, tokens, held)
-    for follower, of in zip(FOLLOWERS, held, strict=True):
+    for follower, of in zip(followers(), held, strict=True):
         follower.follow(users, of, reason)
     return done
 
 
 def _check_held(users: Ids, tokens: Ids, held: list[set[UUID]]) -> None:
-    for follower, of in zip(FOLLOWERS, held, strict=True):
+    for follower, of in zip(followers(), held, strict=True):
         if follower.concerned(users, tokens) - of:
             raise _CameUp

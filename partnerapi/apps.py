@@ -3,6 +3,8 @@ from importlib import import_module
 from django.apps import AppConfig, apps
 from django.db.models.signals import post_migrate
 
+from partnerapi.core import starting
+
 
 class PartnerAPIConfig(AppConfig):
     name = "partnerapi"
@@ -14,8 +16,8 @@ class PartnerAPIConfig(AppConfig):
         post_migrate.connect(give_roles, sender=apps.get_app_config("auth"))
         # What it registers, `manage.py check` runs.
         import_module("partnerapi.operations.checks")
-        # What it adds, a process that serves looks at when it starts.
-        import_module("partnerapi.operations.starting")
+        # Before those of apps, which need their tables.
+        starting.checks.insert(0, "partnerapi.operations.starting.check_database")
 
 
 def give_roles(*, using, **kwargs):

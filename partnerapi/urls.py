@@ -29,9 +29,10 @@ FOR_PARTNERS = [
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("exports/<uuid:pk>", download, name="export"),
 ]
-FOR_STAFF = [path("admin/", admin.site.urls)]
-urlpatterns = {
-    "api": FOR_PROBES + FOR_PARTNERS,
-    "admin": FOR_PROBES + FOR_STAFF,
-    "both": FOR_PROBES + FOR_PARTNERS + FOR_STAFF,
-}[settings.PARTNER_API_SERVES]
+served = FOR_PROBES
+if settings.PARTNER_API_SERVES != "admin":
+    served = served + FOR_PARTNERS
+if settings.PARTNER_API_SERVES != "api":
+    admin.autodiscover()
+    served = [*served, path("admin/", admin.site.urls)]
+urlpatterns = served

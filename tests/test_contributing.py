@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from itertools import chain
 
 import pytest
 from django.conf import settings
@@ -62,10 +61,13 @@ def modules() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", paths())
-def test_every_path_leads_somewhere(path: str):
-    pattern = path.replace("<noun>", "*").rstrip("/")
-    assert list(chain(settings.BASE_DIR.glob(pattern), FIX.glob(pattern)))
+def test_every_path_leads_somewhere():
+    def is_there(path: str) -> bool:
+        pattern = path.replace("<noun>", "*").rstrip("/")
+        return any(any(root.glob(pattern)) for root in (settings.BASE_DIR, FIX))
+
+    assert len(paths()) > 50
+    assert [path for path in paths() if not is_there(path)] == []
 
 
 def test_every_noun_has_its_files():

@@ -2,7 +2,7 @@ from importlib import import_module
 
 from django.apps import AppConfig
 
-from accounts import followers
+from accounts.followers import FOLLOWERS
 from partnerapi.core import lock_waits
 
 
@@ -17,8 +17,7 @@ class TradingConfig(AppConfig):
         import_module("marketdata.trading.telling")
 
     def ready(self):
-        following = import_module("marketdata.trading.following")
-        followers.FOLLOWERS.append(following.OpenOrders())
+        FOLLOWERS.append("marketdata.trading.following.OpenOrders")
         lock_waits.NAMES |= {
             "trading_market": "a market",
             "trading_order": "an order",

@@ -16,8 +16,6 @@ from django.db import (
     OperationalError,
     ProgrammingError,
 )
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from partnerapi.core import lock_waits
 from partnerapi.core.authors import written_by
@@ -26,12 +24,17 @@ from partnerapi.core.postgresql.faults import Fault, OutcomeUnknown, fault_of
 from partnerapi.core.problems import WrongFileError
 from partnerapi.core.progress import Advance, Begin
 
+INSTALLATION = "installation"
+"""The tag of checks of what an operator can misconfigure."""
 DRY_RUN = " (dry run: nothing was written)"
 """How the answer of a dry run ends."""
 
 
 class CommandWithExamples(BaseCommand):
     """Shows its `help` line by line as it is written: a sentence, then examples."""
+
+    # All checks, of every address, load every page.
+    requires_system_checks = (INSTALLATION,)
 
     def create_parser(self, *args, **kwargs):
         kwargs["formatter_class"] = RawDescriptionHelpFormatter
@@ -88,6 +91,9 @@ def timed(stderr: OutputWrapper, name: str) -> Iterator[None]:
 @contextmanager
 def counting() -> Iterator[Begin]:
     """A bar for each piece of work, on standard error where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
     console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),

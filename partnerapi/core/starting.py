@@ -4,17 +4,18 @@ Apps add their checks. Each is a few statements; what a database that is away ca
 tell is not asked: the process starts, and refuses what needs it until it is back.
 """
 
-from collections.abc import Callable
 from logging import getLogger
 
 from django.conf import settings
 from django.db import Error, connection
+from django.utils.module_loading import import_string
 
 from partnerapi.core.postgresql.faults import Fault, fault_of
 
 logger = getLogger(__name__)
 
-checks: list[Callable[[], None]] = []
+checks: list[str] = []
+"""Where each one is: only a process that serves imports them."""
 
 
 class StartRefused(Exception):
@@ -33,8 +34,8 @@ def check_start() -> None:
             "`manage.py up`"
         )
     try:
-        for check in checks:
-            check()
+        for name in checks:
+            import_string(name)()
     except Error as error:
         fault = fault_of(error)
         if fault is None:

@@ -3,8 +3,10 @@
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from partnerapi.core.commands import INSTALLATION
 
-@register
+
+@register(INSTALLATION)
 def database_is_named(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     if settings.DATABASE_URL:
         return []

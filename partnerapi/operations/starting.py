@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import connection
 
 from partnerapi.core.postgresql import lending
-from partnerapi.core.starting import StartRefused, checks
+from partnerapi.core.starting import StartRefused
 from partnerapi.operations.release import (
     compare_rights,
     some,
@@ -83,5 +83,11 @@ DIFFERS = """
     JOIN pg_settings s USING (name) WHERE s.setting <> wanted.value ORDER BY s.name
 """
 
-# Before those of apps, which need their tables.
-checks[:0] = [check_migrations, check_grants, check_prepared, check_session]
+
+def check_database() -> None:
+    """
+    Raises:
+        StartRefused: by the first check that finds something.
+    """
+    for check in (check_migrations, check_grants, check_prepared, check_session):
+        check()

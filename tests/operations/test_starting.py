@@ -146,14 +146,16 @@ def test_rights_that_are_missing_are_named(db: None, application: dict[str, str]
         check_grants()
 
 
+def ask_who_is_away() -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("DO $$ BEGIN RAISE SQLSTATE '57P01'; END $$")
+
+
 def test_a_database_that_is_away_does_not_keep_it_from_starting(
     db: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    def ask_who_is_away():
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("DO $$ BEGIN RAISE SQLSTATE '57P01'; END $$")
-
-    monkeypatch.setattr(starting, "checks", [ask_who_is_away])
+    asking = f"{__name__}.ask_who_is_away"
+    monkeypatch.setattr(starting, "checks", [asking])
     monkeypatch.setattr(connection, "close", lambda: None)
     check_start()
     assert "Started without a look at the database" in caplog.text

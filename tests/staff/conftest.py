@@ -1,7 +1,11 @@
 import pytest
+from django.contrib import admin
 from django.test import Client
 
 from tests.owner import superuser
+
+# Some ask which pages are registered.
+admin.autodiscover()
 
 
 @pytest.fixture

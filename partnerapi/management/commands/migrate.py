@@ -3,10 +3,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.conf import settings
+from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as MigrateCommand
 from django.db import connections
 
+from partnerapi.core.commands import INSTALLATION
 from partnerapi.core.migrating import (
     LOCK_SECONDS,
     StillLocked,
@@ -33,6 +35,11 @@ def keeping_garbage() -> Iterator[None]:
 
 class Command(MigrateCommand):
     """Django's, as the owner of the tables, who waits for locks only briefly."""
+
+    def check(self, *arguments, **options):
+        """As other commands do: all checks, of every address, load every page."""
+        tags = [INSTALLATION, Tags.database]
+        return super().check(*arguments, tags=tags, **options)
 
     def handle(self, *arguments, **options):
         if options["verbosity"] and not settings.DATABASE_OWNER_URL:
