@@ -17,6 +17,7 @@ from marketdata.books.orderbook import ASK, BID, Change, OrderBook
 from marketdata.replay.simulation import Simulation
 from marketdata.trading import market
 from marketdata.trading.errors import MarketClosed
+from marketdata.trading.in_force import TimeInForce
 from marketdata.trading.models import (
     Market,
     Order,
@@ -146,12 +147,12 @@ def as_orders(book: OrderBook, message: Message) -> tuple[list[Any], dict[Any, i
     if message.deals:
         side = message.changes[0].side
         units = sum(deal.quantity for deal in message.deals)
-        return [(1 - side, message.deals[-1].price, units, "IOC")], {}
+        return [(1 - side, message.deals[-1].price, units, TimeInForce.IOC)], {}
     placed, withdrawn = [], {}
     for side, price, quantity in message.changes:
         more = quantity - book.quantity(side, price)
         if more > 0:
-            placed.append((side, price, more, "GTC"))
+            placed.append((side, price, more, TimeInForce.GTC))
         elif more < 0:
             withdrawn[side, price] = -more
     return placed, withdrawn

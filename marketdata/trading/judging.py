@@ -21,6 +21,7 @@ from marketdata.trading.errors import (
     TooManyOpenOrders,
     TransferRefused,
 )
+from marketdata.trading.in_force import Ending, TimeInForce
 from marketdata.trading.locked import Client
 from marketdata.trading.models import Order
 from marketdata.trading.queues import BUY, SELL, Resting
@@ -43,14 +44,14 @@ def check_shape(of: Round, request: Request) -> None:
     if not request.quantity >= 1 or not request.limit_price >= 1:
         raise BadUserInput("A quantity and a limit are 1 or more.")
     check_limit(of, request.quantity, request.limit_price)
-    rests = request.time_in_force not in ("IOC", "FOK")
-    if (request.time_in_force == "GTD") != (request.expires_at is not None):
+    in_force = TimeInForce(request.time_in_force)
+    if (in_force.ending is Ending.CHOSEN) != (request.expires_at is not None):
         raise BadUserInput("expiresAt belongs to GTD, and GTD has one.")
     if request.expires_at is not None and not (
         of.at < request.expires_at <= of.at + LONGEST
     ):
         raise BadUserInput(f"expiresAt is after now and within {LONGEST.days} days.")
-    if rests:
+    if in_force.rests:
         check_level(of, request.side, request.limit_price, request.quantity)
         if of.open_counts[request.account_id] >= MOST_OPEN:
             raise TooManyOpenOrders(

@@ -19,6 +19,7 @@ from issuers.register import ledger
 from issuers.register.writer import Writer
 from marketdata.trading import locked, placing
 from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
+from marketdata.trading.in_force import Ending, TimeInForce
 from marketdata.trading.judging import MOST_OPEN, check_active
 from marketdata.trading.locked import Book, Cash, MissingHolders
 from marketdata.trading.models import (
@@ -27,7 +28,6 @@ from marketdata.trading.models import (
     OrderStatus,
     OrderStatusReason,
     Phase,
-    TimeInForce,
 )
 from marketdata.trading.placing import Placed
 from marketdata.trading.queues import BUY, SELL, RanOut
@@ -381,6 +381,6 @@ def end_each(
 
 def over(order: Order) -> str:
     """Why an order expires."""
-    if order.time_in_force == TimeInForce.DAY:
+    if TimeInForce(order.time_in_force).ending is Ending.SESSION:
         return OrderStatusReason.END_OF_SESSION
     return OrderStatusReason.TIME_IN_FORCE

@@ -13,6 +13,7 @@ from django.db.models import F, Q
 from accounts.models import Account, CashAccount, Partner, User
 from issuers.models import Token
 from issuers.register.models import LedgerAccount
+from marketdata.trading.in_force import TimeInForce
 
 REASON_LENGTH = 500
 ACTOR_LENGTH = 254
@@ -32,14 +33,6 @@ class OrderSide(models.IntegerChoices):
 
     BUY = 0, "Buy"
     SELL = 1, "Sell"
-
-
-class TimeInForce(models.TextChoices):
-    DAY = "DAY", "Until the session ends"
-    GTC = "GTC", "Until cancelled, 90 days at most"
-    GTD = "GTD", "Until a time"
-    IOC = "IOC", "Immediate or cancel"
-    FOK = "FOK", "Fill or kill"
 
 
 class OrderStatus(models.TextChoices):
@@ -165,7 +158,9 @@ class Order(models.Model):
     quantity = models.BigIntegerField(help_text="Units, those that are filled, too.")
     filled = models.BigIntegerField(default=0)
     filled_value = models.BigIntegerField(default=0, help_text="Euro cents.")
-    time_in_force = models.CharField(max_length=3, choices=TimeInForce)
+    time_in_force = models.CharField(
+        max_length=3, choices=[(each.value, each.label) for each in TimeInForce]
+    )
     expires_at = models.DateTimeField(null=True)
     status = models.CharField(max_length=9, choices=OrderStatus)
     status_reason = models.CharField(
@@ -203,10 +198,13 @@ class Order(models.Model):
                 name="order_that_ended_early_says_why",
             ),
             models.CheckConstraint(
-                condition=Q(time_in_force__in=["IOC", "FOK"], expires_at__isnull=True)
+                condition=Q(
+                    time_in_force__in=[t.value for t in TimeInForce if not t.rests],
+                    expires_at__isnull=True,
+                )
                 & ~Q(status__in=["OPEN", "EXPIRED"])
                 | Q(
-                    time_in_force__in=["DAY", "GTC", "GTD"],
+                    time_in_force__in=[t.value for t in TimeInForce if t.rests],
                     expires_at__isnull=False,
                 ),
                 name="order_rests_until_it_expires",

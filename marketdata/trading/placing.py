@@ -11,6 +11,7 @@ import uuid_utils.compat as uuid
 from accounts.cash import Payment
 from issuers.register.ledger import Entry, Kind
 from marketdata.books.log import Deal
+from marketdata.trading.in_force import Ending, Stop, TimeInForce
 from marketdata.trading.judging import (
     LONGEST,
     Eligible,
@@ -110,11 +111,15 @@ def amend(of: Round, order: Order, quantity: int, limit_price: int) -> bool:
 
 
 def expiry(of: Round, request: Request) -> datetime | None:
-    if request.time_in_force == "DAY":
-        return of.book.session.next_close(of.at)
-    if request.time_in_force == "GTC":
-        return of.at + LONGEST
-    return request.expires_at
+    match TimeInForce(request.time_in_force).ending:
+        case Ending.SESSION:
+            return of.book.session.next_close(of.at)
+        case Ending.LATEST:
+            return of.at + LONGEST
+        case Ending.CHOSEN:
+            return request.expires_at
+        case Stop():
+            return None
 
 
 def meet(of: Round, order: Order) -> tuple[Resting, Match]:

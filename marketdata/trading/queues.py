@@ -9,18 +9,11 @@ the newest, is cancelled.
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from marketdata.trading.in_force import Stop, TimeInForce
+
 BUY, SELL = 0, 1
-
-
-class Stop(StrEnum):
-    """Why what is left of an order does not rest."""
-
-    IMMEDIATE_OR_CANCEL = "IMMEDIATE_OR_CANCEL"
-    FILL_OR_KILL = "FILL_OR_KILL"
-    SELF_TRADE = "SELF_TRADE"
 
 
 class RanOut(Exception):
@@ -141,12 +134,13 @@ class Queues:
         else:
             if match.left and self.ends_at[other] is not None:
                 raise RanOut
+        ending = TimeInForce(time_in_force).ending
         if not match.left:
             match.stop = None
-        elif time_in_force == "FOK":
-            match = Match(left=taker.quantity, stop=Stop.FILL_OR_KILL)
-        elif time_in_force == "IOC" and match.stop is None:
-            match.stop = Stop.IMMEDIATE_OR_CANCEL
+        elif ending is Stop.FILL_OR_KILL:
+            match = Match(left=taker.quantity, stop=ending)
+        elif isinstance(ending, Stop) and match.stop is None:
+            match.stop = ending
         return match
 
     def apply(self, taker: Resting, match: Match) -> None:

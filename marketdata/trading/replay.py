@@ -12,8 +12,9 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from marketdata.trading.in_force import Stop, TimeInForce
 from marketdata.trading.models import OrderEvent, Phase
-from marketdata.trading.queues import Match, Queues, Resting, Stop
+from marketdata.trading.queues import Match, Queues, Resting
 
 AT_ONCE = 5_000
 Kind = OrderEvent.Kind
@@ -107,7 +108,7 @@ class Replay:
             self.queues.remove(order)
         taker = Resting(order, said.user, said.side, said.price, said.remaining)
         match = self.queues.match(taker, said.time_in_force)
-        if said.time_in_force == "FOK" and not match.left:
+        if said.time_in_force == TimeInForce.FOK and not match.left:
             self.whole = said, taker, match
         else:
             self.apply(said, taker, match)

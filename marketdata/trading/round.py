@@ -14,6 +14,7 @@ from accounts.cash import Payment
 from issuers.register.writer import LockedLedger, Writer
 from marketdata.books.log import Deal, Message
 from marketdata.books.orderbook import Change
+from marketdata.trading.in_force import TimeInForce
 from marketdata.trading.locked import Book, Cash, Client
 from marketdata.trading.models import Execution, Order, OrderEvent, OrderStatus
 from marketdata.trading.queues import BUY, Queues
@@ -29,7 +30,7 @@ class Request:
     side: int
     quantity: int
     limit_price: int
-    time_in_force: str = "DAY"
+    time_in_force: str = TimeInForce.DAY
     expires_at: datetime | None = None
     client_order_id: str | None = None
 

@@ -2,10 +2,10 @@
 
 import re
 from dataclasses import replace
+from enum import Enum
 from typing import Any, NamedTuple
 
 import graphene
-from django.db.models import Choices
 from graphene.relay.connection import ConnectionOptions
 from graphene_django import DjangoObjectType
 
@@ -68,9 +68,9 @@ def extend(type_: type[graphene.ObjectType], **fields: graphene.Field) -> None:
 
 
 def enumeration(
-    choices: type[Choices], name: str, description: str, meanings: dict[Any, str]
+    choices: type[Enum], name: str, description: str, meanings: dict[Any, str]
 ) -> Any:
-    """An enum over a model's choices; each value has its meaning for partners."""
+    """An enum over choices of a model; each value has its meaning for partners."""
     return graphene.Enum.from_enum(
         choices,
         name=name,

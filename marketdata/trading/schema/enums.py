@@ -1,12 +1,11 @@
 """The words of trading."""
 
-from marketdata.trading import models
+from marketdata.trading import in_force, models
 from partnerapi.graphql.relay import enumeration
 
 Side = models.OrderSide
 Status = models.OrderStatus
 Reason = models.OrderStatusReason
-InForce = models.TimeInForce
 Phase = models.Phase
 
 
@@ -36,16 +35,10 @@ OrderType = enumeration(
     },
 )
 TimeInForce = enumeration(
-    InForce,
+    in_force.TimeInForce,
     "TimeInForce",
     "How long an order rests.",
-    {
-        InForce.DAY: "Until the session ends.",
-        InForce.GTC: "Until it is cancelled, 90 days at most.",
-        InForce.GTD: "Until `expiresAt`.",
-        InForce.IOC: "Not at all: what does not trade at once is cancelled.",
-        InForce.FOK: "Not at all: it trades whole at once, or not.",
-    },
+    {each: each.meaning for each in in_force.TimeInForce},
 )
 OrderStatus = enumeration(
     Status,

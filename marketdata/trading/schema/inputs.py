@@ -7,7 +7,7 @@ import graphene
 
 from accounts.models import Account
 from issuers.models import Token
-from marketdata.trading.models import TimeInForce
+from marketdata.trading.in_force import Ending, TimeInForce
 from marketdata.trading.round import Request
 from marketdata.trading.schema.enums import OrderSide, OrderType
 from marketdata.trading.schema.enums import TimeInForce as TimeInForceEnum
@@ -112,7 +112,8 @@ def check_order(input, at="input"):
     for name, field in (("quantity", "quantity"), ("limit_price", "limitPrice")):
         if input[name] < 1:
             raise wrong(field, "is 0; send 1 or more.")
-    is_gtd = input.get("time_in_force") == TimeInForce.GTD
+    in_force = input.get("time_in_force")
+    is_gtd = in_force is not None and TimeInForce(in_force).ending is Ending.CHOSEN
     if is_gtd != (input.get("expires_at") is not None):
         raise wrong(
             "expiresAt",

@@ -1,0 +1,67 @@
+"""The times in force, a row for each: everything that a market asks of one.
+
+Standard library only. The matcher, the checks of an order, its expiry, the constraint
+of its table, the schema and the back office read these rows. A new row needs a
+migration, and a branch of `placing.expiry` where `Ending` lacks its way to end.
+"""
+
+from enum import Enum, StrEnum, auto
+from typing import Any
+
+
+class Stop(StrEnum):
+    """Why what is left of an order does not rest."""
+
+    IMMEDIATE_OR_CANCEL = "IMMEDIATE_OR_CANCEL"
+    FILL_OR_KILL = "FILL_OR_KILL"
+    SELF_TRADE = "SELF_TRADE"
+
+
+class Ending(Enum):
+    """When an order that rests expires."""
+
+    SESSION = auto()
+    LATEST = auto()
+    """After the longest time that any order may rest."""
+    CHOSEN = auto()
+    """At the time that the order names."""
+
+
+class TimeInForce(StrEnum):
+    """`label` is what staff read, `meaning` what partners read.
+
+    `ending` is when the order expires, or, where it does not rest, why what does not
+    trade at once is cancelled.
+    """
+
+    label: str
+    meaning: str
+    ending: Ending | Stop
+
+    def __new__(cls, value: str, *facts: Any) -> "TimeInForce":
+        row = str.__new__(cls, value)
+        row._value_ = value
+        row.label, row.meaning, row.ending = facts
+        return row
+
+    DAY = (
+        "DAY", "Until the session ends", "Until the session ends.", Ending.SESSION
+    )  # fmt: skip
+    GTC = (
+        "GTC", "Until cancelled, 90 days at most",
+        "Until it is cancelled, 90 days at most.", Ending.LATEST,
+    )  # fmt: skip
+    GTD = "GTD", "Until a time", "Until `expiresAt`.", Ending.CHOSEN
+    IOC = (
+        "IOC", "Immediate or cancel",
+        "Not at all: what does not trade at once is cancelled.",
+        Stop.IMMEDIATE_OR_CANCEL,
+    )  # fmt: skip
+    FOK = (
+        "FOK", "Fill or kill", "Not at all: it trades whole at once, or not.",
+        Stop.FILL_OR_KILL,
+    )  # fmt: skip
+
+    @property
+    def rests(self) -> bool:
+        return isinstance(self.ending, Ending)
