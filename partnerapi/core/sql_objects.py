@@ -34,8 +34,10 @@ class SqlFunction:
 
     @property
     def signature(self) -> str:
-        """The name and its arguments without defaults, which have no commas."""
-        return f"{self.name}({re.sub(' DEFAULT [^,]*', '', self.arguments)})"
+        """As `regprocedure` reads it: with the types of the arguments, all named."""
+        named = re.sub(" DEFAULT [^,]*", "", self.arguments).split(", ")
+        types = (argument.partition(" ")[2] for argument in named)
+        return f"{self.name}({', '.join(types)})"
 
     @property
     def key(self) -> str:
@@ -77,8 +79,11 @@ class SqlTrigger:
 
     def create(self) -> str:
         always = f"ALTER TABLE public.{self.table} ENABLE ALWAYS TRIGGER {self.name};\n"
-        dropped = f"DROP TRIGGER IF EXISTS {self.name} ON public.{self.table};\n"
-        return f"{dropped}{self.says};\n" + always * (self.state == "A")
+        made = self.says.replace("CREATE TRIGGER", "CREATE OR REPLACE TRIGGER", 1)
+        if made == self.says:
+            # No constraint trigger can be replaced.
+            made = f"DROP TRIGGER IF EXISTS {self.name} ON public.{self.table};\n{made}"
+        return f"{made};\n" + always * (self.state == "A")
 
     def drop(self) -> str:
         return f"DROP TRIGGER {self.name} ON public.{self.table};\n"
@@ -94,7 +99,7 @@ class SqlView:
         return f"view {self.name}"
 
     def create(self) -> str:
-        return f"CREATE OR REPLACE VIEW public.{self.name} AS {self.query}\n"
+        return f"CREATE OR REPLACE VIEW public.{self.name} AS\n{self.query}\n"
 
     def drop(self) -> str:
         return f"DROP VIEW public.{self.name};\n"

@@ -11,6 +11,8 @@ from enum import StrEnum
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from partnerapi.core.sql_files import every_file
+
 
 class Role(StrEnum):
     APPLICATION = "application"
@@ -137,43 +139,14 @@ APPLICATION: Mapping[str, str] = {
 }
 """The application's rights on every table and view."""
 
-CALLED_BY_APPLICATION = (
-    "accounts_hold_cash(bigint[])",
-    "accounts_join(uuid, uuid)",
-    "accounts_lock(uuid)",
-    "accounts_move_keys(bigint, uuid[], bytea[], bytea[])",
-    "accounts_own_writers()",
-    "accounts_share(uuid[])",
-    "delivery_is_own(text[], text)",
-    "approvals_over(text, text, uuid[], numeric[])",
-    "approvals_overtake(uuid, text)",
-    "approvals_rests_until(uuid, timestamptz)",
-    "events_announce_articles()",
-    "events_prune(integer, integer)",
-    "history_note(text, text, text, jsonb)",
-    "marketdata_hear(uuid[])",
-    "marketdata_lock_book(uuid)",
-    "marketdata_prune(uuid, bigint, bigint, bigint)",
-    "marketdata_record(uuid, bigint, smallint[], bigint[], bigint[], boolean[],"
-    " bigint[], bigint[], boolean)",
-    "partnerapi_analyze(text[])",
-    "partnerapi_prune_exports(integer)",
-    "partnerapi_prune_failed_sign_ins()",
-    "partnerapi_prune_idempotency_records(integer)",
-    "partnerapi_prune_job_runs(integer)",
-    "register_broken_entries(uuid, bigint, bigint)",
-    "register_hold(uuid[])",
-    "register_keep_judged(bigint)",
-    "register_note(uuid[], timestamptz, timestamptz)",
-    "register_open(uuid[])",
-    "register_states(uuid[], bigint[], boolean)",
-    "trading_change_phase(uuid, text, text, timestamptz, bigint, text, text)",
-    "trading_lock(uuid[])",
-    "trading_open(uuid, time, time, boolean, timestamptz, bigint, bigint, integer,"
-    " bigint, text)",
-    "trading_tell_registers()",
+CALLED_BY_APPLICATION = tuple(
+    function.signature
+    for file in every_file()
+    if "application" in file.callers
+    for function in file.functions()
 )
-"""Functions that do as their owner what the application may not do itself."""
+"""Functions that do as their owner what the application may not do itself: those whose
+file says `called by: application`."""
 
 SECRETS: Mapping[str, tuple[str, ...]] = {
     "accounts_apikey": ("secret_digest",),

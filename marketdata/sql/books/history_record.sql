@@ -1,4 +1,4 @@
--- Triggers of history_record (accounts/sql/history) on tables of this app.
+-- Triggers of history_record on tables of this room.
 
 CREATE OR REPLACE TRIGGER history_record AFTER INSERT OR DELETE OR UPDATE OF comp_id,
         partner_id, enabled

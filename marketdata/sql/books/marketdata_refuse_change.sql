@@ -31,23 +31,3 @@ CREATE OR REPLACE TRIGGER marketdata_refuse_change BEFORE UPDATE OR TRUNCATE
 CREATE OR REPLACE TRIGGER marketdata_refuse_change BEFORE DELETE OR TRUNCATE
     ON public.marketdata_tradingday FOR EACH STATEMENT
     EXECUTE FUNCTION public.marketdata_refuse_change();
-
-CREATE OR REPLACE TRIGGER trading_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE
-    ON public.trading_bust FOR EACH STATEMENT
-    EXECUTE FUNCTION public.marketdata_refuse_change();
-
-CREATE OR REPLACE TRIGGER trading_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE
-    ON public.trading_execution FOR EACH STATEMENT
-    EXECUTE FUNCTION public.marketdata_refuse_change();
-
-CREATE OR REPLACE TRIGGER trading_refuse_removal BEFORE DELETE OR TRUNCATE
-    ON public.trading_market FOR EACH STATEMENT
-    EXECUTE FUNCTION public.marketdata_refuse_change();
-
-CREATE OR REPLACE TRIGGER trading_refuse_removal BEFORE DELETE OR TRUNCATE
-    ON public.trading_order FOR EACH STATEMENT
-    EXECUTE FUNCTION public.marketdata_refuse_change();
-
-CREATE OR REPLACE TRIGGER trading_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE
-    ON public.trading_orderevent FOR EACH STATEMENT
-    EXECUTE FUNCTION public.marketdata_refuse_change();

@@ -1,4 +1,4 @@
--- Triggers of accounts_refuse_snapshot (accounts/sql/history) on tables of this app.
+-- Triggers of accounts_refuse_snapshot on tables of this room.
 
 CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.trading_bust FOR EACH STATEMENT

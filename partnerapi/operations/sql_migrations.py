@@ -1,0 +1,91 @@
+"""Migrations that bring the database what the files of SQL say."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from partnerapi.core.sql_objects import SqlFunction, SqlObject, SqlTrigger, SqlView
+
+Change = tuple[SqlObject | None, SqlObject | None]
+"""What the migrations have installed and what the files say; None: not at all."""
+MAKES_LATER = (SqlFunction, SqlTrigger, SqlView)
+"""A trigger names its function, and a view may call one."""
+
+
+class NotByFile(Exception):
+    """PostgreSQL cannot replace one by the other; the message says what to do."""
+
+
+def changes(
+    found: Mapping[str, SqlObject], wanted: Mapping[str, SqlObject]
+) -> list[Change]:
+    """Where they differ.
+
+    Raises:
+        NotByFile: a function would get another result.
+    """
+    changed: list[Change] = []
+    for key in sorted({*found, *wanted}):
+        before, after = found.get(key), wanted.get(key)
+        if before == after:
+            continue
+        if (
+            isinstance(before, SqlFunction)
+            and isinstance(after, SqlFunction)
+            and before.result != after.result
+        ):
+            raise NotByFile(
+                f"The {key} returns {before.result} and would return {after.result}: "
+                "give the new function a name of its own; the old one goes a release "
+                "later."
+            )
+        changed.append((before, after))
+    return changed
+
+
+def script(changed: Sequence[Change]) -> str:
+    """The SQL that leads from the first of each pair to the second."""
+    return "\n".join(statements(changed))
+
+
+def statements(changed: Sequence[Change]) -> Iterator[str]:
+    for kind in MAKES_LATER:
+        yield from (n.create() for _, n in changed if isinstance(n, kind))
+    for kind in reversed(MAKES_LATER):
+        for before, after in changed:
+            if after is None and isinstance(before, kind):
+                yield before.drop()
+
+
+def migration(
+    name: str, dependencies: Sequence[tuple[str, str]], changed: Sequence[Change]
+) -> str:
+    """The module of a migration, with the text of both directions.
+
+    It takes something away only in the last of three steps; see CONTRIBUTING.
+    """
+    says = name.replace("_", " ").capitalize()
+    if any(after is None for _, after in changed):
+        says = f"Contract: {name.replace('_', ' ')}"
+    named = "".join(f'        ("{a}", "{n}"),\n' for a, n in dependencies)
+    forward, backward = script(changed), script([(b, a) for a, b in changed])
+    return MODULE.format(
+        says=says, forward=forward, backward=backward, dependencies=named
+    )
+
+
+MODULE = '''"""{says}."""
+
+from django.db import migrations
+
+FORWARD = r"""
+{forward}"""
+
+BACKWARD = r"""
+{backward}"""
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+{dependencies}    ]
+
+    operations = [migrations.RunSQL(FORWARD, BACKWARD)]
+'''
