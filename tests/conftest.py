@@ -9,9 +9,8 @@ from typing import Any
 import hypothesis
 import pytest
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, transaction
 from django.test import TransactionTestCase
-from django.test.utils import setup_databases, teardown_databases
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from accounts.apps import load_countries, open_cash_accounts, write_policies
@@ -20,18 +19,11 @@ from accounts.models.users import UserManager
 from partnerapi.gateway import authentication
 from partnerapi.sandbox.data import approvals
 from partnerapi.staff.authentication.passwords import PBKDF2PasswordHasher
-from tests.owner import (
-    appoint,
-    as_owner,
-    become_application,
-    become_owner,
-    credentials,
-    tamper,
-)
+from tests.owner import appoint, as_owner, tamper
 from tests.system import System, free_port, remove_servers, system
 from tests.waiting import PATIENCE_SECONDS
 
-pytest_plugins = ["tests.characters"]
+pytest_plugins = ["tests.characters", "tests.databases"]
 
 # How long an example takes tells of the machine.
 hypothesis.settings.register_profile(
@@ -124,47 +116,6 @@ def patient_keys() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(authentication, "CACHE_SECONDS", PATIENCE_SECONDS)
         yield
-
-
-@pytest.fixture(scope="session")
-def application() -> dict[str, str]:
-    """The credentials of the role that tests run as, which serves requests."""
-    return credentials("default")
-
-
-@pytest.fixture(scope="session")
-def environment_of_owner() -> dict[str, str]:
-    """What a program needs that makes an installation of its own."""
-    return {n: os.environ[n] for n in ("DATABASE_OWNER_URL",) if n in os.environ}
-
-
-@pytest.fixture(scope="session")
-def django_db_modify_db_settings(
-    django_db_modify_db_settings: None, application: dict[str, str]
-) -> None:
-    become_owner()
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(
-    django_test_environment: None,
-    django_db_modify_db_settings: None,
-    django_db_blocker: Any,
-    application: dict[str, str],
-    environment_of_owner: dict[str, str],
-) -> Iterator[None]:
-    """The migrated tables; also where all tests that run leave them to a server."""
-    with django_db_blocker.unblock():
-        made = setup_databases(0, interactive=False, aliases=["default"])
-        become_application(application)
-    # Settings are read; what tests start serves requests.
-    os.environ.pop("DATABASE_OWNER_URL", None)
-    yield
-    with django_db_blocker.unblock():
-        become_owner()
-        # No one may be connected to what is now removed.
-        connections.close_all()
-        teardown_databases(made, 0)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,8 @@
 """Supplies PostgreSQL and Valkey for a test run where no address of one is set.
 
-Loaded with `-p tests.servers`, before pytest-django reads the settings. One set
-of throw-away servers serves all of xdist's workers: the database is made per
-worker by pytest-django, and each worker has a Redis database of its own.
+Loaded with `-p tests.servers`, before pytest-django reads the settings. One set of
+servers serves all of xdist's workers, each of which has a database of its own in
+PostgreSQL (`tests/databases.py`) and in Redis.
 """
 
 import contextlib
@@ -15,20 +15,16 @@ import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
-import psycopg
 import pytest
 
-from partnerapi.sandbox.run.postgres import ADMINISTRATOR, OWNER
 from partnerapi.sandbox.run.processes import Processes, RunError, take_lock
 from partnerapi.sandbox.run.servers import supply
+from tests.administration import let_owner_test, switch_autovacuum_off
+from tests.kept_server import IS_KEPT, kept_servers
 
 PREFIX = "partnerapi-tests-"
-TABLES = "EMPTY_TABLES"
-"""Names a file of the empty, migrated tables: a test run makes it once."""
-READER = "partnerapi_reader"
-"""A role that tests give the rights of readers and backups."""
 SETTINGS = {
     "PARTNER_API_SANDBOX": "true",
     "PARTNER_API_HTTPS": "false",
@@ -100,29 +96,16 @@ def throw_away_servers(durable: bool = False) -> Iterator[dict[str, str]]:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def administrator_of(url: str) -> psycopg.Connection:
-    administrator = urlsplit(url)._replace(path="/postgres").geturl()
-    administrator = administrator.replace(f"//{OWNER}@", f"//{ADMINISTRATOR}@")
-    return psycopg.connect(administrator, autocommit=True)
-
-
-def let_owner_test(url: str) -> None:
-    """Let the owner make a database per worker, and tamper past the triggers."""
-    with administrator_of(url) as session:
-        session.execute(f"ALTER ROLE {OWNER} CREATEDB")
-        session.execute(f"CREATE ROLE {READER}")
-        session.execute(f"GRANT SET ON PARAMETER session_replication_role TO {OWNER}")
-
-
-def switch_autovacuum_off(url: str) -> None:
-    """Keep the server from noting that tables are empty which tests fill and undo.
-
-    Plans made for such a table read it from end to end however it grows: a sandbox is
-    then seeded eight times as slowly, where a run lasts long enough for it.
-    """
-    with administrator_of(url) as session:
-        session.execute("ALTER SYSTEM SET autovacuum = off")
-        session.execute("SELECT pg_reload_conf()")
+@contextlib.contextmanager
+def servers_of_the_run() -> Iterator[dict[str, str]]:
+    """A kept PostgreSQL and a Valkey, or the PostgreSQL that the environment names."""
+    if os.environ.get("DATABASE_URL"):
+        with throw_away_servers() as urls:
+            yield urls
+    else:
+        remove_leftovers()
+        with kept_servers() as urls:
+            yield {**urls, IS_KEPT: "true"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -147,17 +130,14 @@ def pytest_load_initial_conftests(
             os.environ.setdefault(name, value)
         for name in ("SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
             os.environ.setdefault(name, secrets.token_urlsafe(50))
-        is_ours = not os.environ.get("DATABASE_URL")
         try:
-            os.environ |= servers.enter_context(throw_away_servers())
+            os.environ |= servers.enter_context(servers_of_the_run())
         except RunError as error:
             raise pytest.UsageError(str(error)) from None
-        made = servers.enter_context(tempfile.TemporaryDirectory())
-        if is_ours:
-            os.environ[TABLES] = f"{made}/tables.dump"
         # Hundreds of programs are started. Where none may write bytecode into the
         # project, the first one that needs a module keeps it for the others of a run.
         if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+            made = servers.enter_context(tempfile.TemporaryDirectory())
             os.environ["PYTHONPYCACHEPREFIX"] = f"{made}/bytecode"
     os.environ["REDIS_URL"] = redis_database(os.environ["REDIS_URL"], number)
     return (yield)

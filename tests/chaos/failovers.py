@@ -22,6 +22,7 @@ from urllib.parse import urlencode, urlsplit
 import psycopg
 
 from partnerapi.sandbox.run.postgres import PORT
+from tests.administration import administrator_of
 from tests.benchmarks.yardstick import yardstick
 from tests.chaos.clients import CLIENTS, Clients, make_chains
 from tests.chaos.ending import end
@@ -30,7 +31,6 @@ from tests.chaos.installation import Database, Web, breakable_installation
 from tests.chaos.standby import on
 from tests.chaos.standbys import STANDBY_PORT, Standby, address_of_standby
 from tests.chaos.storm import run_clients
-from tests.servers import administrator_of
 from tests.waiting import until
 
 KEYS = 20_000

@@ -30,8 +30,9 @@ from partnerapi.sandbox.run.postgres import (
 )
 from partnerapi.sandbox.run.processes import Process, Processes, RunError, take_lock
 from partnerapi.sandbox.run.servers import supply
+from tests.administration import let_owner_test
 from tests.installation import BUDGETS, UNLIMITED, migrate
-from tests.servers import PREFIX, SETTINGS, let_owner_test, remove_leftovers
+from tests.servers import PREFIX, SETTINGS, remove_leftovers
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 600

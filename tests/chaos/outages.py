@@ -236,7 +236,7 @@ class Faults:
 
 
 def administrator() -> psycopg.Connection:
-    from tests.servers import administrator_of
+    from tests.administration import administrator_of
 
     return administrator_of(os.environ["DATABASE_OWNER_URL"])
 

@@ -25,6 +25,7 @@ from uuid import uuid4
 
 import psutil
 
+from tests.administration import administrator_of
 from tests.benchmarks.yardstick import yardstick
 from tests.chaos.clients import CHANGE
 from tests.chaos.ending import end
@@ -34,7 +35,6 @@ from tests.chaos.installation import (
 )
 from tests.chaos.standbys import address_of_standby, start_standby
 from tests.chaos.web import serving
-from tests.servers import administrator_of
 from tests.waiting import until
 
 TABLE = (

@@ -26,6 +26,7 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
+from tests.administration import administrator_of
 from tests.benchmarks.yardstick import yardstick
 from tests.chaos.ending import end
 from tests.chaos.installation import (
@@ -34,7 +35,6 @@ from tests.chaos.installation import (
     close_connection,
 )
 from tests.chaos.traders import Intention, Member, Trader
-from tests.servers import administrator_of
 
 if TYPE_CHECKING:
     from tests.chaos.trading_findings import Findings

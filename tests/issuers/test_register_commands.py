@@ -11,10 +11,10 @@ from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
+from tests.administration import READER
 from tests.characters import World
 from tests.issuers.register import people
 from tests.owner import as_committed, tamper
-from tests.servers import READER
 
 STAFF = "ana@example.com"
 

@@ -5,26 +5,20 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from django.conf import settings
 from django.db import connections
 
 from partnerapi.sandbox.rehearsal.clusters import Cluster
-from tests.servers import TABLES, let_owner_test
+from tests.administration import let_owner_test
+from tests.tables import make_tables
 from tests.waiting import PROGRAM_SECONDS
 
 
 def with_tables(cluster: Cluster, environment: Mapping[str, str] = {}) -> None:
-    """Make the tables, or restore those that the test run has made."""
+    """Make the tables, or restore those that are kept."""
     let_owner_test(cluster.urls["DATABASE_OWNER_URL"])
-    kept = os.environ.get(TABLES)
-    if kept and Path(kept).exists():
-        named = f"--dbname={cluster.urls['DATABASE_OWNER_URL']}"
-        command = [cluster.programs / "pg_restore", "--exit-on-error", named, kept]
-        subprocess.run(command, check=True)
-    else:
-        manage(cluster, "migrate", environment=environment)
+    make_tables(cluster.urls["DATABASE_OWNER_URL"])
     role = "partnerapi_application"
     grant = ("grant_application_role", role, "--apply")
     manage(cluster, *grant, environment=environment)

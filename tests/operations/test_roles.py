@@ -17,8 +17,8 @@ from partnerapi.operations.roles import (
     session_statements,
     statements,
 )
+from tests.administration import READER
 from tests.owner import as_owner, tamper
-from tests.servers import READER
 
 HAS = """
     SELECT c.relname, r.name

@@ -20,9 +20,9 @@ from accounts.models import Account, Actor, Partner
 from issuers.models import Issuer, Token
 from partnerapi.core.postgresql.faults import OutcomeUnknown
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.administration import administrator_of
 from tests.characters import START, Ask, World, new_world
 from tests.owner import superuser
-from tests.servers import administrator_of
 from tests.waiting import until
 
 CHANGE = (
