@@ -23,39 +23,39 @@ MAX_LEVELS = 50
 
 
 class OrderBookLevel(graphene.ObjectType):
-    """What all orders at one price add up to."""
+    """The total of all orders at one price."""
 
     price = Uint64(required=True, description="Price of a unit, euro cents.")
-    quantity = Uint64(required=True, description="Units wanted or offered at it.")
+    quantity = Uint64(required=True, description="Units bid or offered at this price.")
 
 
 class OrderBook(graphene.ObjectType):
-    """The orders that rest for a token, as they were at one instant."""
+    """The resting orders for a token at one instant."""
 
     sequence = Uint64(
         required=True,
-        description="Number of the book's last change: changes of a token are numbered "
-        "from 1, without gaps. 0: there has not been one.",
+        description="Number of the book's last change; changes of a token are numbered "
+        "from 1, without gaps. 0 before the first change.",
     )
     at = Time(
         required=True,
-        description="When the market of the token last moved; before its first "
-        "movement, when the token was registered.",
+        description="Time of the book's last change; the registration time of the "
+        "token if there is none.",
     )
     bids = Field(
         graphene.List(graphene.NonNull(OrderBookLevel)),
         required=True,
         # `depth` of the book multiplies it.
         cost=Cost(items=1),
-        description="What buyers pay, the highest price first, at most `depth` levels.",
+        description="Buy side, highest price first, at most `depth` levels.",
     )
     asks = Field(
         graphene.List(graphene.NonNull(OrderBookLevel)),
         required=True,
         # `depth` of the book multiplies it.
         cost=Cost(items=1),
-        description="What sellers take, the lowest price first, at most `depth` "
-        "levels. The first is above the first of `bids`.",
+        description="Sell side, lowest price first, at most `depth` levels. The best "
+        "ask is above the best bid.",
     )
 
 
@@ -89,9 +89,9 @@ ORDER_BOOK = Field(
         description=f"The most levels of each side, 1 to {MAX_LEVELS}.",
     ),
     resolver=read_order_books,
-    description="Order book of the token, the same as on the FIX feed; null on the "
-    "primary market, where there is none. Any number of tokens may be asked at once. "
-    "Needs the scope `marketdata:read`.",
+    description="Order book of the token, identical to the FIX feed; null on the "
+    "primary market, which has none. Any number of tokens can be requested "
+    "at once. Needs the scope `marketdata:read`.",
 )
 """The field `orderBook` of a token."""
 
@@ -108,11 +108,11 @@ DAYS = OrderedList(
 
 
 class TradingDay(graphene.ObjectType):
-    """What the trades of a token from midnight to midnight add up to.
+    """The trades of a token from midnight to midnight, aggregated.
 
-    The day is the calendar day of the market, in Paris unless `/docs/fix` says another
-    zone. A day without a trade is none. A trade that was busted is not counted; a day
-    that had no other has `trades` 0 and keeps its prices.
+    The day is the calendar day in the market's time zone, Paris unless `/docs/fix`
+    states another. Days without trades are omitted. Busted trades do not count; a day
+    with only busted trades has `trades` 0 and keeps its prices.
     """
 
     date = graphene.String(
@@ -136,8 +136,8 @@ class TradingDay(graphene.ObjectType):
     close = Uint64(
         required=True,
         resolver=column("close_cents"),
-        description="Price of the last trade, euro cents; the closing price once the "
-        "day is over.",
+        description="Price of the last trade, euro cents; the closing price after the "
+        "end of the day.",
     )
     volume = Uint64(required=True, description="Units that changed hands.")
     value = Uint64(
@@ -145,10 +145,10 @@ class TradingDay(graphene.ObjectType):
     )
     vwap = Uint64(
         required=True,
-        description="Volume-weighted average price: `value` by `volume`, rounded half "
-        "up to a cent; 0 where all trades were busted.",
+        description="Volume-weighted average price: `value` divided by `volume`, "
+        "rounded half up to a cent; 0 if all trades were busted.",
     )
-    trades = Uint64(required=True, description="How many trades there were.")
+    trades = Uint64(required=True, description="Number of trades.")
 
     @needs("day")
     def resolve_date(days, info):
@@ -201,16 +201,16 @@ def read_days(tokens, info, **page):
 DAY = graphene.Field(
     TradingDay,
     resolver=read_day,
-    description="Figures of the last day on which the token was traded, the same as "
-    "on the FIX feed: of today, once there was a trade; null before the first trade. "
-    "Needs the scope `marketdata:read`.",
+    description="Figures of the last day on which the token traded, identical to the "
+    "FIX feed; today's figures after the first trade of the day; null "
+    "before the first trade. Needs the scope `marketdata:read`.",
 )
 """The field `day` of a token."""
 
 TRADING_DAYS = connection_field(
     TradingDayConnection,
-    "The days on which the token was traded, oldest first; the last of them may go on. "
-    "Needs the scope `marketdata:read`.",
+    "The days on which the token traded, oldest first; the last may still be in "
+    "progress. Needs the scope `marketdata:read`.",
     resolver=read_days,
 )
 """The field `days` of a token."""

@@ -64,7 +64,7 @@ class NodeQuery(graphene.ObjectType):
     node = graphene.Field(
         Node,
         id=graphene.ID(required=True, description="The object's id."),
-        description="One object of any type; null when there is none that you may see.",
+        description="One object of any type; null if there is none that you may see.",
     )
     nodes = Field(
         graphene.List(Node),
@@ -75,8 +75,8 @@ class NodeQuery(graphene.ObjectType):
             description="The objects' ids, at most 100.",
         ),
         required=True,
-        description="Objects of any type, in the order of their ids; null in the "
-        "place of each that does not exist or that you may not see.",
+        description="Objects of any type, in the order of `ids`; null for each that "
+        "does not exist or that you may not see.",
     )
 
     def resolve_node(roots, info, id):
@@ -114,7 +114,7 @@ class Query(
     issuers.schema.queries.Query,
     graphene.ObjectType,
 ):
-    """Everything that can be read."""
+    """All queries."""
 
 
 class Mutation(
@@ -126,7 +126,7 @@ class Mutation(
     accounts.schema.cash.Mutation,
     graphene.ObjectType,
 ):
-    """Everything that can be changed. Each mutation needs an `Idempotency-Key`."""
+    """All mutations. Each needs an `Idempotency-Key`."""
 
 
 extend(UserHolder, balances=issuers.schema.holdings.HOLDER_BALANCES)
@@ -151,7 +151,7 @@ extend(
     subject=graphene.Field(
         Node,
         resolver=resolve_subject,
-        description="What it is about; null when you may no longer see it.",
+        description="The object concerned; null if you may no longer see it.",
     ),
     **marketdata.trading.schema.events.FIELDS,
 )

@@ -44,13 +44,13 @@ Status = models.Account.Status
 AccountStatus = enumeration(
     Status,
     "AccountStatus",
-    "Where an account stands.",
+    "Status of an account.",
     {
-        Status.PENDING: "Opened, not yet checked by staff.",
+        Status.PENDING: "Opened, not yet reviewed by staff.",
         Status.ACTIVE: "May trade.",
-        Status.SUSPENDED: "May not trade until it is active again.",
-        Status.CLOSED: "Ended for good.",
-        Status.REJECTED: "Refused by staff, for good.",
+        Status.SUSPENDED: "May not trade until it is ACTIVE again.",
+        Status.CLOSED: "Closed permanently.",
+        Status.REJECTED: "Rejected by staff permanently.",
     },
 )
 
@@ -64,12 +64,13 @@ class AccountStatusChange(ModelType):
 
     id = graphene.ID(required=True, description="Identifier of the entry.")
     previous_status = AccountStatus(
-        description="Status before; null where the account was opened."
+        description="Previous status; null for the opening."
     )
-    status = AccountStatus(required=True, description="Status after.")
+    status = AccountStatus(required=True, description="New status.")
     actor = graphene.String(
         required=True,
-        description="Login of the integration account that made it, or `staff`.",
+        description="Login of the integration account that made the change, or "
+        "`staff`.",
     )
     created_at = Time(required=True, description="When the status changed.")
 
@@ -91,24 +92,24 @@ class Account(ModelType):
         fields = ["status_reason"]
         interfaces = [Node]
 
-    status = AccountStatus(required=True, description="Where the account stands.")
+    status = AccountStatus(required=True, description="Status of the account.")
     created_at = Time(required=True, description="When the account was opened.")
     updated_at = Time(required=True, description="When its status last changed.")
     allowed_statuses = graphene.List(
         graphene.NonNull(AccountStatus),
         required=True,
-        description="The statuses that you may ask for now, with updateAccountStatus.",
+        description="The statuses that you can set now with `updateAccountStatus`.",
     )
     user = graphene.Field(
         User,
         required=True,
-        description="The client whose account it is. Needs the scope `accounts:read`, "
-        "in the answer of updateAccountStatus, too.",
+        description="The client who owns the account. Needs the scope `accounts:read`, "
+        "also in the response to `updateAccountStatus`.",
     )
     status_history = connection_field(
         AccountStatusChangeConnection,
-        "Every change of the status, oldest first; the opening is the first. Needs the "
-        "scope `accounts:read`, in the answer of updateAccountStatus, too.",
+        "Every change of the status, oldest first; the opening is the first. Needs "
+        "the scope `accounts:read`, also in the response to `updateAccountStatus`.",
     )
 
     @needs("status")
@@ -138,7 +139,7 @@ class Query(graphene.ObjectType):
     account = graphene.Field(
         Account,
         id=graphene.String(required=True, description="The account's id."),
-        description="One of your accounts; null when you have none of this id. "
+        description="One of your accounts; null if you have none with this id. "
         + NEEDS_ONE,
     )
     accounts = connection_field(
@@ -148,16 +149,14 @@ class Query(graphene.ObjectType):
             name="userID",
             description="Only accounts of this user. Needs the scope `accounts:read`.",
         ),
-        status=AccountStatus(description="Only accounts of this status."),
-        created_after=Time(
-            description="Only accounts that were opened after this instant."
-        ),
+        status=AccountStatus(description="Only accounts with this status."),
+        created_after=Time(description="Only accounts opened after this instant."),
         updated_since=Time(
-            description="Only accounts whose opening, or last change of status, was "
-            "recorded at this instant or later; `updatedAt` is earlier where it was "
-            "recorded later than it was made. Pass the `viewer.settledAt` that you "
-            "read before your last walk: then you miss nothing, and may meet an "
-            "account twice."
+            description="Only accounts whose opening or last change of status was "
+            "recorded at or after this instant; `updatedAt` is earlier if "
+            "the change was recorded after it took effect. Pass the "
+            "`viewer.settledAt` that you read before your last pass: you "
+            "miss nothing, and may see an account twice."
         ),
     )
 
@@ -198,15 +197,15 @@ class Query(graphene.ObjectType):
 
 
 class UpdateAccountStatusInput(graphene.InputObjectType):
-    """Which account, which status, and why."""
+    """The account, the new status and the reason."""
 
     account_id = graphene.ID(
         name="accountID", required=True, description="The account's id."
     )
     status = AccountStatus(
         required=True,
-        description="The status to give it: one of the account's allowedStatuses. The "
-        "status that it has already succeeds and changes nothing.",
+        description="The new status: one of the account's `allowedStatuses`. Setting "
+        "the current status succeeds and changes nothing.",
     )
     reason = graphene.String(
         description=f"Why, for the history; at most {REASON_LENGTH} characters."
@@ -214,17 +213,13 @@ class UpdateAccountStatusInput(graphene.InputObjectType):
 
 
 class UpdateAccountStatusPayload(graphene.ObjectType):
-    """The account as it stands after the change."""
+    """The account after the change."""
 
     account = graphene.Field(
         Account, required=True, description="The account after the change."
     )
-    previous_status = AccountStatus(
-        required=True, description="The status that it had before."
-    )
-    changed_at = Time(
-        required=True, description="When its status changed to what it is."
-    )
+    previous_status = AccountStatus(required=True, description="Its previous status.")
+    changed_at = Time(required=True, description="When it took its current status.")
 
     @needs("account_id")
     def resolve_account(payloads, info):
@@ -262,13 +257,13 @@ class Mutation(graphene.ObjectType):
         UpdateAccountStatusPayload,
         cost=MUTATION,
         input=UpdateAccountStatusInput(
-            required=True, description="Which account, which status, and why."
+            required=True, description="The account, the new status and the reason."
         ),
         description="Change the status of one of your accounts. Needs the scope "
-        "`accounts:write`; the account's `user` and `statusHistory` need "
-        "`accounts:read` besides: who selects them without it is refused, and nothing "
-        "changes. A status that the account cannot take is INVALID_STATUS_TRANSITION "
-        "with `allowedStatuses`.",
+        "`accounts:write`; the account's `user` and `statusHistory` also need "
+        "`accounts:read`: selecting them without it refuses the mutation, and "
+        "nothing changes. A status that the account cannot take is "
+        "INVALID_STATUS_TRANSITION with `allowedStatuses`.",
     )
 
     @checked(check_update)

@@ -52,24 +52,24 @@ CashEntryKind = enumeration(
     "CashEntryKind",
     "Why an account's cash changed.",
     {
-        Kind.DEPOSIT: "Money came from the client.",
+        Kind.DEPOSIT: "Money was received from the client.",
         Kind.WITHDRAWAL: "Money was paid to the client.",
         Kind.TRADE: "Units were bought or sold.",
         Kind.FEE: "A fee was taken.",
-        Kind.REVERSAL: "An earlier entry is undone.",
+        Kind.REVERSAL: "An earlier entry is reversed.",
     },
 )
 Status = models.Withdrawal.Status
 WithdrawalStatus = enumeration(
     Status,
     "WithdrawalStatus",
-    "Where a withdrawal stands.",
+    "Status of a withdrawal.",
     {
-        Status.REQUESTED: "Requested and reserved; staff decide it.",
-        Status.APPROVED: "Approved and reserved; the bank is to pay it.",
-        Status.PAID: "Paid: the bank said so. Final.",
-        Status.REFUSED: "Refused by staff; the cash is free again. Final.",
-        Status.CANCELLED: "Approved, and then not paid; the cash is free again. Final.",
+        Status.REQUESTED: "Requested and reserved; awaiting approval by staff.",
+        Status.APPROVED: "Approved and reserved; awaiting payment by the bank.",
+        Status.PAID: "Paid, as confirmed by the bank. Final.",
+        Status.REFUSED: "Refused by staff; the cash is released. Final.",
+        Status.CANCELLED: "Approved, but not paid; the cash is released. Final.",
     },
 )
 
@@ -91,27 +91,27 @@ class CashBalance(graphene.ObjectType):
     balance = Uint64(required=True, description="All cash of the account, euro cents.")
     reserved = Uint64(
         required=True,
-        description="The part of it that open orders and withdrawals hold, euro cents.",
+        description="Cash reserved by open orders and withdrawals, euro cents.",
     )
     available = Uint64(
         required=True,
-        description="The part of it that is free: `balance` less `reserved`, euro "
-        "cents.",
+        description="Cash available: `balance` minus `reserved`, euro cents.",
     )
     deposit_reference = graphene.String(
         required=True,
-        description="What the client writes into a transfer to the platform's bank "
-        "account, so that the money is theirs (ISO 11649). It never changes.",
+        description="Reference (ISO 11649) that the client puts into a transfer to the "
+        "platform's bank account, so that the money is credited to them. It "
+        "never changes.",
     )
 
 
 class CashEntry(graphene.ObjectType):
-    """A change of an account's cash; it is forever."""
+    """A change of an account's cash. It never changes itself."""
 
     id = graphene.ID(
         required=True,
         description="Identifier of the entry: its account's UUID and its number. "
-        "`node` does not serve it.",
+        "`node` does not accept it.",
     )
     kind = CashEntryKind(
         required=True, resolver=column("transaction__kind"), description="Why."
@@ -119,14 +119,14 @@ class CashEntry(graphene.ObjectType):
     amount = graphene.Int(
         required=True,
         resolver=column("delta"),
-        description="Euro cents; negative where money left the account.",
+        description="Euro cents; negative if money left the account.",
     )
     balance_after = Uint64(
-        required=True, description="The account's cash after it, euro cents."
+        required=True, description="The account's cash after the entry, euro cents."
     )
     reference = graphene.String(
-        description="Of a DEPOSIT, the bank's reference of the transfer; of a "
-        "WITHDRAWAL, what you called it; else null."
+        description="For a DEPOSIT, the bank's reference of the transfer; for a "
+        "WITHDRAWAL, your reference; otherwise null."
     )
     at = Time(required=True, resolver=column("transaction__at"), description="When.")
 
@@ -154,19 +154,22 @@ class CashEntryConnection(Connection):
 
 
 class Withdrawal(graphene.ObjectType):
-    """Cash that a client wants to have paid; reserved until it is paid or ended."""
+    """A payment to a client; the cash is reserved until it is paid or the withdrawal
+    ends.
+    """
 
     id = graphene.ID(
         required=True,
-        description="Identifier of the withdrawal. `node` does not serve it.",
+        description="Identifier of the withdrawal. `node` does not accept it.",
     )
     amount = Uint64(required=True, description="Euro cents.")
     reference = graphene.String(
-        required=True, description="What you called it when you requested it."
+        required=True, description="Your reference, set when you requested it."
     )
-    status = WithdrawalStatus(required=True, description="Where it stands.")
+    status = WithdrawalStatus(required=True, description="Status.")
     status_reason = graphene.String(
-        description="Why it was refused or cancelled, as staff said; else null."
+        description="Reason given by staff if it was refused or cancelled; otherwise "
+        "null."
     )
     at = Time(
         required=True,
@@ -242,16 +245,16 @@ ACCOUNT_WITHDRAWALS = connection_field(
 
 
 class RequestWithdrawalInput(graphene.InputObjectType):
-    """From which account, how much, and what you call it."""
+    """The account, the amount and your reference."""
 
     account_id = graphene.ID(
         name="accountID", required=True, description="The account's id."
     )
-    amount = Uint64(required=True, description="Euro cents; 1 at least.")
+    amount = Uint64(required=True, description="Euro cents, at least 1.")
     reference = graphene.String(
         required=True,
-        description="What you call the withdrawal: 1 to 64 letters, digits, `.`, `_`, "
-        "`:` and `-`. You can use it once for each account, forever.",
+        description="Your reference for the withdrawal: 1 to 64 letters, digits, `.`, "
+        "`_`, `:` and `-`. It can never be reused for the account.",
     )
 
 
@@ -298,14 +301,16 @@ class Mutation(graphene.ObjectType):
         RequestWithdrawalPayload,
         cost=MUTATION,
         input=RequestWithdrawalInput(
-            required=True, description="From which account, how much, and its name."
+            required=True, description="The account, the amount and your reference."
         ),
-        description="Have cash of one of your accounts paid to its client. It is "
-        "reserved at once; staff approve or refuse it, and it is PAID when the bank "
-        "says so. More than `cash.available` is INSUFFICIENT_FUNDS with `available` "
-        "and `required`; an account that is not ACTIVE is ACCOUNT_NOT_ACTIVE with "
-        "`status`; a `reference` that the account has used is DUPLICATE_REFERENCE with "
-        "`withdrawalID`. Needs the scope `cash:write`.",
+        description="Request a payment from one of your accounts to its client. The "
+        "cash is reserved immediately; staff approve or refuse the payment, "
+        "and it is PAID when the bank confirms it. More than "
+        "`cash.available` is INSUFFICIENT_FUNDS with `available` and "
+        "`required`; an account that is not ACTIVE is ACCOUNT_NOT_ACTIVE "
+        "with `status`; a `reference` already used for the account is "
+        "DUPLICATE_REFERENCE with `withdrawalID`. Needs the scope "
+        "`cash:write`.",
     )
 
     @checked(check_request)

@@ -24,19 +24,19 @@ LONGEST_PART = 100
 
 
 class OpenAccountInput(graphene.InputObjectType):
-    """The client, and what you call the account."""
+    """The client, and your reference for the account."""
 
     type = UserType(required=True, description="Person or company.")
     name = graphene.String(
-        description="Of a person: first names, then the last name; at most 100 "
+        description="For a person: first names, then the last name; at most 100 "
         "characters each. The last word is the last name."
     )
     company_name = graphene.String(
-        description="Of a company: its name; at most 200 characters."
+        description="For a company: its name; at most 200 characters."
     )
     email = graphene.String(required=True, description="Email address of the client.")
     lei = graphene.String(
-        description="Of a company: its Legal Entity Identifier (ISO 17442), if it has "
+        description="For a company: its Legal Entity Identifier (ISO 17442), if it has "
         "one."
     )
     country_code = graphene.String(
@@ -46,8 +46,8 @@ class OpenAccountInput(graphene.InputObjectType):
     )
     reference = graphene.String(
         required=True,
-        description="What you call the account: 1 to 64 letters, digits, `.`, `_`, `:` "
-        "and `-`. You can use it once, forever.",
+        description="Your reference for the account: 1 to 64 letters, digits, `.`, "
+        "`_`, `:` and `-`. It can never be reused.",
     )
 
 
@@ -152,15 +152,15 @@ class Mutation(graphene.ObjectType):
         OpenAccountPayload,
         cost=MUTATION,
         input=OpenAccountInput(
-            required=True, description="The client, and what you call the account."
+            required=True, description="The client, and your reference for the account."
         ),
         description="Open an account for a client. It is PENDING until staff activate "
-        "or reject it; an event tells you. The account's user is a new one: where "
-        "staff find that they know the client, they give the account to the user whom "
-        "they know, and `Account.user` is then that one. A `reference` that you have "
-        "used is DUPLICATE_REFERENCE with `accountID`. Needs the scope "
-        "`accounts:write`; the account's `user` and `statusHistory` need "
-        "`accounts:read` besides.",
+        "or reject it, which an event reports. The account gets a new user; "
+        "if staff find that the client already exists, they assign the "
+        "account to the existing user, and `Account.user` changes. A "
+        "`reference` already used is DUPLICATE_REFERENCE with `accountID`. "
+        "Needs the scope `accounts:write`; the account's `user` and "
+        "`statusHistory` also need `accounts:read`.",
     )
 
     @checked(check_open)
@@ -181,7 +181,7 @@ REFERENCE_FIELD = Field(
     graphene.String,
     cost=FIGURE,
     resolver=read_references,
-    description="What you called the account when you opened it; null where staff "
+    description="Your reference for the account, set when you opened it; null if staff "
     "opened it.",
 )
 """The field `reference` of an account."""

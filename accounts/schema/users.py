@@ -12,7 +12,7 @@ Type = models.User.Type
 UserType = enumeration(
     Type,
     "UserType",
-    "What kind of user an account belongs to.",
+    "The kind of user.",
     {Type.INDIVIDUAL: "A natural person.", Type.COMPANY: "A legal entity."},
 )
 UserCompanyLegalForm = enumeration(

@@ -9,14 +9,14 @@ from partnerapi.graphql.scalars import Time
 
 
 class RateLimit(graphene.ObjectType):
-    """The budget of points that requests draw on."""
+    """The budget of points from which requests are paid."""
 
-    limit = graphene.Int(required=True, description="Points that the budget holds.")
+    limit = graphene.Int(required=True, description="Size of the budget, in points.")
     remaining = graphene.Int(
         required=True, description="Points left after this request."
     )
     refill_per_second = graphene.Int(
-        required=True, description="Points that come back every second."
+        required=True, description="Points refilled each second."
     )
 
 
@@ -37,9 +37,10 @@ class Viewer(graphene.ObjectType):
         Time,
         required=True,
         cost=FIGURE,
-        description="Up to this instant everything is committed: the start of the "
-        "earliest transaction that is still writing, else now. To mirror a list, read "
-        "it, then walk the list, and pass it as `updatedSince` to the next walk.",
+        description="Everything up to this instant is committed: the start of the "
+        "oldest transaction that is still writing, otherwise now. To mirror "
+        "a list, read this value, then page through the list, and pass the "
+        "value as `updatedSince` on the next pass.",
     )
 
     def resolve_scopes(callers, info):
@@ -57,7 +58,7 @@ class Viewer(graphene.ObjectType):
 
 class Query(graphene.ObjectType):
     viewer = graphene.Field(
-        Viewer, description="Who is asking; null for a request without a key."
+        Viewer, description="The caller; null for a request without a key."
     )
 
     def resolve_viewer(roots, info):

@@ -100,7 +100,7 @@ class CapitalizationTableTokenBalance(OfToken, graphene.ObjectType):
 
 
 class CapitalizationTableHolder(graphene.ObjectType):
-    """What one holder has of the issuer's tokens."""
+    """One holder's position in the issuer's tokens."""
 
     user = graphene.Field(User, required=True, description="Holder's account.")
     user_id = graphene.ID(
@@ -121,14 +121,14 @@ class CapitalizationTableHolder(graphene.ObjectType):
     )
     percentage = graphene.Float(
         required=True,
-        description="Ownership share as a fraction of the total value, not rounded; "
-        "of the units, as long as no token has a price.",
+        description="Ownership as a fraction of the total value, unrounded; as a "
+        "fraction of the units while no token has a price.",
     )
     token_balances = Field(
         graphene.List(graphene.NonNull(CapitalizationTableTokenBalance)),
         required=True,
         cost=Cost(items=1),
-        description="Balance per token, in the order of the tokens' creation.",
+        description="Balance per token, oldest token first.",
     )
 
     def resolve_user(holders, info):
@@ -168,12 +168,12 @@ class CapitalizationTableToken(OfToken, graphene.ObjectType):
     total_balance_specific_token = Uint64(
         required=True,
         resolver=column("held"),
-        description="Total units held across all holders, without the treasury.",
+        description="Total units held across all holders, excluding the treasury.",
     )
     total_balances_supply = Uint64(
         required=True,
         resolver=column("supply"),
-        description="Total minted supply, the treasury's units included.",
+        description="Total minted supply, including the treasury's units.",
     )
     total_token_value = Uint64(
         required=True,
@@ -192,12 +192,12 @@ class CapitalizationTable(graphene.ObjectType):
 
     date = Time(
         required=True,
-        description="Reference date of the snapshot: the instant really used. Asked "
-        "again, it gives this table again.",
+        description="Reference date of the snapshot: the instant used. Querying it "
+        "again returns the same table.",
     )
     total_value = Uint64(
         required=True,
-        description="Combined value of all tokens held, euro cents, without the "
+        description="Combined value of all tokens held, euro cents, excluding the "
         f"treasury; {NULLS_ISSUER}.",
     )
     holders = Field(
@@ -214,10 +214,11 @@ class CapitalizationTable(graphene.ObjectType):
                 "a file: `createExport`.",
             ),
         ),
-        description="Everybody who held units, by value descending, then by the "
-        "user's id. More than 50,000 are CAPITALIZATION_TABLE_TOO_LARGE; what would "
-        "cost more than one request may is MAX_COST_EXCEEDED, before it is read: "
-        f"`createExport` gives all of them as a file. {NULLS_ISSUER.capitalize()}.",
+        description="All holders, by value descending, then by user id. More than "
+        "50,000 are CAPITALIZATION_TABLE_TOO_LARGE; a list that would cost "
+        "more than one request may is MAX_COST_EXCEEDED before it is read; "
+        "`createExport` returns all of them as a file. "
+        f"{NULLS_ISSUER.capitalize()}.",
     )
     holder_count = Field(
         Uint64,
@@ -229,17 +230,17 @@ class CapitalizationTable(graphene.ObjectType):
     )
     holders_connection = connection_field(
         CapitalizationTableHolderConnection,
-        "Everybody who held units, in the order of the users' ids, however many. A "
-        "cursor holds the instant: pass it with the `date` of the table's first page, "
-        "or without any date, and the whole object is of that table; with another date "
-        f"it is INVALID_CURSOR; {NULLS_ISSUER}. A page costs {READING_COST} points "
-        "besides its rows; `totalCount` as much as `holderCount`.",
+        "All holders, by user id, without a limit. A cursor contains the instant: "
+        "pass it with the `date` of the table's first page, or without a date, and "
+        "the whole object is of that table; any other date is INVALID_CURSOR; "
+        f"{NULLS_ISSUER}. A page costs {READING_COST} points besides its rows; "
+        "`totalCount` as much as `holderCount`.",
     )
     tokens = Field(
         graphene.List(graphene.NonNull(CapitalizationTableToken)),
         required=True,
         cost=Cost(items=1),
-        description="Summary per token across holders, in the order of creation.",
+        description="Summary per token across holders, oldest token first.",
     )
 
     def resolve_total_value(tables, info):

@@ -29,22 +29,22 @@ class TransferRule(graphene.ObjectType):
         required=True,
         description="TRANSFERS_PAUSED, VERIFIED_HOLDERS, COUNTRIES_ALLOWED, "
         "COUNTRIES_REFUSED, INVESTOR_CLASSES, APPROVED_HOLDERS, MAX_HOLDERS or "
-        "MAX_BALANCE; others may come.",
+        "MAX_BALANCE; more may be added.",
     )
     text = graphene.String(required=True, description="The rule in words.")
     countries = Field(
         graphene.List(graphene.NonNull(Country)),
         cost=Cost(items=10, beyond=10),
-        description="Of COUNTRIES_ALLOWED and COUNTRIES_REFUSED: the countries of tax "
+        description="For COUNTRIES_ALLOWED and COUNTRIES_REFUSED: the countries of tax "
         "residence.",
     )
     classes = graphene.List(
         graphene.NonNull(InvestorClass),
-        description="Of INVESTOR_CLASSES: the classes that may acquire units.",
+        description="For INVESTOR_CLASSES: the classes that may acquire units.",
     )
     maximum = Uint64(
-        description="Of MAX_HOLDERS: holders. Of MAX_BALANCE: units; null where it is "
-        "a share of the supply, which the text tells."
+        description="For MAX_HOLDERS: holders. For MAX_BALANCE: units; null if it is a "
+        "share of the supply, which the text states."
     )
 
     def resolve_kind(rules, info):
@@ -91,36 +91,37 @@ TRANSFER_RULES = Field(
     cost=Cost(items=len(Kind), statements=True),
     resolver=resolve_rules,
     description="The rules that every movement of the token's units must keep, oldest "
-    "first. They bind movements: who holds units keeps them.",
+    "first. They apply to movements: existing holders keep their units.",
 )
 
 
 class TransferRefusal(graphene.ObjectType):
-    """A rule that a movement would break, with its numbers."""
+    """A rule that a movement would break, with details."""
 
     code = graphene.String(
         required=True,
         description="SENDER_FROZEN, RECEIVER_FROZEN, UNITS_LOCKED, UNITS_RESERVED, "
         "TRANSFERS_PAUSED, RECEIVER_NOT_VERIFIED, COUNTRY_NOT_ALLOWED, "
         "INVESTOR_CLASS_NOT_ALLOWED, HOLDER_NOT_APPROVED, MAX_HOLDERS_EXCEEDED, "
-        "MAX_BALANCE_EXCEEDED or INSUFFICIENT_UNITS; others may come.",
+        "MAX_BALANCE_EXCEEDED or INSUFFICIENT_UNITS; more may be added.",
     )
     message = graphene.String(required=True, description="The rule in words.")
     available = Uint64(
-        description="Of UNITS_LOCKED, UNITS_RESERVED and INSUFFICIENT_UNITS: units "
-        "that may leave."
+        description="For UNITS_LOCKED, UNITS_RESERVED and INSUFFICIENT_UNITS: units "
+        "that can be moved."
     )
     maximum = Uint64(
-        description="Of MAX_HOLDERS_EXCEEDED: holders. Of MAX_BALANCE_EXCEEDED: units."
+        description="For MAX_HOLDERS_EXCEEDED: holders. For MAX_BALANCE_EXCEEDED: "
+        "units."
     )
     until = Time(
-        description="When the freeze or the lock ends, or the verification ended; null "
-        "where that is open."
+        description="When the freeze or lock ends, or when the verification ended; "
+        "null if it has no end."
     )
     country = graphene.Field(
         Country,
-        description="Of COUNTRY_NOT_ALLOWED: the receiver's country of tax residence; "
-        "null where none is known.",
+        description="For COUNTRY_NOT_ALLOWED: the receiver's country of tax residence; "
+        "null if unknown.",
     )
 
     def resolve_message(refusals, info):
@@ -141,14 +142,16 @@ class TransferRefusal(graphene.ObjectType):
 
 
 class TransferCheck(graphene.ObjectType):
-    """Whether units may move, by the rules and the balances of an instant."""
+    """Whether units may move under the rules and balances at an instant."""
 
-    allowed = graphene.Boolean(required=True, description="Whether no rule forbids it.")
+    allowed = graphene.Boolean(
+        required=True, description="Whether the movement is allowed."
+    )
     refusals = Field(
         graphene.List(graphene.NonNull(TransferRefusal)),
         required=True,
         cost=Cost(items=3),
-        description="Every rule that forbids it, not only the first.",
+        description="Every rule that the movement would break, not only the first.",
     )
     at = Time(required=True, description="The instant.")
 
@@ -161,19 +164,19 @@ class Check:
 
 
 class CheckTransferInput(graphene.InputObjectType):
-    """What would move, from whom, and to whom."""
+    """The units that would move, with sender and receiver."""
 
     token_id = graphene.ID(name="tokenID", required=True, description="The token's id.")
-    quantity = Uint64(required=True, description="Units, 1 or more.")
+    quantity = Uint64(required=True, description="Number of units, at least 1.")
     from_account_id = graphene.ID(
         name="fromAccountID",
-        description="The account of yours whose user gives units; without it, any "
-        "holder who may.",
+        description="Your account whose user sends the units; if omitted, the sender "
+        "is not checked.",
     )
     to_account_id = graphene.ID(
         name="toAccountID",
-        description="The account of yours whose user receives them; without it, any "
-        "holder who may.",
+        description="Your account whose user receives the units; if omitted, the "
+        "receiver is not checked.",
     )
 
 
@@ -183,10 +186,11 @@ class Query(graphene.ObjectType):
         required=True,
         cost=Cost(points=CHECK_COST, statements=True),
         input=CheckTransferInput(
-            required=True, description="What would move, from whom, and to whom."
+            required=True,
+            description="The units that would move, with sender and receiver.",
         ),
-        description="Whether units of a token may go from one holder to another now. "
-        "Nothing is written. Name one of the accounts, or both. Needs the scope "
+        description="Whether units of a token may move from one holder to another now. "
+        "Nothing is changed. Name at least one of the accounts. Needs the scope "
         "`compliance:read`.",
     )
 

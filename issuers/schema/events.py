@@ -51,42 +51,43 @@ NO_EVENT = "00000000-0000-0000-0000-000000000000"
 EventType = enumeration(
     Type,
     "EventType",
-    "What an event tells. More will come: pass over those that you do not know.",
+    "Type of event. More will be added: ignore those that you do not know.",
     {
         Type.ACCOUNT_STATUS_CHANGED: "One of your accounts was opened, or its status "
         "changed. Subject: the account. Needs the scope `accounts:read`.",
         Type.LEGACY_SHARES_DELIVERED: "Legacy shares were delivered. Subject: the "
         "legacy shareholder. Needs the scope `shareholders:read` and a grant.",
-        Type.REGISTER_CHANGED: "Entries were written into a token's ledger, "
-        "`ledgerSequence` the last of them: one event however many they are; of trades "
-        "one a second at most. Subject: "
-        "the token. Needs the scope `captable:read` and a grant.",
-        Type.TOKEN_PRICE_CHANGED: "A token has a new price, which no trade made. "
-        "Subject: the token. Needs the scope `issuers:read`.",
+        Type.REGISTER_CHANGED: "Entries were added to a token's ledger, up to "
+        "`ledgerSequence`: one event for any number of entries, and at most "
+        "one a second for trades. Subject: the token. Needs the scope "
+        "`captable:read` and a grant.",
+        Type.TOKEN_PRICE_CHANGED: "A token has a new price that does not come from a "
+        "trade. Subject: the token. Needs the scope `issuers:read`.",
         Type.FINANCIAL_DATA_PUBLISHED: "Financial data were published, corrected, or "
-        "taken back; the subject is then null. Needs the scope `issuers:read`.",
-        Type.ARTICLE_PUBLISHED: "An article was published, changed, or taken back; "
-        "the subject is then null.",
-        Type.GRANT_CHANGED: "You were given a grant, or lost it. Subject: the issuer; "
-        "null for a grant for every issuer.",
+        "withdrawn, in which case the subject is null. Needs the scope "
+        "`issuers:read`.",
+        Type.ARTICLE_PUBLISHED: "An article was published, changed, or withdrawn, in "
+        "which case the subject is null.",
+        Type.GRANT_CHANGED: "You were given a grant, or a grant ended. Subject: the "
+        "issuer; null for a grant for every issuer.",
         Type.KEY_CHANGED: "One of your keys was issued or revoked, or its scopes or "
-        "its end changed. Without subject.",
-        Type.ORDER_ACCEPTED: "An order was accepted. Subject: the order, as of all "
-        "that follow here. Needs the scope `trading:read`.",
+        "expiry changed. No subject.",
+        Type.ORDER_ACCEPTED: "An order was accepted. Subject: the order, as for all "
+        "following types. Needs the scope `trading:read`.",
         Type.ORDER_AMENDED: "An order was amended. Needs the scope `trading:read`.",
-        Type.ORDER_TRADED: "An order traded, and the trade has settled: one event for "
-        "each execution. Needs the scope `trading:read`.",
-        Type.ORDER_CANCELLED: "What had not traded of an order was cancelled; "
+        Type.ORDER_TRADED: "An order traded, and the trade has settled: one event per "
+        "execution. Needs the scope `trading:read`.",
+        Type.ORDER_CANCELLED: "The untraded units of an order were cancelled; "
         "`reason` says why. Needs the scope `trading:read`.",
-        Type.ORDER_EXPIRED: "What had not traded of an order has expired. Needs the "
+        Type.ORDER_EXPIRED: "The untraded units of an order have expired. Needs the "
         "scope `trading:read`.",
-        Type.CASH_CHANGED: "Cash of one of your accounts changed, but for a trade, "
-        "which ORDER_TRADED tells; or a withdrawal did. Subject: the account. Needs "
-        "the scope `cash:read`.",
+        Type.CASH_CHANGED: "The cash of one of your accounts changed, other than by "
+        "a trade (see ORDER_TRADED), or a withdrawal changed. Subject: the "
+        "account. Needs the scope `cash:read`.",
         Type.INVESTOR_CHANGED: "The investor profile of one of your clients changed. "
         "Subject: the account. Needs the scope `compliance:read`.",
-        Type.TRADE_BUSTED: "Staff undid a trade: units and cash went back. Needs the "
-        "scope `trading:read`.",
+        Type.TRADE_BUSTED: "Staff busted a trade: units and cash were returned. "
+        "Needs the scope `trading:read`.",
     },
 )
 SUBJECTS = {
@@ -110,7 +111,9 @@ SUBJECTS = {
 
 
 class Event(ModelType):
-    """Something that has changed. What it names is as it is now, not as it was."""
+    """Something that has changed. The objects it refers to are shown as they are now,
+    not as they were.
+    """
 
     class Meta:
         model = models.Event
@@ -118,25 +121,23 @@ class Event(ModelType):
 
     sequence = Uint64(
         required=True,
-        description="Number of the event among yours, in the order of commits, from 1. "
-        "No number is left out; those that you do not see are of events that your key, "
-        "or you without a grant, may not see.",
+        description="Number of the event among yours, in commit order, from 1, without "
+        "gaps. Numbers that you do not see belong to events that your key's "
+        "scopes or your grants do not cover.",
     )
-    type = EventType(required=True, description="What it tells.")
+    type = EventType(required=True, description="Type of event.")
     at = Time(
         required=True,
-        description="When it was committed; never before an earlier event.",
+        description="Commit time; never earlier than that of a preceding event.",
     )
-    issuer = graphene.Field(Issuer, description="The issuer that it is about.")
-    token = graphene.Field(
-        Token, description="The token that it is about, if you may see it."
-    )
+    issuer = graphene.Field(Issuer, description="The issuer concerned.")
+    token = graphene.Field(Token, description="The token concerned, if you may see it.")
     account = graphene.Field(
-        Account, description="The account that it is about, if you may see it."
+        Account, description="The account concerned, if you may see it."
     )
     ledger_sequence = Uint64(
-        description="The last entry of the token's ledger in the change, or the "
-        "delivery's own."
+        description="Number of the last ledger entry of the change, or of the "
+        "delivery's entry."
     )
 
     @needs("issuer_id")
@@ -173,7 +174,7 @@ class Query(graphene.ObjectType):
         follows="after",
         types=graphene.List(
             graphene.NonNull(EventType),
-            description="Only events of these types; an empty list finds none.",
+            description="Only events of these types; an empty list matches none.",
         ),
         account_id=graphene.ID(
             name="accountID", description="Only events of this account."

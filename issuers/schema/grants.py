@@ -22,14 +22,14 @@ GRANTS = OrderedList(
 
 
 class Grant(ModelType):
-    """You may see an issuer's private data, as far as the scopes of your key go."""
+    """Access to an issuer's private data, within the scopes of your key."""
 
     class Meta:
         model = models.IssuerGrant
         fields = ()
 
     issuer = graphene.Field(
-        Issuer, required=True, description="The issuer that the grant is for."
+        Issuer, required=True, description="The issuer covered by the grant."
     )
     created_at = Time(required=True, description="When the grant was given.")
 
@@ -55,13 +55,13 @@ def resolve_all_issuers(callers, info):
 
 VIEWER_GRANTS = connection_field(
     GrantConnection,
-    "Your grants for single issuers, in the order of the issuers' ids. Where "
-    "`allIssuers` is true, you may see the others, too.",
+    "Your grants for individual issuers, by issuer id. If `allIssuers` is true, you "
+    "may see all other issuers as well.",
     resolver=resolve_grants,
 )
 ALL_ISSUERS = graphene.Field(
     graphene.Boolean,
     required=True,
     resolver=resolve_all_issuers,
-    description="Whether you have a grant for every issuer, also for those to come.",
+    description="Whether you have a grant for every issuer, including future ones.",
 )

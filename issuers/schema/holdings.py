@@ -18,7 +18,7 @@ READING_COST = 50
 
 
 class HolderBalance(graphene.ObjectType):
-    """Units of a token that a user held at an instant."""
+    """A user's balance of one token at an instant."""
 
     issuer = graphene.Field(Issuer, required=True, description="Issuer of the token.")
     token = graphene.Field(Token, required=True, description="The token.")
@@ -54,7 +54,7 @@ def balances_field(whose):
         # Most hold a few tokens; what they are beyond ten is charged when it is known.
         cost=Cost(items=10, beyond=10),
         resolver=resolve_balances,
-        date=Time(description="The instant; absent, or in the future: now."),
+        date=Time(description="The instant; defaults to now, as do future instants."),
         description=f"What {whose} held at an instant of the tokens of issuers for "
         "which you have a grant, in the order of the tokens' ids. More than "
         f"{MOST_BALANCES:,} are CAPITALIZATION_TABLE_TOO_LARGE. Costs {READING_COST} "

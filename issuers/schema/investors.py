@@ -21,7 +21,7 @@ Verified = models.Verification
 InvestorVerification = enumeration(
     Verified,
     "InvestorVerification",
-    "Whether someone has verified who an investor is.",
+    "Whether an investor's identity is verified.",
     {
         Verified.NONE: "Nobody has.",
         Verified.PENDING: "Somebody is about to.",
@@ -33,10 +33,11 @@ Class = models.InvestorClass
 InvestorClass = enumeration(
     Class,
     "InvestorClass",
-    "How much protection an investor needs, from the most to the least.",
+    "Class of investor, from most to least protection.",
     {
         Class.RETAIL: "A retail client.",
-        Class.INFORMED: "A retail client who is informed of what private shares risk.",
+        Class.INFORMED: "A retail client who has been informed of the risks of private "
+        "shares.",
         Class.PROFESSIONAL: "A professional client.",
         Class.ELIGIBLE_COUNTERPARTY: "An eligible counterparty, such as a bank.",
     },
@@ -44,28 +45,28 @@ InvestorClass = enumeration(
 
 
 class InvestorProfile(graphene.ObjectType):
-    """What is in force of an account's user as an investor, whoever attested it."""
+    """The investor profile in force for an account's user, whatever its source."""
 
     pending = graphene.Boolean(
         required=True,
-        description="Whether something that you attested waits for staff.",
+        description="Whether an attestation of yours is waiting for staff.",
     )
     verification = InvestorVerification(
-        required=True, description="Whether it is verified who the investor is."
+        required=True, description="Whether the investor's identity is verified."
     )
     verified_until = Time(
-        description="When the verification ends; null where it does not, and where "
-        "there is none."
+        description="When the verification ends; null if it has no end, or if there is "
+        "none."
     )
     country = graphene.Field(
-        Country, description="Country of tax residence; null where it is not known."
+        Country, description="Country of tax residence; null if unknown."
     )
     investor_class = InvestorClass(
-        required=True, description="The class of investor; RETAIL where none is known."
+        required=True, description="The class of investor; RETAIL if unknown."
     )
     frozen = graphene.Boolean(
         required=True,
-        description="Whether units of no token may leave or reach this investor.",
+        description="Whether this investor is frozen for all tokens.",
     )
 
     def resolve_country(profiles, info):
@@ -116,23 +117,23 @@ INVESTOR = Field(
     required=True,
     cost=Cost(points=3, statements=True),
     resolver=resolve_investors,
-    description="What is known of the account's user as an investor. Needs the scope "
+    description="The investor profile of the account's user. Needs the scope "
     "`compliance:read`.",
 )
 
 
 class AttestInvestorInput(graphene.InputObjectType):
-    """The account, and what you attest of its user."""
+    """The account, and your attestation about its user."""
 
     account_id = graphene.ID(
         name="accountID", required=True, description="The account's id."
     )
     verification = InvestorVerification(
-        required=True, description="Whether you have verified who the investor is."
+        required=True, description="Whether you have verified the investor's identity."
     )
     verified_until = Time(
-        description="When the verification ends, later than now; only for VERIFIED. "
-        "Without it, it does not end."
+        description="When the verification ends, in the future; only for VERIFIED. If "
+        "omitted, it has no end."
     )
     country_code = graphene.String(
         required=True,
@@ -146,10 +147,12 @@ class AttestInvestorInput(graphene.InputObjectType):
 
 
 class AttestInvestorPayload(graphene.ObjectType):
-    """The account whose user it is about."""
+    """The account whose user the attestation concerns."""
 
     account = graphene.Field(
-        Account, required=True, description="The account; `investor` tells what counts."
+        Account,
+        required=True,
+        description="The account; `investor` shows the profile in force.",
     )
 
     @needs("account_id")
@@ -211,15 +214,18 @@ class Mutation(graphene.ObjectType):
         AttestInvestorPayload,
         cost=MUTATION,
         input=AttestInvestorInput(
-            required=True, description="The account, and what you attest of its user."
+            required=True,
+            description="The account, and your attestation about its user.",
         ),
-        description="Attest who the user of one of your accounts is as an investor. "
-        "Where the operator lets you attest, VERIFIED counts at once if nothing that "
-        "is in force becomes weaker by it; you may also lower what you attested "
-        "yourself. All else waits for staff: `investor.pending` says so, and what is "
-        "in force stays. Open orders that it forbids are cancelled. An account that "
+        description="Attest the investor profile of the user of one of your accounts. "
+        "If the operator lets you attest, VERIFIED takes effect immediately "
+        "unless it weakens the profile in force; you can also downgrade "
+        "your own attestation. Everything else waits for staff: "
+        "`investor.pending` is true, and the profile in force stays. Open "
+        "orders that the new profile forbids are cancelled. An account that "
         "is CLOSED or REJECTED is ACCOUNT_NOT_ACTIVE. Needs the scope "
-        "`compliance:write`; `account.investor` needs `compliance:read` besides.",
+        "`compliance:write`; `account.investor` also needs "
+        "`compliance:read`.",
     )
 
     @checked(check_attest)

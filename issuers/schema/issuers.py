@@ -84,7 +84,7 @@ class Issuer(ModelType):
     country = graphene.Field(Country, description="Country of the issuer.")
     lei = graphene.String(
         resolver=column("owner__lei"),
-        description="Legal Entity Identifier (ISO 17442) of the owner; null when the "
+        description="Legal Entity Identifier (ISO 17442) of the owner; null if the "
         "owner is an individual.",
     )
     owner = graphene.Field(
@@ -95,9 +95,10 @@ class Issuer(ModelType):
     )
     tokens = connection_field(
         TokenConnection,
-        "Tokens of the issuer, oldest first; PRIVATE ones only with a grant.",
+        "Tokens of the issuer, oldest first; PRIVATE tokens require a grant.",
         visibility=TokenVisibility(
-            description="Only tokens of this visibility; absent: all that you may see."
+            description="Only tokens of this visibility; defaults to all that you may "
+            "see."
         ),
     )
     company_logo = graphene.Field(Document, description="Logo document.")
@@ -107,23 +108,22 @@ class Issuer(ModelType):
     )
     articles = connection_field(
         ArticleConnection,
-        "Published articles of the issuer, newest first; each appears at its time.",
-        published_after=Time(
-            description="Only articles that were published after this instant."
-        ),
+        "Published articles of the issuer, newest first; each appears at its "
+        "`publishedAt`.",
+        published_after=Time(description="Only articles published after this instant."),
     )
     legacy_shareholders = connection_field(
         LegacyShareholderConnection,
-        "Legacy shareholders imported before the on-chain migration, in the order of "
-        "their creation. Needs the scope `shareholders:read` and a grant for the "
-        f"issuer; {NULLS_ISSUER}.",
+        "Legacy shareholders imported before the on-chain migration, oldest first. "
+        "Needs the scope `shareholders:read` and a grant for the issuer; "
+        f"{NULLS_ISSUER}.",
         status=IssuerLegacyShareholderStatus(
-            description="Only shareholders of this status."
+            description="Only legacy shareholders with this status."
         ),
         updated_since=Time(
-            description="Only shareholders that were imported, corrected or delivered "
-            "at this instant or later. Pass the `viewer.settledAt` that you read "
-            "before your last walk."
+            description="Only legacy shareholders imported, corrected or delivered at "
+            "or after this instant. Pass the `viewer.settledAt` that you "
+            "read before your last pass."
         ),
     )
     capitalization_table = Field(
@@ -131,7 +131,8 @@ class Issuer(ModelType):
         cost=Cost(statements=True),
         required=True,
         date=Time(
-            description="Instant of the snapshot; absent, or in the future: now."
+            description="Instant of the snapshot; defaults to now, as do future "
+            "instants."
         ),
         description="Who holds what at an instant: the same instant gives the same "
         f"table forever. With `date` it costs {PAST_COST} points besides what it has. "
@@ -139,8 +140,8 @@ class Issuer(ModelType):
         f"{NULLS_ISSUER}.",
     )
     initial_number_of_shares = graphene.Int(
-        description="Initial number of shares to be issued, exact up to 2⁵³−1, which "
-        "is beyond 32 bits."
+        description="Initial number of shares to be issued, exact up to 2⁵³−1, so it "
+        "can exceed 32 bits."
     )
     financial_data = connection_field(
         IssuerFinancialDataConnection,
@@ -148,26 +149,26 @@ class Issuer(ModelType):
         f"Needs the scope `issuers:read`; {NULLS_ISSUER}.",
         year=graphene.Int(description="Only data of this calendar year."),
         period_type=IssuerFinancialDataPeriodType(
-            description="Only data of such periods."
+            description="Only data of this period type."
         ),
     )
     company_name = graphene.String(
         resolver=column("owner__company_name"),
-        description="Company name of the legal entity; null when the owner is an "
+        description="Company name of the legal entity; null if the owner is an "
         "individual.",
     )
     legal_form = UserCompanyLegalForm(
         resolver=column("owner__legal_form"),
-        description="Legal form of the company; null when the owner is an individual.",
+        description="Legal form of the company; null if the owner is an individual.",
     )
     headquarters_address = graphene.String(
-        description="Address of the company on one line; null when the owner is an "
+        description="Address of the company on one line; null if the owner is an "
         "individual."
     )
     updated_at = Time(
         required=True,
-        description="When a field of the issuer last changed, those that come from its "
-        "owner too; not what its lists hold.",
+        description="When a field of the issuer, or one derived from its owner, last "
+        "changed; changes of its lists do not count.",
     )
     viewer_grant = graphene.Boolean(
         required=True,

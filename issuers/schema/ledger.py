@@ -42,18 +42,18 @@ Kind = LedgerTransactionModel.Kind
 LedgerTransactionKind = enumeration(
     Kind,
     "LedgerTransactionKind",
-    "What an entry of a token's ledger does.",
+    "Kind of entry in a token's ledger.",
     {
-        Kind.MINT: "Units are made.",
-        Kind.ALLOCATE: "Units go from the treasury to a holder.",
-        Kind.TRANSFER: "Units go from a holder to another.",
-        Kind.RETURN: "Units go from a holder to the treasury.",
+        Kind.MINT: "Units are created.",
+        Kind.ALLOCATE: "Units move from the treasury to a holder.",
+        Kind.TRANSFER: "Units move from one holder to another.",
+        Kind.RETURN: "Units move from a holder to the treasury.",
         Kind.BURN: "Units are destroyed.",
-        Kind.FORCED_TRANSFER: "Units go to another holder without the first one's "
-        "doing, as by a court's order.",
+        Kind.FORCED_TRANSFER: "Units move to another holder without the first "
+        "holder's consent, for example by court order.",
         Kind.LEGACY_DELIVERY: "Legacy shares are delivered as units.",
-        Kind.REVERSAL: "An earlier entry is undone.",
-        Kind.TRADE: "Units go from a seller to a buyer, on the market.",
+        Kind.REVERSAL: "An earlier entry is reversed.",
+        Kind.TRADE: "Units move from a seller to a buyer on the market.",
     },
 )
 Source = TokenPriceModel.Source
@@ -81,12 +81,14 @@ def whole(name):
 
 
 class LedgerTransaction(graphene.ObjectType):
-    """An entry of a token's ledger: units made, moved or destroyed; it is forever."""
+    """An entry of a token's ledger: units created, moved or destroyed. It never
+    changes.
+    """
 
     id = graphene.ID(
         required=True,
         description="Identifier of the entry: its token's UUID and its number. `node` "
-        "does not serve it.",
+        "does not accept it.",
     )
     token = graphene.Field(
         "issuers.schema.tokens.Token", required=True, description="The token."
@@ -96,33 +98,33 @@ class LedgerTransaction(graphene.ObjectType):
         resolver=column("seq"),
         description="Number of the entry: from 1, without gaps, per token.",
     )
-    kind = LedgerTransactionKind(required=True, description="What it does.")
+    kind = LedgerTransactionKind(required=True, description="Kind of entry.")
     source = graphene.Field(
         UserHolder,
-        description="Holder whose units they were; null where they come from the "
-        "treasury or are made.",
+        description="Previous holder of the units; null if they come from the treasury "
+        "or are created.",
     )
     target = graphene.Field(
         UserHolder,
-        description="Holder whose units they are then; null where they go to the "
-        "treasury or are destroyed.",
+        description="New holder of the units; null if they go to the treasury or are "
+        "destroyed.",
     )
     amount = Uint64(
         required=True, resolver=whole("amount"), description="Number of units."
     )
-    effective_at = Time(required=True, description="Since when it counts.")
+    effective_at = Time(required=True, description="When it takes effect.")
     supply_after = Uint64(
         required=True,
         resolver=whole("supply_after"),
-        description="All units of the token after this entry.",
+        description="Supply of the token after this entry.",
     )
     held_after = Uint64(
         required=True,
         resolver=whole("held_after"),
-        description="Units that holders have after this entry, without the treasury.",
+        description="Units held after this entry, excluding the treasury.",
     )
     reverses = Uint64(
-        description="Number of the entry that it undoes; null except for a REVERSAL."
+        description="For a REVERSAL, the number of the reversed entry; otherwise null."
     )
 
     @needs("token_id", "seq")
@@ -154,7 +156,7 @@ class LedgerTransactionConnection(Connection):
 
 
 class TokenPrice(graphene.ObjectType):
-    """What a unit of a token costs from an instant on, until the next price."""
+    """The price of a unit of a token from an instant until the next price."""
 
     number = Uint64(
         required=True,
@@ -166,7 +168,7 @@ class TokenPrice(graphene.ObjectType):
         description="Price of a unit, euro cents.",
     )
     source = TokenPriceSource(required=True, description="Where it comes from.")
-    effective_at = Time(required=True, description="Since when it counts.")
+    effective_at = Time(required=True, description="When it takes effect.")
 
 
 class TokenPriceConnection(Connection):

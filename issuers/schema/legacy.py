@@ -39,7 +39,7 @@ IssuerLegacyShareholderStatus = enumeration(
 
 
 class IssuerLegacyShareholder(ModelType):
-    """A line of the issuer's capitalization table from before the platform.
+    """A line of the issuer's capitalization table from before it joined the platform.
 
     It records the shares and whether they have been delivered as tokens.
     """
@@ -52,7 +52,7 @@ class IssuerLegacyShareholder(ModelType):
     issuer = graphene.Field(
         "issuers.schema.issuers.Issuer",
         required=True,
-        description="Issuer whose legacy table holds the record.",
+        description="Issuer to which the record belongs.",
     )
     user = graphene.Field(User, required=True, description="Linked user account.")
     status = IssuerLegacyShareholderStatus(

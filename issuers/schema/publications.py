@@ -39,7 +39,7 @@ FINANCIAL_DATA = OrderedList(
 )
 
 
-IN_CENTS = "euro cents, exact up to ±(2⁵³−1), which is beyond 32 bits"
+IN_CENTS = "euro cents, exact up to ±(2⁵³−1), so it can exceed 32 bits"
 
 
 PeriodType = models.IssuerFinancialData.PeriodType
@@ -57,7 +57,7 @@ IssuerFinancialDataPeriodType = enumeration(
 
 
 class Document(ModelType):
-    """A file, served at its address and never changed."""
+    """A file, served at its URL, that never changes."""
 
     class Meta:
         model = models.Document
@@ -65,7 +65,7 @@ class Document(ModelType):
         interfaces = [Node]
 
     size_bytes = Uint64(required=True, description="Size in bytes.")
-    url = graphene.String(required=True, description="Where the file is served.")
+    url = graphene.String(required=True, description="URL of the file.")
     created_at = Time(required=True, description="When the file was stored.")
 
     @needs("name")
@@ -98,7 +98,7 @@ class ArticleConnection(Connection):
 
 
 class IssuerFinancialData(ModelType):
-    """Key figures of one period; null where the issuer has not published a figure."""
+    """Key figures of one period; a figure that the issuer has not published is null."""
 
     class Meta:
         model = models.IssuerFinancialData
@@ -107,7 +107,9 @@ class IssuerFinancialData(ModelType):
 
     created_at = Time(required=True, description="When the figures were recorded.")
     issuer = graphene.Field(
-        "issuers.schema.issuers.Issuer", required=True, description="Owning issuer."
+        "issuers.schema.issuers.Issuer",
+        required=True,
+        description="Issuer of the figures.",
     )
     period_type = IssuerFinancialDataPeriodType(
         required=True, description="Half or full year."

@@ -43,58 +43,59 @@ class Query(graphene.ObjectType):
         id=graphene.ID(description="The issuer's id."),
         slug=graphene.String(description="The issuer's slug."),
         lei=graphene.String(
-            description="The LEI of the issuer's owner, case ignored; of several "
-            "issuers of an owner the first by trading name."
+            description="LEI of the issuer's owner, case-insensitive; if an owner has "
+            "several issuers, the first by trading name."
         ),
-        description="One issuer, by exactly one of its id, its slug and its LEI; null "
-        "when there is none.",
+        description="One issuer, by exactly one of id, slug and LEI; null if there is "
+        "none.",
     )
     issuers = connection_field(
         IssuerConnection,
         "All issuers, by trading name.",
         search=graphene.String(
-            description="Only issuers that are found by this text, best first: by a "
-            "symbol, ISIN or LEI that it is; then by a trading name that begins so; "
-            "then by words of the trading name, the company name, symbols and the LEI, "
-            "each of them whole but the last, whose first three letters are enough. "
-            "Each of the three by trading name. Case and accents are ignored; a blank "
-            f"text narrows nothing. At most {MAX_TEXT_LENGTH} characters and "
-            f"{MOST_WORDS} words."
+            description="Only issuers matching this text, best match first: an exact "
+            "symbol, ISIN or LEI; then a trading name that starts with it; "
+            "then words of the trading name, the company name, symbols and "
+            "the LEI, where the last word may be a prefix of at least three "
+            "letters. Each group is sorted by trading name. Case and "
+            "accents are ignored; a blank text matches everything. At most "
+            f"{MAX_TEXT_LENGTH} characters and {MOST_WORDS} words."
         ),
         country=graphene.String(
-            description="Only issuers of this country, ISO 3166-1 alpha-2, case "
-            "ignored."
+            description="Only issuers of this country, ISO 3166-1 alpha-2, "
+            "case-insensitive."
         ),
         industry_code=graphene.String(
-            description="Only issuers classified here: an ICB code of 2, 4, 6 or 8 "
-            "digits, for an industry, supersector, sector or subsector."
+            description="Only issuers with this classification: an ICB code of 2, 4, 6 "
+            "or 8 digits, for an industry, supersector, sector or subsector."
         ),
         granted=graphene.Boolean(
-            description="Only issuers for which you have a grant, or only the others. "
-            "Needs a key. With `true`, no field below is refused for want of a grant."
+            description="Only issuers for which you have a grant, or, with `false`, "
+            "only the others. Needs a key. With `true`, no nested field is "
+            "refused for a missing grant."
         ),
         lei=codes("whose owner has one of these LEIs"),
         isin=codes("that have a token, visible to you, with one of these ISINs"),
         symbol=codes("that have a token, visible to you, with one of these symbols"),
         updated_since=Time(
-            description="Only issuers whose `updatedAt` is this instant or later. Pass "
-            "the `viewer.settledAt` that you read before your last walk: then you miss "
-            "nothing, and may meet an issuer twice."
+            description="Only issuers whose `updatedAt` is at or after this instant. "
+            "Pass the `viewer.settledAt` that you read before your last "
+            "pass: you miss nothing, and may see an issuer twice."
         ),
     )
     token = graphene.Field(
         Token,
         id=graphene.ID(description="The token's id."),
-        symbol=graphene.String(description="The token's symbol, case ignored."),
-        isin=graphene.String(description="The token's ISIN, case ignored."),
-        description="One token, by exactly one of its id, its symbol and its ISIN; "
-        "null when there is none that you may see.",
+        symbol=graphene.String(description="The token's symbol, case-insensitive."),
+        isin=graphene.String(description="The token's ISIN, case-insensitive."),
+        description="One token, by exactly one of id, symbol and ISIN; null if there "
+        "is none that you may see.",
     )
     industry_classification_benchmarks = connection_field(
         IndustryClassificationBenchmarkConnection,
         "All entries of the industry classification, by subsector code.",
         code=graphene.String(
-            description="Only entries of this ICB code of 2, 4, 6 or 8 digits, an "
+            description="Only entries under this ICB code of 2, 4, 6 or 8 digits: an "
             "industry, supersector, sector or subsector."
         ),
     )

@@ -5,12 +5,12 @@ from issuers import models
 from partnerapi.graphql.pages import read_rows
 
 NULLS_ISSUER = (
-    "an error here nulls the issuer, and in a list of issuers, whose items are never "
-    "null, the whole answer"
+    "an error here nulls the issuer, or, in a list of issuers, the whole response, "
+    "because list items are non-null"
 )
 NULLS_TOKEN = (
-    "an error here nulls the token, and in a list of tokens, whose items are never "
-    "null, the issuer"
+    "an error here nulls the token, or, in a list of tokens, the issuer, because "
+    "list items are non-null"
 )
 
 

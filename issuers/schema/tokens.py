@@ -45,10 +45,10 @@ IssuerMarketType = enumeration(
     "IssuerMarketType",
     "The market on which a token is sold.",
     {
-        MarketType.PRIMARY_MARKET: "Initial offering phase, tokens sold directly by "
-        "the issuer.",
-        MarketType.SECONDARY_MARKET: "Post-offering phase, tokens traded between "
-        "investors.",
+        MarketType.PRIMARY_MARKET: "Initial offering: the issuer sells tokens "
+        "directly.",
+        MarketType.SECONDARY_MARKET: "After the offering: investors trade tokens "
+        "with each other.",
     },
 )
 
@@ -68,9 +68,9 @@ TokenVisibility = enumeration(
 
 
 class LedgerHead(graphene.ObjectType):
-    """Where a token's ledger stands, and digests that cover all that led there.
+    """The head of a token's ledger, with digests that cover its whole history.
 
-    Whoever keeps one can prove later that nothing before it was rewritten.
+    A stored head proves later that nothing before it was rewritten.
     """
 
     sequence = Uint64(
@@ -83,7 +83,7 @@ class LedgerHead(graphene.ObjectType):
         description="End of the SHA-256 chain of the entries, hexadecimal.",
     )
     price_number = Uint64(
-        required=True, description="Number of the last price, numbered likewise."
+        required=True, description="Number of the last price, numbered the same way."
     )
     price_digest = graphene.String(
         required=True,
@@ -91,8 +91,8 @@ class LedgerHead(graphene.ObjectType):
     )
     at = Time(
         required=True,
-        description="Since when it stands there; before the first entry or price, "
-        "since the token was registered.",
+        description="Time of the last entry or price; the registration time if there "
+        "is none.",
     )
 
     def resolve_sequence(heads, info):
@@ -128,14 +128,14 @@ class Token(ModelType):
     created_at = Time(required=True, description="When the token was registered.")
     updated_at = Time(
         required=True,
-        description="When a field of the token last changed; its price and its supply "
-        "do not count, which events tell.",
+        description="When a field of the token last changed; price and supply do not "
+        "count, as events report them.",
     )
     current_price = Field(
         Uint64,
         cost=FIGURE,
-        description="Latest unit price, euro cents; null before the first. Needs the "
-        "scope `issuers:read`.",
+        description="Latest unit price, euro cents; null before the first price. Needs "
+        "the scope `issuers:read`.",
     )
     total_supply = Field(
         Uint64,
@@ -144,14 +144,14 @@ class Token(ModelType):
     )
     ledger_head = graphene.Field(
         LedgerHead,
-        description="Where the token's ledger stands, to be kept by whoever wants to "
-        "prove it later. Needs the scope `captable:read` and a grant for the issuer.",
+        description="The current head of the token's ledger, which can be stored as "
+        "evidence. Needs the scope `captable:read` and a grant for the issuer.",
     )
     transactions = connection_field(
         LedgerTransactionConnection,
-        "The entries of the token's ledger by number, oldest first: what is entered "
-        "later comes at the end, so a walk misses nothing. Needs the scope "
-        f"`captable:read` and a grant for the issuer; {NULLS_TOKEN}.",
+        "The entries of the token's ledger by number, oldest first: new entries are "
+        "appended, so paging misses nothing. Needs the scope `captable:read` and a "
+        f"grant for the issuer; {NULLS_TOKEN}.",
     )
     price_history = connection_field(
         TokenPriceConnection,

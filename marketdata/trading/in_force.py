@@ -49,16 +49,17 @@ class TimeInForce(StrEnum):
     )  # fmt: skip
     GTC = (
         "GTC", "Until cancelled, 90 days at most",
-        "Until it is cancelled, 90 days at most.", Ending.LATEST,
+        "Until it is cancelled, at most 90 days.", Ending.LATEST,
     )  # fmt: skip
     GTD = "GTD", "Until a time", "Until `expiresAt`.", Ending.CHOSEN
     IOC = (
         "IOC", "Immediate or cancel",
-        "Not at all: what does not trade at once is cancelled.",
+        "Immediate or cancel: units that do not trade immediately are cancelled.",
         Stop.IMMEDIATE_OR_CANCEL,
     )  # fmt: skip
     FOK = (
-        "FOK", "Fill or kill", "Not at all: it trades whole at once, or not.",
+        "FOK", "Fill or kill", "Fill or kill: the order trades in full "
+                               "immediately, or not at all.",
         Stop.FILL_OR_KILL,
     )  # fmt: skip
 

@@ -23,61 +23,62 @@ Connection = models.ExportedConnection
 ExportedConnection = enumeration(
     Connection,
     "ExportedConnection",
-    "A connection that can be had as a file.",
+    "A connection that can be exported as a file.",
     {
         Connection.HOLDERS: "The holders of an issuer's capitalization table, "
-        "`holdersConnection`, at an instant. Give its `issuerID`.",
-        Connection.TRANSACTIONS: "The entries of a token's ledger, `transactions`, up "
-        "to the last one that counts at an instant. Give its `tokenID`.",
-        Connection.LEGACY_SHAREHOLDERS: "The legacy shareholders of an issuer, all as "
-        "they are at the instant when they are read. Give its `issuerID`.",
-        Connection.ACCOUNTS: "Your accounts, all as they are at the instant when they "
-        "are read.",
+        "`holdersConnection`, at an instant. Requires `issuerID`.",
+        Connection.TRANSACTIONS: "The entries of a token's ledger, `transactions`, "
+        "effective at an instant. Requires `tokenID`.",
+        Connection.LEGACY_SHAREHOLDERS: "The legacy shareholders of an issuer, as of "
+        "the instant when they are read. Requires `issuerID`.",
+        Connection.ACCOUNTS: "Your accounts, as of the instant when they are read.",
     },
 )
 Status = models.Export.Status
 ExportStatus = enumeration(
     Status,
     "ExportStatus",
-    "How far an export is.",
+    "Status of an export.",
     {
-        Status.WAITING: "It waits until one of your other exports has ended: "
+        Status.WAITING: "Waiting until one of your other exports ends: "
         f"{models.MOST_AT_WORK} are written at a time.",
-        Status.RUNNING: "It is being written, or waits for points of your budget.",
-        Status.READY: "It can be downloaded, for a day.",
-        Status.FAILED: "It will not be written; `reason` says why.",
-        Status.EXPIRED: "Its day is over, and its file is deleted.",
+        Status.RUNNING: "Being written, or waiting for your budget to refill.",
+        Status.READY: "Available for download for one day.",
+        Status.FAILED: "Could not be written; `reason` says why.",
+        Status.EXPIRED: "The file has been deleted after one day.",
     },
 )
 
 
 class Export(ModelType):
-    """A connection as a file: gzip of JSON, a line for each of its objects."""
+    """A connection as a file: gzip-compressed JSON Lines, one object a line."""
 
     class Meta:
         model = models.Export
         fields = ()
         interfaces = [Node]
 
-    connection = ExportedConnection(required=True, description="What it holds.")
-    status = ExportStatus(required=True, description="How far it is.")
-    date = Time(
-        description="The instant at which its rows are true; null until rows are "
-        "read that can be read at the present instant only. What changes later, "
-        "`updatedSince` finds by it."
+    connection = ExportedConnection(
+        required=True, description="The exported connection."
     )
-    rows = Uint64(required=True, description="Rows that are written by now.")
+    status = ExportStatus(required=True, description="Status of the export.")
+    date = Time(
+        description="The instant as of which its rows are exported. For connections "
+        "without history it is null until the rows are read; pass it as "
+        "`updatedSince` to find later changes."
+    )
+    rows = Uint64(required=True, description="Rows written so far.")
     size_bytes = Uint64(
-        description="Bytes of the file; null until it can be downloaded."
+        description="Size of the file in bytes; null until it can be downloaded."
     )
     url = graphene.String(
-        description="Where to download the file without a key, for an hour from now; "
-        "each query gives a new one. Keep it as secret as a key. Null unless READY."
+        description="Download URL that needs no key, valid for one hour; each query "
+        "returns a new one. Keep it as secret as a key. Null unless READY."
     )
     expires_at = Time(
-        description="Until when the file is kept; null before it is READY."
+        description="When the file will be deleted; null before it is READY."
     )
-    reason = graphene.String(description="Why it has FAILED; null otherwise.")
+    reason = graphene.String(description="Why it FAILED; null otherwise.")
 
     @needs("status", "expires_at")
     def resolve_status(exports, info):
@@ -108,8 +109,8 @@ class Query(graphene.ObjectType):
     export = graphene.Field(
         Export,
         id=graphene.ID(required=True, description="The export's id."),
-        description="One of your exports; null when you have none of this id. Needs "
-        "the scope, and the grant, that its connection needs.",
+        description="One of your exports; null if you have none with this id. Needs "
+        "the scope and the grant of its connection.",
     )
 
     def resolve_export(roots, info, id):
@@ -127,7 +128,7 @@ class Query(graphene.ObjectType):
 
 
 class CreateExportInput(graphene.InputObjectType):
-    """Which connection, of what, and at which instant."""
+    """The connection, its object and the instant."""
 
     connection = ExportedConnection(required=True, description="What to export.")
     issuer_id = graphene.ID(
@@ -138,16 +139,16 @@ class CreateExportInput(graphene.InputObjectType):
         name="tokenID", description="The token's id, for TRANSACTIONS."
     )
     date = Time(
-        description="The instant, for HOLDERS and TRANSACTIONS; absent, or in the "
-        "future: now."
+        description="The instant, for HOLDERS and TRANSACTIONS; defaults to now, as do "
+        "future instants."
     )
 
 
 class CreateExportPayload(graphene.ObjectType):
-    """The export, which a worker now writes."""
+    """The export, which a worker will write."""
 
     export = graphene.Field(
-        Export, required=True, description="The export as it was begun."
+        Export, required=True, description="The export that was created."
     )
 
     def resolve_export(ids, info):
@@ -170,10 +171,10 @@ class Mutation(graphene.ObjectType):
         CreateExportPayload,
         cost=MUTATION,
         input=CreateExportInput(required=True, description="What to export."),
-        description="Have a connection written into a file, however long it is. Needs "
-        "what the connection needs. HOLDERS and TRANSACTIONS: Needs the scope "
-        "`captable:read` and a grant for the issuer. LEGACY_SHAREHOLDERS: Needs the "
-        "scope `shareholders:read` and a grant. ACCOUNTS: Needs the scope "
+        description="Export a whole connection to a file. Needs the rights of the "
+        "connection. HOLDERS and TRANSACTIONS: Needs the scope `captable:read` "
+        "and a grant for the issuer. LEGACY_SHAREHOLDERS: Needs the scope "
+        "`shareholders:read` and a grant. ACCOUNTS: Needs the scope "
         "`accounts:read`.",
     )
 

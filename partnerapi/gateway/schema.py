@@ -22,34 +22,34 @@ class Outcome(TextChoices):
 IdempotentRequestOutcome = enumeration(
     Outcome,
     "IdempotentRequestOutcome",
-    "What came of a mutation.",
+    "Outcome of a mutation.",
     {
-        Outcome.SUCCEEDED: "It has happened.",
-        Outcome.REFUSED: "It was refused, and nothing has changed.",
+        Outcome.SUCCEEDED: "It was executed.",
+        Outcome.REFUSED: "It was refused, and nothing changed.",
     },
 )
 
 
 class IdempotentRequest(graphene.ObjectType):
-    """A mutation that was answered, and until when its answer is kept."""
+    """A mutation that was answered, and how long its response is stored."""
 
     key = graphene.String(required=True, description="The Idempotency-Key.")
     operation_name = graphene.String(
         description="Name of the operation, if it had one; at most its first "
         f"{NAME_LENGTH} characters."
     )
-    created_at = Time(required=True, description="When the request was first tried.")
+    created_at = Time(required=True, description="When the request was first sent.")
     expires_at = Time(
         required=True,
-        description="Until when the same request is only answered again.",
+        description="Until when a retry returns the stored response.",
     )
     outcome = IdempotentRequestOutcome(
-        required=True, description="Whether it has happened, or was refused."
+        required=True, description="Whether it was executed or refused."
     )
     error_codes = graphene.List(
         graphene.NonNull(graphene.String),
         required=True,
-        description="The codes of its answer's errors; none where it has happened.",
+        description="Error codes of its response; empty if it was executed.",
     )
 
     def resolve_outcome(records: list[Any], info: Any) -> list[Outcome]:
@@ -72,8 +72,9 @@ class Query(graphene.ObjectType):
         key=graphene.String(
             required=True, description="The Idempotency-Key of the mutation."
         ),
-        description="What came of a mutation of yours, without sending it again; "
-        "null: nothing yet, or its answer is no longer kept. Needs a key.",
+        description="The outcome of one of your mutations, without sending it again; "
+        "null if there is none yet, or if its response is no longer stored. "
+        "Needs a key.",
     )
 
     def resolve_idempotent_request(roots: list[Any], info: Any, key: str) -> list[Any]:

@@ -79,7 +79,7 @@ def enumeration(
 
 
 class PageInfo(graphene.ObjectType):
-    """Where a page lies in its list; both flags are true to the list as it is."""
+    """Position of a page in its list; both flags reflect the list as it is now."""
 
     has_next_page = graphene.Boolean(
         required=True, description="Whether objects follow this page."
@@ -88,8 +88,8 @@ class PageInfo(graphene.ObjectType):
         required=True, description="Whether objects precede this page."
     )
     start_cursor = graphene.String(
-        description="Cursor of the first object: pass it as `before` for the page "
-        "before. Null for an empty page."
+        description="Cursor of the first object: pass it as `before` for the previous "
+        "page. Null for an empty page."
     )
     end_cursor = graphene.String(
         description="Cursor of the last object: pass it as `after` for the next page. "
@@ -114,7 +114,7 @@ ROW = Cost(items=1)
 EDGE = Cost(points=0, items=1)
 
 
-NULL_ITEMS = "An object that an error nulls is null here; `edges` hold none."
+NULL_ITEMS = "An object nulled by an error is null here and missing in `edges`."
 NO_NULL_ITEMS = (
     "None is null: an error that would null one nulls the nearest object above the "
     "list that may be null, or the whole answer."
@@ -144,7 +144,7 @@ class Connection(graphene.relay.Connection):
                 PageInfo,
                 required=True,
                 cost=Cost(points=0),
-                description="Where the page lies in its list.",
+                description="Position of the page in its list.",
             ),
             "nodes": Field(
                 graphene.NonNull(graphene.List(item)),
@@ -156,7 +156,7 @@ class Connection(graphene.relay.Connection):
                 graphene.Int,
                 required=True,
                 description="Exact number of objects in the whole list; counted only "
-                "when it is selected.",
+                "if selected.",
             ),
             "edges": Field(
                 graphene.NonNull(
@@ -186,7 +186,7 @@ def edge_of(name: str, node: Any) -> type[graphene.ObjectType]:
         "node": Field(node, required=True, cost=OBJECT, description="The object."),
         "cursor": graphene.String(
             required=True,
-            description="Its place in the list: pass it as `after` or `before`.",
+            description="Its position in the list: pass it as `after` or `before`.",
         ),
         "resolve_node": resolve_edge_node,
         "resolve_cursor": resolve_edge_cursor,
@@ -220,8 +220,10 @@ def connection_field(
         required=True,
         cost=replace(PAGE, follows=follows),
         description=description,
-        first=graphene.Int(description="How many objects after `after`, at most 100."),
-        last=graphene.Int(description="How many objects before `before`, at most 100."),
+        first=graphene.Int(description="Number of objects after `after`, at most 100."),
+        last=graphene.Int(
+            description="Number of objects before `before`, at most 100."
+        ),
         before=graphene.String(description="Only objects before this cursor."),
         after=graphene.String(description="Only objects after this cursor."),
         **arguments,

@@ -15,10 +15,10 @@ from partnerapi.core.times import from_rfc3339, to_rfc3339
 class Time(graphene.Scalar):
     """An instant as RFC 3339 text in UTC, such as 2026-01-31T12:00:00.25Z.
 
-    Answers carry up to six fraction digits. Arguments may have any offset, or be
-    a date such as 2026-01-31, which means 00:00:00Z of that day; a time without
-    offset is an error, and so is a leap second (23:59:60): send the second after it.
-    A time that was answered and is sent back means the same instant.
+    Responses have up to six fraction digits. Arguments may have any offset, or be a
+    date such as 2026-01-31, which means 00:00:00Z of that day. A time without an offset
+    is an error, and so is a leap second (23:59:60): send the following second. A time
+    from a response can be sent back unchanged.
     """
 
     url = "https://www.rfc-editor.org/rfc/rfc3339"
@@ -53,8 +53,8 @@ def uint64(value: Any) -> int:
 class Uint64(graphene.Scalar):
     """An integer from 0 to 18446744073709551615 (2⁶⁴−1), exact.
 
-    Answers carry a JSON integer: read it with a parser that keeps 64-bit
-    integers. Arguments may be an integer literal or a string of decimal digits.
+    Responses carry a JSON integer: use a parser that preserves 64-bit integers.
+    Arguments can be an integer literal or a string of decimal digits.
     """
 
     serialize = staticmethod(uint64)

@@ -63,12 +63,12 @@ def test_each_state_of_a_book_is_said(token: Token, world: World, staff, monkeyp
     path = f"/admin/token/{world.public_token.pk}/book/ladder/"
     assert staff.get(path).status_code == 204
     empty = page(token)
-    assert "Nobody buys." in empty
-    assert "Nobody sells." in empty
+    assert "No one buys." in empty
+    assert "No one sells." in empty
     assert "nothing has moved yet" in empty
     assert "No price in the last 24 hours." in empty
     record(token.pk, [Message([Change(ASK, 1001, 9)])], ACTOR)
-    assert "Nobody buys." in page(token)
+    assert "No one buys." in page(token)
     assert "one side only" in page(token)
     assert "stood still" not in page(token)
     monkeypatch.setattr(books, "QUIET_SECONDS", 0)

@@ -227,7 +227,7 @@ def test_unknown_money_is_assigned_and_given_back(
     nobodys = ana.post(
         "/admin/ask/assignment/", {"reason": "x", "line": line.pk, "account": ""}
     )
-    assert "assigned to nobody" in nobodys.content.decode()
+    assert "assigned to no one" in nobodys.content.decode()
 
 
 def test_one_person_refuses_withdrawals_with_a_reason(account: Account, ana: Client):

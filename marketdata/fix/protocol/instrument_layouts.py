@@ -38,7 +38,9 @@ def listed(group: int) -> tuple[Tag, ...]:
         Tag(871, "InstrAttribType", "99: as 872 says.", group=870),
         Tag(872, "InstrAttribValue", ATTRIBUTES, group=870),
         Tag(15, "Currency", "EUR", group=group),
-        Tag(561, "RoundLot", "Quantities are multiples of it, units.", group=group),
+        Tag(
+            561, "RoundLot", "Quantities must be multiples of this, units.", group=group
+        ),
         Tag(562, "MinTradeVol", "As 561.", group=group),
     )
 

@@ -16,30 +16,30 @@ CHECK_COST = 10
 
 
 class OrderCheck(graphene.ObjectType):
-    """What placing an order would come to, at an instant; nothing is kept of it."""
+    """The outcome of placing an order now; nothing is stored."""
 
     allowed = graphene.Boolean(
-        required=True, description="Whether it would be accepted."
+        required=True, description="Whether the order would be accepted."
     )
     code = graphene.String(
-        description="Why not: the code of the error; null: it would be."
+        description="Error code if it would be refused; null if it would be accepted."
     )
     refusals = Field(
         graphene.List(graphene.NonNull(TransferRefusal)),
         required=True,
         cost=Cost(items=1, beyond=1),
-        description="Of TRANSFER_REFUSED: each rule that refuses it.",
+        description="For TRANSFER_REFUSED: each rule that refuses it.",
     )
     reserves = Uint64(
         required=True,
-        description="What it would hold while it rests: of a buyer euro cents, of a "
-        "seller units. What it fills at once is included.",
+        description="What it would reserve: euro cents for a buy order, units for a "
+        "sell order, including what would fill immediately.",
     )
     would_fill_quantity = Uint64(
-        required=True, description="Units that it would trade at once."
+        required=True, description="Units that would trade immediately."
     )
     would_fill_value = Uint64(
-        required=True, description="What these would cost, euro cents."
+        required=True, description="Value of these units, euro cents."
     )
     at = Time(required=True, description="The instant.")
 
@@ -61,10 +61,10 @@ class Query(graphene.ObjectType):
         input=inputs.PlaceOrderInput(
             required=True, description="The order that would be placed."
         ),
-        description="A dry run of `placeOrder`: the same verdict and the same codes, "
-        "as far as no one else moves the market meanwhile. Nothing is written or "
-        "reserved. What is no order, or names what is not yours, is an error here, "
-        "too. Needs the scope `trading:read`.",
+        description="A dry run of `placeOrder`: the same verdict and codes, provided "
+        "that the market does not move meanwhile. Nothing is stored or "
+        "reserved. An invalid order, or one that names an object that is "
+        "not yours, is an error here too. Needs the scope `trading:read`.",
     )
 
     @requires(Scope.TRADING_READ)

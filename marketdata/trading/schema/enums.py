@@ -22,74 +22,76 @@ class _Liquidity(models.models.TextChoices):
 OrderSide = enumeration(
     Side,
     "OrderSide",
-    "Whether an order buys or sells.",
-    {Side.BUY: "It buys.", Side.SELL: "It sells."},
+    "Side of an order.",
+    {Side.BUY: "Buy.", Side.SELL: "Sell."},
 )
 OrderType = enumeration(
     _Type,
     "OrderType",
-    "What kind an order is. More may come.",
+    "Type of order. More may be added.",
     {
-        _Type.LIMIT: "It trades at its limit or better. With `timeInForce: IOC` at the "
-        "worst price that you accept it is a market order with protection."
+        _Type.LIMIT: "Trades at its limit price or better. With `timeInForce: IOC`, "
+        "a limit at the worst price you accept makes it a market order with "
+        "price protection."
     },
 )
 TimeInForce = enumeration(
     in_force.TimeInForce,
     "TimeInForce",
-    "How long an order rests.",
+    "How long an order stays in the book.",
     {each: each.meaning for each in in_force.TimeInForce},
 )
 OrderStatus = enumeration(
     Status,
     "OrderStatus",
-    "Where an order stands; all but OPEN is final.",
+    "Status of an order; all but OPEN are final.",
     {
-        Status.OPEN: "It rests in the book, filled in part or not at all.",
+        Status.OPEN: "Resting in the book, partially filled or unfilled.",
         Status.FILLED: "All its units have traded.",
-        Status.CANCELLED: "What had not traded was cancelled; `statusReason` says why.",
-        Status.EXPIRED: "What had not traded has expired.",
+        Status.CANCELLED: "The untraded units were cancelled; `statusReason` says why.",
+        Status.EXPIRED: "The untraded units have expired.",
     },
 )
 OrderStatusReason = enumeration(
     Reason,
     "OrderStatusReason",
-    "Why an order ended before it was filled. More may come.",
+    "Why an order ended before it was filled. More may be added.",
     {
         Reason.BY_PARTNER: "You cancelled it.",
         Reason.BY_STAFF: "Staff cancelled it.",
-        Reason.IMMEDIATE_OR_CANCEL: "It was IOC, and this did not trade at once.",
-        Reason.FILL_OR_KILL: "It was FOK, and could not trade whole.",
-        Reason.SELF_TRADE: "It met an order of its own user, and stopped there.",
-        Reason.ACCOUNT_NOT_ACTIVE: "Its account left ACTIVE.",
+        Reason.IMMEDIATE_OR_CANCEL: "It was IOC, and these units did not trade "
+        "immediately.",
+        Reason.FILL_OR_KILL: "It was FOK, and could not trade in full.",
+        Reason.SELF_TRADE: "It would have traded with an order of the same user.",
+        Reason.ACCOUNT_NOT_ACTIVE: "Its account is no longer ACTIVE.",
         Reason.HOLDER_FROZEN: "Its holder was frozen.",
         Reason.UNITS_LOCKED: "Its holder's units were locked.",
-        Reason.NOT_ELIGIBLE: "A rule of the token refused the trade that it was due, "
-        "or refuses its holder since the investor profile changed.",
-        Reason.RULE_CHANGED: "The token's rules changed, and refuse it.",
+        Reason.NOT_ELIGIBLE: "A rule of the token refused the trade, or refuses the "
+        "holder since the investor profile changed.",
+        Reason.RULE_CHANGED: "The token's rules changed and now refuse it.",
         Reason.END_OF_SESSION: "The session ended.",
-        Reason.TIME_IN_FORCE: "Its time was over.",
+        Reason.TIME_IN_FORCE: "It reached its expiry.",
     },
 )
 MarketPhase = enumeration(
     Phase,
     "MarketPhase",
-    "What a market does.",
+    "Phase of a market.",
     {
-        Phase.CLOSED: "Orders can be cancelled, and nothing else.",
-        Phase.CALL: "Orders are collected for an auction: from a later version on.",
-        Phase.CONTINUOUS: "Orders are placed, and trade as they meet.",
-        Phase.HALTED: "Staff have halted it: orders can be cancelled, and nothing "
-        "else.",
+        Phase.CLOSED: "Orders can only be cancelled.",
+        Phase.CALL: "Orders are collected for an auction; reserved for a later "
+        "version.",
+        Phase.CONTINUOUS: "Orders are accepted and matched continuously.",
+        Phase.HALTED: "Halted by staff: orders can only be cancelled.",
     },
 )
 Liquidity = enumeration(
     _Liquidity,
     "Liquidity",
-    "Which part an order had in a trade.",
+    "Role of an order in a trade.",
     {
-        _Liquidity.MAKER: "It rested, and the trade is at its price.",
-        _Liquidity.TAKER: "It came, and met an order that rested.",
-        _Liquidity.AUCTION: "Both traded in an auction: from a later version on.",
+        _Liquidity.MAKER: "The resting order, whose price applies.",
+        _Liquidity.TAKER: "The incoming order, which matched a resting order.",
+        _Liquidity.AUCTION: "Traded in an auction; reserved for a later version.",
     },
 )

@@ -33,34 +33,34 @@ FIELDS = {
     "order": graphene.Field(
         Order,
         resolver=read_orders,
-        description="Of an order: the order, as it is now.",
+        description="For order events: the order, as it is now.",
     ),
     "execution": graphene.Field(
         Execution,
         resolver=read_executions,
-        description="Of ORDER_TRADED and TRADE_BUSTED: your side of the trade.",
+        description="For ORDER_TRADED and TRADE_BUSTED: your side of the trade.",
     ),
     "price": graphene.Field(
         Uint64,
         resolver=column("price"),
-        description="Of ORDER_ACCEPTED and ORDER_AMENDED: the limit, as it was then. "
-        "Of ORDER_TRADED and TRADE_BUSTED: the trade's price. Euro cents.",
+        description="For ORDER_ACCEPTED and ORDER_AMENDED: the limit price at the "
+        "time. For ORDER_TRADED and TRADE_BUSTED: the trade price. Euro cents.",
     ),
     "quantity": graphene.Field(
         Uint64,
         resolver=column("quantity"),
-        description="Of ORDER_ACCEPTED and ORDER_AMENDED: the order's units, as they "
-        "were then. Of ORDER_TRADED and TRADE_BUSTED: the trade's.",
+        description="For ORDER_ACCEPTED and ORDER_AMENDED: the order's units at the "
+        "time. For ORDER_TRADED and TRADE_BUSTED: the trade's units.",
     ),
     "remaining_quantity": graphene.Field(
         Uint64,
         resolver=column("remaining"),
-        description="Units of the order that had not traded after the event.",
+        description="Untraded units of the order after the event.",
     ),
     "reason": graphene.Field(
         OrderStatusReason,
         resolver=column("reason"),
-        description="Of ORDER_CANCELLED and ORDER_EXPIRED: why.",
+        description="For ORDER_CANCELLED and ORDER_EXPIRED: the reason.",
     ),
 }
 """The fields of an event that trading adds."""

@@ -57,7 +57,7 @@ EXECUTION_OF_ENTRY = Field(
     Execution,
     cost=FOUND,
     resolver=read_paid,
-    description="Of a TRADE: your side of it; else null. Needs the scope "
+    description="For a TRADE, your side of it; otherwise null. Needs the scope "
     "`trading:read`.",
 )
 """The field `execution` of a change of cash."""

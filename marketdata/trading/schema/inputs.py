@@ -21,46 +21,45 @@ MOST_ORDERS = 100
 
 
 class OrderOfListInput(graphene.InputObjectType):
-    """An order of a list, whose token the list names."""
+    """One order of a list; the list names the token."""
 
     account_id = graphene.ID(
         name="accountID",
         required=True,
-        description="The client's account with you; ACTIVE.",
+        description="The client's account; it must be ACTIVE.",
     )
-    side = OrderSide(required=True, description="Whether it buys or sells.")
-    quantity = Uint64(required=True, description="Units, from 1.")
+    side = OrderSide(required=True, description="Buy or sell.")
+    quantity = Uint64(required=True, description="Number of units, at least 1.")
     limit_price = Uint64(
         required=True,
-        description="The most that a buyer pays, the least that a seller takes, for a "
-        "unit: euro cents, from 1.",
+        description="Worst price accepted per unit, euro cents; at least 1.",
     )
-    type = OrderType(default_value="LIMIT", description="What kind it is.")
+    type = OrderType(default_value="LIMIT", description="Order type.")
     time_in_force = TimeInForceEnum(
-        default_value="DAY", description="How long it rests."
+        default_value="DAY", description="How long it stays in the book."
     )
-    expires_at = Time(description="Of GTD, and no other: until when it rests.")
+    expires_at = Time(description="Expiry; required for GTD, rejected otherwise.")
     client_order_id = graphene.String(
         name="clientOrderID",
-        description="What you call it: 1 to 64 letters, digits, `.`, `_`, `:` and `-`. "
-        "An account uses each once, forever; so you find out later whether it was "
-        "accepted.",
+        description="Your name for the order: 1 to 64 letters, digits, `.`, `_`, `:` "
+        "and `-`. It can never be reused for the account, so you can find "
+        "out later whether the order was accepted.",
     )
 
 
 class PlaceOrderInput(OrderOfListInput):
-    """An order."""
+    """The order to place."""
 
     token_id = graphene.ID(
-        name="tokenID", required=True, description="What it buys or sells."
+        name="tokenID", required=True, description="The token that it buys or sells."
     )
 
 
 class PlaceOrdersInput(graphene.InputObjectType):
-    """Orders for one token, in the order in which they are judged and may trade."""
+    """Orders for one token, in the order in which they are processed."""
 
     token_id = graphene.ID(
-        name="tokenID", required=True, description="What all of them buy or sell."
+        name="tokenID", required=True, description="The token of all orders."
     )
     orders = graphene.List(
         graphene.NonNull(OrderOfListInput),
@@ -70,33 +69,37 @@ class PlaceOrdersInput(graphene.InputObjectType):
 
 
 class AmendOrderInput(graphene.InputObjectType):
-    """Which order, and what becomes of it: `quantity`, `limitPrice` or both."""
+    """The order, and its new `quantity`, `limitPrice` or both."""
 
     order_id = graphene.ID(name="orderID", required=True, description="The order's id.")
     version = graphene.Int(
         required=True,
-        description="The version that you have read: another one is ORDER_CHANGED.",
+        description="The version that you read; any other is ORDER_CHANGED.",
     )
     quantity = Uint64(
-        description="The whole quantity, what has traded included; above that, or "
-        "cancel the order. Left out: as it is."
+        description="The new total quantity, including traded units; it must exceed "
+        "these. Unchanged if omitted."
     )
-    limit_price = Uint64(description="The limit, euro cents. Left out: as it is.")
+    limit_price = Uint64(
+        description="The new limit price, euro cents. Unchanged if omitted."
+    )
 
 
 class CancelOrderInput(graphene.InputObjectType):
-    """Which order."""
+    """The order to cancel."""
 
     order_id = graphene.ID(name="orderID", required=True, description="The order's id.")
 
 
 class CancelOrdersInput(graphene.InputObjectType):
-    """Which orders: of an account, of a token, of both; with neither, all of yours."""
+    """The orders to cancel: of an account, of a token, or of both; if empty, all of
+    yours.
+    """
 
     account_id = graphene.ID(
         name="accountID", description="Only orders of this account."
     )
-    token_id = graphene.ID(name="tokenID", description="Only orders of this token.")
+    token_id = graphene.ID(name="tokenID", description="Only orders for this token.")
 
 
 def check_order(input, at="input"):

@@ -76,7 +76,7 @@ def at_this_moment(read):
 
 
 class Market(ModelType):
-    """A market of ours, where orders for a token meet."""
+    """An internal market, where orders for a token are matched."""
 
     class Meta:
         model = MarketModel
@@ -85,44 +85,46 @@ class Market(ModelType):
     phase = MarketPhase(
         required=True,
         resolver=at_this_moment(attrgetter("phase")),
-        description="What it does now.",
+        description="Current phase.",
     )
     phase_since = Time(
         required=True,
         resolver=at_this_moment(attrgetter("since")),
-        description="Since when.",
+        description="Start of the current phase.",
     )
     next_phase = MarketPhase(
         resolver=at_this_moment(attrgetter("next_phase")),
-        description="What it does next; null while it is halted: staff decide that.",
+        description="Next phase; null while the market is halted, because staff "
+        "decide.",
     )
     next_phase_at = Time(
         resolver=at_this_moment(attrgetter("next_at")),
-        description="When that begins.",
+        description="Start of the next phase.",
     )
     tick_size = Uint64(
         required=True,
         resolver=column("tick_cents"),
-        description="Prices are multiples of it, euro cents.",
+        description="Prices must be multiples of this, euro cents.",
     )
     lot_size = Uint64(
         required=True,
         resolver=column("lot_units"),
-        description="Quantities are multiples of it, units.",
+        description="Quantities must be multiples of this, units.",
     )
     reference_price = Uint64(
-        description="The price around which limits may lie, euro cents: fixed when "
-        "continuous trading begins; null before the first time."
+        description="Centre of the collar, euro cents; set when continuous trading "
+        "begins, null before the first time."
     )
     floor_price = Uint64(
-        description="The lowest limit that is accepted; null without a reference price."
+        description="Lowest limit price accepted; null without a reference price."
     )
     cap_price = Uint64(
-        description="The highest limit that is accepted; null without a reference "
-        "price."
+        description="Highest limit price accepted; null without a reference price."
     )
-    indicative_price = Uint64(description="In CALL only: null in this version.")
-    indicative_quantity = Uint64(description="In CALL only: null in this version.")
+    indicative_price = Uint64(description="Only in phase CALL; null in this version.")
+    indicative_quantity = Uint64(
+        description="Only in phase CALL; null in this version."
+    )
 
     @needs("reference_price", "collar_bps")
     def resolve_floor_price(markets, info):
@@ -163,7 +165,7 @@ class Trade(graphene.ObjectType):
         graphene.Boolean,
         required=True,
         cost=FIGURE,
-        description="Whether staff undid it afterwards.",
+        description="Whether staff busted it afterwards.",
     )
 
     @needs("token_id", "sequence")
@@ -197,13 +199,13 @@ MARKET = Field(
     Market,
     cost=FOUND,
     resolver=read_markets,
-    description="The market of ours on which the token is traded; null where there is "
-    "none. Needs the scope `marketdata:read`.",
+    description="The internal market on which the token trades; null if there is none. "
+    "Needs the scope `marketdata:read`.",
 )
 """The field `market` of a token."""
 TRADES_FIELD = connection_field(
     TradeConnection,
-    "The tape: what was traded, newest first. Needs the scope `marketdata:read`.",
+    "The tape: all trades, newest first. Needs the scope `marketdata:read`.",
     resolver=read_trades,
 )
 """The field `trades` of a token."""

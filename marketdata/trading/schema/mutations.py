@@ -108,34 +108,34 @@ class OrderAndExecutions:
 
 
 class PlaceOrderPayload(OrderAndExecutions, graphene.ObjectType):
-    """The order as it stands after all that it did at once."""
+    """The order after its immediate fills."""
 
     executions = Field(
         graphene.List(graphene.NonNull(Execution)),
         required=True,
         cost=EXECUTIONS,
-        description="The trades that it made, in their order. Each 4 beyond the first "
-        "count as one more.",
+        description="Its immediate fills, in order. Every 4 beyond the first cost one "
+        "more.",
     )
 
 
 class PlaceOrderResult(graphene.ObjectType):
-    """What became of an order of a list: either it was accepted, or `code` says why
-    not."""
+    """The result of one order of a list: accepted, or refused with `code`."""
 
     order = graphene.Field(
         Order,
-        description="The order, as the list has left it; null: it was refused.",
+        description="The order after the whole list was processed; null if it was "
+        "refused.",
     )
     code = graphene.String(
-        description="Why it was refused: a code of an error; null: it was accepted."
+        description="Error code if it was refused; null if it was accepted."
     )
-    message = graphene.String(description="The same, for people.")
+    message = graphene.String(description="The reason in words.")
     refusals = Field(
         graphene.List(graphene.NonNull(TransferRefusal)),
         required=True,
         cost=Cost(items=1, beyond=1),
-        description="Of TRANSFER_REFUSED: each rule that refuses it.",
+        description="For TRANSFER_REFUSED: each rule that refuses it.",
     )
 
     def resolve_order(results, info):
@@ -167,14 +167,14 @@ def named_for_partner(refusal):
 
 
 class PlaceOrdersPayload(graphene.ObjectType):
-    """What became of the orders of a list."""
+    """The results of a list of orders."""
 
     results = Field(
         graphene.List(graphene.NonNull(PlaceOrderResult)),
         required=True,
         cost=Cost(items=1, beyond=1),
-        description="One for each order, in the order of the list. Each 4 beyond the "
-        "first count as one more.",
+        description="One per order, in the order of the list. Every 4 beyond the first "
+        "cost one more.",
     )
 
     def resolve_results(payloads, info):
@@ -182,29 +182,30 @@ class PlaceOrdersPayload(graphene.ObjectType):
 
 
 class AmendOrderPayload(OrderAndExecutions, graphene.ObjectType):
-    """The order as it stands after all that the amendment did at once."""
+    """The order after the immediate fills of the amendment."""
 
     executions = Field(
         graphene.List(graphene.NonNull(Execution)),
         required=True,
         cost=EXECUTIONS,
-        description="The trades that the amendment made, in their order. Each 4 beyond "
-        "the first count as one more.",
+        description="Immediate fills of the amendment, in order. Every 4 beyond the "
+        "first cost one more.",
     )
     kept_priority = graphene.Boolean(
         required=True,
-        description="Whether it kept its place: a smaller quantity at the same limit "
-        "does, everything else gets a new place.",
+        description="Whether it kept its time priority: only a smaller quantity at the "
+        "same limit price does.",
     )
 
 
 class CancelOrderPayload(graphene.ObjectType):
-    """The order, which does not rest any more."""
+    """The order, no longer in the book."""
 
     order = graphene.Field(
         Order,
         required=True,
-        description="The order: CANCELLED, or what it was already where it had ended.",
+        description="The order: CANCELLED, or its previous status if it had already "
+        "ended.",
     )
 
     def resolve_order(payloads, info):
@@ -212,9 +213,11 @@ class CancelOrderPayload(graphene.ObjectType):
 
 
 class CancelOrdersPayload(graphene.ObjectType):
-    """How many orders were taken out of the books."""
+    """Number of orders cancelled."""
 
-    cancelled = graphene.Int(required=True, description="How many were OPEN.")
+    cancelled = graphene.Int(
+        required=True, description="Number of orders that were OPEN."
+    )
 
     def resolve_cancelled(payloads, info):
         return payloads
@@ -235,8 +238,8 @@ def own_order(caller, text):
 
 
 LOCKS = (
-    "A book that does not come free in 2 seconds is TIMEOUT: nothing happened, and the "
-    "same request may be sent again."
+    "If the book stays locked for 2 seconds, the request is TIMEOUT: nothing "
+    "happened, and you can retry it."
 )
 SELECTION = (
     f"What is selected of the answer costs at most {MOST_POINTS} points, and at most "
@@ -250,53 +253,59 @@ class Mutation(graphene.ObjectType):
         PlaceOrderPayload,
         cost=TRADE,
         input=inputs.PlaceOrderInput(required=True, description="The order."),
-        description="Place an order. What it trades at once is settled when you have "
-        "the answer: units in the register, cash in the accounts. What it buys or "
-        "sells is reserved while it rests. Refused, with the codes NOT_TRADABLE, "
-        "MARKET_CLOSED, ACCOUNT_NOT_ACTIVE, INSUFFICIENT_FUNDS, INSUFFICIENT_UNITS, "
+        description="Place an order. Immediate fills are settled when you get the "
+        "response: units in the register, cash in the accounts. While the "
+        "order rests, its cash or units are reserved. If it is refused, "
+        "with one of the codes NOT_TRADABLE, MARKET_CLOSED, "
+        "ACCOUNT_NOT_ACTIVE, INSUFFICIENT_FUNDS, INSUFFICIENT_UNITS, "
         "TICK_SIZE, LOT_SIZE, PRICE_OUTSIDE_COLLAR, ORDER_VALUE_TOO_LARGE, "
-        "TOO_MANY_OPEN_ORDERS, TRANSFER_REFUSED and DUPLICATE_CLIENT_ORDER_ID, it was "
-        f"never there. {LOCKS} {SELECTION} Needs the scope `trading:write`.",
+        "TOO_MANY_OPEN_ORDERS, TRANSFER_REFUSED and "
+        f"DUPLICATE_CLIENT_ORDER_ID, it does not exist. {LOCKS} {SELECTION} "
+        "Needs the scope `trading:write`.",
     )
     place_orders = Field(
         PlaceOrdersPayload,
         cost=TRADE_LIST,
         input=inputs.PlaceOrdersInput(
-            required=True, description="The token, and the orders."
+            required=True, description="The token and the orders."
         ),
-        description="Place a list of orders for one token: as many of them as are "
-        "allowed, one after the other, at once. Refusals of single orders are in their "
-        "results; an error refuses the whole list. Each order costs 1 point besides. "
-        f"{LOCKS} What is selected of a result costs at most 2 points. Needs the scope "
-        "`trading:write`.",
+        description="Place a list of orders for one token, one after the other in one "
+        "transaction. Refusals of individual orders are in their results; an "
+        "error refuses the whole list. Each order costs 1 additional point. "
+        f"{LOCKS} The selection of a result may cost at most 2 points. Needs the "
+        "scope `trading:write`.",
     )
     amend_order = Field(
         AmendOrderPayload,
         cost=TRADE,
         input=inputs.AmendOrderInput(
-            required=True, description="Which order, and what becomes of it."
+            required=True, description="The order and its new values."
         ),
-        description="Change the quantity or the limit of an OPEN order. Refused, with "
-        "the codes of `placeOrder`, ORDER_NOT_OPEN or ORDER_CHANGED, it stays as it "
-        f"was. {LOCKS} {SELECTION} Needs the scope `trading:write`.",
+        description="Change the quantity or the limit price of an OPEN order. If the "
+        "amendment is refused, with a code of `placeOrder`, ORDER_NOT_OPEN or "
+        f"ORDER_CHANGED, the order stays as it was. {LOCKS} {SELECTION} Needs the "
+        "scope `trading:write`.",
     )
     cancel_order = Field(
         CancelOrderPayload,
         cost=TRADE,
-        input=inputs.CancelOrderInput(required=True, description="Which order."),
-        description="Take what has not traded of an order out of the book, in any "
-        "phase of the market. Of an order that has ended it succeeds, too, and the "
-        f"answer says what it is. {LOCKS} {SELECTION} Needs the scope `trading:write`.",
+        input=inputs.CancelOrderInput(
+            required=True, description="The order to cancel."
+        ),
+        description="Cancel the untraded units of an order, in any phase of the "
+        "market. For an order that has ended it also succeeds, and the "
+        f"response shows its status. {LOCKS} {SELECTION} Needs the scope "
+        "`trading:write`.",
     )
     cancel_orders = Field(
         CancelOrdersPayload,
         cost=TRADE,
         input=inputs.CancelOrdersInput(
-            required=True, description="Which orders; none named: all of yours."
+            required=True, description="The orders to cancel; if empty, all of yours."
         ),
         description="Cancel all open orders of an account, of a token, or all of "
-        f"yours, in one transaction. Each 4 cost 1 point besides. {LOCKS} Needs the "
-        "scope `trading:write`.",
+        "yours, in one transaction. Every 4 orders cost 1 additional point. "
+        f"{LOCKS} Needs the scope `trading:write`.",
     )
 
     @checked(check_place)

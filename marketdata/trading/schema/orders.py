@@ -84,11 +84,11 @@ def read_tokens(rows, info):
 
 
 class Execution(graphene.ObjectType):
-    """A trade, as your order had a part in it. The other side is never told."""
+    """Your order's side of a trade. The counterparty is never disclosed."""
 
     id = graphene.ID(
         required=True,
-        description="Identifier of your side of the trade. `node` does not serve it.",
+        description="Identifier of your side of the trade. `node` does not accept it.",
     )
     order = graphene.Field(
         lambda: Order, required=True, description="The order, as it is now."
@@ -98,19 +98,21 @@ class Execution(graphene.ObjectType):
     price = Uint64(required=True, description="Price of a unit, euro cents.")
     quantity = Uint64(required=True, description="Units that changed hands.")
     value = Uint64(required=True, description="Price times quantity, euro cents.")
-    liquidity = Liquidity(required=True, description="Which part your order had.")
+    liquidity = Liquidity(
+        required=True, description="Whether your order was maker or taker."
+    )
     trade_sequence = Uint64(
         required=True,
         resolver=column("sequence"),
-        description="Number of the trade: that of `Token.trades`, and of the FIX feed.",
+        description="Number of the trade, as in `Token.trades` and on the FIX feed.",
     )
     ledger_sequence = Uint64(
         required=True,
         resolver=column("ledger_seq"),
-        description="The entry of the token's ledger that moved the units.",
+        description="Number of the ledger entry that moved the units.",
     )
-    at = Time(required=True, description="When it traded, and settled.")
-    busted_at = Time(description="When staff undid the trade; null where they did not.")
+    at = Time(required=True, description="When it traded and settled.")
+    busted_at = Time(description="When staff busted the trade; null if they did not.")
 
     def resolve_id(rows, info):
         return [f"Execution|{row.id}" for row in rows]
@@ -140,37 +142,42 @@ class Order(ModelType):
         interfaces = [Node]
 
     client_order_id = graphene.String(
-        name="clientOrderID", description="What you called it; null: nothing."
+        name="clientOrderID", description="Your name for it; null if you gave none."
     )
     account = graphene.Field(
         Account, required=True, description="The client's account with you."
     )
-    token = graphene.Field(Token, required=True, description="What it buys or sells.")
-    side = OrderSide(required=True, description="Whether it buys or sells.")
-    type = OrderType(required=True, description="What kind it is.")
+    token = graphene.Field(
+        Token, required=True, description="The token that it buys or sells."
+    )
+    side = OrderSide(required=True, description="Buy or sell.")
+    type = OrderType(required=True, description="Order type.")
     limit_price = Uint64(
         required=True,
-        description="The most that a buyer pays, the least that a seller takes, for a "
-        "unit: euro cents.",
+        description="Worst price accepted per unit, euro cents.",
     )
-    quantity = Uint64(required=True, description="Units, those that have traded, too.")
+    quantity = Uint64(
+        required=True, description="Total units, including those already traded."
+    )
     filled_quantity = Uint64(
         required=True, resolver=column("filled"), description="Units that have traded."
     )
     filled_value = Uint64(
         required=True,
-        description="What they cost: sum of price times units, euro cents.",
+        description="Value of the fills: sum of price times units, euro cents.",
     )
     remaining_quantity = Uint64(
         required=True,
-        description="`quantity` less `filledQuantity`; of an order that is not OPEN it "
-        "will not trade any more.",
+        description="`quantity` minus `filledQuantity`; once the order is no longer "
+        "OPEN, these units will not trade.",
     )
-    time_in_force = TimeInForce(required=True, description="How long it rests.")
-    expires_at = Time(description="When it expires; null for IOC and FOK.")
-    status = OrderStatus(required=True, description="Where it stands.")
+    time_in_force = TimeInForce(
+        required=True, description="How long it stays in the book."
+    )
+    expires_at = Time(description="Expiry; null for IOC and FOK.")
+    status = OrderStatus(required=True, description="Status.")
     status_reason = OrderStatusReason(
-        description="Why it was CANCELLED or is EXPIRED; null otherwise."
+        description="Why it is CANCELLED or EXPIRED; null otherwise."
     )
     version = graphene.Int(
         required=True, description="From 1; each `amendOrder` adds 1."
@@ -215,8 +222,8 @@ def narrowed(orders, token_id, status):
     return orders if status is None else orders.filter(status=status)
 
 
-TOKEN_ID = graphene.ID(name="tokenID", description="Only orders of this token.")
-STATUS = OrderStatus(description="Only orders of this status.")
+TOKEN_ID = graphene.ID(name="tokenID", description="Only orders for this token.")
+STATUS = OrderStatus(description="Only orders with this status.")
 
 
 class Query(graphene.ObjectType):
@@ -224,14 +231,14 @@ class Query(graphene.ObjectType):
         Order,
         id=graphene.ID(description="The order's id."),
         account_id=graphene.ID(
-            name="accountID", description="The account, with `clientOrderID`."
+            name="accountID", description="The account; requires `clientOrderID`."
         ),
         client_order_id=graphene.String(
-            name="clientOrderID", description="What you called it, with `accountID`."
+            name="clientOrderID", description="Your name for it; requires `accountID`."
         ),
-        description="One of your orders, by its id, or by its account and what you "
-        "called it; null when there is none: then it was never accepted. Needs the "
-        "scope `trading:read`.",
+        description="One of your orders, by id, or by account and `clientOrderID`; "
+        "null if there is none, which means that it was never accepted. Needs "
+        "the scope `trading:read`.",
     )
     orders = connection_field(
         OrderConnection,

@@ -48,7 +48,7 @@ def limits(positions):
 
 
 class Position(graphene.ObjectType):
-    """Units of a token that an account's user owns, wherever they were bought."""
+    """Units of a token owned by an account's user, wherever they were bought."""
 
     token = graphene.Field(Token, required=True, description="The token.")
     quantity = Uint64(
@@ -57,26 +57,26 @@ class Position(graphene.ObjectType):
     reserved = Uint64(
         required=True,
         resolver=whole("reserved"),
-        description="Of these, units that open orders sell, at any partner.",
+        description="Units reserved by open sell orders, at any partner.",
     )
     locked = Field(
         Uint64,
         required=True,
         cost=JUDGED,
-        description="Units that stay: frozen, locked up or pledged; may be more than "
-        "are owned.",
+        description="Units that cannot be moved: frozen, locked up or pledged; may "
+        "exceed the units owned.",
     )
     available = Field(
         Uint64,
         required=True,
         cost=JUDGED,
-        description="Units that an order may sell now.",
+        description="Units that can be sold now.",
     )
     locked_until = Field(
         Time,
         cost=JUDGED,
-        description="When the last of the locks ends by itself; null: none is locked, "
-        "or until it is lifted.",
+        description="When the last lock expires; null if nothing is locked, or if a "
+        "lock has no end.",
     )
 
     @needs("token_id")
@@ -119,9 +119,9 @@ def read_positions(accounts, info, **page):
 
 POSITIONS = connection_field(
     PositionConnection,
-    "What the account's user owns of the tokens that you may see, in the order of the "
-    "tokens' ids. Units belong to the user: those of other partners' accounts count, "
-    "too. Needs the scope `trading:read`.",
+    "Units owned by the account's user in tokens that you may see, by token id. "
+    "Units belong to the user, so those bought through other partners are included. "
+    "Needs the scope `trading:read`.",
     resolver=read_positions,
 )
 """The field `positions` of an account."""
