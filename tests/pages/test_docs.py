@@ -55,7 +55,7 @@ def test_every_number_of_the_limits_is_the_code_s():
     """None is written by hand but names, a status, a header's value and a date."""
     written = docs.path_of("limits").read_text()
     by_hand = docs_tables.GENERATED.sub("", written)
-    meant_so = ("status 429", "`X-Cost-Debug: 1`", "2027-11-24", "IPv6 network (/64)")
+    meant_so = ("status 429", "`X-Cost-Debug: 1`", "2027-11-24", "IPv6 /64 network")
     for meant in meant_so:
         by_hand = by_hand.replace(meant, "")
     assert re.findall(r"[0-9][0-9,]*", by_hand) == []
