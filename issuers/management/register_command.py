@@ -18,8 +18,9 @@ from accounts.management.people import (
 )
 from issuers.models import Token
 from issuers.register import ledger
-from issuers.register.approvals import APPROVED, entry_content, entry_title
+from issuers.register.approvals import entry_content, entry_title
 from issuers.register.errors import LedgerError
+from issuers.register.kinds import EntryKind
 from issuers.register.models import REASON_LENGTH
 from partnerapi.core import lock_waits
 from partnerapi.core.commands import DryRunCommand
@@ -136,8 +137,10 @@ def record_one(
 def requested(entry: ledger.Entry, token: Token, staff: str) -> str:
     """File a request for an entry that a dry run has allowed."""
     supply = int(token.ledger_head.supply)
+    approval = EntryKind(entry.kind).approval
+    assert approval is not None
     return filed(
-        APPROVED[entry.kind],
+        approval,
         entry_content(entry, supply),
         entry_title(entry, token),
         entry.reason,

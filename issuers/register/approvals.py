@@ -22,17 +22,6 @@ from issuers.register.models import (
 )
 from partnerapi.core.money import euros, growth, percent
 
-APPROVED: dict[str, str] = {
-    Kind.MINT: ApprovalKind.MINT,
-    Kind.BURN: ApprovalKind.BURN,
-    Kind.FORCED_TRANSFER: ApprovalKind.FORCED_TRANSFER,
-    Kind.REVERSAL: ApprovalKind.REVERSAL,
-    Kind.TRANSFER: ApprovalKind.TRANSFER,
-    Kind.ALLOCATE: ApprovalKind.TRANSFER,
-    Kind.RETURN: ApprovalKind.TRANSFER,
-}
-"""Kinds of entries for which a policy may ask for a second person, and as what."""
-
 
 def entry_content(entry: Entry, supply: int) -> dict[str, Any]:
     """What an entry says, where the token's supply is `supply` before it."""

@@ -16,6 +16,7 @@ from accounts.access import Caller, Scope
 from accounts.models import User, UserHolder
 from issuers.models.issuers import Issuer
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
+from issuers.register.kinds import EntryKind
 
 ACTOR_LENGTH = 254
 REASON_LENGTH = 500
@@ -187,23 +188,14 @@ class TokenLedgerHead(models.Model):
 class LedgerTransaction(models.Model):
     """A movement of units: made, moved or destroyed; and the token's state after it."""
 
-    class Kind(models.TextChoices):
-        MINT = "MINT", "Mint"
-        ALLOCATE = "ALLOCATE", "Allocate"
-        TRANSFER = "TRANSFER", "Transfer"
-        RETURN = "RETURN", "Return"
-        BURN = "BURN", "Burn"
-        FORCED_TRANSFER = "FORCED_TRANSFER", "Forced transfer"
-        LEGACY_DELIVERY = "LEGACY_DELIVERY", "Legacy delivery"
-        REVERSAL = "REVERSAL", "Reversal"
-        TRADE = "TRADE", "Trade"
-
     pk = models.CompositePrimaryKey("token_id", "seq")
     token = models.ForeignKey(
         Token, models.PROTECT, related_name="transactions", db_index=False
     )
     seq = models.BigIntegerField(help_text="From 1, without gaps, per token.")
-    kind = models.CharField(max_length=15, choices=Kind)
+    kind = models.CharField(
+        max_length=15, choices=[(kind.value, kind.label) for kind in EntryKind]
+    )
     source = models.ForeignKey(
         LedgerAccount, models.PROTECT, null=True, related_name="+", db_index=False
     )

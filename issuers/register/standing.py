@@ -13,14 +13,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from issuers.register.errors import LedgerError
+from issuers.register.kinds import EntryKind, Judged
 from partnerapi.core.times import from_rfc3339, to_rfc3339
 
-FREE = {"TRADE", "TRANSFER"}
-"""Kinds of entries that a pause stops."""
-TAKEN = FREE | {"RETURN", "BURN"}
-"""Kinds that a freeze of the sender, or units that stay, forbid."""
-GIVEN = FREE | {"MINT", "ALLOCATE", "LEGACY_DELIVERY"}
-"""Kinds whose receiver must be one who may hold the token."""
 OF_FORCED = {"RECEIVER_FROZEN", "RECEIVER_NOT_VERIFIED"}
 """What is asked of the receiver of a forced transfer."""
 
@@ -158,13 +153,14 @@ def refusals(
     holders_after: int,
 ) -> list[Refusal]:
     """Why an entry is refused that leads to this supply, and to so many holders."""
-    found = list(gives.standing.sending) if kind in TAKEN else []
+    judged = EntryKind(kind).judged
+    found = list(gives.standing.sending) if Judged.SENDER in judged else []
     receiving = takes.standing.receiving
-    if kind in GIVEN:
+    if Judged.RECEIVER in judged:
         found += receiving
-    elif kind == "FORCED_TRANSFER":
+    elif Judged.FORCED_RECEIVER in judged:
         found += [refusal for refusal in receiving if refusal.code in OF_FORCED]
-    stays = gives.standing.locked if kind in TAKEN else 0
+    stays = gives.standing.locked if Judged.SENDER in judged else 0
     if stays and amount > gives.balance - stays:
         details: dict[str, Any] = {"available": max(gives.balance - stays, 0)}
         if gives.standing.locked_until:
@@ -174,9 +170,10 @@ def refusals(
     if gives.reserved and amount > free:
         details = {"available": max(free, 0), "reserved": gives.reserved}
         found.append(Refusal("UNITS_RESERVED", details))
-    if kind in FREE and (gives.standing.is_paused or takes.standing.is_paused):
+    is_paused = gives.standing.is_paused or takes.standing.is_paused
+    if Judged.PAUSE in judged and is_paused:
         found.append(Refusal("TRANSFERS_PAUSED", {}))
-    if kind in GIVEN:
+    if Judged.RECEIVER in judged:
         most_holders = takes.standing.most_holders
         if most_holders is not None and holders_after > max(most_holders, holders):
             found.append(Refusal("MAX_HOLDERS_EXCEEDED", {"maximum": most_holders}))

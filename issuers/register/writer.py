@@ -25,9 +25,9 @@ from issuers.register.errors import (
     UnknownToken,
     ValueOverflow,
 )
+from issuers.register.kinds import EntryKind as Kind
 from issuers.register.models import (
     LedgerAccount,
-    LedgerTransaction,
 )
 from issuers.register.standing import (
     UNBOUND,
@@ -39,24 +39,8 @@ from issuers.register.standing import (
 )
 from partnerapi.core.database import copy, fetch
 
-Kind = LedgerTransaction.Kind
-
-
-HOLDER, TREASURY = LedgerAccount.Kind.HOLDER, LedgerAccount.Kind.TREASURY
-
-
-ALLOWED: dict[str, tuple[set[str | None], set[str | None]]] = {
-    Kind.MINT: ({None}, {TREASURY, HOLDER}),
-    Kind.ALLOCATE: ({TREASURY}, {HOLDER}),
-    Kind.TRANSFER: ({HOLDER}, {HOLDER}),
-    Kind.RETURN: ({HOLDER}, {TREASURY}),
-    Kind.BURN: ({TREASURY, HOLDER}, {None}),
-    Kind.FORCED_TRANSFER: ({HOLDER}, {HOLDER}),
-    Kind.LEGACY_DELIVERY: ({TREASURY, None}, {HOLDER}),
-    Kind.REVERSAL: ({TREASURY, HOLDER, None}, {TREASURY, HOLDER, None}),
-    Kind.TRADE: ({HOLDER}, {HOLDER}),
-}
-"""From which kinds of accounts to which a kind of entry may move units."""
+HOLDER = LedgerAccount.Kind.HOLDER
+TREASURY = LedgerAccount.Kind.TREASURY
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +227,11 @@ class Writer:
         return Recorded(ledger.token_id, ledger.seq, at)
 
     def check_accounts(self, entry: Entry, ledger: LockedLedger) -> None:
-        for account, kinds, way in zip(
-            (entry.source, entry.target), ALLOWED[entry.kind], ("from", "to"),
-            strict=True,
-        ):  # fmt: skip
+        moves = Kind(entry.kind)
+        for account, kinds, way in (
+            (entry.source, moves.sources, "from"),
+            (entry.target, moves.targets, "to"),
+        ):
             if account is not None and account not in self.accounts:
                 raise AccountNotAllowed(f"There is no ledger account {account}.")
             kind, issuer_id, name = (

@@ -5,6 +5,7 @@ import graphene
 from accounts.models import UserHolder as UserHolderModel
 from accounts.schema.users import UserHolder
 from issuers import models
+from issuers.register.kinds import EntryKind
 from issuers.register.models import LedgerTransaction as LedgerTransactionModel
 from issuers.register.models import TokenPrice as TokenPriceModel
 from partnerapi.graphql.pages import read_rows
@@ -38,23 +39,11 @@ PRICE_HISTORY = of_tokens(
     "priceHistory", "TokenPrice", TokenPriceModel, "number", "last_price"
 )
 
-Kind = LedgerTransactionModel.Kind
 LedgerTransactionKind = enumeration(
-    Kind,
+    EntryKind,
     "LedgerTransactionKind",
     "Kind of entry in a token's ledger.",
-    {
-        Kind.MINT: "Units are created.",
-        Kind.ALLOCATE: "Units move from the treasury to a holder.",
-        Kind.TRANSFER: "Units move from one holder to another.",
-        Kind.RETURN: "Units move from a holder to the treasury.",
-        Kind.BURN: "Units are destroyed.",
-        Kind.FORCED_TRANSFER: "Units move to another holder without the first "
-        "holder's consent, for example by court order.",
-        Kind.LEGACY_DELIVERY: "Legacy shares are delivered as units.",
-        Kind.REVERSAL: "An earlier entry is reversed.",
-        Kind.TRADE: "Units move from a seller to a buyer on the market.",
-    },
+    {kind: kind.meaning for kind in EntryKind},
 )
 Source = TokenPriceModel.Source
 TokenPriceSource = enumeration(

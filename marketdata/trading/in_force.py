@@ -58,8 +58,8 @@ class TimeInForce(StrEnum):
         Stop.IMMEDIATE_OR_CANCEL,
     )  # fmt: skip
     FOK = (
-        "FOK", "Fill or kill", "Fill or kill: the order trades in full "
-                               "immediately, or not at all.",
+        "FOK", "Fill or kill",
+        "Fill or kill: the order trades in full immediately, or not at all.",
         Stop.FILL_OR_KILL,
     )  # fmt: skip
 

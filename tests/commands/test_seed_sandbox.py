@@ -31,6 +31,7 @@ from issuers.models import (
     Token,
 )
 from issuers.register.captable import capitalization_tables
+from issuers.register.kinds import EntryKind
 from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify
 from marketdata.models import FixSession
@@ -399,7 +400,7 @@ def test_keeps_other_issuers_in_a_seeded_sandbox(seeded):
 def test_registers_have_three_years_of_history(seeded):
     assert [f.rule for f in verify() if f.breaches] == []
     assert set(LedgerTransaction.objects.values_list("kind", flat=True)) == {
-        *LedgerTransaction.Kind.values
+        *EntryKind
     } - {"FORCED_TRANSFER", "REVERSAL", "TRADE"}
     ids = [str(pk) for pk in Issuer.objects.values_list("pk", flat=True)]
     seen = []

@@ -27,7 +27,8 @@ from issuers.legacy.approvals import delivery_content
 from issuers.legacy.models import DeliveryJob
 from issuers.models import Issuer, IssuerGrant, Token
 from issuers.register import ledger
-from issuers.register.approvals import APPROVED, entry_content, price_content
+from issuers.register.approvals import entry_content, price_content
+from issuers.register.kinds import EntryKind
 from issuers.register.ledger import Entry, Recorded
 from partnerapi.core.database import fetch
 from partnerapi.core.owner import owner_alias
@@ -112,9 +113,8 @@ def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:
         requests = []
         for entry in entries:
             supply = supplies[entry.token_id]
-            if entry.kind in APPROVED:
-                content = entry_content(entry, supply)
-                requests += approved(APPROVED[entry.kind], content)
+            if approval := EntryKind(entry.kind).approval:
+                requests += approved(approval, entry_content(entry, supply))
             made, destroyed = entry.source is None, entry.target is None
             supplies[entry.token_id] += (made - destroyed) * entry.amount
         with carried(requests):

@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from accounts.models import User
-from issuers.register.models import LedgerTransaction
+from issuers.register.kinds import EntryKind
 from partnerapi.core.times import from_rfc3339, to_rfc3339
 from partnerapi.staff.lookup import typed
 
@@ -32,7 +32,7 @@ KINDS = {
     "status": "Status",
     "line": "Legacy line",
     "change": "Profile",
-} | {str(kind): str(label) for kind, label in LedgerTransaction.Kind.choices}
+} | {kind.value: kind.label for kind in EntryKind}
 
 
 class Place(NamedTuple):
