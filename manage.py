@@ -16,7 +16,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, end_at_once)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
     try:
-        from django.core.management import execute_from_command_line
+        from partnerapi.command_line import CommandLine
     except ModuleNotFoundError as error:
         sys.exit(
             f"{error}. Use the project's virtual environment: "
@@ -31,7 +31,7 @@ def main() -> None:
         sys.stdout.write(f"Partner API {version()}\n")
         return
     try:
-        execute_from_command_line(sys.argv)
+        CommandLine(sys.argv).execute()
     except ImproperlyConfigured as error:
         sys.exit(str(error))
 

@@ -1,4 +1,4 @@
-"""What guards cash: `verify_cash` compares it with its list."""
+"""What guards cash: `verify cash` compares it with its list."""
 
 from pathlib import Path
 
@@ -17,4 +17,4 @@ GUARDED = Guarded(
     ),
     ("cash\\_",),
 )
-"""`manage.py write_guards` writes the list, of a database that was just migrated."""
+"""`manage.py write guards` writes the list, of a database that was just migrated."""

@@ -6,7 +6,7 @@ from marketdata.models import FixSession
 
 @admin.register(FixSession)
 class FixSessionAdmin(admin.ModelAdmin):
-    """CompIDs are bound by issue_fix_session, which says how to log on with them."""
+    """CompIDs are bound by fix_session issue, which says how to log on with them."""
 
     list_display = [
         "comp_id", "partner", "health", "sources", "connected_since",

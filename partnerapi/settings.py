@@ -26,24 +26,20 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 VARIABLES = {
     "DATABASE_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "PostgreSQL 15 or newer; several hosts with commas between them, each with its port: the one that is the primary is used"),
     "DATABASE_OWNER_URL": Variable("url", "", "postgres://owner:secret@db:5432/partnerapi", "the role that owns the tables, for migrate, flush, grant_application_role, createsuperuser and the sandbox's data; absent where requests are served"),
-    "DATABASE_DIRECT_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "the role and the server of DATABASE_URL past a pooler, for all that is no web process: commands, workers, beat, the FIX acceptor; required with PARTNER_API_POOLER"),
-    "PARTNER_API_POOLER": Variable("pooler", "none", "transaction", "transaction: DATABASE_URL names a pooler, such as pgbouncer, that lends a session for one transaction; none: it names PostgreSQL"),
+    "DATABASE_DIRECT_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "the role and the server of DATABASE_URL past a pooler: where it is set, DATABASE_URL names a pooler, such as pgbouncer, that lends web processes a session for one transaction, and commands, workers, beat and the FIX acceptor use this; empty: DATABASE_URL names PostgreSQL"),
     "REPLICA_URL": Variable("url", "", "postgres://api:secret@standby:5432/partnerapi", "a streaming standby: it serves capitalization tables of the past and, while DATABASE_URL does not answer, every query"),
-    "PARTNER_API_REPLICA_LAG": Variable("positive", 10, "10", "how far REPLICA_URL may be behind and still serve what the primary can, seconds"),
-    "PARTNER_API_REPLICA_SECONDS": Variable("positive", 900, "900", "how long keys and grants are believed as REPLICA_URL knows them, after DATABASE_URL has ceased to answer, seconds"),
     "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache, request budgets, Celery's messages"),
     "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
     "SECRET_KEY_FALLBACKS": Variable("list", [], "the SECRET_KEY of before", "former values of SECRET_KEY, whose sessions are still believed"),
     "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; several with commas between them, the new one first; required with DATABASE_URL"),
     "PARTNER_API_SERVES": Variable("serves", "both", "api", "what a web process answers: api, admin or both; the other's addresses are 404"),
-    "DEBUG": Variable("bool", False, "true", "Django's debug pages for staff; never changes the API"),
     "ALLOWED_HOSTS": Variable("list", ["localhost", "127.0.0.1", "[::1]"], "api.example.com,admin.example.com", "host names that are answered"),
     "LOG_FORMAT": Variable("format", "text", "json", "text: lines for people; json: a JSON object a line, and a line for each request of /graphql"),
     "LOG_LEVEL": Variable("level", "INFO", "WARNING", "lowest level that is logged"),
     "EMAIL_URL": Variable("url", "", "smtp+tls://user:secret@mail.example.com:587", "server that sends the e-mails to staff; smtp+ssl: TLS from the first byte; consolemail:// prints them, as a sandbox does; empty: they wait"),
     "EMAIL_FROM": Variable("str", "noreply@example.com", "platform@example.com", "sender of the e-mails to staff"),
     "PARTNER_API_STAFF_OTP": Variable("bool", True, "false", "staff who may change the register need a second factor; a sandbox asks for none"),
-    "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: seed_sandbox may write, GraphiQL is given a key"),
+    "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: sandbox seed may write, GraphiQL is given a key"),
     "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key GraphiQL is given in a sandbox"),
     "PARTNER_API_BASE_URL": Variable("url", "https://api.example.com", "https://api.example.com", "production address, shown to partners"),
     "PARTNER_API_SANDBOX_URL": Variable("url", "https://sandbox.example.com", "https://sandbox.example.com", "sandbox address, shown to partners"),
@@ -54,16 +50,7 @@ VARIABLES = {
     "PARTNER_API_BUDGET_REFILL": Variable("positive", 1_000, "1000", "points a partner's budget regains per second"),
     "PARTNER_API_ANONYMOUS_BUDGET_POINTS": Variable("positive", 10_000, "10000", "points an address without a key holds"),
     "PARTNER_API_ANONYMOUS_BUDGET_REFILL": Variable("positive", 100, "100", "points an address without a key regains per second"),
-    "PARTNER_API_MAX_BODY_BYTES": Variable("positive", 1_048_576, "1048576", "largest request body, bytes"),
-    "PARTNER_API_MAX_PAGE_SIZE": Variable("positive", 100, "100", "largest first or last"),
     "PARTNER_API_MAX_COST": Variable("positive", 10_000, "10000", "most that one request may cost, points"),
-    "PARTNER_API_MAX_DEPTH": Variable("positive", 12, "12", "deepest nesting of fields, through fragments"),
-    "PARTNER_API_MAX_ALIASES": Variable("int", 100, "100", "aliases, or repetitions of one response name, in a document"),
-    "PARTNER_API_MAX_FRAGMENTS": Variable("int", 50, "50", "fragment spreads in a document"),
-    "PARTNER_API_MAX_DIRECTIVES": Variable("int", 10, "10", "directives on one node of a document"),
-    "PARTNER_API_MAX_TOKENS": Variable("positive", 2_000, "2000", "tokens in a document"),
-    "PARTNER_API_MAX_HOLDERS": Variable("positive", 50_000, "50000", "holders that one capitalization table may list"),
-    "PARTNER_API_CONNECTIONS_PER_ADDRESS": Variable("positive", 100, "100", "connections that one address, or proxy, may hold in one web process"),
     "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 6, "6", "connections to PostgreSQL that one web process has, and requests that it works on at once; one caller has half of them at most"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
     "PARTNER_API_EVENT_DAYS": Variable("event_days", 1_830, "1830", "how long partners' events are kept, days, 30 or more"),
@@ -81,13 +68,30 @@ VARIABLES = {
     "FIX_TLS_CERTIFICATE": Variable("str", "", "/etc/fix/fullchain.pem", "file of the FIX acceptor's certificate chain; empty: no TLS"),
     "FIX_TLS_KEY": Variable("str", "", "/etc/fix/privkey.pem", "file of that certificate's private key"),
     "FIX_TRUSTED_PROXIES": Variable("networks", "", "10.0.0.0/24,192.0.2.7", "networks of proxies that tell the FIX acceptor each partner's address by PROXY protocol, version 1; empty: none"),
-    "FIX_MIN_HEARTBEAT": Variable("heartbeat", 5, "5", "shortest HeartBtInt(108) of a Logon, seconds; the longest is 60"),
-    "FIX_REQUIRE_RESET": Variable("Y/N", "Y", "Y", "whether a Logon needs ResetSeqNumFlag(141)=Y or MsgSeqNum(34)=1"),
-    "FIX_FAILED_LOGONS_PER_MINUTE": Variable("positive", 10, "10", "failed Logons a minute, of a login at an address, before more are refused unread"),
     "FIX_CONNECTIONS_PER_ADDRESS": Variable("positive", 20, "20", "FIX connections that one address may hold"),
-    "FIX_CONFLATION_MS": Variable("int", 100, "100", "FIX book updates are at least this far apart, milliseconds; 0: only those read at once are gathered"),
-    "FIX_MESSAGES_PER_SECOND": Variable("positive", 20, "20", "FIX messages a second that a session may send, with a burst of 50"),
 }  # fmt: skip
+
+REMOVED = {
+    "DEBUG": "it is off",
+    "PARTNER_API_POOLER": "DATABASE_DIRECT_URL alone says that there is a pooler",
+    "PARTNER_API_REPLICA_LAG": "it is 10 seconds",
+    "PARTNER_API_REPLICA_SECONDS": "it is 900 seconds",
+    "PARTNER_API_MAX_BODY_BYTES": "it is 1,048,576 bytes",
+    "PARTNER_API_MAX_PAGE_SIZE": "it is 100",
+    "PARTNER_API_MAX_DEPTH": "it is 12",
+    "PARTNER_API_MAX_ALIASES": "it is 100",
+    "PARTNER_API_MAX_FRAGMENTS": "it is 50",
+    "PARTNER_API_MAX_DIRECTIVES": "it is 10",
+    "PARTNER_API_MAX_TOKENS": "it is 2,000",
+    "PARTNER_API_MAX_HOLDERS": "it is 50,000",
+    "PARTNER_API_CONNECTIONS_PER_ADDRESS": "it is 100, or 2,000 behind trusted proxies",
+    "FIX_MIN_HEARTBEAT": "it is 5 seconds",
+    "FIX_REQUIRE_RESET": "it is Y",
+    "FIX_FAILED_LOGONS_PER_MINUTE": "it is 10",
+    "FIX_CONFLATION_MS": "it is 100 milliseconds",
+    "FIX_MESSAGES_PER_SECOND": "it is 20",
+}
+"""Variables of earlier releases, with what holds in their place."""
 
 STATE_DIRECTORY = Path(os.environ.get("PARTNER_API_DIRECTORY") or BASE_DIR / ".local")
 """Where `manage.py up` keeps its servers, and the file that names them."""
@@ -99,8 +103,10 @@ class Environment(environ.FileAwareEnv):
     ENVIRON = FileAwareMapping(env=dict(os.environ))
 
 
-def read_variables() -> dict[str, Any]:
+def read_variables() -> tuple[dict[str, Any], list[str]]:
     """Read VARIABLES from the environment, or from the sandbox that `up` made.
+
+    Returns their values, and those of REMOVED that are still set.
 
     Raises:
         ImproperlyConfigured: naming the variable, what was expected, an example.
@@ -112,10 +118,10 @@ def read_variables() -> dict[str, Any]:
     for name, variable in VARIABLES.items():
         text = env.str(name, default="").strip()
         values[name] = variable.default if not text else parse(name, variable, text)
-    return values
+    return values, [name for name in REMOVED if env.str(name, default="").strip()]
 
 
-values = read_variables()
+values, REMOVED_BUT_SET = read_variables()
 DATABASE_URL = values["DATABASE_URL"]
 DATABASE_OWNER_URL = values["DATABASE_OWNER_URL"]
 MAKES_WHAT_IS_MISSING = sys.argv[1:2] == ["up"]
@@ -126,18 +132,15 @@ for required in ("REDIS_URL", "SECRET_KEY", "PARTNER_API_KEY_PEPPER"):
             f"{required} is not set, and DATABASE_URL is; "
             f"example: {required}={VARIABLES[required].example}"
         )
-DATABASE_DIRECT_URL = values["DATABASE_DIRECT_URL"]
+DATABASE_DIRECT_URL: str = values["DATABASE_DIRECT_URL"] or DATABASE_URL
+IS_POOLED = bool(values["DATABASE_DIRECT_URL"])
+"""Whether DATABASE_URL names a pooler."""
 REPLICA_URL: str = values["REPLICA_URL"]
-PARTNER_API_REPLICA_LAG: int = values["PARTNER_API_REPLICA_LAG"]
-PARTNER_API_REPLICA_SECONDS: int = values["PARTNER_API_REPLICA_SECONDS"]
-PARTNER_API_POOLER: str = values["PARTNER_API_POOLER"]
-if PARTNER_API_POOLER == "none":
-    DATABASE_DIRECT_URL = DATABASE_URL
-elif not DATABASE_DIRECT_URL:
-    raise ImproperlyConfigured(
-        "DATABASE_DIRECT_URL is not set, and PARTNER_API_POOLER is; "
-        f"example: DATABASE_DIRECT_URL={VARIABLES['DATABASE_DIRECT_URL'].example}"
-    )
+PARTNER_API_REPLICA_LAG = 10
+"""Seconds that REPLICA_URL may be behind and still serve what the primary can."""
+PARTNER_API_REPLICA_SECONDS = 900
+"""Seconds for which keys and grants are believed as REPLICA_URL knows them, after
+DATABASE_URL has ceased to answer."""
 
 PARTNER_API_EVENT_DAYS: int = values["PARTNER_API_EVENT_DAYS"]
 LOG_FORMAT: str = values["LOG_FORMAT"]
@@ -161,18 +164,31 @@ PARTNER_API_BUDGET_POINTS: int = values["PARTNER_API_BUDGET_POINTS"]
 PARTNER_API_BUDGET_REFILL: int = values["PARTNER_API_BUDGET_REFILL"]
 PARTNER_API_ANONYMOUS_BUDGET_POINTS: int = values["PARTNER_API_ANONYMOUS_BUDGET_POINTS"]
 PARTNER_API_ANONYMOUS_BUDGET_REFILL: int = values["PARTNER_API_ANONYMOUS_BUDGET_REFILL"]
-PARTNER_API_MAX_BODY_BYTES: int = values["PARTNER_API_MAX_BODY_BYTES"]
-PARTNER_API_MAX_PAGE_SIZE: int = values["PARTNER_API_MAX_PAGE_SIZE"]
 PARTNER_API_MAX_COST: int = values["PARTNER_API_MAX_COST"]
-PARTNER_API_MAX_DEPTH: int = values["PARTNER_API_MAX_DEPTH"]
-PARTNER_API_MAX_ALIASES: int = values["PARTNER_API_MAX_ALIASES"]
-PARTNER_API_MAX_FRAGMENTS: int = values["PARTNER_API_MAX_FRAGMENTS"]
-PARTNER_API_MAX_DIRECTIVES: int = values["PARTNER_API_MAX_DIRECTIVES"]
-PARTNER_API_MAX_TOKENS: int = values["PARTNER_API_MAX_TOKENS"]
-PARTNER_API_MAX_HOLDERS: int = values["PARTNER_API_MAX_HOLDERS"]
-PARTNER_API_CONNECTIONS_PER_ADDRESS: int = values["PARTNER_API_CONNECTIONS_PER_ADDRESS"]
 PARTNER_API_DATABASE_CONNECTIONS: int = values["PARTNER_API_DATABASE_CONNECTIONS"]
 PARTNER_API_MAX_SECONDS: int = values["PARTNER_API_MAX_SECONDS"]
+PARTNER_API_MAX_BODY_BYTES = 1_048_576
+PARTNER_API_MAX_PAGE_SIZE = 100
+PARTNER_API_MAX_DEPTH = 12
+PARTNER_API_MAX_ALIASES = 100
+PARTNER_API_MAX_FRAGMENTS = 50
+PARTNER_API_MAX_DIRECTIVES = 10
+PARTNER_API_MAX_TOKENS = 2_000
+PARTNER_API_MAX_HOLDERS = 50_000
+FIXED_LIMITS = {
+    "PARTNER_API_MAX_BODY_BYTES": "largest request body, bytes",
+    "PARTNER_API_MAX_PAGE_SIZE": "largest first or last",
+    "PARTNER_API_MAX_DEPTH": "deepest nesting of fields, through fragments",
+    "PARTNER_API_MAX_ALIASES": "aliases, or repetitions of one response name, in a "
+    "document",
+    "PARTNER_API_MAX_FRAGMENTS": "fragment spreads in a document",
+    "PARTNER_API_MAX_DIRECTIVES": "directives on one node of a document",
+    "PARTNER_API_MAX_TOKENS": "tokens in a document",
+    "PARTNER_API_MAX_HOLDERS": "holders that one capitalization table may list",
+}
+"""What the limits mean that every installation has alike."""
+PARTNER_API_CONNECTIONS_PER_ADDRESS = 2_000 if PARTNER_API_TRUSTED_PROXIES else 100
+"""Connections that one address may hold in one web process; a proxy may hold all."""
 
 MARKET_TIME_ZONE: str = values["MARKET_TIME_ZONE"]
 FIX_HOST: str = values["FIX_HOST"]
@@ -184,17 +200,22 @@ FIX_SESSIONS: int = values["FIX_SESSIONS"]
 FIX_TLS_CERTIFICATE: str = values["FIX_TLS_CERTIFICATE"]
 FIX_TLS_KEY: str = values["FIX_TLS_KEY"]
 FIX_TRUSTED_PROXIES: list[IPv4Network | IPv6Network] = values["FIX_TRUSTED_PROXIES"]
-FIX_MIN_HEARTBEAT: int = values["FIX_MIN_HEARTBEAT"]
-FIX_REQUIRE_RESET: bool = values["FIX_REQUIRE_RESET"] == "Y"
-FIX_FAILED_LOGONS_PER_MINUTE: int = values["FIX_FAILED_LOGONS_PER_MINUTE"]
 FIX_CONNECTIONS_PER_ADDRESS: int = values["FIX_CONNECTIONS_PER_ADDRESS"]
-FIX_CONFLATION_MS: int = values["FIX_CONFLATION_MS"]
-FIX_MESSAGES_PER_SECOND: int = values["FIX_MESSAGES_PER_SECOND"]
+FIX_MIN_HEARTBEAT = 5
+"""Shortest HeartBtInt(108) of a Logon, seconds; the longest is 60."""
+FIX_REQUIRE_RESET = True
+"""Whether a Logon needs ResetSeqNumFlag(141)=Y or MsgSeqNum(34)=1."""
+FIX_FAILED_LOGONS_PER_MINUTE = 10
+"""Of a login at an address, before more are refused unread."""
+FIX_CONFLATION_MS = 100
+"""Book updates are at least this far apart; 0: only those read at once are gathered."""
+FIX_MESSAGES_PER_SECOND = 20
+"""Messages that a session may send, with a burst of 50."""
 
 # Without a database only commands that need none can run, `up` first of all.
 SECRET_KEY = values["SECRET_KEY"] or secrets.token_urlsafe(50)
 SECRET_KEY_FALLBACKS: list[str] = values["SECRET_KEY_FALLBACKS"]
-DEBUG = values["DEBUG"]
+DEBUG = False
 ALLOWED_HOSTS = values["ALLOWED_HOSTS"]
 
 INSTALLED_APPS = [
@@ -327,11 +348,10 @@ DATABASES: dict[str, dict[str, Any]] = {"default": {}}
 DATABASE_OF_REQUESTS: dict[str, Any] = {}
 """How the default connection of a web process differs from that of other processes."""
 if DATABASE_URL:
-    pooled = PARTNER_API_POOLER == "transaction"
     # The role has a limit for the statements of requests, and this is none.
-    unlimited = {"statement_timeout": "0"} if pooled else {}
+    unlimited = {"statement_timeout": "0"} if IS_POOLED else {}
     DATABASES["default"] = database(DATABASE_DIRECT_URL, SESSION | unlimited)
-    if pooled:
+    if IS_POOLED:
         DATABASE_OF_REQUESTS = database(DATABASE_URL, {})
     else:
         of_requests = database(DATABASE_URL, SESSION_OF_REQUESTS)

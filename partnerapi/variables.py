@@ -27,15 +27,12 @@ RANGES: dict[str, tuple[int, float, str]] = {
     "int": (0, math.inf, "a whole number, 0 or more"),
     "positive": (1, math.inf, "a whole number, 1 or more"),
     "port": (1, 65_535, "a port number, 1 to 65535"),
-    "heartbeat": (1, 60, "a number of seconds, 1 to 60"),
     # The database refuses to remove what is younger.
     "event_days": (30, 36_500, "a number of days, 30 to 36500"),
 }
 """The least and the greatest of a kind of whole numbers, and what is expected."""
 CHOICES = {
-    "Y/N": (("Y", "N"), "Y or N"),
     "serves": (("api", "admin", "both"), "api, admin or both"),
-    "pooler": (("none", "transaction"), "none or transaction"),
     "format": (("text", "json"), "text or json"),
     "level": (
         ("DEBUG", "INFO", "WARNING", "ERROR"),

@@ -23,6 +23,14 @@ def bare_environment() -> dict[str, str]:
     return {n: v for n, v in os.environ.items() if n not in settings.VARIABLES}
 
 
+def limited(**limits: int) -> dict[str, str]:
+    """The environment of a process that has other limits than all installations."""
+    return {
+        "DJANGO_SETTINGS_MODULE": "tests.limited_settings",
+        "LIMITS": json.dumps(limits),
+    }
+
+
 def free_port() -> int:
     """One that stays free: the system gives no one a port below 32768 unasked."""
     while True:

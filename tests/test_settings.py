@@ -1,6 +1,7 @@
 """Nonsense in the environment ends a command with one line that names the remedy."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+import partnerapi.settings
 from partnerapi.settings import VARIABLES, address
 from tests.system import bare_environment
 
@@ -35,8 +37,9 @@ COMPLETE = {
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("DEBUG", "perhaps", "true or false"),
-        ("PARTNER_API_MAX_DEPTH", "twelve", "a whole number, 1 or more"),
+        ("PARTNER_API_HTTPS", "perhaps", "true or false"),
+        ("PARTNER_API_EVENT_DAYS", "29", "a number of days, 30 to 36500"),
+        ("PARTNER_API_MAX_COST", "dear", "a whole number, 1 or more"),
         ("PARTNER_API_BUDGET_REFILL", "0", "a whole number, 1 or more"),
         ("PARTNER_API_TRUSTED_PROXIES", "-1", "a whole number, 0 or more"),
         ("LOG_LEVEL", "LOUD", "one of DEBUG, INFO, WARNING, ERROR"),
@@ -48,10 +51,7 @@ COMPLETE = {
         ("FIX_PORT", "65536", "a port number, 1 to 65535"),
         ("FIX_COMP_ID", "PARTNER API", "1 to 20 letters, digits, dots, dashes"),
         ("FIX_SESSIONS", "0", "a whole number, 1 or more"),
-        ("FIX_MIN_HEARTBEAT", "61", "a number of seconds, 1 to 60"),
-        ("PARTNER_API_POOLER", "session", "none or transaction"),
         ("PARTNER_API_SERVES", "web", "api, admin or both"),
-        ("FIX_REQUIRE_RESET", "true", "Y or N"),
     ],
 )
 def test_refuses_nonsense_with_an_example(
@@ -133,7 +133,6 @@ def test_behind_a_pooler_nothing_lives_in_a_session_of_requests(tmp_path: Path):
     pooled = {
         "DATABASE_URL": "postgres://api:s3cret@pooler.invalid:6432/partnerapi",
         "DATABASE_DIRECT_URL": COMPLETE["DATABASE_URL"],
-        "PARTNER_API_POOLER": "transaction",
     }
     command, web = database_options(tmp_path, **pooled)
     assert (web["HOST"], command["HOST"]) == ("pooler.invalid", "db.invalid")
@@ -148,10 +147,38 @@ def test_behind_a_pooler_nothing_lives_in_a_session_of_requests(tmp_path: Path):
     assert web["OPTIONS"]["prepare_threshold"] == 7
 
 
-def test_a_pooler_is_told_with_the_address_past_it(tmp_path: Path):
-    refused = check(tmp_path, **COMPLETE, PARTNER_API_POOLER="transaction")
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("DATABASE_DIRECT_URL is not set")
+def test_a_variable_of_an_earlier_release_is_told(tmp_path: Path):
+    file = tmp_path / "depth"
+    file.write_text("20\n")
+    said = check(
+        tmp_path,
+        **COMPLETE | {"PARTNER_API_POOLER": "transaction", "FIX_CONFLATION_MS": ""},
+        PARTNER_API_MAX_DEPTH_FILE=str(file),
+    )
+    assert said.returncode == 0
+    assert [line for line in said.stderr.splitlines() if "W001" in line] == [
+        "?: (partnerapi.W001) PARTNER_API_MAX_DEPTH is set and no longer read: it is "
+        "12.",
+        "?: (partnerapi.W001) PARTNER_API_POOLER is set and no longer read: "
+        "DATABASE_DIRECT_URL alone says that there is a pooler.",
+    ]
+    assert not settings.REMOVED.keys() & VARIABLES.keys()
+
+
+NUMBERS = {
+    name: number[0]
+    for name, told in settings.REMOVED.items()
+    if (number := re.findall(r"[0-9]+(?:,[0-9]{3})*", told))
+}
+
+
+@pytest.mark.parametrize(("name", "number"), NUMBERS.items())
+def test_what_is_told_of_a_variable_holds(name: str, number: str):
+    assert f"{getattr(partnerapi.settings, name):,}" == number
+
+
+def test_no_more_can_be_set_than_an_operator_reads_in_a_sitting():
+    assert len(VARIABLES) <= 45
 
 
 def test_every_variable_is_read():

@@ -21,6 +21,7 @@ from django.conf import settings
 ORDER = [
     "partnerapi.variables",
     "partnerapi.settings",
+    "partnerapi.command_line",
     "partnerapi.core",
     "partnerapi.graphql",
     "accounts",
@@ -66,7 +67,7 @@ SPEAKS_GRAPHQL = (
     "partnerapi.exports.schema",
     "partnerapi.schema",
     "partnerapi.site",
-    "partnerapi.management.commands.print_schema",
+    "partnerapi.management.write.schema",
     "accounts.schema",
     "issuers.schema",
     "marketdata.schema",

@@ -66,7 +66,7 @@ class ActionWithReasonForm(ActionForm):
 
 @admin.register(Account)
 class AccountAdmin(ReadOnly, AccountSearchAdmin):
-    """The command create_account opens accounts; actions here change their status.
+    """The command account open opens accounts; actions here change their status.
 
     No action closes an account: a second member of staff approves that.
     """

@@ -8,7 +8,7 @@ from partnerapi.core.backoffice import ReadOnlyAdmin
 
 @admin.register(IndustryClassificationBenchmark)
 class IndustryClassificationBenchmarkAdmin(ReadOnlyAdmin):
-    """The command import_industry_classification imports the whole classification."""
+    """The command import industry-classification imports the whole classification."""
 
     list_display = [
         "subsector_code", "subsector", "sector", "supersector", "industry"

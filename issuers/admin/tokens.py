@@ -54,7 +54,7 @@ class TokenAdmin(ProtectedAdmin):
         if obj is not None:
             said = (
                 "Another member of staff decides what is asked for here. manage.py "
-                "transfer and open_secondary_market need no one else."
+                "transfer and market open-secondary need no one else."
             )
             if obj.is_traded:
                 said += (

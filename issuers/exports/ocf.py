@@ -2,7 +2,7 @@
 
 Each class, each holder, and one issuance for what a holder has of a class, dated with
 the instant's day. The treasury's units are issued to a stakeholder whose
-`issuer_assigned_id` is TREASURY. `import_ocf` makes the same table of it. The package
+`issuer_assigned_id` is TREASURY. `import ocf` makes the same table of it. The package
 follows the JSON schemas of OCF 1.2.0. Comments mark what they require and the register
 does not know, and hold what they have no field for.
 """

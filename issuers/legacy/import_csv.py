@@ -268,7 +268,7 @@ TWICE = """
 """
 NOBODY = """
     SELECT line, '{name}', 'there is no user ' || {name} || '; create the user first, '
-        || 'with import_holders, or here with --create-holders'
+        || 'with import holders, or here with --create-holders'
     FROM incoming_line i
     WHERE {name} IS NOT NULL AND NOT EXISTS (
         SELECT FROM found_holder f WHERE f.line = i.line AND f.named_by = '{name}')

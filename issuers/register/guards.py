@@ -1,4 +1,4 @@
-"""What guards the register: `verify_register` compares it with its list."""
+"""What guards the register: `verify register` compares it with its list."""
 
 from pathlib import Path
 
@@ -77,4 +77,4 @@ GUARDED = Guarded(
         "staff\\_",
     ),
 )
-"""`manage.py write_guards` writes the list, of a database that was just migrated."""
+"""`manage.py write guards` writes the list, of a database that was just migrated."""

@@ -254,7 +254,7 @@ def check_reversals(writer: Writer, entries: Iterable[Entry]) -> None:
             )
         if undone.kind == Kind.TRADE:
             raise NotReversible(
-                f"Entry {entry.reverses} of {symbol} is a trade's: only bust_trade "
+                f"Entry {entry.reverses} of {symbol} is a trade's: only market bust "
                 "undoes it, with its payment."
             )
         if LedgerTransaction.objects.filter(

@@ -242,7 +242,7 @@ class Feed:
                 self.unsound[book.token_id] = str(reason)
                 logger.error(
                     "The order book of %s cannot be made from its newest snapshot and "
-                    "its log (%s): it is not served; see verify_books",
+                    "its log (%s): it is not served; see verify books",
                     book.symbol, reason,
                 )  # fmt: skip
         for token_id in made:

@@ -1,4 +1,4 @@
-"""What guards the order books: `verify_books` compares it with its list."""
+"""What guards the order books: `verify books` compares it with its list."""
 
 from pathlib import Path
 
@@ -16,4 +16,4 @@ GUARDED = Guarded(
     ),
     ("marketdata\\_",),
 )
-"""`manage.py write_guards` writes the list, of a database that was just migrated."""
+"""`manage.py write guards` writes the list, of a database that was just migrated."""

@@ -280,7 +280,7 @@ def closed(token_id: UUID) -> MarketClosed:
         return MarketClosed(f"There is no token {token_id}.")
     return MarketClosed(
         f"{symbol} is not on the secondary market and has no order book; "
-        f"open_secondary_market {symbol} opens one."
+        f"market open-secondary {symbol} opens one."
     )
 
 

@@ -16,6 +16,6 @@ def traded_token(symbol: str) -> Token:
     if token.market_type != Token.MarketType.SECONDARY_MARKET:
         raise CommandError(
             f"{symbol} is not on the secondary market and has no order book; "
-            f"open_secondary_market {symbol} opens one."
+            f"market open-secondary {symbol} opens one."
         )
     return token

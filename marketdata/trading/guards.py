@@ -1,4 +1,4 @@
-"""What guards our markets: `verify_market` compares it with its list."""
+"""What guards our markets: `verify market` compares it with its list."""
 
 from pathlib import Path
 
@@ -15,4 +15,4 @@ GUARDED = Guarded(
     ),
     ("trading\\_",),
 )
-"""`manage.py write_guards` writes the list, of a database that was just migrated."""
+"""`manage.py write guards` writes the list, of a database that was just migrated."""

@@ -1,9 +1,11 @@
 """What management commands share."""
 
 import getpass
+import re
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from time import monotonic
 
@@ -26,6 +28,8 @@ from partnerapi.core.progress import Advance, Begin
 
 INSTALLATION = "installation"
 """The tag of checks of what an operator can misconfigure."""
+VERB_WIDTH = 25
+SENTENCE = re.compile(r"(.+?\.)(?=\s|$)", re.DOTALL)
 DRY_RUN = " (dry run: nothing was written)"
 """How the answer of a dry run ends."""
 
@@ -36,13 +40,16 @@ class CommandWithExamples(BaseCommand):
     # All checks, of every address, load every page.
     requires_system_checks = (INSTALLATION,)
 
+    name = ""
+    """Of a subcommand, both words as they are typed."""
+
     def create_parser(self, *args, **kwargs):
         kwargs["formatter_class"] = RawDescriptionHelpFormatter
         return super().create_parser(*args, **kwargs)
 
     def execute(self, *args, **options):
         who = options.get("staff") or f"operator {getpass.getuser()}"
-        command = type(self).__module__.rpartition(".")[2]
+        command = self.name or type(self).__module__.rpartition(".")[2]
         try:
             with written_by(who, f"command {command}"):
                 return super().execute(*args, **options)
@@ -76,6 +83,53 @@ class DryRunCommand(CommandWithExamples):
             help="check everything and say what would change, write nothing",
         )
         return parser
+
+
+class CommandGroup(CommandWithExamples):
+    """Its first argument, the verb, names the subcommand that does the work."""
+
+    verbs: dict[str, str] = {}
+    """Each verb with the module whose `Command` it is."""
+
+    def run_from_argv(self, argv):
+        if (verb := "".join(argv[2:3])) in self.verbs:
+            # The modules of the others take time to import.
+            self.verbs = {verb: self.verbs[verb]}
+        super().run_from_argv(argv)
+
+    def create_parser(self, prog_name, subcommand, **kwargs):
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+        lines = [self.help, "", "verbs:"]
+        self.commands = {}
+        for verb, module in self.verbs.items():
+            command = import_module(module).Command()
+            command.name = f"{subcommand} {verb}"
+            self.commands[verb] = command
+            own = command.create_parser(prog_name, command.name, add_help=False)
+            verbs.add_parser(
+                verb,
+                parents=[own],
+                description=own.description,
+                formatter_class=own.formatter_class,
+            )
+            lines.append(f"  {verb:<{VERB_WIDTH}}{first_sentence(command.help)}")
+        parser.description = "\n".join(lines)
+        return parser
+
+    def execute(self, *args, verb, **options):
+        return self.commands[verb].execute(*args, **options)
+
+
+def first_sentence(text: str) -> str:
+    """
+    Raises:
+        ValueError: no sentence of the text ends with a full stop.
+    """
+    found = SENTENCE.match(text)
+    if found is None:
+        raise ValueError(f"no sentence: {text!r}")
+    return " ".join(found[1].split())
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """What an operator can misconfigure, explained by `manage.py check`."""
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
 from partnerapi.core.commands import INSTALLATION
 
@@ -18,4 +18,18 @@ def database_is_named(app_configs: object, **kwargs: object) -> list[CheckMessag
             "DATABASE_URL=postgres://user:password@host:5432/name.",
             id="partnerapi.E001",
         )
+    ]
+
+
+@register(INSTALLATION)
+def no_removed_variable_is_set(
+    app_configs: object, **kwargs: object
+) -> list[CheckMessage]:
+    return [
+        Warning(
+            f"{name} is set and no longer read: {settings.REMOVED[name]}.",
+            hint=f"Unset {name}.",
+            id="partnerapi.W001",
+        )
+        for name in settings.REMOVED_BUT_SET
     ]

@@ -64,7 +64,7 @@ def check_session() -> None:
     Raises:
         StartRefused: the sessions that a pooler lends wait without end.
     """
-    if settings.PARTNER_API_POOLER == "none" or lending.lender is None:
+    if not settings.IS_POOLED or lending.lender is None:
         return
     with connection.cursor() as cursor:
         cursor.execute(DIFFERS, [[*SESSION], [*SESSION.values()]])
@@ -72,7 +72,7 @@ def check_session() -> None:
     if differs:
         raise StartRefused(
             f"the sessions behind the pooler lack {some(differs, MOST_NAMED)}; run "
-            "`manage.py grant_application_role ROLE --apply` with PARTNER_API_POOLER, "
+            "`manage.py grant_application_role ROLE --apply` with DATABASE_DIRECT_URL, "
             "then RECONNECT on the pooler's console"
         )
 

@@ -116,22 +116,22 @@ def clear_sessions() -> str:
 
 @scheduled
 def verify_register() -> str:
-    return said_by("verify_register")
+    return said_by("verify", "register")
 
 
 @scheduled
 def verify_books() -> str:
-    return said_by("verify_books")
+    return said_by("verify", "books")
 
 
 @scheduled
 def verify_cash() -> str:
-    return said_by("verify_cash")
+    return said_by("verify", "cash")
 
 
 @scheduled
 def verify_market() -> str:
-    return said_by("verify_market")
+    return said_by("verify", "market")
 
 
 @scheduled
@@ -141,15 +141,15 @@ def register_statement() -> str:
             "No statement was written: PARTNER_API_STATEMENTS and "
             "PARTNER_API_STATEMENT_KEY are not both set."
         )
-    return said_by("register_statement")
+    return said_by("export", "register-statement")
 
 
-def said_by(command: str) -> str:
+def said_by(*command: str) -> str:
     """What a command says at its end.
 
     Raises:
         CommandError: what it found is wrong.
     """
     said = StringIO()
-    call_command(command, stdout=said)
+    call_command(*command, stdout=said)
     return said.getvalue().strip().splitlines()[-1]

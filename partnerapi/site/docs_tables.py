@@ -1,4 +1,4 @@
-"""The tables of templates/docs that are made from the code: `write_docs` writes them.
+"""The tables of templates/docs that are made from the code: `write docs` writes them.
 
 A generated table stands between two lines that Markdown does not show:
 
@@ -11,6 +11,7 @@ from argparse import Action
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import metadata
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -20,15 +21,15 @@ from django.urls import get_resolver
 from graphql import FieldNode, GraphQLObjectType, Visitor, parse, print_ast, visit
 
 from accounts.access import Scope
+from partnerapi.command_line import DUTIES
+from partnerapi.core.commands import CommandGroup, first_sentence
 from partnerapi.exports.rows import DOCUMENTS
 from partnerapi.models import SCOPES_OF_EXPORTS
 from partnerapi.schema import schema
-from partnerapi.settings import VARIABLES
+from partnerapi.settings import FIXED_LIMITS, VARIABLES
 from partnerapi.site import prices, reference
 
 ROOMS = ("partnerapi", "accounts", "issuers", "marketdata")
-TRADING = "marketdata.trading"
-SENTENCE = re.compile(r"(.+?\.)(?=\s|$)", re.DOTALL)
 MOST_CHOICES = 4
 GENERATED = re.compile(
     r"(\[//\]: # \(generated: (?P<name>[\w-]+)\)\n)"
@@ -70,12 +71,17 @@ def settings_table() -> str:
 
 
 def limits_table() -> str:
-    rows = (
-        (code(name), variable.meaning, f"{variable.default:,}")
+    settable = (
+        (variable.meaning, f"{variable.default:,}", code(name))
         for name, variable in VARIABLES.items()
         if name.startswith(reference.LIMITS)
     )
-    return table(("Setting", "Limit", "Default"), rows)
+    fixed = (
+        (meaning, f"{getattr(settings, name):,}", "none")
+        for name, meaning in FIXED_LIMITS.items()
+    )
+    rows = chain(settable, fixed)
+    return table(("Limit", "Default", "Setting that changes it"), rows)
 
 
 PRICES: dict[str, tuple[str, str, Callable[[], Iterable[Sequence[str]]]]] = {
@@ -178,20 +184,27 @@ def fields_with(scope: Scope) -> Iterator[str]:
                     yield f"{name}.{field}"
 
 
-def commands_table(room: str) -> str:
+def commands_table(duty: str) -> str:
     rows = []
-    for name, app in sorted(get_commands().items()):
-        if app == room:
-            command = load_command_class(app, name)
-            arguments, options = own_actions(command, name)
-            rows.append(
-                (
-                    code(" ".join([name, *arguments])),
-                    first_sentence(command.help),
-                    ", ".join(map(code, options)),
-                )
+    for name, command in chain.from_iterable(map(commands_of, DUTIES[duty])):
+        arguments, options = own_actions(command, name)
+        rows.append(
+            (
+                code(" ".join([name, *arguments])),
+                first_sentence(command.help),
+                ", ".join(map(code, options)),
             )
+        )
     return table(("Command", "What it does", "Options"), rows)
+
+
+def commands_of(name: str) -> list[tuple[str, BaseCommand]]:
+    """A command by its name, or its subcommands, each by both of its words."""
+    command = load_command_class(get_commands()[name], name)
+    if not isinstance(command, CommandGroup):
+        return [(name, command)]
+    command.create_parser("manage.py", name)
+    return [(each.name, each) for each in command.commands.values()]
 
 
 def own_actions(command: BaseCommand, name: str) -> tuple[list[str], list[str]]:
@@ -222,12 +235,6 @@ def shown(action: Action) -> str:
         name = action.option_strings[0]
         return name if action.nargs == 0 else f"{name} {value}"
     return f"[{value}]" if action.nargs in ("?", "*") else value
-
-
-def first_sentence(text: str) -> str:
-    found = SENTENCE.match(text)
-    assert found is not None, f"no sentence: {text!r}"
-    return " ".join(found[1].split())
 
 
 def licences_table() -> str:
@@ -264,6 +271,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "scopes": scopes_table,
     "export-rows": export_rows_table,
     "licences": licences_table,
-    **{f"commands-{room}": partial(commands_table, room) for room in ROOMS},
-    "commands-trading": partial(commands_table, TRADING),
+    **{
+        f"commands-{duty.split()[0].lower()}": partial(commands_table, duty)
+        for duty in DUTIES
+    },
 }

@@ -30,7 +30,7 @@ from graphql import (
 
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR, PartnerAPIError
 from partnerapi.gateway.answers import MASKED
-from partnerapi.settings import VARIABLES
+from partnerapi.settings import FIXED_LIMITS, VARIABLES
 from partnerapi.site.exchanges import Exchange, of_errors, of_operations
 
 EXECUTED = 200
@@ -130,10 +130,14 @@ def addresses() -> list[tuple[str, str]]:
 
 
 def limits() -> list[tuple[str, str]]:
-    return [
-        (variable.meaning, f"{getattr(settings, name):,}")
+    settable = {
+        name: variable.meaning
         for name, variable in VARIABLES.items()
         if name.startswith(LIMITS)
+    }
+    return [
+        (meaning, f"{getattr(settings, name):,}")
+        for name, meaning in (settable | FIXED_LIMITS).items()
     ]
 
 

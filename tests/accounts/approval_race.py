@@ -83,7 +83,14 @@ class Race:
     def command(self, person: Any, request: UUID) -> None:
         from django.core.management import call_command
 
-        arguments = ["mint", "RACE", "100", f"--to={self.holder}", f"--reason={WHY}"]
+        arguments = [
+            "ledger",
+            "mint",
+            "RACE",
+            "100",
+            f"--to={self.holder}",
+            f"--reason={WHY}",
+        ]
         approval = f"--approval={request}"
         staff = f"--staff={person.email}"
         call_command(*arguments, approval, staff, stdout=io.StringIO())

@@ -38,12 +38,12 @@ def issued(login: str, *arguments: str) -> str:
     give_password(asker)
     ask = ["--request", f"--staff={asker.email}", "--reason=A contract"]
     with typing():
-        said = run("issue_api_key", login, *arguments, *ask)
+        said = run("key", "issue", login, *arguments, *ask)
     assert ApiKey.objects.count() == 0
     request = ApprovalRequest.objects.latest("pk")
     assert str(request.pk) in said
     decide(request, colleague(DECIDER), is_approved=True)
-    return run("issue_api_key", login, f"--approval={request.pk}")
+    return run("key", "issue", login, f"--approval={request.pk}")
 
 
 def test_issues_a_key_that_works_and_says_what_to_do_with_it(acme, capsys):
@@ -82,7 +82,7 @@ def test_issues_a_key_to_a_new_partner_with_every_scope_for_some_days():
 )
 def test_refuses_to_issue(acme, arguments, reason):
     with pytest.raises(CommandError, match=reason):
-        run("issue_api_key", *arguments)
+        run("key", "issue", *arguments)
     assert ApiKey.objects.count() == 0
     assert Partner.objects.count() == 1
 
@@ -90,12 +90,12 @@ def test_refuses_to_issue(acme, arguments, reason):
 def test_refuses_to_issue_to_a_partner_that_is_switched_off(acme):
     Partner.objects.update(is_active=False)
     with pytest.raises(CommandError, match="acme_co is switched off"):
-        run("issue_api_key", "acme_co", "--all-scopes")
+        run("key", "issue", "acme_co", "--all-scopes")
     assert ApiKey.objects.count() == 0
 
 
 def test_revokes_by_id(key):
-    said = run("revoke_api_key", str(key.id))
+    said = run("key", "revoke", str(key.id))
     assert said == (
         f"Key {key.id} (…{key.last_four}) of acme_co is revoked; "
         "every process refuses it within one second."
@@ -105,7 +105,7 @@ def test_revokes_by_id(key):
 
 
 def test_revokes_by_login_and_last_four_but_not_in_a_dry_run(key):
-    arguments = ["revoke_api_key", "acme_co", key.last_four]
+    arguments = ["key", "revoke", "acme_co", key.last_four]
     assert run(*arguments, "--dry-run") == (
         f"Key {key.id} (…{key.last_four}) of acme_co would be revoked "
         "(dry run: nothing was written)"
@@ -116,10 +116,10 @@ def test_revokes_by_login_and_last_four_but_not_in_a_dry_run(key):
 
 
 def test_refuses_to_revoke_twice_and_keeps_the_first_time(key):
-    run("revoke_api_key", str(key.id))
+    run("key", "revoke", str(key.id))
     first = ApiKey.objects.get().revoked_at
     with pytest.raises(CommandError, match=f"Key {key.id} .* was revoked at .* alre"):
-        run("revoke_api_key", "acme_co", key.last_four)
+        run("key", "revoke", "acme_co", key.last_four)
     assert ApiKey.objects.get().revoked_at == first
 
 
@@ -127,7 +127,7 @@ def test_refuses_to_choose_between_keys_with_the_same_last_four(key, acme):
     other = approved_key(acme, [])[0]
     ApiKey.objects.update(last_four="abcd")
     with pytest.raises(CommandError, match="2 keys of acme_co end in abcd") as refusal:
-        run("revoke_api_key", "acme_co", "abcd")
+        run("key", "revoke", "acme_co", "abcd")
     assert str(key.id) in str(refusal.value)
     assert str(other.id) in str(refusal.value)
     assert ApiKey.objects.filter(revoked_at=None).count() == 2
@@ -144,7 +144,7 @@ def test_refuses_to_choose_between_keys_with_the_same_last_four(key, acme):
 )
 def test_refuses_to_revoke_what_is_not_there(key, arguments, reason):
     with pytest.raises(CommandError, match=reason):
-        run("revoke_api_key", *arguments)
+        run("key", "revoke", *arguments)
     assert ApiKey.objects.get().revoked_at is None
 
 
@@ -159,7 +159,7 @@ def test_lists_keys_with_their_state_and_no_secret(key, acme):
     other = Partner.objects.create(login="zeta", name="Zeta", is_active=False)
     approved_key(other, [])
 
-    text = run("list_api_keys", "--json")
+    text = run("key", "list", "--json")
     rows = json.loads(text)
     assert [(row["login"], row["state"]) for row in rows] == [
         ("acme_co", "expired"),
@@ -170,7 +170,7 @@ def test_lists_keys_with_their_state_and_no_secret(key, acme):
     assert rows[1]["id"] == str(key.id)
     assert rows[1]["scopes"] == ["issuers:read"]
     assert rows[1]["lastFour"] == key.last_four
-    table = run("list_api_keys", partner="acme_co")
+    table = run("key", "list", partner="acme_co")
     assert len(table.splitlines()) == 4
     for shown in (text, table):
         assert token.rpartition("_")[2] not in shown
@@ -178,7 +178,7 @@ def test_lists_keys_with_their_state_and_no_secret(key, acme):
 
 
 def test_lists_nothing_helpfully(acme):
-    assert run("list_api_keys") == "There are no keys. issue_api_key makes one."
-    assert json.loads(run("list_api_keys", "--json")) == []
+    assert run("key", "list") == "There are no keys. key issue makes one."
+    assert json.loads(run("key", "list", "--json")) == []
     with pytest.raises(CommandError, match="no integration account nobody"):
-        run("list_api_keys", partner="nobody")
+        run("key", "list", partner="nobody")

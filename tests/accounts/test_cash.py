@@ -278,7 +278,7 @@ def test_a_statement_is_booked_once(account: Account, tmp_path: Path):
         said, told = io.StringIO(), io.StringIO()
         arguments = [str(file), "--staff", "ana@staff.example", *options]
         with typing():
-            call_command("book_bank_statement", *arguments, stdout=said, stderr=told)
+            call_command("cash", "book-statement", *arguments, stdout=said, stderr=told)
         return said.getvalue(), told.getvalue()
 
     said, told = booked("--dry-run", "--closing-balance", "1350")

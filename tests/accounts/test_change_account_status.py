@@ -39,7 +39,7 @@ def account(db: None) -> Account:
 
 def change(account: object, status: str, *arguments: str, staff: str = ANA) -> str:
     output = io.StringIO()
-    command = ["change_account_status", str(account), status, f"--staff={staff}"]
+    command = ["account", "status", str(account), status, f"--staff={staff}"]
     with typing():
         call_command(*command, *arguments, stdout=output)
     return output.getvalue().strip()
@@ -199,7 +199,7 @@ def test_a_request_wants_the_code_of_a_second_factor_where_one_is_needed(
     brought(account, "ACTIVE")
     settings.PARTNER_API_STAFF_OTP = True
     ana = User.objects.get(email=ANA)
-    ask = ["change_account_status", str(account.pk), "CLOSED", f"--staff={ANA}"]
+    ask = ["account", "status", str(account.pk), "CLOSED", f"--staff={ANA}"]
     ask += ["--reason=By letter", "--request"]
 
     def refused(*lines: str) -> None:

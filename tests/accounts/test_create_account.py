@@ -43,7 +43,7 @@ def lumen(db: None) -> User:
 
 def create(*arguments: str, staff: str = "ana@staff.example") -> str:
     output = io.StringIO()
-    call_command("create_account", *arguments, f"--staff={staff}", stdout=output)
+    call_command("account", "open", *arguments, f"--staff={staff}", stdout=output)
     return output.getvalue().strip()
 
 
@@ -52,7 +52,7 @@ def test_opens_a_pending_account_in_the_name_of_staff(acme: Partner, otto: User)
     account = Account.objects.get()
     assert said == (
         f"Opened Account|{account.pk} for Otto Lund at Acme (acme); it is PENDING. "
-        f"Next: change_account_status {account.pk} ACTIVE"
+        f"Next: account status {account.pk} ACTIVE"
     )
     assert (account.partner, account.user, account.status) == (acme, otto, "PENDING")
     [opening] = AccountStatusChange.objects.values_list(
@@ -99,7 +99,8 @@ def test_opens_another_after_a_final_status_or_with_another_partner(
 ):
     create("acme", "otto@example.com")
     call_command(
-        "change_account_status",
+        "account",
+        "status",
         str(Account.objects.get().pk),
         "REJECTED",
         "--staff=ana@staff.example",

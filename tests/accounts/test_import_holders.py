@@ -29,7 +29,7 @@ def load(tmp_path, staff):
         file.write_bytes(content or "\n".join([HEADER, *lines]).encode())
         output = io.StringIO()
         call_command(
-            "import_holders", file, staff=STAFF, dry_run=dry_run, stdout=output
+            "import", "holders", file, staff=STAFF, dry_run=dry_run, stdout=output
         )
         return output.getvalue().strip()
 

@@ -47,7 +47,7 @@ def spread() -> None:
 
 def listed() -> str:
     output = io.StringIO()
-    call_command("list_peppers", stdout=output)
+    call_command("key", "peppers", stdout=output)
     return output.getvalue()
 
 

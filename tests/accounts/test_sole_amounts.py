@@ -80,7 +80,7 @@ def refused(account: Account, cents: int, *who: str) -> None:
 
 
 def test_by_default_no_cent_reaches_a_client_by_one_person(account: Account):
-    for who in ((ANA,), ("anybody@staff.example", "command book_bank_statement")):
+    for who in ((ANA,), ("anybody@staff.example", "command cash book-statement")):
         refused(account, 1, *who)
     assert head_of(account) == (0, 0)
     # Money without a known client waits in SUSPENSE until two people assign it.
@@ -107,9 +107,9 @@ def test_files_of_a_day_are_summed_by_person_and_in_total(account: Account):
 
 def test_commands_are_one_person_whomever_they_name(account: Account):
     bound(1_000)
-    book_alone(account, 999, ANA, "command book_bank_statement")
-    refused(account, 1, BEN, "command book_bank_statement")
-    refused(account, 1, BEN, "command import_holders")
+    book_alone(account, 999, ANA, "command cash book-statement")
+    refused(account, 1, BEN, "command cash book-statement")
+    refused(account, 1, BEN, "command import holders")
     assert is_needed(KIND, COMMAND, 1)
 
 

@@ -93,7 +93,7 @@ SEARCHES = {
 @pytest.fixture(scope="module")
 def sandbox(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock(), transaction.atomic():
-        call_command("seed_sandbox", "--json", stdout=io.StringIO())
+        call_command("sandbox", "seed", "--json", stdout=io.StringIO())
         demo = Partner.objects.get(login="demo")
         IdempotencyRecord.objects.bulk_create(answered(demo, n) for n in range(50))
         Export.objects.bulk_create(

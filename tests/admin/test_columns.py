@@ -16,7 +16,7 @@ COLUMNS_LEFT_OUT: dict[str, str] = {}
 
 REGISTER = "a token's page shows its supply, price, last entries and last prices"
 CASH = "a cash account's page shows its balance and last entries"
-BOOKS = "only the order books' writer writes it; show_book shows a book"
+BOOKS = "only the order books' writer writes it; book show shows a book"
 IMPORTS = "an import writes it, for its repetitions and corrections"
 DELIVERIES = "a delivery writes it; the page Deliveries shows it"
 FILES = "a worker writes it; the export's page says how many there are"
@@ -38,7 +38,7 @@ MODELS_LEFT_OUT = {
     "issuers.HolderBalance": REGISTER,
     "issuers.HoldingPeriod": REGISTER,
     "issuers.IssuerTerm": "triggers write it; the list of issuers has a search",
-    "issuers.JudgedLedger": "verify_register writes it, and tells what it keeps",
+    "issuers.JudgedLedger": "verify register writes it, and tells what it keeps",
     "issuers.Event": EVENTS,
     "issuers.EventHead": EVENTS,
     "issuers.UnnumberedEvent": EVENTS,
@@ -47,8 +47,8 @@ MODELS_LEFT_OUT = {
     "accounts.HolderImport": IMPORTS,
     "accounts.RowChange": "the log shows it beside what else was done",
     "accounts.SoleAmount": "triggers write it, for the limits of a day",
-    "accounts.StaffNotice": "a worker sends it; send_notices tells what failed",
-    "accounts.Pepper": "a start writes it; list_peppers shows its keys",
+    "accounts.StaffNotice": "a worker sends it; run notices tells what failed",
+    "accounts.Pepper": "a start writes it; key peppers shows its keys",
     "accounts.Total": TOTALS,
     "accounts.TotalChange": TOTALS,
     "issuers.EventCount": TOTALS,
@@ -68,7 +68,7 @@ MODELS_LEFT_OUT = {
     "trading.OrderEvent": "the order's page shows its own, the market's its phases",
     "trading.Fill": "a view of executions, for partners",
     "trading.RegisterTold": EVENTS,
-    "marketdata.FixLease": "acceptors write it; list_fix_sessions shows who is there",
+    "marketdata.FixLease": "acceptors write it; fix_session list shows who is there",
 }
 """Why a model has no page."""
 

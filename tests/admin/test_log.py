@@ -64,9 +64,9 @@ def test_an_action_a_command_an_update_and_sql_say_it_too(staff: Client, world: 
     asked = staff.post(reverse("admin:accounts_apikey_changelist"), chosen)
     staff.post(asked["Location"], {"reason": "it leaked"})
     assert told(keys[0])[-1][3:] == (ANA, "page /admin/keys/revoke/")
-    call_command("revoke_api_key", str(keys[1].pk), stdout=io.StringIO())
+    call_command("key", "revoke", str(keys[1].pk), stdout=io.StringIO())
     who, source = told(keys[1])[-1][3:]
-    assert (who.split()[0], source) == ("operator", "command revoke_api_key")
+    assert (who.split()[0], source) == ("operator", "command key revoke")
     Partner.objects.filter(pk=world.partner.pk).update(name="By an update")
     with connection.cursor() as cursor:
         cursor.execute("SELECT session_user")

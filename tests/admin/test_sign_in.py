@@ -115,10 +115,10 @@ def test_the_application_can_not_rewrite_what_failed(sam):
     for change in (failed.save, failed.delete):
         with pytest.raises(Error), transaction.atomic():
             change()
-    call_command("prune_failed_sign_ins")
+    call_command("prune", "failed-sign-ins")
     assert FailedSignIn.objects.count() == 1
     tamper("UPDATE partnerapi_failedsignin SET at = at - interval '91 days'")
-    call_command("prune_failed_sign_ins")
+    call_command("prune", "failed-sign-ins")
     assert FailedSignIn.objects.count() == 0
 
 

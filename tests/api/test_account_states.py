@@ -194,7 +194,7 @@ class Accounts(RuleBasedStateMachine):
         if dry_run:
             self.model[account.pk] = history
         with pytest.raises(CommandError) if refused else nullcontext():
-            call_command("change_account_status", *command, stdout=StringIO())
+            call_command("account", "status", *command, stdout=StringIO())
 
     @invariant()
     def database_holds_what_the_dictionary_does(self) -> None:

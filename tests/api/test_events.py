@@ -169,7 +169,7 @@ def test_an_article_is_told_at_its_time(world: World, told: Ask):
         f" WHERE id = '{coming.pk}'",
         f"UPDATE issuers_articletocome SET published_at = '{hour_ago}'",
     )
-    call_command("announce_articles", stdout=io.StringIO())
+    call_command("run", "articles", stdout=io.StringIO())
     announce_articles()
     [event] = read(told)
     assert event["type"] == "ARTICLE_PUBLISHED"
@@ -392,7 +392,7 @@ def test_only_what_is_old_is_pruned_and_a_cursor_before_it_is_refused(
     )
     assert min(len(old), len(kept)) >= 2 * Partner.objects.count()
     output = io.StringIO()
-    call_command("prune_events", "--dry-run", stdout=output)
+    call_command("prune", "events", "--dry-run", stdout=output)
     assert output.getvalue().startswith(f"{len(old)} events would be deleted")
     prune_events()
     prune_events()

@@ -22,7 +22,7 @@ from graphql import (
     print_schema,
 )
 
-from partnerapi.management.commands import print_schema as command
+from partnerapi.management.write import schema as command
 from partnerapi.schema import schema
 from partnerapi.site.pages import SDL_FILE
 from partnerapi.site.released import RELEASED_FILE, broken, undescribed
@@ -65,7 +65,7 @@ def members(of: GraphQLSchema) -> dict[str, str]:
 
 def test_nothing_breaks_the_clients_of_the_last_release():
     changes = [*broken(RELEASED, SERVED, timezone.now().date())]
-    assert changes == [], "deprecate it, or manage.py print_schema --breaking"
+    assert changes == [], "deprecate it, or manage.py write schema --breaking"
 
 
 def test_the_schema_of_the_release_has_no_descriptions():
@@ -157,7 +157,7 @@ def test_everything_has_a_description():
 
 def test_the_committed_file_is_the_schema():
     # First the command: it names the remedy.
-    call_command("print_schema", "--check")
+    call_command("write", "schema", "--check")
     assert SDL_FILE.read_text() == print_schema(schema) + "\n"
 
 
@@ -184,8 +184,8 @@ def other_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_check_names_the_remedy(other_file: Path):
     other_file.write_text("type Query { nothing: Int }\n")
-    with pytest.raises(CommandError, match="run manage.py print_schema and commit"):
-        call_command("print_schema", "--check")
+    with pytest.raises(CommandError, match="run manage.py write schema and commit"):
+        call_command("write", "schema", "--check")
     assert other_file.read_text() == "type Query { nothing: Int }\n"
 
 
@@ -195,15 +195,15 @@ def test_writes_the_file(
     older = RELEASED.replace("  tradingName: String!\n", "")
     other_release.write_text(older)
     other_file.write_text("")
-    call_command("print_schema")
+    call_command("write", "schema")
     assert other_file.read_text() == SDL_FILE.read_text()
     assert capsys.readouterr().out.startswith("Wrote schema.graphql, ")
 
-    call_command("print_schema")
+    call_command("write", "schema")
     assert capsys.readouterr().out.startswith("schema.graphql is the schema, ")
     assert other_release.read_text() == older
 
-    call_command("print_schema", "--release")
+    call_command("write", "schema", "--release")
     assert other_release.read_text() == undescribed(SDL_FILE.read_text())
 
 
@@ -215,11 +215,11 @@ def test_compares_with_no_file_that_is_no_schema(
     other_release.write_text(left)
     for arguments in ([], ["--release"]):
         with pytest.raises(CommandError, match=r"released\.graphql is no schema") as e:
-            call_command("print_schema", *arguments)
+            call_command("write", "schema", *arguments)
         assert "Restore the committed one first" in str(e.value)
     assert (other_file.read_text(), other_release.read_text()) == ("before\n", left)
 
-    call_command("print_schema", "--breaking")
+    call_command("write", "schema", "--breaking")
     assert other_file.read_text() == SDL_FILE.read_text()
     assert other_release.read_text() == undescribed(SDL_FILE.read_text())
 
@@ -233,9 +233,9 @@ def test_refuses_to_have_its_words_written_over_the_schema(
     code = (
         "import sys; from pathlib import Path; import django; django.setup();"
         "from django.core.management import call_command;"
-        "from partnerapi.management.commands import print_schema as command;"
+        "from partnerapi.management.write import schema as command;"
         "command.SDL_FILE = Path(sys.argv[1]);"
-        "call_command('print_schema', '--breaking')"
+        "call_command('write', 'schema', '--breaking')"
     )
     with other.open(mode) as redirected:
         done = subprocess.run(
@@ -258,22 +258,22 @@ def test_breaks_no_client_unless_that_is_acknowledged(
     other_file.write_text("before\n")
     for arguments in ([], ["--release"]):
         with pytest.raises(CommandError, match="Issuer.tradingName changed type") as e:
-            call_command("print_schema", *arguments)
+            call_command("write", "schema", *arguments)
         assert "--breaking" in str(e.value)
     assert (other_file.read_text(), other_release.read_text()) == ("before\n", before)
 
-    call_command("print_schema", "--breaking")
+    call_command("write", "schema", "--breaking")
     assert other_file.read_text() == SDL_FILE.read_text()
     assert (
         "Breaks clients: Issuer.tradingName changed type from Int! to String!."
         in capsys.readouterr().out
     )
-    call_command("print_schema")
+    call_command("write", "schema")
 
 
 def test_a_dry_run_writes_to_standard_output(
     other_file: Path, capsys: pytest.CaptureFixture[str]
 ):
-    call_command("print_schema", "--dry-run")
+    call_command("write", "schema", "--dry-run")
     assert capsys.readouterr().out == SDL_FILE.read_text()
     assert not other_file.exists()

@@ -239,7 +239,7 @@ def measure(number: int, pace: Pace) -> tuple[Table, list[str]]:
     table.caption = f"one by one: {ratio:.2f} of a bare INSERT with its commit"
     for row in many:
         table.add_row(*row)
-    call_command("verify_books", stdout=io.StringIO())
+    call_command("verify", "books", stdout=io.StringIO())
     missed = [
         f"{name}: {idle[name]:,.0f} changes/s on idle cores, promised are {promised:,}"
         for name, promised in (("one by one", ONE_BY_ONE), ("in batches", BATCHED))

@@ -30,7 +30,7 @@ def main() -> None:
     results.add_column("Said")
     with throw_away_installation(), tempfile.TemporaryDirectory() as made:
         load(options.holders, options.holders * 6 // 5, console)
-        for command in (["captable", "large"], ["ledger", "LARGE"]):
+        for command in (["export", "captable", "large"], ["ledger", "show", "LARGE"]):
             for ending in ("csv", "xlsx", "jsonl", "zip"):
                 if ending == "zip" and command[0] == "ledger":
                     continue

@@ -40,7 +40,7 @@ def main() -> None:
             ("TRANSACTIONS", tokens["large"]),
         ):
             export = ask_for(connection, token)
-            measured(results, "write_exports")
+            measured(results, "run", "exports")
             export.refresh_from_db()
             assert export.status == "READY", export.reason
             files.add_row(

@@ -227,13 +227,13 @@ def main() -> None:
             wallets.write_text("\n".join(lines_of_new_holders(options.holders)))
             legacy = ("--issuer", "big-lines", "--staff", STAFF)
             for _ in range(2):
-                measured(results, "import_holders", file, "--staff", STAFF)
+                measured(results, "import", "holders", file, "--staff", STAFF)
             for _ in range(2):
-                measured(results, "import_legacy_shareholders", lines, *legacy)
+                measured(results, "import", "legacy-shareholders", lines, *legacy)
             with Others() as others:
                 for _ in range(2):
                     measured(
-                        results, "import_legacy_shareholders", wallets,
+                        results, "import", "legacy-shareholders", wallets,
                         "--create-holders", *legacy,
                     )  # fmt: skip
             said = (
@@ -245,7 +245,7 @@ def main() -> None:
             folder.mkdir()
             package(folder, options.transactions)
             for _ in range(2):
-                measured(results, "import_ocf", folder)
+                measured(results, "import", "ocf", folder)
     Console(width=160).print(results)
 
 

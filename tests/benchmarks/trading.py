@@ -3,7 +3,7 @@
 Run it on a quiet machine: `python -m tests.benchmarks.trading`. Half of the orders
 trade, one in ten is immediate-or-cancel, all guards are on. Beside each figure stand
 what one order costs of the processors, PostgreSQL's and Python's, and how long a bare
-commit of one row takes at that moment. After all of it the rules of `verify_market` are
+commit of one row takes at that moment. After all of it the rules of `verify market` are
 judged. It ends with exit code 1 where a number would be missed on idle cores, or a rule
 is broken.
 """

@@ -36,6 +36,7 @@ from tests.chaos.fix_acceptors import AcceptorProcess
 from tests.chaos.fix_player import Outcome, Players, Seat
 from tests.chaos.fix_verdicts import Known
 from tests.chaos.installation import breakable_installation, close_connection
+from tests.system import limited
 
 HISTORIES = 1_000
 SEATS = 25
@@ -267,8 +268,8 @@ def storm(histories: int, dice: random.Random, logs: Path) -> Report:
                 spare,
                 FIX_SESSIONS=str(len(seats)),
                 FIX_COMP_ID="PARTNERAPI",
-                FIX_CONFLATION_MS=str(conflation),
                 FIX_CONNECTIONS_PER_ADDRESS=str(2 * SEATS + 20),
+                **limited(FIX_CONFLATION_MS=conflation),
             )
             acceptors.append(acceptor)
             players.append(Players(acceptor.port, "PARTNERAPI", own))

@@ -32,6 +32,7 @@ from tests.chaos.installation import (
 )
 from tests.chaos.poolers import start_pooler
 from tests.chaos.web import serving
+from tests.system import limited
 
 CLIENTS = 200
 SESSIONS = 6
@@ -133,7 +134,7 @@ def grant() -> None:
     from django.test import override_settings
 
     role = "partnerapi_application"
-    with override_settings(PARTNER_API_POOLER="transaction"):
+    with override_settings(IS_POOLED=True):
         call_command("grant_application_role", role, "--apply", stdout=io.StringIO())
     close_connection()
 
@@ -148,9 +149,8 @@ def measure(requests: int) -> Report:
         pooled = {
             "DATABASE_URL": start_pooler(database.directory, processes, SESSIONS),
             "DATABASE_DIRECT_URL": os.environ["DATABASE_URL"],
-            "PARTNER_API_POOLER": "transaction",
             "PARTNER_API_DATABASE_CONNECTIONS": "16",
-            "PARTNER_API_CONNECTIONS_PER_ADDRESS": "1000",
+            **limited(PARTNER_API_CONNECTIONS_PER_ADDRESS=1_000),
         }
         reason = str(uuid4())
         with serving(log, pooled) as port:

@@ -35,6 +35,7 @@ from tests.chaos.installation import (
 )
 from tests.chaos.standbys import address_of_standby, start_standby
 from tests.chaos.web import serving
+from tests.system import limited
 from tests.waiting import until
 
 TABLE = (
@@ -319,7 +320,7 @@ def measure() -> Report:
             "REPLICA_URL": start_standby(database.directory, processes),
             "PARTNER_API_MAX_SECONDS": "3",
         }
-        short = environment | {"PARTNER_API_REPLICA_SECONDS": "1"}
+        short = environment | limited(PARTNER_API_REPLICA_SECONDS=1)
         with (
             serving(log, environment) as port,
             serving(database.directory / "impatient.log", short) as impatient,

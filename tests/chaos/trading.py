@@ -5,7 +5,7 @@ clients place, amend and cancel orders over HTTP, each request with a key, until
 answered. Web workers get SIGKILL, sessions of PostgreSQL are ended in the midst of
 their work, and two of them get SIGKILL, after which the server recovers. It ends with
 exit code 1 when an order is there twice or lost, when cash or units have changed in
-all, when a rule of verify_market, verify_cash or verify_register is broken, when
+all, when a rule of `verify market`, `verify cash` or `verify register` is broken, when
 PostgreSQL met a deadlock or an internal error was answered; and when a control does no
 harm: such traders without idempotency, over a server that does not write its commits.
 """

@@ -96,11 +96,11 @@ def test_a_role_that_owns_the_tables():
     assert found.state is State.OK
 
 
-def test_pages_that_tell_of_the_code(settings: Any):
-    settings.DEBUG, settings.PARTNER_API_SANDBOX = True, False
+def test_a_variable_of_an_earlier_release(settings: Any):
+    settings.REMOVED_BUT_SET = ["DEBUG"]
     [found] = installation.settings_stand()
-    named(found, State.WARNING, "DEBUG is true", "Unset DEBUG")
-    settings.DEBUG = False
+    named(found, State.WARNING, "DEBUG is set and no longer read", "Unset DEBUG")
+    settings.REMOVED_BUT_SET = []
     [found] = installation.settings_stand()
     assert found.state is State.OK
 
@@ -121,8 +121,8 @@ def test_a_certificate_that_can_not_be_read(tmp_path: Path, settings: Any):
 def test_a_register_that_was_tampered_with(db: None):
     new_world()
     as_committed()
-    [found] = trials.verified("verify_register")
+    [found] = trials.verified("register")
     assert found.state is State.OK, found
     tamper("UPDATE issuers_tokenledgerhead SET last_seq = last_seq + 1")
-    [found] = trials.verified("verify_register")
+    [found] = trials.verified("register")
     named(found, State.FAILED, "", "compare with a backup")

@@ -31,7 +31,7 @@ def record(partner: Partner, hours_left: float) -> IdempotencyRecord:
 
 def prune(*arguments: str) -> str:
     output = io.StringIO()
-    call_command("prune_idempotency_records", *arguments, stdout=output)
+    call_command("prune", "idempotency-records", *arguments, stdout=output)
     return output.getvalue().strip()
 
 

@@ -24,7 +24,7 @@ def demo(settings, tmp_path, transactional_db):
 
 def access():
     out = StringIO()
-    call_command("sandbox_access", "--json", stdout=out)
+    call_command("sandbox", "access", "--json", stdout=out)
     return json.loads(out.getvalue())
 
 
@@ -47,7 +47,7 @@ def test_makes_two_logins_and_a_key_once(settings, demo):
 def test_no_e_mail_tells_of_its_making(settings, demo):
     settings.PARTNER_API_SANDBOX_KEY = ""
     access()
-    making = StaffNotice.objects.filter(change__change__source="command sandbox_access")
+    making = StaffNotice.objects.filter(change__change__source="command sandbox access")
     assert making.exists()
     assert not making.filter(sent_at=None).exists()
 
@@ -75,7 +75,7 @@ def test_gives_the_kept_password_back_to_its_user(settings, demo):
 def test_asks_for_the_seed_first(settings, demo):
     settings.PARTNER_API_SANDBOX_KEY = ""
     demo.delete()
-    with pytest.raises(CommandError, match="no partner demo; run manage.py seed_sandb"):
+    with pytest.raises(CommandError, match="no partner demo; run manage.py sandbox se"):
         access()
 
 
@@ -89,7 +89,7 @@ def test_refuses_what_is_not_a_sandbox(settings, demo):
 def test_other_commands_work_on_the_running_sandbox(running_system):
     described = running_system.described
     shown = subprocess.run(
-        [*running_system.up.args[:2], "sandbox_access", "--json"],
+        [*running_system.up.args[:2], "sandbox", "access", "--json"],
         env={
             "PATH": os.defpath,
             "PARTNER_API_DIRECTORY": str(running_system.directory),

@@ -47,7 +47,7 @@ WHEN = {"recorded_at", "recorded_in", "updated_at", "makers"}
 
 def seed(*arguments):
     output, log = io.StringIO(), io.StringIO()
-    call_command("seed_sandbox", "--json", *arguments, stdout=output, stderr=log)
+    call_command("sandbox", "seed", "--json", *arguments, stdout=output, stderr=log)
     [line] = output.getvalue().splitlines()
     return json.loads(line)
 
@@ -423,7 +423,7 @@ def test_each_issuer_is_exported_as_ocf(seeded, test_data, tmp_path):
     schemas = Schemas(test_data / "ocf" / "schema")
     for slug in Issuer.objects.values_list("slug", flat=True):
         file = tmp_path / f"{slug}.zip"
-        call_command("captable", slug, format="ocf", output=file)
+        call_command("export", "captable", slug, format="ocf", output=file)
         assert schemas.errors(file) == []
 
 

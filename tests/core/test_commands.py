@@ -17,7 +17,7 @@ from tests.owner import superuser, tamper
 
 def test_a_database_that_is_not_there_is_a_sentence():
     run = subprocess.run(
-        [sys.executable, "manage.py", "ledger", "ACME"],
+        [sys.executable, "manage.py", "ledger", "show", "ACME"],
         cwd=settings.BASE_DIR,
         env=os.environ | {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"},
         capture_output=True,
@@ -51,7 +51,7 @@ def test_a_database_that_goes_away_is_a_sentence(tmp_path):
             backends.append(cursor.fetchone()[0])
         begun.set()
         try:
-            call_command("import_holders", file, staff="ana@example.com")
+            call_command("import", "holders", file, staff="ana@example.com")
         except CommandError as error:
             refusals.append(str(error))
         finally:

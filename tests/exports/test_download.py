@@ -123,14 +123,14 @@ def test_after_a_day_it_is_gone(client_of: Partner, ready: str):
     assert client_of.http.get(url).status_code == 410
     told = client_of.export(ready)
     assert (told["status"], told["url"], told["sizeBytes"]) == ("EXPIRED", None, None)
-    call_command("prune_exports", "--dry-run")
+    call_command("prune", "exports", "--dry-run")
     assert ExportMember.objects.exists()
-    call_command("prune_exports")
+    call_command("prune", "exports")
     assert not ExportMember.objects.exists()
     assert Export.objects.get(pk=pk).status == "EXPIRED"
     assert client_of.export(ready)["status"] == "EXPIRED"
     tamper("UPDATE partnerapi_export SET ended_at = now() - interval '31 days'")
-    call_command("prune_exports")
+    call_command("prune", "exports")
     assert not Export.objects.exists()
 
 

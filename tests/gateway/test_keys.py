@@ -282,7 +282,7 @@ def test_every_process_refuses_a_revoked_key_within_a_second(
         status, answer = web_server.post(body, **{"X-Token-Auth": token})
         assert (status, answer) == (200, {"data": {"viewer": {"login": "rotating"}}})
 
-    call_command("revoke_api_key", str(key.id))
+    call_command("key", "revoke", str(key.id))
     revoked_at = time.monotonic()
     # What was sent later than a second after is refused, whoever answers it.
     refused = 0

@@ -86,10 +86,10 @@ def main() -> None:
             hours = chance.uniform(0, options.entries + 24)
             at = FIRST + timedelta(hours=hours)
             file, other = Path(made) / "table.zip", Path(made) / "other.zip"
-            run("captable", "acme", at=at, format="ocf", output=file)
+            run("export", "captable", "acme", at=at, format="ocf", output=file)
             renamed(file, other, f"Acme {number}")
             before = set(Issuer.objects.values_list("pk", flat=True))
-            run("import_ocf", other)
+            run("import", "ocf", other)
             [imported] = Issuer.objects.exclude(pk__in=before)
             is_same = table_of(imported, at) == table_of(issuer, at)
             different += not is_same

@@ -103,7 +103,9 @@ def table_of(issuer, at):
 
 def test_a_table_is_written_line_by_line(issuer, capsys):
     at = FIRST + 4 * DAY
-    lines = list(csv.reader(io.StringIO(run("captable", "acme", at=at, format="csv"))))
+    lines = list(
+        csv.reader(io.StringIO(run("export", "captable", "acme", at=at, format="csv")))
+    )
     assert lines[0][:2] == ["holder_id", "holder"]
     found = {line[1]: (line[7], *map(int, line[8:11])) for line in lines[1:]}
     assert found == {
@@ -117,19 +119,24 @@ def test_a_table_is_written_line_by_line(issuer, capsys):
     assert "acme at 2024-01-05T09:00:00Z: 4 lines, 100,000 cents" in (
         capsys.readouterr().err
     )
-    objects = run("captable", "acme", at=at, format="jsonl").splitlines()
+    objects = run("export", "captable", "acme", at=at, format="jsonl").splitlines()
     first, *_, last = map(json.loads, objects)
     assert (first["holder"], first["units"], first["email"]) == (
         "Holder 1", 400, "one@example.com"
     )  # fmt: skip
     assert (last["units"], last["percentage"]) == (str(2**63), 0.0)
-    text = run("captable", "acme", at=at).splitlines()
+    text = run("export", "captable", "acme", at=at).splitlines()
     assert len(text) == 6
     assert text[2].split()[-3:] == ["125", "50000", "0.5"]
 
 
 def test_an_instant_before_everything_has_no_lines(issuer):
-    assert len(run("captable", "acme", at=FIRST - DAY, format="csv").splitlines()) == 1
+    assert (
+        len(
+            run("export", "captable", "acme", at=FIRST - DAY, format="csv").splitlines()
+        )
+        == 1
+    )
 
 
 def cells(path):
@@ -145,30 +152,32 @@ def cells(path):
 def test_a_workbook_has_numbers_and_no_formulas(issuer, tmp_path):
     file, again = tmp_path / "acme.xlsx", tmp_path / "again.xlsx"
     for path in (file, again):
-        run("captable", "acme", at=FIRST + 4 * DAY, format="xlsx", output=path)
+        run(
+            "export", "captable", "acme", at=FIRST + 4 * DAY, format="xlsx", output=path
+        )
     assert file.read_bytes() == again.read_bytes()
     rows = cells(file)
     assert rows[2][1] == '=HYPERLINK("http://x")'
     assert rows[2][-4:] == ["250", "125", "31250", "0.3125"]
     assert str(2**63) in rows[4]
-    run("ledger", "ACME", format="xlsx", output=file)
+    run("ledger", "show", "ACME", format="xlsx", output=file)
     assert [row[0] for row in cells(file)] == ["seq", *"123456"]
     with pytest.raises(CommandError, match="with --output FILE"):
-        run("captable", "acme", format="xlsx")
+        run("export", "captable", "acme", format="xlsx")
     with pytest.raises(CommandError, match="cannot be written: Is a directory"):
-        run("captable", "acme", format="xlsx", output=tmp_path)
+        run("export", "captable", "acme", format="xlsx", output=tmp_path)
 
 
 def test_a_table_imported_elsewhere_is_the_same(issuer, tmp_path):
     for day in range(8):
         at = FIRST + day * DAY + timedelta(hours=3)
         file = tmp_path / f"{day}.zip"
-        run("captable", "acme", at=at, format="ocf", output=file)
+        run("export", "captable", "acme", at=at, format="ocf", output=file)
         # Another installation has another issuer of this name.
         before = set(Issuer.objects.values_list("pk", flat=True))
         rewritten = tmp_path / f"renamed-{day}.zip"
         renamed(file, rewritten, f"Acme {day}")
-        run("import_ocf", rewritten)
+        run("import", "ocf", rewritten)
         [imported] = Issuer.objects.exclude(pk__in=before)
         assert table_of(imported, at) == table_of(issuer, at)
     facts = imported.tokens.order_by("created_at").values_list(
@@ -189,7 +198,9 @@ def renamed(source, target, name):
 
 
 def test_a_ledger_is_written_entry_by_entry(issuer):
-    lines = list(csv.DictReader(io.StringIO(run("ledger", "ACME", format="csv"))))
+    lines = list(
+        csv.DictReader(io.StringIO(run("ledger", "show", "ACME", format="csv")))
+    )
     assert [(line["seq"], line["kind"], line["amount"]) for line in lines] == [
         ("1", "MINT", "1000"), ("2", "ALLOCATE", "400"), ("3", "ALLOCATE", "400"),
         ("4", "TRANSFER", "150"), ("5", "RETURN", "50"), ("6", "BURN", "100"),
@@ -198,7 +209,7 @@ def test_a_ledger_is_written_entry_by_entry(issuer):
         "treasury", "'=HYPERLINK(\"http://x\")"
     )  # fmt: skip
     assert lines[3]["effective_at"] == "2024-01-05T09:00:00Z"
-    assert len(run("ledger", "ACME").splitlines()) == 8
+    assert len(run("ledger", "show", "ACME").splitlines()) == 8
 
 
 # Someone else's program: it knows the documentation, and nothing of this project.
@@ -236,7 +247,7 @@ print(digest.hex(), supply)
 def test_somebody_elses_program_computes_the_chain(issuer, tmp_path):
     assert len(OTHERS.strip().splitlines()) <= 30
     file = tmp_path / "ledger.jsonl"
-    run("ledger", "ACME", format="jsonl", output=file)
+    run("ledger", "show", "ACME", format="jsonl", output=file)
 
     def computed():
         return subprocess.run(
@@ -257,11 +268,13 @@ def test_somebody_elses_program_computes_the_chain(issuer, tmp_path):
 
 
 def test_prices_are_written_with_their_chain(issuer):
-    lines = run("ledger", "ACME", prices=True, format="jsonl").splitlines()
+    lines = run("ledger", "show", "ACME", prices=True, format="jsonl").splitlines()
     head = Token.objects.get(symbol="ACME").ledger_head
     assert json.loads(lines[-1])["digest"] == head.price_digest.hex()
     found = list(
-        csv.DictReader(io.StringIO(run("ledger", "ACME", prices=True, format="csv")))
+        csv.DictReader(
+            io.StringIO(run("ledger", "show", "ACME", prices=True, format="csv"))
+        )
     )
     assert [(x["number"], x["price_cents"], x["source"]) for x in found] == [
         ("1", "125", "ISSUE"), ("2", "0", "MANUAL"),
@@ -289,10 +302,10 @@ def test_an_extract_is_a_document_that_is_always_the_same(issuer, tmp_path):
     at = FIRST + 4 * DAY
     file, again = tmp_path / "acme.pdf", tmp_path / "again.pdf"
     for path in (file, again):
-        run("register_extract", "acme", at=at, output=path)
+        run("export", "register-extract", "acme", at=at, output=path)
     assert file.read_bytes() == again.read_bytes()
     said = text_of(file)
-    chain = run("ledger", "ACME", format="jsonl").splitlines()
+    chain = run("ledger", "show", "ACME", format="jsonl").splitlines()
     for text in (
         "Register of Acme", "2024-01-05T09:00:00Z", "ACME-P", "Holder 1", "31.2500%",
         "9,223,372,036,854,775,808", "1,000.00 EUR", json.loads(chain[3])["digest"],
@@ -303,7 +316,9 @@ def test_an_extract_is_a_document_that_is_always_the_same(issuer, tmp_path):
 
 def test_a_statement_tells_what_a_holder_has_and_how_it_came(issuer, tmp_path):
     file = tmp_path / "one.pdf"
-    run("holder_statement", "one@example.com", at=FIRST + 5 * DAY, output=file)
+    run(
+        "export", "holder-statement", "one@example.com", at=FIRST + 5 * DAY, output=file
+    )
     said = text_of(file)
     for text in (
         "Statement of Holder 1",
@@ -314,26 +329,34 @@ def test_a_statement_tells_what_a_holder_has_and_how_it_came(issuer, tmp_path):
         "437.50",
     ):
         assert text in said
-    run("holder_statement", "one@example.com", at=FIRST + 4 * DAY, output=file)
+    run(
+        "export", "holder-statement", "one@example.com", at=FIRST + 4 * DAY, output=file
+    )
     assert "RETURN" not in text_of(file)
 
 
 def test_names_beyond_latin_letters_are_shown(issuer, tmp_path):
     file = tmp_path / "acme.pdf"
     UserHolder.objects.filter(name="Holder 1").update(name="Łukasz Ωμέγα 王")
-    run("register_extract", "acme", at=FIRST + 4 * DAY, output=file)
+    run("export", "register-extract", "acme", at=FIRST + 4 * DAY, output=file)
     assert "Łukasz Ωμέγα [U+738B]" in text_of(file)
 
 
 def test_a_document_of_too_many_lines_names_the_file(issuer, tmp_path, monkeypatch):
     monkeypatch.setattr("issuers.exports.statements.MOST_LINES", 3)
     with pytest.raises(CommandError, match="captable acme --format csv writes them"):
-        run("register_extract", "acme", at=FIRST + 4 * DAY, output=tmp_path / "a.pdf")
+        run(
+            "export",
+            "register-extract",
+            "acme",
+            at=FIRST + 4 * DAY,
+            output=tmp_path / "a.pdf",
+        )
     [buyer] = people(1)
     account = ledger.holder_accounts([buyer.pk])[buyer.pk]
     token = Token.objects.get(symbol="ACME").pk
     entry = Entry(token, "ALLOCATE", 1, ledger.treasury(issuer), account)
     ledger.record([entry] * 4, "ana")
     with pytest.raises(CommandError, match="more than 3 entries. ledger SYMBOL"):
-        run("holder_statement", str(buyer.pk), output=tmp_path / "a.pdf")
+        run("export", "holder-statement", str(buyer.pk), output=tmp_path / "a.pdf")
     assert list(tmp_path.iterdir()) == []

@@ -138,7 +138,7 @@ def test_a_file_of_holders_that_never_was_imported_is_told_and_can_be(
     file.write_text("name,kind,email\nBo Ek,INDIVIDUAL,bo@example.com\n")
     forge(HolderImport, file)
     with pytest.raises(CommandError):
-        call_command("import_holders", file, staff=STAFF)
+        call_command("import", "holders", file, staff=STAFF)
     today = timezone.now().date()
     assert capsys.readouterr().err == (
         "holders.csv, line 2, name: there is no user bo@example.com, although this "
@@ -147,9 +147,9 @@ def test_a_file_of_holders_that_never_was_imported_is_told_and_can_be(
     )
     assert not User.objects.filter(email="bo@example.com").exists()
     file.write_text(file.read_text() + "\n")
-    call_command("import_holders", file, staff=STAFF)
+    call_command("import", "holders", file, staff=STAFF)
     assert User.objects.filter(email="bo@example.com").exists()
-    call_command("import_holders", file, staff=STAFF)
+    call_command("import", "holders", file, staff=STAFF)
     assert capsys.readouterr().out.endswith("imported before; nothing was written.\n")
 
 
@@ -166,7 +166,7 @@ def test_a_file_of_legacy_lines_that_never_was_imported_is_told_and_can_be(
 
     def run() -> None:
         call_command(
-            "import_legacy_shareholders", file, issuer=issuer.slug, staff=STAFF
+            "import", "legacy-shareholders", file, issuer=issuer.slug, staff=STAFF
         )
 
     forge(LegacyImport, file, issuer=issuer)

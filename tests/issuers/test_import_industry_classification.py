@@ -23,7 +23,7 @@ def run(tmp_path, capsys):
         file.write_bytes(content or "\n".join(lines).encode())
         output = io.StringIO()
         call_command(
-            "import_industry_classification", file, dry_run=dry_run, stdout=output
+            "import", "industry-classification", file, dry_run=dry_run, stdout=output
         )
         return output.getvalue().strip()
 
@@ -39,7 +39,7 @@ def refused(run, capsys, *lines, content=None):
 
 def imported():
     output = io.StringIO()
-    call_command("import_industry_classification", stdout=output)
+    call_command("import", "industry-classification", stdout=output)
     return output.getvalue().strip()
 
 
@@ -158,4 +158,4 @@ def test_what_is_no_such_table_is_refused(run, capsys, content, problem):
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(CommandError, match="No such file or directory"):
-        call_command("import_industry_classification", tmp_path / "none.csv")
+        call_command("import", "industry-classification", tmp_path / "none.csv")

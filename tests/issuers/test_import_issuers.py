@@ -25,7 +25,7 @@ def run(tmp_path):
         file = tmp_path / "companies.csv"
         file.write_bytes(content or "\n".join(lines).encode())
         output = io.StringIO()
-        call_command("import_issuers", file, dry_run=dry_run, stdout=output)
+        call_command("import", "issuers", file, dry_run=dry_run, stdout=output)
         return output.getvalue().splitlines()
 
     return run
@@ -57,7 +57,7 @@ def test_imports_the_real_companies_and_again_changes_nothing(test_data):
     def run():
         output = io.StringIO()
         file = test_data / "listed_companies.csv"
-        call_command("import_issuers", file, stdout=output)
+        call_command("import", "issuers", file, stdout=output)
         return output.getvalue().splitlines()
 
     *taken, summary = run()
@@ -143,7 +143,7 @@ def test_an_owner_whom_staff_have_renamed_is_left_alone(run):
 
 def test_classifies_only_by_the_exact_name_of_a_subsector(run):
     run(HEADER, ACME, BOLT)
-    call_command("import_industry_classification", stdout=io.StringIO())
+    call_command("import", "industry-classification", stdout=io.StringIO())
     assert run(HEADER, ACME, BOLT) == [counted(0, 1, 1)]
     codes = Issuer.objects.values_list(
         "slug", "industry_classification_benchmark__subsector_code"

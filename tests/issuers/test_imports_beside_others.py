@@ -199,7 +199,7 @@ def test_an_import_says_what_is_held(issuer, tmp_path):
     import_lines(issuer, "L-1")
     file = tmp_path / "acme.csv"
     file.write_text(f"{HEADER}L-1,bo@example.com,ACM,6,100\n")
-    command = ["import_legacy_shareholders", file]
+    command = ["import", "legacy-shareholders", file]
     with transaction.atomic():
         LegacyShareholder.objects.select_for_update().get(reference="L-1")
         said = refused(*command, issuer=issuer.slug, staff=STAFF)
@@ -221,7 +221,7 @@ def test_an_import_of_companies_says_what_is_held(tmp_path):
     file.write_text(COMPANIES.format("Lyon"))
     with transaction.atomic():
         Issuer.objects.select_for_update().get()
-        said = refused("import_issuers", file)
+        said = refused("import", "issuers", file)
     assert said.startswith("Somebody else holds an issuer, and it did not come free")
     assert Issuer.objects.get().trading_location == "Paris"
 
@@ -234,7 +234,9 @@ def test_a_command_that_writes_the_register_says_what_is_held(issuer):
         token = Token.objects.get(symbol="ACM")
         with connection.cursor() as cursor:
             cursor.execute("SELECT register_hold(%s)", [[token.pk]])
-        said = refused("mint", "ACM", "5", staff=STAFF, reason="Capital increase")
+        said = refused(
+            "ledger", "mint", "ACM", "5", staff=STAFF, reason="Capital increase"
+        )
     assert said == (
         "Somebody else holds a token's ledger, and it did not come free (canceling "
         "statement due to lock timeout). Nothing was written; run this again."

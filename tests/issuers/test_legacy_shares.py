@@ -60,7 +60,7 @@ def load(tmp_path, world: World, staff, bo):
         file.write_text("\n".join([HEADER, *lines]))
         output = io.StringIO()
         call_command(
-            "import_legacy_shareholders", file, issuer="lumen", staff=STAFF,
+            "import", "legacy-shareholders", file, issuer="lumen", staff=STAFF,
             dry_run=dry_run, stdout=output,
         )  # fmt: skip
         return output.getvalue().strip()
@@ -138,7 +138,7 @@ def load_named(tmp_path, world: World, staff, bo):
         file.write_text("\n".join([NAMED, *lines]))
         output = io.StringIO()
         call_command(
-            "import_legacy_shareholders", file, issuer="lumen", staff=STAFF,
+            "import", "legacy-shareholders", file, issuer="lumen", staff=STAFF,
             create_holders=create, stdout=output,
         )  # fmt: skip
         return output.getvalue().strip()
@@ -171,7 +171,16 @@ def test_makes_the_holders_that_a_file_names(load_named, capsys):
         "Legacy shareholders of lumen: 1 created, 0 updated, 3 unchanged"
     )
     call_command(
-        "mint", "LUM", "10", "--to", WALLET.lower(), "--staff", STAFF, "--reason", "x"
+        "ledger",
+        "mint",
+        "LUM",
+        "10",
+        "--to",
+        WALLET.lower(),
+        "--staff",
+        STAFF,
+        "--reason",
+        "x",
     )
     [held] = cy.ledger_account.balances.all()
     assert held.balance == 10
@@ -209,7 +218,7 @@ def outcome(line):
 
 
 def reverse(entry, reason):
-    call_command("reverse_entry", "LUM", str(entry), staff=STAFF, reason=reason)
+    call_command("ledger", "reverse", "LUM", str(entry), staff=STAFF, reason=reason)
 
 
 def test_delivers_what_the_treasury_covers(load, world: World, one_person):
@@ -464,6 +473,6 @@ def test_a_token_without_a_price_is_warned_of(load, world: World, one_person):
     said = "LUM has no price, and its lines have one, 125 to 125 cents: capitalization"
     assert any(line.startswith(said) for line in deliver("--source", "MINT")[1])
     load("L-3,bo@example.com,,LUM,1,125")
-    call_command("set_price", "LUM", "125", "--staff", STAFF)
+    call_command("ledger", "set-price", "LUM", "125", "--staff", STAFF)
     _, errors = deliver("--source", "MINT")
     assert not any("has no price" in line for line in errors)

@@ -55,7 +55,7 @@ def test_units_are_made_moved_and_destroyed(world: World, staff, holder):
     token = world.public_token
     why = ("--reason", "Because")
     assert (
-        run("mint", "lum", "1_000", *why)
+        run("ledger", "mint", "lum", "1_000", *why)
         == "Made 1,000 units of LUM (entry 1); supply 1,000."
     )
     moves = [
@@ -65,9 +65,21 @@ def test_units_are_made_moved_and_destroyed(world: World, staff, holder):
         (51, world.owner.lei, "treasury", ()),
     ]
     for number, source, target, more in moves:
-        run("transfer", "LUM", number, "--from", source, "--to", target, *why, *more)
+        run(
+            "ledger",
+            "transfer",
+            "LUM",
+            number,
+            "--from",
+            source,
+            "--to",
+            target,
+            *why,
+            *more,
+        )
     assert (
-        run("burn", "LUM", 1, *why) == "Destroyed 1 unit of LUM (entry 6); supply 999."
+        run("ledger", "burn", "LUM", 1, *why)
+        == "Destroyed 1 unit of LUM (entry 6); supply 999."
     )
     assert entries(token) == [
         ("MINT", 1000, STAFF, "Because", 0),
@@ -82,17 +94,17 @@ def test_units_are_made_moved_and_destroyed(world: World, staff, holder):
 def test_a_dry_run_checks_and_writes_nothing(world: World, staff, holder):
     why = ("--reason", "x", "--dry-run")
     dry = "(dry run: nothing was written)"
-    assert run("mint", "LUM", 7, *why) == (
+    assert run("ledger", "mint", "LUM", 7, *why) == (
         f"7 units of LUM would be made; supply 7 {dry}"
     )
-    assert run("set_price", "LUM", 7, "--dry-run") == (
+    assert run("ledger", "set-price", "LUM", 7, "--dry-run") == (
         f"A unit of LUM would cost 7 cents; it had none {dry}"
     )
-    assert run("open_secondary_market", "LUM", *why) == (
+    assert run("market", "open-secondary", "LUM", *why) == (
         f"LUM would go to the secondary market {dry}"
     )
     with pytest.raises(CommandError, match="1 are missing. Nothing was written"):
-        run("burn", "LUM", 1, *why)
+        run("ledger", "burn", "LUM", 1, *why)
     assert entries(world.public_token) == []
     world.public_token.ledger_head.refresh_from_db()
     assert not world.public_token.ledger_head.is_open
@@ -102,22 +114,28 @@ def test_a_dry_run_checks_and_writes_nothing(world: World, staff, holder):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["mint", "NONE", 1], "There is no token NONE"),
-        (["mint", "LUM", 0], "an entry moves at least 1 unit"),
-        (["mint", "LUM", 2**64], "1 more than 2⁶⁴−1"),
-        (["mint", "LUM", 1, "--to", "x@example.com"], "There is no user x@example.com"),
+        (["ledger", "mint", "NONE", 1], "There is no token NONE"),
+        (["ledger", "mint", "LUM", 0], "an entry moves at least 1 unit"),
+        (["ledger", "mint", "LUM", 2**64], "1 more than 2⁶⁴−1"),
         (
-            ["transfer", "LUM", 1, "--from", "treasury", "--to", "bo@example.com"],
+            ["ledger", "mint", "LUM", 1, "--to", "x@example.com"],
+            "There is no user x@example.com",
+        ),
+        (
+            [
+                "ledger", "transfer", "LUM", 1, "--from", "treasury", "--to",
+                "bo@example.com",
+            ],
             "the treasury of Lumen has 0 units of LUM, and 1 are to leave: 1 are",
         ),
         (
-            ["transfer", "LUM", 1, "--from", "treasury", "--to", "treasury"],
+            ["ledger", "transfer", "LUM", 1, "--from", "treasury", "--to", "treasury"],
             "TRANSFER of LUM cannot go from the treasury of Lumen: it goes from a",
         ),
         (
             [
-                "transfer", "LUM", 1, "--forced", "--from", "treasury", "--to",
-                "bo@example.com",
+                "ledger", "transfer", "LUM", 1, "--forced", "--from", "treasury",
+                "--to", "bo@example.com",
             ],
             "--forced is for transfers between two holders",
         ),
@@ -134,40 +152,42 @@ def test_refuses_by_naming_the_rule(world: World, staff, holder, arguments, reas
 )
 def test_what_could_mean_another_amount_is_refused(world: World, staff, text):
     with pytest.raises(CommandError, match="Write"):
-        run("set_price", "LUM", text)
+        run("ledger", "set-price", "LUM", text)
     assert TokenPrice.objects.count() == 0
 
 
 def test_authorized_units_bound_the_supply(world: World, staff):
     Token.objects.filter(symbol="LUM").update(authorized_units=10)
-    run("mint", "LUM", 8, "--reason", "x")
+    run("ledger", "mint", "LUM", 8, "--reason", "x")
     with pytest.raises(CommandError, match="11 units, 1 more than the 10 that are"):
-        run("mint", "LUM", 3, "--reason", "x")
+        run("ledger", "mint", "LUM", 3, "--reason", "x")
 
 
 def test_prices_follow_each_other(world: World, staff):
-    run("mint", "LUM", 2**40, "--reason", "x")
-    assert run("set_price", "LUM", 1250).endswith("; it had none.")
-    assert run("set_price", "LUM", 1310, "--source", "NAV").endswith("; it was 1,250.")
+    run("ledger", "mint", "LUM", 2**40, "--reason", "x")
+    assert run("ledger", "set-price", "LUM", 1250).endswith("; it had none.")
+    assert run("ledger", "set-price", "LUM", 1310, "--source", "NAV").endswith(
+        "; it was 1,250."
+    )
     rows = TokenPrice.objects.order_by("number")
     assert list(rows.values_list("number", "price_cents", "source", "recorded_by")) == [
         (1, 1250, "MANUAL", STAFF),
         (2, 1310, "NAV", STAFF),
     ]
     with pytest.raises(CommandError, match="more than 2⁶³−1 cents"):
-        run("set_price", "LUM", 2**23)
+        run("ledger", "set-price", "LUM", 2**23)
     with pytest.raises(CommandError, match="more than 2⁶³−1 cents"):
-        run("mint", "LUM", 2**54, "--reason", "x")
+        run("ledger", "mint", "LUM", 2**54, "--reason", "x")
 
 
 def test_the_secondary_market_opens_once_and_for_good(world: World, staff):
-    opened = run("open_secondary_market", "LUM", "--reason", "Offering closed")
+    opened = run("market", "open-secondary", "LUM", "--reason", "Offering closed")
     assert opened == "LUM is on the secondary market."
     [entry] = LogEntry.objects.all()
     assert (entry.user, entry.object_id) == (staff, str(world.public_token.pk))
     assert entry.get_change_message() == "Opened the secondary market: Offering closed"
     with pytest.raises(CommandError, match="already; nothing was written"):
-        run("open_secondary_market", "LUM", "--reason", "x")
+        run("market", "open-secondary", "LUM", "--reason", "x")
     with pytest.raises(IntegrityError, match="can not go back"), transaction.atomic():
         Token.objects.filter(symbol="LUM").update(market_type="PRIMARY_MARKET")
 
@@ -198,10 +218,10 @@ def register(world: World):
 def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
     why = ("--reason", "Typed wrongly")
     said = "Entry 3 of LUM (ALLOCATE, 200 units)"
-    assert run("reverse_entry", "lum", 3, *why, "--dry-run") == (
+    assert run("ledger", "reverse", "lum", 3, *why, "--dry-run") == (
         f"{said} would be reversed; supply 1,000 (dry run: nothing was written)"
     )
-    assert run("reverse_entry", "lum", 3, *why) == (
+    assert run("ledger", "reverse", "lum", 3, *why) == (
         f"{said} is reversed by entry 6; supply 1,000."
     )
     assert entries(register)[-1] == ("REVERSAL", 200, STAFF, "Typed wrongly", 300)
@@ -212,14 +232,14 @@ def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
         (7, "LUM has no entry 7. Nothing was written."),
     ):
         with pytest.raises(CommandError, match=re.escape(reason)):
-            run("reverse_entry", "LUM", number, *why)
+            run("ledger", "reverse", "LUM", number, *why)
     assert verified()[-1] == "All 27 rules hold."
 
 
 def verified():
     as_committed()
     output = io.StringIO()
-    call_command("verify_register", stdout=output)
+    call_command("verify", "register", stdout=output)
     return output.getvalue().splitlines()
 
 
@@ -347,7 +367,7 @@ def test_tampering_by_the_owner_of_the_tables_is_found(
     tamper(tampering)
     output = io.StringIO()
     with pytest.raises(CommandError, match="rules are broken, marked above"):
-        call_command("verify_register", stdout=output)
+        call_command("verify", "register", stdout=output)
     broken = [line for line in output.getvalue().splitlines() if "BROKEN" in line]
     assert [line for line in broken if rule in line]
 

@@ -54,7 +54,9 @@ def token(key: str) -> Token:
 
 @pytest.fixture
 def statement(token: Token, tmp_path: Path) -> Path:
-    call_command("register_statement", directory=tmp_path, stdout=io.StringIO())
+    call_command(
+        "export", "register-statement", directory=tmp_path, stdout=io.StringIO()
+    )
     [written] = tmp_path.glob("*.statement")
     return written
 
@@ -62,7 +64,7 @@ def statement(token: Token, tmp_path: Path) -> Path:
 def verify(statement: Path, **options: Any) -> str:
     said = io.StringIO()
     try:
-        call_command("verify_register", against=statement, stdout=said, **options)
+        call_command("verify", "register", against=statement, stdout=said, **options)
     except CommandError as error:
         return f"{said.getvalue()}{error}"
     return said.getvalue()
@@ -100,7 +102,9 @@ def test_it_names_the_heads_of_each_token(token: Token, statement: Path):
 def test_each_names_the_one_before_it(token: Token, statement: Path):
     later = statement.with_name("register-99991231T235959Z.statement")
     statement.rename(later)
-    call_command("register_statement", directory=later.parent, stdout=io.StringIO())
+    call_command(
+        "export", "register-statement", directory=later.parent, stdout=io.StringIO()
+    )
     [new] = [path for path in later.parent.glob("*.statement") if path != later]
     assert json.loads(new.read_text().splitlines()[0])["previous"] == later.name
 
@@ -174,7 +178,9 @@ def test_finds_what_the_owner_rewrote_and_digested_anew(
 
 def test_finds_a_token_in_the_past_of_an_issuer_without_any(key: str, tmp_path: Path):
     issuer = new_issuer()
-    call_command("register_statement", directory=tmp_path, stdout=io.StringIO())
+    call_command(
+        "export", "register-statement", directory=tmp_path, stdout=io.StringIO()
+    )
     empty_token(issuer, "LATE", timezone.now() - timedelta(days=2))
     [statement] = tmp_path.glob("*.statement")
     assert "Token LATE was not there, and now begins at " in verify(statement)
@@ -191,7 +197,9 @@ def test_finds_what_the_owner_rewrote_of_other_histories(
             "UPDATE accounts_accountstatuschange"
             " SET recorded_at = recorded_at - interval '1 day'"
         )
-    call_command("register_statement", directory=tmp_path, stdout=io.StringIO())
+    call_command(
+        "export", "register-statement", directory=tmp_path, stdout=io.StringIO()
+    )
     [statement] = tmp_path.glob("*.statement")
     stated = json.loads(statement.read_text().splitlines()[0])["tables"]
     assert stated[0]["table"] == "accounts_accountstatuschange"
@@ -237,13 +245,13 @@ def test_needs_the_key_that_signed_it(statement: Path, settings: Any):
 def test_says_what_is_missing(settings: Any, tmp_path: Path, db: None):
     settings.PARTNER_API_STATEMENT_KEY = ""
     with pytest.raises(CommandError, match="PARTNER_API_STATEMENT_KEY is not set"):
-        call_command("register_statement", directory=tmp_path)
+        call_command("export", "register-statement", directory=tmp_path)
     said = io.StringIO()
-    call_command("register_statement", new_key=True, stdout=said)
+    call_command("export", "register-statement", new_key=True, stdout=said)
     settings.PARTNER_API_STATEMENT_KEY = said.getvalue().strip().partition("=")[2]
     settings.PARTNER_API_STATEMENTS = ""
     with pytest.raises(CommandError, match="PARTNER_API_STATEMENTS is not set"):
-        call_command("register_statement")
+        call_command("export", "register-statement")
     (tmp_path / "file").touch()
     with pytest.raises(CommandError, match="cannot be written"):
-        call_command("register_statement", directory=tmp_path / "file")
+        call_command("export", "register-statement", directory=tmp_path / "file")

@@ -28,7 +28,7 @@ from tests.operations.living import (
     unmount,
 )
 from tests.operations.servers_of_their_own import manage
-from tests.system import free_port
+from tests.system import free_port, limited
 from tests.waiting import until
 
 Plant = Callable[[Living], Iterator[Mapping[str, str] | None]]
@@ -474,7 +474,7 @@ def the_wal_receiver_stands_still(living: Living) -> Iterator[Mapping[str, str]]
     with frozen(receiver), living.administrator() as session:
         session.execute("SELECT pg_logical_emit_message(TRUE, 'a', 'b')")
         time.sleep(1.5)
-        yield {"PARTNER_API_REPLICA_LAG": "1"}
+        yield limited(PARTNER_API_REPLICA_LAG=1)
     living.primary.await_answer(FOLLOWERS, "1")
 
 
@@ -638,7 +638,7 @@ def the_pepper_is_another(living: Living) -> Iterator[Mapping[str, str]]:
     yield {"PARTNER_API_KEY_PEPPER": "another0123456789" * 4}
 
 
-@named("settings", "DEBUG is true", "Unset DEBUG")
+@named("settings", "DEBUG is set and no longer read", "Unset DEBUG")
 def pages_tell_of_the_code(living: Living) -> Iterator[Mapping[str, str]]:
     yield {"DEBUG": "true"}
 

@@ -255,7 +255,7 @@ def test_the_first_key_is_issued_by_the_documented_commands(
     db: None, capsys: pytest.CaptureFixture[str]
 ):
     asks, shows = (
-        shlex.split(line)[2:] for line in documented() if "issue_api_key" in line
+        shlex.split(line)[2:] for line in documented() if "key issue" in line
     )
     staff = User.objects.filter(pk=colleague(ASKER).pk)
     staff.update(email=asks[asks.index("--staff") + 1])

@@ -225,14 +225,14 @@ def test_without_a_server_all_wait_and_the_command_says_so(changed, settings):
     settings.EMAIL_URL = ""
     assert send_notices(SECONDS) == (0, 0)
     with pytest.raises(CommandError, match="EMAIL_URL is not set"):
-        call_command("send_notices")
+        call_command("run", "notices")
     assert set(StaffNotice.objects.values_list("tries", flat=True)) == {0}
 
 
 def test_the_worker_and_the_command_send(changed, mailbox, capsys):
     mailbox.refused = {ANA}
     with pytest.raises(CommandError, match="Sent 2 e-mails; 1 failed"):
-        call_command("send_notices")
+        call_command("run", "notices")
     mailbox.refused = set()
     an_hour_passes()
     tasks.send_notices()

@@ -166,7 +166,7 @@ def test_sessions_of_a_pooler_that_wait_without_end_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ):
     check_session()
-    monkeypatch.setattr(settings, "PARTNER_API_POOLER", "transaction")
+    monkeypatch.setattr(settings, "IS_POOLED", True)
     check_session()
     monkeypatch.setattr(lending, "lender", lending.Lender(1))
     with pytest.raises(StartRefused, match="lack statement_timeout; run"):

@@ -231,7 +231,7 @@ def test_a_command_says_that_the_outcome_is_unknown_and_says_so_again(
             primary.cancelling(),
             pytest.raises(CommandError, match=r"The outcome is unknown\. A commit was"),
         ):
-            call_command("import_issuers", str(file))
+            call_command("import", "issuers", str(file))
     assert Issuer.objects.filter(trading_name="New Works").count() == 1
     primary.wait_for("")
-    call_command("import_issuers", str(file))
+    call_command("import", "issuers", str(file))

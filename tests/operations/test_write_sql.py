@@ -1,4 +1,4 @@
-"""write_sql: migrations with the text of both directions, from the files of SQL."""
+"""`write sql`: migrations with the text of both directions, from the files of SQL."""
 
 import io
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from django.db.backends.utils import CursorWrapper
 
 from partnerapi.core import sql_files
 from partnerapi.core.sql_files import ROOMS, SqlFile
-from partnerapi.management.commands import write_sql
+from partnerapi.management.write import sql as write_sql
 from partnerapi.operations.sql_migrations import NotByFile, changes, script
 from tests.migrating.rules import broken
 from tests.migrating.test_sql_files import catalogue
@@ -67,17 +67,17 @@ def owner() -> Iterator[CursorWrapper]:
 
 
 def test_nothing_is_to_be_written():
-    assert call_command("write_sql", "--check") == "Nothing has changed."
+    assert call_command("write", "sql", "--check") == "Nothing has changed."
 
 
 def test_a_name_is_needed():
     with pytest.raises(CommandError, match="--name"):
-        call_command("write_sql")
+        call_command("write", "sql")
 
 
 def test_what_changed_is_named(edited: dict, capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(CommandError, match="run manage.py write_sql"):
-        call_command("write_sql", "--check")
+    with pytest.raises(CommandError, match="run manage.py write sql"):
+        call_command("write", "sql", "--check")
     assert sorted(capsys.readouterr().out.splitlines()) == [
         "accounts: function accounts_keep_names()",
         "accounts: function accounts_try(integer)",
@@ -100,7 +100,7 @@ def test_the_migrations_lead_there_and_back(
         "next_migration",
         lambda label, name: (tmp_path / f"{label}_{name}.py", [(label, "0001_before")]),
     )
-    call_command("write_sql", "--name", "try_it", stdout=io.StringIO())
+    call_command("write", "sql", "--name", "try_it", stdout=io.StringIO())
     before = catalogue(owner)
     modules = []
     for label in ROOMS:

@@ -205,10 +205,10 @@ def test_who_may_not_add_such_rows_can_not_import_them(world: World):
 def test_the_command_imports_figures(world: World, tmp_path, capsys):
     file = tmp_path / "figures.csv"
     file.write_text(FIGURES)
-    call_command("import_financial_data", str(file), dry_run=True)
+    call_command("import", "financial-data", str(file), dry_run=True)
     assert "1 created, 1 updated, 1 unchanged (dry run" in capsys.readouterr().out
-    call_command("import_financial_data", str(file))
+    call_command("import", "financial-data", str(file))
     assert IssuerFinancialData.objects.get(issuer=world.quiet).revenue_cents == 100
     file.write_text(FIGURES.replace("arbor", "nobody"))
     with pytest.raises(CommandError, match="1 problem"):
-        call_command("import_financial_data", str(file))
+        call_command("import", "financial-data", str(file))

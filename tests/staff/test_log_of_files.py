@@ -66,9 +66,14 @@ def test_an_import_of_holders_is_in_the_log(staff: Client, tmp_path: Path, way: 
         file.write_bytes(HOLDERS)
         for dry_run in (True, False):
             call_command(
-                "import_holders", file, staff=SAM, dry_run=dry_run, stdout=io.StringIO()
+                "import",
+                "holders",
+                file,
+                staff=SAM,
+                dry_run=dry_run,
+                stdout=io.StringIO(),
             )
-        who, source = SAM, "command import_holders"
+        who, source = SAM, "command import holders"
     [line] = logged(staff, object=str(HolderImport.objects.get().pk))
     assert (line.what, line.kind, line.name) == ("Insert", "Holder import", "file.csv")
     assert (line.who, line.source) == (who, source)
@@ -80,7 +85,7 @@ def test_an_import_of_holders_is_in_the_log(staff: Client, tmp_path: Path, way: 
     if way == "page":
         staff.post("/admin/import/", {"kind": "holders", "file": HOLDERS})
     else:
-        call_command("import_holders", file, staff=SAM, stdout=io.StringIO())
+        call_command("import", "holders", file, staff=SAM, stdout=io.StringIO())
     assert RowChange.objects.count() == before
 
 
@@ -96,14 +101,15 @@ def test_an_import_of_legacy_shares_is_in_the_log(
         file = tmp_path / "file.csv"
         file.write_bytes(LINES)
         call_command(
-            "import_legacy_shareholders",
+            "import",
+            "legacy-shareholders",
             file,
             issuer="lumen",
             create_holders=True,
             staff=SAM,
             stdout=io.StringIO(),
         )
-        source = "command import_legacy_shareholders"
+        source = "command import legacy-shareholders"
     [line] = logged(staff, object=str(LegacyImport.objects.get().pk))
     assert (line.what, line.who, line.source) == ("Insert", SAM, source)
     assert line.name == "file.csv of Lumen"
@@ -144,6 +150,7 @@ def test_each_format_of_a_table_by_command_is_in_the_log(
         formation_date="2020-01-31", country="FR"
     )
     call_command(
+        "export",
         "captable",
         "lumen",
         format=format,
@@ -151,7 +158,9 @@ def test_each_format_of_a_table_by_command_is_in_the_log(
         stdout=io.StringIO(),
         stderr=io.StringIO(),
     )
-    [line] = logged(staff, object=str(world.listed.pk), source="command captable")
+    [line] = logged(
+        staff, object=str(world.listed.pk), source="command export captable"
+    )
     assert (line.what, line.kind, line.name) == ("Export", "Issuer", "Lumen")
     assert (line.who or "").startswith("operator ")
     said = columns(line)
@@ -163,20 +172,23 @@ def test_each_format_of_a_table_by_command_is_in_the_log(
 
 def other_exports(world: World, held: User, output: Path) -> dict[str, Any]:
     return {
-        "ledger": (world.public_token, ["LUM"], {"format": "csv"}),
-        "register_extract": (world.listed, ["lumen"], {}),
-        "holder_statement": (held, [str(held.pk)], {}),
+        "ledger show": (world.public_token, ["LUM"], {"format": "csv"}),
+        "export register-extract": (world.listed, ["lumen"], {}),
+        "export holder-statement": (held, [str(held.pk)], {}),
     }
 
 
-@pytest.mark.parametrize("command", ["ledger", "register_extract", "holder_statement"])
+@pytest.mark.parametrize(
+    "command",
+    ["ledger show", "export register-extract", "export holder-statement"],
+)
 def test_each_other_export_by_command_is_in_the_log(
     world: World, held: User, staff: Client, tmp_path: Path, command: str
 ):
     output = tmp_path / "export"
     of, arguments, options = other_exports(world, held, output)[command]
     call_command(
-        command,
+        *command.split(),
         *arguments,
         **options,
         output=output,
@@ -197,12 +209,12 @@ def test_an_imported_package_is_in_the_log(staff: Client, tmp_path: Path):
         for name, content in files(ROOT).items():
             archive.writestr(name, json.dumps(content))
     for dry_run in (True, False):
-        call_command("import_ocf", package, dry_run=dry_run, stdout=io.StringIO())
+        call_command("import", "ocf", package, dry_run=dry_run, stdout=io.StringIO())
     issuer = Issuer.objects.get()
     [line] = [
         line for line in logged(staff, object=str(issuer.pk)) if line.what == "Import"
     ]
-    assert line.source == "command import_ocf"
+    assert line.source == "command import ocf"
     assert columns(line)["file"] == package.name
 
 
@@ -280,7 +292,7 @@ def test_an_export_that_cannot_be_kept_is_not_given(world: World, tmp_path: Path
         cursor.execute("SET default_transaction_read_only = on")
         try:
             with pytest.raises(CommandError, match="PostgreSQL only reads"):
-                call_command("captable", "lumen", format="csv", output=output)
+                call_command("export", "captable", "lumen", format="csv", output=output)
         finally:
             cursor.execute("SET default_transaction_read_only = off")
     assert not output.exists()

@@ -225,27 +225,36 @@ class Insider:
         row = f"X-1,{reference_of(self.purse)},900,2027-01-31"
         bank.write_text(f"reference,text,amount,date\n{row}\n")
         closing = 900 - CashHead.objects.get(kind="BANK").balance
-        self.run("book_bank_statement", bank, "--closing-balance", closing)
+        self.run("cash", "book-statement", bank, "--closing-balance", closing)
         lines.write_text(self.import_lines(1, 9_998))
         named = self.issuer.slug
         call_command(
-            "import_legacy_shareholders", lines, "--issuer", named, "--staff",
+            "import", "legacy-shareholders", lines, "--issuer", named, "--staff",
             "bo@staff.example", stdout=io.StringIO(),
         )  # fmt: skip
         for source in ("MINT", "TREASURY"):
             self.run("deliver_legacy_shares", named, "--source", source)
         why = ("--to", "nominee@example.org", "--reason", "Due")
-        self.run("mint", "TAKEN", 9, *why)
+        self.run("ledger", "mint", "TAKEN", 9, *why)
         holder = str(self.holder.pk)
-        self.run("transfer", "TAKEN", 9, "--from", holder, *why)
-        self.run("transfer", "TAKEN", 9, "--from", "treasury", *why)
-        self.run("transfer", "TAKEN", 9, "--from", holder, "--forced", *why)
+        self.run("ledger", "transfer", "TAKEN", 9, "--from", holder, *why)
+        self.run("ledger", "transfer", "TAKEN", 9, "--from", "treasury", *why)
+        self.run("ledger", "transfer", "TAKEN", 9, "--from", holder, "--forced", *why)
         with pytest.raises(CommandError, match="needs an approval"):
-            call_command("import_ocf", str(ocf_package(files)))
+            call_command("import", "ocf", str(ocf_package(files)))
 
     def request_by_commands(self) -> None:
         """In a colleague's name, whose password only the colleague knows."""
-        said = ("mint", "TAKEN", "9", "--to", "nominee@example.org", "--reason", "Due")
+        said = (
+            "ledger",
+            "mint",
+            "TAKEN",
+            "9",
+            "--to",
+            "nominee@example.org",
+            "--reason",
+            "Due",
+        )
         with typing(PASSWORD), pytest.raises(CommandError, match="give their password"):
             call_command(*said, "--request", "--staff", "bo@staff.example")
         for request in ApprovalRequest.objects.exclude(filed_by=self.user):

@@ -50,4 +50,4 @@ class ImportRegister:
             Overtaken: always, since the command alone has the package.
         """
         self.preview(request)
-        raise Overtaken("import_ocf carries it out, with --approval.")
+        raise Overtaken("`import ocf` carries it out, with --approval.")

@@ -1,7 +1,7 @@
 """What OCF has no field for: packages of this register say it in comments.
 
-Each is one of an object's comments, such as "Wallet: 0x…". `captable --format ocf`
-writes them, and `import_ocf` reads them.
+Each is one of an object's comments, such as "Wallet: 0x…". `export captable
+--format ocf` writes them, and `import ocf` reads them.
 """
 
 from collections.abc import Mapping

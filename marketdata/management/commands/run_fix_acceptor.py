@@ -34,7 +34,7 @@ class Command(CommandWithExamples):
     help = """Serve the FIX 4.4 market data feed until SIGTERM or Ctrl-C.
 
 It listens on FIX_HOST and FIX_PORT, with TLS where FIX_TLS_CERTIFICATE and FIX_TLS_KEY
-are set. Sessions are given out by issue_fix_session, keys by issue_api_key. Told to
+are set. Sessions are given out by `fix_session issue`, keys by `key issue`. Told to
 end, it logs everybody out and exits with 0 within ten seconds. On SIGHUP it reads a
 renewed certificate, and no session notices.
 

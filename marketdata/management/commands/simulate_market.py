@@ -267,7 +267,7 @@ def tokens_named(symbols):
     tokens = Token.objects.filter(market_type=Token.MarketType.SECONDARY_MARKET)
     if not tokens:
         raise CommandError(
-            "No token is on the secondary market. Fill the sandbox with seed_sandbox, "
-            "or let a token be traded with open_secondary_market."
+            "No token is on the secondary market. Fill the sandbox with "
+            "`sandbox seed`, or let a token be traded with `market open-secondary`."
         )
     return list(tokens.order_by("created_at", "id"))

@@ -29,7 +29,7 @@ What is not well comes with what to do about it. It changes nothing. The exit co
 where all is well, 1 where something wants attention or cannot be known, 2 where
 something has failed.
 With an API key of its own in FIX_KEY it tries that key, and a FIX Logon with it. With
---deep it also runs verify_register, verify_books, verify_cash and verify_market, which
+--deep it also runs each `verify`, which
 read everything; without, it says what they found last.
 
 examples:
@@ -146,11 +146,6 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     if web:
         yield Check("web", partial(trials.web, web.rstrip("/")))
     if deep:
-        for command in (
-            "verify_register",
-            "verify_books",
-            "verify_cash",
-            "verify_market",
-        ):
-            verify = partial(trials.verified, command)
-            yield Check(command, verify, needs_database=True)
+        for kind in ("register", "books", "cash", "market"):
+            verify = partial(trials.verified, kind)
+            yield Check(f"verify {kind}", verify, needs_database=True)

@@ -17,7 +17,7 @@ class Command(CommandWithExamples):
 
 The role is that of DATABASE_URL, which serves requests: it can add to the register and
 to the logs, and change nothing in them. The owner of the tables (DATABASE_OWNER_URL)
-grants, after every `migrate`. Behind a pooler (PARTNER_API_POOLER) the role is given
+grants, after every `migrate`. Behind a pooler (DATABASE_DIRECT_URL) the role is given
 the limits of a session, too, by itself. Readers and backups have roles of their own.
 
 examples:
@@ -49,9 +49,8 @@ examples:
             granted = list(statements(connections[alias], kind, role))
         except RoleRefused as error:
             raise CommandError(str(error)) from None
-        is_pooled = settings.PARTNER_API_POOLER == "transaction"
         session = []
-        if is_pooled and kind is Role.APPLICATION:
+        if settings.IS_POOLED and kind is Role.APPLICATION:
             session = settings.SESSION_OF_REQUESTS
             session = [*session_statements(connections[alias], role, session)]
         if not apply:

@@ -213,16 +213,16 @@ examples:
         if "DATABASE_OWNER_URL" not in owning:
             self.stderr.write(f"  {ONE_ROLE}", lambda text: text)
         with self.step("Industry Classification Benchmark"):
-            self.manage("import_industry_classification", environment)
+            self.manage("import industry-classification", environment)
         with self.step("Companies, holders, registers, order books"):
-            seeded = self.manage("seed_sandbox", owning, "--json", "--no-color")
+            seeded = self.manage("sandbox seed", owning, "--json", "--no-color")
         keys = json.loads(seeded[-1])["keys"]
         environment["PARTNER_API_SANDBOX_KEY"] = keys.get(
             "demo", environment.get("PARTNER_API_SANDBOX_KEY", "")
         )
         owning |= environment
         with self.step("Key, CompIDs, staff's password"):
-            access = json.loads(self.manage("sandbox_access", owning, "--json")[-1])
+            access = json.loads(self.manage("sandbox access", owning, "--json")[-1])
         environment["PARTNER_API_SANDBOX_KEY"] = access["key"]
         self.write_environment(owning | environment)
         with self.step("Web server, workers, market, FIX acceptor"):
@@ -298,8 +298,8 @@ examples:
         process = self.processes.start(
             command,
             [
-                *(sys.executable, settings.BASE_DIR / "manage.py", command),
-                *("--skip-checks", *arguments),
+                *(sys.executable, settings.BASE_DIR / "manage.py"),
+                *(*command.split(), "--skip-checks", *arguments),
             ],
             environment=environment,
             cwd=settings.BASE_DIR,

@@ -23,12 +23,13 @@ def settings_stand() -> Iterator[Finding]:
             f"{settings.STATE_DIRECTORY}",
             "Set it, as the page Settings says, or run manage.py up.",
         )  # fmt: skip
-    elif settings.DEBUG and not settings.PARTNER_API_SANDBOX:
-        yield Finding(
-            "settings", State.WARNING,
-            "DEBUG is true: staff see pages that tell of the code and its settings",
-            "Unset DEBUG, and restart.",
-        )  # fmt: skip
+    elif settings.REMOVED_BUT_SET:
+        for name in settings.REMOVED_BUT_SET:
+            yield Finding(
+                "settings", State.WARNING,
+                f"{name} is set and no longer read: {settings.REMOVED[name]}",
+                f"Unset {name}.",
+            )  # fmt: skip
     else:
         kind = "sandbox" if settings.PARTNER_API_SANDBOX else "production"
         yield Finding("settings", State.OK, f"They are those of a {kind}")
@@ -77,7 +78,7 @@ def pepper() -> Iterator[Finding]:
         yield Finding(
             "pepper", State.FAILED,
             "The key in FIX_KEY, or PARTNER_API_SANDBOX_KEY, is refused",
-            "If list_api_keys shows that it lives, PARTNER_API_KEY_PEPPER is not the "
+            "If key list shows that it lives, PARTNER_API_KEY_PEPPER is not the "
             "one that it was issued with: set that again.",
         )  # fmt: skip
     else:

@@ -45,12 +45,12 @@ class Installation:
             self.start("manage.py", command, *arguments, environment=environment)
         )
 
-    def verify(self, command: str) -> None:
+    def verify(self, kind: str) -> None:
         """
         Raises:
             RunError: a rule is broken; it names the rule and what breaks it.
         """
-        verification = self.start("manage.py", command)
+        verification = self.start("manage.py", "verify", kind)
         try:
             self.processes.finish(verification)
         except RunError as error:

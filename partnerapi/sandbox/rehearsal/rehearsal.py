@@ -134,8 +134,8 @@ class Rehearsal:
         live = self.installation(primary)
         live.manage("migrate")
         live.manage("grant_application_role", APPLICATION, "--apply")
-        live.manage("seed_sandbox")
-        access = json.loads(live.manage("sandbox_access", "--json")[-1])
+        live.manage("sandbox", "seed")
+        access = json.loads(live.manage("sandbox", "access", "--json")[-1])
         self.token, self.comp_id = access["key"], access["compIDs"][0]
         return primary, live
 
@@ -199,10 +199,10 @@ class Rehearsal:
         )
         restored = self.installation(fresh)
         restored.manage("grant_application_role", APPLICATION, "--apply")
-        restored.verify("verify_register")
-        restored.verify("verify_books")
-        restored.verify("verify_cash")
-        restored.verify("verify_market")
+        restored.verify("register")
+        restored.verify("books")
+        restored.verify("cash")
+        restored.verify("market")
 
     def recover(self, backup: Cluster) -> Cluster:
         restored = self.cluster("restored")

@@ -41,7 +41,7 @@ VIEWER = "{ viewer { login partner scopes rateLimit { limit remaining } } }"
 
 @dataclass
 class Running:
-    """A system on these ports; `access` is what `sandbox_access --json` has told."""
+    """A system on these ports; `access` is what `sandbox access --json` has told."""
 
     port: int
     fix_port: int

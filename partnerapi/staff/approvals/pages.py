@@ -201,8 +201,8 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
 BY_ASKER: Mapping[str, str] = {
     ApprovalKind.KEY: "The person who requested the key issues it here.",
-    ApprovalKind.REGISTER: "The person who has the package imports it by import_ocf, "
-    "with --approval and the id of this request.",
+    ApprovalKind.REGISTER: "The person who has the package imports it with manage.py "
+    "import ocf, --approval and the id of this request.",
 }
 """What an approval does not carry out at once, and what follows."""
 

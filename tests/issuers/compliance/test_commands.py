@@ -53,7 +53,7 @@ def bo(world: World) -> User:
 
 
 def test_a_rule_is_asked_for_approved_and_ended(world: World, bo: User):
-    rule = ("set_token_rule", "LUM", "COUNTRIES", "--refused", "us,ca")
+    rule = ("restrict", "rule", "LUM", "COUNTRIES", "--refused", "us,ca")
     expected = (
         "LUM COUNTRIES: Not for tax residents of US, CA. Holders who would not pass: "
         "1 of 1: Bo Berg."
@@ -65,42 +65,68 @@ def test_a_rule_is_asked_for_approved_and_ended(world: World, bo: User):
     made = TokenRule.objects.get()
     assert (made.created_by, made.approved_by) == (ASKER, DECIDER)
     assert made.parameters == {"refused": ["US", "CA"]}
-    end = ("set_token_rule", "LUM", "COUNTRIES", "--end")
+    end = ("restrict", "rule", "LUM", "COUNTRIES", "--end")
     approval = approved_in(run(*end, "--request"))
     assert run(*end, "--approval", approval) == "LUM COUNTRIES: It ends."
     made.refresh_from_db()
     assert made.ended_by == ASKER
     for wrong in (
         end,
-        ("set_token_rule", "LUM", "MAX_HOLDERS"),
-        ("set_token_rule", "LUM", "MAX_HOLDERS", "--units", "5"),
-        ("set_token_rule", "LUM", "MAX_HOLDERS", "--holders", "0"),
+        ("restrict", "rule", "LUM", "MAX_HOLDERS"),
+        ("restrict", "rule", "LUM", "MAX_HOLDERS", "--units", "5"),
+        ("restrict", "rule", "LUM", "MAX_HOLDERS", "--holders", "0"),
     ):
         with pytest.raises(CommandError):
             run(*wrong)
 
 
 def test_a_holder_is_frozen_by_one_and_freed_by_two(bo: User):
-    assert "dry run" in run("freeze_holder", "bo@example.com", "--dry-run")
+    assert "dry run" in run("restrict", "freeze", "bo@example.com", "--dry-run")
     assert not Restriction.objects.exists()
-    said = run("freeze_holder", "bo@example.com", "--token", "LUM")
+    said = run("restrict", "freeze", "bo@example.com", "--token", "LUM")
     assert said.startswith("Freeze of Bo Berg, all units of LUM: restriction ")
     frozen = Restriction.objects.get()
     with pytest.raises(CommandError, match=r"SENDER_FROZEN.*Nothing was written"):
-        run("transfer", "LUM", 1, "--from", "bo@example.com", "--to", "treasury")
-    approval = approved_in(run("lift_restriction", frozen.pk, "--request"))
-    lifted = run("lift_restriction", frozen.pk, "--approval", approval)
+        run(
+            "ledger",
+            "transfer",
+            "LUM",
+            1,
+            "--from",
+            "bo@example.com",
+            "--to",
+            "treasury",
+        )
+    approval = approved_in(run("restrict", "lift", frozen.pk, "--request"))
+    lifted = run("restrict", "lift", frozen.pk, "--approval", approval)
     assert lifted.startswith("Lifted: Freeze of Bo Berg")
-    run("transfer", "LUM", 1, "--from", "bo@example.com", "--to", "treasury")
+    run("ledger", "transfer", "LUM", 1, "--from", "bo@example.com", "--to", "treasury")
     with pytest.raises(CommandError, match="is in force"):
-        run("lift_restriction", frozen.pk)
+        run("restrict", "lift", frozen.pk)
 
 
 def test_units_are_locked_and_pledged(bo: User):
-    run("lock_units", "LUM", "bo@example.com", "60", "--until", "2099-01-01")
-    run("lock_units", "LUM", "bo@example.com", "30", "--pledged-to", "Bank of Lyon")
+    run("restrict", "lock", "LUM", "bo@example.com", "60", "--until", "2099-01-01")
+    run(
+        "restrict",
+        "lock",
+        "LUM",
+        "bo@example.com",
+        "30",
+        "--pledged-to",
+        "Bank of Lyon",
+    )
     with pytest.raises(CommandError, match=r"10 may leave. \(UNITS_LOCKED\)"):
-        run("transfer", "LUM", 11, "--from", "bo@example.com", "--to", "treasury")
-    run("transfer", "LUM", 10, "--from", "bo@example.com", "--to", "treasury")
+        run(
+            "ledger",
+            "transfer",
+            "LUM",
+            11,
+            "--from",
+            "bo@example.com",
+            "--to",
+            "treasury",
+        )
+    run("ledger", "transfer", "LUM", 10, "--from", "bo@example.com", "--to", "treasury")
     with pytest.raises(CommandError, match="is over"):
-        run("lock_units", "LUM", "bo@example.com", "all", "--until", "2020-01-01")
+        run("restrict", "lock", "LUM", "bo@example.com", "all", "--until", "2020-01-01")

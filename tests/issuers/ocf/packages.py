@@ -85,7 +85,7 @@ ROOT = issue("s1", "ann", "100")
 
 def run(path, **options):
     output = io.StringIO()
-    call_command("import_ocf", path, stdout=output, **options)
+    call_command("import", "ocf", path, stdout=output, **options)
     return output.getvalue()
 
 

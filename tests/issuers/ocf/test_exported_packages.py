@@ -33,7 +33,7 @@ LEI = "529900T8BM49AURSDO55"
 
 
 def export(slug, file, **options):
-    call_command("captable", slug, format="ocf", output=file, **options)
+    call_command("export", "captable", slug, format="ocf", output=file, **options)
     return file
 
 

@@ -71,7 +71,7 @@ def test_two_people_import_a_register(write, oskar: User, ilse: User):
     assert re.search(r"Units of NOVA-CS.*?<bdi>0</bdi>.*?<bdi>100</bdi>", shown, re.S)
     refused(package, "approval", approval=asked.pk)
     assert "another member of staff decides" in decided(oskar, asked)
-    assert "imports it by import_ocf" in decided(ilse, asked)
+    assert "imports it with manage.py import ocf" in decided(ilse, asked)
     assert not Issuer.objects.exists()
     other = write(files(issue("s1", "ann", "101")))
     refused(other, "needs an approval", approval=asked.pk)

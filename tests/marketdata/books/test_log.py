@@ -119,7 +119,7 @@ def test_only_tokens_of_the_secondary_market_have_a_log(transactional_db: None):
         say(primary, bid(1, 0))
     assert str(error.value) == (
         "PRIM is not on the secondary market and has no order book; "
-        "open_secondary_market PRIM opens one."
+        "market open-secondary PRIM opens one."
     )
     unknown = uuid.uuid4()
     with pytest.raises(MarketClosed, match=f"There is no token {unknown}"):

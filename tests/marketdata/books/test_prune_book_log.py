@@ -1,4 +1,4 @@
-"""prune_book_log: what goes, what stays, and that books lead on from what stays."""
+"""`prune book-log`: what goes, what stays, and that books lead on from what stays."""
 
 import io
 import re
@@ -14,7 +14,7 @@ import marketdata.books.pruning
 from issuers.models import Token
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.pruning import PrunableLog, delete, prunable_logs, prune
-from marketdata.management.commands import prune_book_log as command
+from marketdata.management import prune_book_log as command
 from marketdata.models import BookChange, BookSnapshot, Trade
 from partnerapi.operations.tasks import prune_book_log
 from tests.marketdata.books.markets import bid, traded
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def call(*arguments: str) -> str:
     output = io.StringIO()
-    call_command("prune_book_log", *arguments, stdout=output)
+    call_command("prune", "book-log", *arguments, stdout=output)
     return output.getvalue().strip()
 
 

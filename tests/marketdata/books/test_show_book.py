@@ -61,7 +61,7 @@ def token(world: World) -> Token:
 
 def show(*arguments: str) -> str:
     output = io.StringIO()
-    call_command("show_book", *arguments, stdout=output)
+    call_command("book", "show", *arguments, stdout=output)
     return output.getvalue()
 
 
@@ -133,14 +133,14 @@ def test_names_tokens_without_a_book(world: World):
         show("LUM")
     assert str(refused.value) == (
         "LUM is not on the secondary market and has no order book; "
-        "open_secondary_market LUM opens one."
+        "market open-secondary LUM opens one."
     )
 
 
 @pytest.mark.parametrize("depth", ["0", "-1", "x"])
 def test_refuses_depths_that_make_no_sense(depth: str):
     with pytest.raises(CommandError, match="--depth"):
-        call_command("show_book", "TRD", f"--depth={depth}")
+        call_command("book", "show", "TRD", f"--depth={depth}")
 
 
 @pytest.mark.parametrize("width", [20, 40, 68, 80, 200])
@@ -217,7 +217,7 @@ class Terminal:
 @pytest.fixture
 def terminal(transactional_db: None) -> Iterator[Terminal]:
     record(traded(new_issuer(), "LIVE").pk, [OPENING], ACTOR)
-    terminal = Terminal("show_book", "LIVE")
+    terminal = Terminal("book", "show", "LIVE")
     yield terminal
     terminal.process.kill()
     terminal.process.wait()

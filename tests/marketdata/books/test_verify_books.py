@@ -1,4 +1,4 @@
-"""verify_books: what it compares, and that it finds whoever got past the guards."""
+"""`verify books`: what it compares, and that it finds whoever got past the guards."""
 
 import io
 import random
@@ -14,7 +14,7 @@ from marketdata.books.guards import GUARDED
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import Change
 from marketdata.books.verification import verify as books_verified
-from marketdata.management.commands.verify_books import Command
+from marketdata.management.verify_books import Command
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Side
 from tests.issuers.register import new_issuer
 from tests.marketdata.books.markets import ask, bid, prune_at_once, traded
@@ -28,7 +28,7 @@ RULES = 11
 def verify(*symbols: str) -> list[str]:
     output = io.StringIO()
     try:
-        call_command("verify_books", *symbols, stdout=output, no_color=True)
+        call_command("verify", "books", *symbols, stdout=output, no_color=True)
     except CommandError as error:
         output.write(str(error))
     return output.getvalue().strip().splitlines()

@@ -14,22 +14,25 @@ from rich.progress import track
 
 from tests.installation import throw_away_installation
 from tests.marketdata.fix.scripts import Partner, run_script
+from tests.system import limited
 
 PROFILES = {
     "scripts": {
-        "FIX_MIN_HEARTBEAT": "2",
-        "FIX_REQUIRE_RESET": "N",
-        "FIX_MESSAGES_PER_SECOND": "1000",
         "FIX_CONNECTIONS_PER_ADDRESS": "1000",
-        "FIX_FAILED_LOGONS_PER_MINUTE": "1000",
+        **limited(
+            FIX_MIN_HEARTBEAT=2,
+            FIX_REQUIRE_RESET=False,
+            FIX_MESSAGES_PER_SECOND=1_000,
+            FIX_FAILED_LOGONS_PER_MINUTE=1_000,
+        ),
     },
     "default": {},
 }
 """What the acceptor runs with: what the scripts presume, or what partners meet."""
 CLOCK = "a Logon by a wrong clock is answered: the Logout tells the difference"
 GAP_FILL = "PersistMessages=N: a ResendRequest is answered with a gap fill"
-HEARTBEAT = "FIX_MIN_HEARTBEAT=5: HeartBtInt(108)=2 is refused"
-RESET = "FIX_REQUIRE_RESET=Y: neither ResetSeqNumFlag(141)=Y nor MsgSeqNum(34)=1"
+HEARTBEAT = "HeartBtInt(108)=2 is refused"
+RESET = "neither ResetSeqNumFlag(141)=Y nor MsgSeqNum(34)=1"
 INCUMBENT = "a second Logon is told why it is refused, and the session is asked first"
 WITHIN = "a Logon within a session is refused"
 RULES = {

@@ -115,7 +115,7 @@ def replay(
     with bench.initiator(is_numbered=True) as session:
         session.send("V", *market_data_request("R1", token.symbol, t264=depth))
         arguments = [str(file), f"--token={token.symbol}", "--clear", *pace]
-        with in_background("replay_book", *arguments) as replaying:
+        with in_background("book", "replay", *arguments) as replaying:
             heard = time.monotonic()
             while time.monotonic() - heard < QUIET_SECONDS:
                 message = session.receive(0.1)

@@ -34,7 +34,7 @@ def comp_ids(partner: Partner) -> list[str]:
 
 def test_binds_two_comp_ids_and_says_how_to_log_on(acme, settings, capsys):
     settings.FIX_HOST, settings.FIX_PORT = "203.0.113.5", 19878
-    said = run("issue_fix_session", "acme_co")
+    said = run("fix_session", "issue", "acme_co")
     assert comp_ids(acme) == ["PARTNER001", "PARTNER002"]
     assert "Bound to acme_co: PARTNER001, PARTNER002" in said
     rows = [line.split("  ") for line in said.splitlines() if "  " in line]
@@ -49,12 +49,12 @@ def test_binds_two_comp_ids_and_says_how_to_log_on(acme, settings, capsys):
         "Username": "acme_co, or left out",
         "Password": "a live API key of acme_co, whole, as in X-Token-Auth",
     }
-    assert "issue_api_key acme_co --scope marketdata:read" in capsys.readouterr().err
+    assert "key issue acme_co --scope marketdata:read" in capsys.readouterr().err
 
 
 def test_tells_no_partner_to_connect_to_every_address(acme, settings):
     settings.FIX_HOST = "0.0.0.0"
-    said = run("issue_fix_session", "acme_co")
+    said = run("fix_session", "issue", "acme_co")
     assert "Host                 the public name of the acceptor's machine" in said
 
 
@@ -63,7 +63,7 @@ def test_takes_the_first_that_are_free(acme, capsys):
     zeta = Partner.objects.create(login="zeta", name="Zeta")
     for number in (1, 3):
         FixSession.objects.create(comp_id=f"PARTNER00{number}", partner=zeta)
-    run("issue_fix_session", "acme_co", "--count=3")
+    run("fix_session", "issue", "acme_co", "--count=3")
     assert comp_ids(acme) == ["PARTNER002", "PARTNER004", "PARTNER005"]
     assert capsys.readouterr().err == ""
 
@@ -71,18 +71,18 @@ def test_takes_the_first_that_are_free(acme, capsys):
 def test_a_key_that_has_ended_is_none(acme, capsys):
     at = timezone.now()
     key, _ = approved_key(acme, [Scope.MARKETDATA_READ], at + timedelta(hours=1))
-    run("issue_fix_session", "acme_co", "--count=1")
+    run("fix_session", "issue", "acme_co", "--count=1")
     assert capsys.readouterr().err == ""
     ApiKey.objects.filter(pk=key.pk).update(
         created_at=at - timedelta(hours=2), expires_at=at - timedelta(hours=1)
     )
-    run("issue_fix_session", "acme_co", "--count=1")
+    run("fix_session", "issue", "acme_co", "--count=1")
     warning = "acme_co has no live key with the scope marketdata:read"
     assert warning in capsys.readouterr().err
 
 
 def test_a_dry_run_binds_nothing(acme):
-    assert run("issue_fix_session", "acme_co", "--dry-run") == (
+    assert run("fix_session", "issue", "acme_co", "--dry-run") == (
         "PARTNER001, PARTNER002 would be bound to acme_co"
         " (dry run: nothing was written)"
     )
@@ -103,7 +103,7 @@ def test_refuses_to_bind(acme, settings, arguments, reason):
     FixSession.objects.bind(acme, 3)
     settings.FIX_SESSIONS = 4
     with pytest.raises(CommandError, match=reason):
-        run("issue_fix_session", *arguments)
+        run("fix_session", "issue", *arguments)
     assert FixSession.objects.count() == 3
 
 
@@ -145,7 +145,7 @@ def test_partners_who_bind_at_once_get_different_ones(patient_locks, eight, sett
 
 def test_switches_a_session_off_and_on(acme):
     FixSession.objects.bind(acme)
-    arguments = ["switch_fix_session", "PARTNER001"]
+    arguments = ["fix_session", "switch", "PARTNER001"]
     assert run(*arguments, "off", "--dry-run") == (
         "PARTNER001 of acme_co would be switched off (dry run: nothing was written)"
     )
@@ -157,12 +157,12 @@ def test_switches_a_session_off_and_on(acme):
     assert run(*arguments, "on") == "PARTNER001 of acme_co is on."
     assert FixSession.objects.get().enabled
     with pytest.raises(CommandError, match="There is no FIX session PARTNER009"):
-        run("switch_fix_session", "PARTNER009", "off")
+        run("fix_session", "switch", "PARTNER009", "off")
 
 
 def test_lists_sessions_and_how_they_fare(acme):
-    assert run("list_fix_sessions") == (
-        "There are no FIX sessions. issue_fix_session binds some."
+    assert run("fix_session", "list") == (
+        "There are no FIX sessions. fix_session issue binds some."
     )
     zeta = Partner.objects.create(login="zeta", name="Zeta")
     one, two = FixSession.objects.bind(acme, 2)
@@ -174,7 +174,7 @@ def test_lists_sessions_and_how_they_fare(acme):
     FixSession.objects.filter(pk=two.pk).update(
         enabled=False, last_logout_reason="slow consumer"
     )
-    rows = json.loads(run("list_fix_sessions", "--json"))
+    rows = json.loads(run("fix_session", "list", "--json"))
     assert rows[0] == {
         "compID": "PARTNER001",
         "login": "acme_co",
@@ -189,9 +189,9 @@ def test_lists_sessions_and_how_they_fare(acme):
         ("switched off", "slow consumer"),
         ("not connected", ""),
     ]
-    table = run("list_fix_sessions", "--partner=zeta").splitlines()
+    table = run("fix_session", "list", "--partner=zeta").splitlines()
     assert [line.split() for line in table[1:]] == [
         [three.comp_id, "zeta", "not", "connected", "-", "-", "-", "0", "-"]
     ]
     with pytest.raises(CommandError, match="no integration account nobody"):
-        run("list_fix_sessions", "--partner=nobody")
+        run("fix_session", "list", "--partner=nobody")

@@ -15,7 +15,7 @@ from issuers.register.models import TokenPrice
 from marketdata.books.current_books import read_books
 from marketdata.books.log import Message, record
 from marketdata.books.orderbook import Change
-from marketdata.management.commands import replay_book
+from marketdata.management.book import replay
 from marketdata.models import BookChange, BookLevel, Trade
 from tests.characters import World
 
@@ -63,7 +63,7 @@ def monday(tmp_path):
 
 def run(*arguments):
     output = io.StringIO()
-    call_command("replay_book", *map(str, arguments), stdout=output)
+    call_command("book", "replay", *map(str, arguments), stdout=output)
     return output.getvalue().strip()
 
 
@@ -72,7 +72,7 @@ def refused(*arguments):
     output, problems = io.StringIO(), io.StringIO()
     with pytest.raises(CommandError) as refusal:
         call_command(
-            "replay_book", *map(str, arguments), stdout=output, stderr=problems
+            "book", "replay", *map(str, arguments), stdout=output, stderr=problems
         )
     return str(refusal.value), (problems.getvalue() + output.getvalue()).splitlines()
 
@@ -367,7 +367,7 @@ def test_needs_a_token_with_a_book(world, monday, tmp_path):
     )
     assert refused(monday, "--token", "LUM")[0] == (
         "LUM is not on the secondary market and has no order book; "
-        "open_secondary_market LUM opens one."
+        "market open-secondary LUM opens one."
     )
     assert refused(monday, "--token", "NONE")[0] == (
         "There is no token NONE. The admin lists tokens with their symbols."
@@ -475,6 +475,6 @@ def test_stops_where_somebody_else_wrote_before_it_began(token, monday, monkeypa
         record(token.pk, [Message([Change(0, 1200, 1)])], "other")
         return books
 
-    monkeypatch.setattr(replay_book, "read_books", other_writer_then_read)
+    monkeypatch.setattr(replay, "read_books", other_writer_then_read)
     refusal, _ = refused(monday, "--token", "LUM")
     assert refusal.startswith("LUM: change 7 was to be change 6. Someone else writes")

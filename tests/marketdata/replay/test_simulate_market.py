@@ -212,7 +212,7 @@ def test_names_tokens_that_it_can_not_trade(tokens: list[Token], world: World):
         simulate("--token", "LUM")
     assert str(refused.value) == (
         "LUM is not on the secondary market and has no order book; "
-        "open_secondary_market LUM opens one."
+        "market open-secondary LUM opens one."
     )
 
 

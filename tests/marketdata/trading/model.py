@@ -3,7 +3,7 @@
     python -m tests.marketdata.trading.model --runs 300 --steps 40
 
 It makes an installation of its own, takes each action in both and compares every order,
-every balance and what is reserved after each; then the statements of `verify_market`,
+every balance and what is reserved after each; then the statements of `verify market`,
 and at the end of a run the replay. It ends with the seed and the action that lead to a
 difference, if there is one.
 """

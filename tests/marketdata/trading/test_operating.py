@@ -75,7 +75,7 @@ def test_a_fed_book_becomes_a_market_of_ours(staff: None):
         market_type=Token.MarketType.SECONDARY_MARKET,
     )
     log.record(token.pk, [log.Message([log.Change(0, 99, 5)])], "feed")
-    arguments = ("open_market", "FED", "--session", "22:00-22:00")
+    arguments = ("market", "open", "FED", "--session", "22:00-22:00")
     with pytest.raises(CommandError, match="name a reference price"):
         told(*arguments)
     log.record(token.pk, [log.Message([], [log.Deal(100, 1)])], "feed")
@@ -87,14 +87,14 @@ def test_a_fed_book_becomes_a_market_of_ours(staff: None):
     with pytest.raises(CommandError, match="fed from outside"):
         told(*arguments)
     with pytest.raises(CommandError, match="--session"):
-        told("open_market", "FED", "--session", "soon")
+        told("market", "open", "FED", "--session", "soon")
 
 
 def test_a_market_is_halted_by_one_and_reopened_by_two(staff: None):
     token = new_market()
-    halt = ("change_market_phase", token.symbol, "HALTED", "--reason", "News")
+    halt = ("market", "phase", token.symbol, "HALTED", "--reason", "News")
     assert told(*halt) == f"The market of {token.symbol} is HALTED."
-    reopen = ("change_market_phase", token.symbol, "CONTINUOUS", "--reason", "Out")
+    reopen = ("market", "phase", token.symbol, "CONTINUOUS", "--reason", "Out")
     with pytest.raises(CommandError, match="approval"):
         told(*reopen)
     request = approved(told(*reopen, "--request"))
@@ -120,7 +120,9 @@ class Traded:
         as_committed()
 
     def bust(self, trade: str, *more: str) -> str:
-        return told("bust_trade", self.token.symbol, trade, "--reason", "Oops", *more)
+        return told(
+            "market", "bust", self.token.symbol, trade, "--reason", "Oops", *more
+        )
 
 
 def test_a_trade_is_busted_by_two(staff: None):
@@ -190,21 +192,23 @@ def test_a_bust_needs_a_second_person_and_units_and_cash_that_are_still_there(
 def test_reverse_entry_does_not_undo_a_trade(staff: None):
     traded = Traded()
     entry = Execution.objects.get(token=traded.token, sequence=1).ledger_seq
-    with pytest.raises(CommandError, match="bust_trade"):
-        told("reverse_entry", traded.token.symbol, str(entry), "--reason", "Oops")
+    with pytest.raises(CommandError, match="market bust"):
+        told("ledger", "reverse", traded.token.symbol, str(entry), "--reason", "Oops")
 
 
 def test_orders_are_shown_and_cancelled(staff: None):
     traded = Traded()
     order = placed(traded.token, sell(traded.seller, 5, 110))
     out = io.StringIO()
-    call_command("show_orders", traded.token.symbol, "--status", "OPEN", stdout=out)
+    call_command(
+        "market", "orders", traded.token.symbol, "--status", "OPEN", stdout=out
+    )
     assert str(order.pk) in out.getvalue()
     assert "1 orders" in out.getvalue()
     out = io.StringIO()
-    call_command("show_orders", "--order", str(order.pk), stdout=out)
+    call_command("market", "orders", "--order", str(order.pk), stdout=out)
     assert "ORDER_ACCEPTED units 5 at 110 left 5" in out.getvalue()
-    orders = ("show_orders", traded.token.symbol)
+    orders = ("market", "orders", traded.token.symbol)
     out = io.StringIO()
     call_command(*orders, "--limit", "1", stdout=out)
     assert str(order.pk) in out.getvalue()
@@ -214,7 +218,7 @@ def test_orders_are_shown_and_cancelled(staff: None):
     assert out.getvalue().endswith("5 orders.\n")
     with pytest.raises(CommandError, match="1 or more"):
         call_command(*orders, "--limit", "0")
-    cancel = ("cancel_orders", traded.token.symbol)
+    cancel = ("market", "cancel-orders", traded.token.symbol)
     assert told(*cancel, "--dry-run").startswith("1 orders would")
     assert told(*cancel) == "1 orders are cancelled."
     order.refresh_from_db()
@@ -227,7 +231,7 @@ def test_a_day_s_records_can_be_checked(staff: None, tmp_path: Path):
     day = datetime.now(zone).date().isoformat()
     output = tmp_path / "records.jsonl"
     call_command(
-        "export_market_records", "--day", day, "--output", str(output),
+        "export", "market-records", "--day", day, "--output", str(output),
         stdout=io.StringIO(),
     )  # fmt: skip
     *lines, end = output.read_bytes().splitlines(keepends=True)
@@ -245,5 +249,5 @@ def test_a_day_s_records_can_be_checked(staff: None, tmp_path: Path):
 def test_markets_are_verified(staff: None):
     Traded()
     out = io.StringIO()
-    call_command("verify_market", stdout=out)
+    call_command("verify", "market", stdout=out)
     assert out.getvalue().strip().splitlines()[-1].startswith("All ")

@@ -1,0 +1,134 @@
+from argparse import ArgumentTypeError
+from uuid import UUID
+
+from django.core.management.base import CommandError
+from django.db import transaction
+
+from accounts.approvals import closing_content, closing_title
+from accounts.four_eyes import NotApproved, carrying
+from accounts.management.people import (
+    active_staff,
+    add_second_person,
+    add_staff,
+    approver,
+    filed,
+)
+from accounts.models import (
+    Account,
+    AccountNotEmpty,
+    AccountStatusChange,
+    Actor,
+    ApprovalKind,
+    InvalidStatusTransition,
+    Right,
+    allowed_statuses,
+)
+from partnerapi.core.commands import DRY_RUN, DryRunCommand
+
+LONGEST_REASON = AccountStatusChange._meta.get_field("reason").max_length
+
+
+def reason_text(text):
+    if not text.strip() or len(text) > LONGEST_REASON:
+        raise ArgumentTypeError(
+            f"{len(text)} characters; give 1 to {LONGEST_REASON}, or leave it out"
+        )
+    return text.strip()
+
+
+class Command(DryRunCommand):
+    help = """Change the status of an account, in the name of a member of staff.
+
+PENDING becomes ACTIVE or REJECTED. ACTIVE and SUSPENDED become each other, or CLOSED,
+which a second member of staff approves. CLOSED and REJECTED are final. The partner
+reads the reason, but no name of staff.
+
+examples:
+  manage.py account status 019376a2-5c1e-7b04-9c55-2f0e6f6f1d11 ACTIVE \\
+      --staff ana@example.com --reason "Identity checked"
+  manage.py account status 'Account|019376a2-5c1e-7b04-9c55-2f0e6f6f1d11' \\
+      CLOSED --staff ana@example.com --reason "Asked for by letter" --request
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument("account", help="the account's id")
+        parser.add_argument(
+            "status", type=str.upper, choices=Account.Status.values, help="the new one"
+        )
+        add_staff(parser)
+        add_second_person(parser)
+        parser.add_argument(
+            "--reason",
+            metavar="TEXT",
+            type=reason_text,
+            help="why, for the history; the partner reads it",
+        )
+
+    def handle(
+        self, *, account, status, staff, reason, dry_run, request, approval, **options
+    ):
+        person, account = active_staff("--staff", staff), account_named(account)
+        if request:
+            return asked(account, status, reason, person, dry_run)
+        actor = Actor(person.email, True, approver(approval) if approval else "")
+        try:
+            with carrying([approval] if approval else []):
+                previous = account.change_status(status, actor, reason)
+                transaction.set_rollback(dry_run)
+        except InvalidStatusTransition:
+            raise refusal(account, status, actor) from None
+        except (AccountNotEmpty, NotApproved) as error:
+            raise CommandError(f"{error} Nothing was written.") from None
+        named = f"Account|{account.pk} of {account}"
+        if previous == status:
+            return f"{named} is {status} already; nothing was written."
+        if dry_run:
+            return f"{named} would go from {previous} to {status}{DRY_RUN}"
+        return f"{named} went from {previous} to {status}."
+
+
+def asked(account, status, reason, person, dry_run):
+    """File a request to close the account."""
+    alone = allowed_statuses(account.status, {Right.STAFF_APPROVED})
+    if status not in alone:
+        raise CommandError(
+            f"--request is for {' or '.join(alone) or 'no status'} of this account. "
+            "Nothing was written."
+        )
+    if not reason:
+        raise CommandError("Say why with --reason; the second person reads it.")
+    if dry_run:
+        return f"A request to close {account} could be filed{DRY_RUN}"
+    content = closing_content(account, reason)
+    return filed(ApprovalKind.CLOSING, content, closing_title(account), reason, person)
+
+
+def account_named(text):
+    accounts = Account.objects.select_related("partner", "user")
+    try:
+        return accounts.get(pk=UUID(text.removeprefix("Account|")))
+    except ValueError:
+        raise CommandError(
+            f"{text} is not the id of an account: Account|, which may be left out, and "
+            "a UUID."
+        ) from None
+    except Account.DoesNotExist:
+        raise CommandError(
+            f"There is no account {text}. The admin lists accounts with their ids."
+        ) from None
+
+
+def refusal(account, status, actor):
+    account.refresh_from_db()
+    alone = allowed_statuses(account.status, {Right.STAFF})
+    together = allowed_statuses(account.status, {Right.STAFF_APPROVED})
+    if status in together and not actor.approved_by:
+        return CommandError(
+            f"The account is {account.status}; a second member of staff must "
+            f"approve {status}: ask with --request. Nothing was written."
+        )
+    possible = [*alone, *(f"{one} with --approval" for one in together)]
+    return CommandError(
+        f"The account is {account.status} and cannot become {status}; allowed: "
+        f"{', '.join(possible) or 'nothing, it is final'}. Nothing was written."
+    )

@@ -1,0 +1,121 @@
+from argparse import ArgumentTypeError
+from pathlib import Path
+
+from django.core.management.base import CommandError
+
+from accounts.bank_statements import (
+    OtherBalance,
+    book_statement,
+    cents,
+    moves,
+    statement_title,
+)
+from accounts.four_eyes import COMMAND, NotApproved, carrying, is_needed
+from accounts.management.people import (
+    active_staff,
+    add_second_person,
+    add_staff,
+    filed,
+)
+from accounts.models import ApprovalKind
+from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
+from partnerapi.core.money import euros
+
+
+def euro_cents(text):
+    amount = cents(text)
+    if amount is None:
+        raise ArgumentTypeError(f"{text:.40} is not a whole number of euro cents")
+    return amount
+
+
+class Command(DryRunCommand):
+    help = """Book the lines of a bank statement, a CSV.
+
+Money that came is its client's whose deposit reference the line's text names; money
+that went pays the approved withdrawal whose payment reference it names. All else goes
+to SUSPENSE, and is told: staff assign it in the admin. A line's reference is booked
+once, so the same file again books nothing. All or nothing: when a line is wrong, every
+wrong line is reported and none is booked; nor is any where the bank's closing balance
+is not what lies there by the books after the last line.
+
+Money for clients needs a second person: --request asks for one, who books the file by
+approving it in the admin.
+
+examples:
+  manage.py cash book-statement 2027-01-31.csv --staff ana@example.com \\
+      --closing-balance 1250000 --dry-run
+  manage.py cash book-statement 2027-01-31.csv --staff ana@example.com \\
+      --closing-balance 1250000 --request --reason "Statement of 31 January"
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "file",
+            type=Path,
+            help="UTF-8 CSV with the columns reference (the bank's own), text, amount "
+            "(euro cents, negative for money that went), date (2027-01-31)",
+        )
+        add_staff(parser)
+        parser.add_argument(
+            "--closing-balance",
+            metavar="CENTS",
+            type=euro_cents,
+            required=True,
+            help="what lies at the bank after the last line, as the bank says",
+        )
+        add_second_person(parser)
+        parser.add_argument(
+            "--reason", metavar="TEXT", help="why, for --request; the approver reads it"
+        )
+
+    def handle(
+        self, *, file, staff, closing_balance, request, approval, reason, dry_run,
+        **options,
+    ):  # fmt: skip
+        person = active_staff("--staff", staff)
+        if request and not (reason and reason.strip()):
+            raise CommandError("Say why with --reason; the second person reads it.")
+        try:
+            with (
+                counting() as begin,
+                importing(file, self.stderr),
+                carrying([approval] if approval else []),
+            ):
+                booked = book_statement(
+                    file.read_bytes(),
+                    file.name,
+                    person.email,
+                    begin,
+                    closing_balance=closing_balance,
+                    dry_run=dry_run or request,
+                )
+        except OtherBalance as error:
+            raise CommandError(f"{error} Nothing was booked.") from None
+        except NotApproved as error:
+            raise CommandError(
+                f"{error} Nothing was booked; --request asks for it."
+            ) from None
+        if booked.ignored_columns:
+            self.stderr.write(f"Columns ignored: {', '.join(booked.ignored_columns)}")
+        for line in booked.unknown:
+            self.stderr.write(f"To SUSPENSE: {line}")
+        for account, was, became in moves(booked) if dry_run or request else ():
+            self.stderr.write(f"{account}: {euros(was)} before, {euros(became)} after")
+        if request and not dry_run:
+            title = statement_title(booked)
+            return filed(
+                ApprovalKind.STATEMENT, booked.content, title, reason.strip(), person
+            )
+        needs = booked.deposits and is_needed(
+            ApprovalKind.STATEMENT, COMMAND, booked.deposited
+        )
+        if dry_run and needs:
+            self.stderr.write("It needs a second person: book it with --request.")
+        return (
+            f"Bank statement: {booked.deposits:,} deposits of "
+            f"{euros(booked.deposited)}, {booked.withdrawals:,} withdrawals of "
+            f"{euros(booked.withdrawn)}, {len(booked.unknown):,} lines to SUSPENSE, "
+            f"{booked.known:,} booked before; {euros(booked.balance)} lie at the bank"
+            + (DRY_RUN if dry_run else "")
+        )

@@ -1,0 +1,9 @@
+from partnerapi.core.commands import CommandGroup
+
+
+class Command(CommandGroup):
+    help = "Open accounts of partners' clients, and change their status."
+    verbs = {
+        "open": "accounts.management.account.open",
+        "status": "accounts.management.account.status",
+    }

@@ -1,0 +1,88 @@
+import json
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from accounts.models import ApiKey, Partner
+from partnerapi.core.commands import CommandWithExamples
+
+COLUMNS = (
+    "login",
+    "id",
+    "lastFour",
+    "state",
+    "scopes",
+    "createdAt",
+    "expiresAt",
+    "lastUsedAt",
+)
+
+
+class Command(CommandWithExamples):
+    help = """List API keys with their state and scopes. Secrets are never shown.
+
+examples:
+  manage.py key list
+  manage.py key list --partner acme
+  manage.py key list --json
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument("--partner", metavar="LOGIN", help="only this partner's")
+        parser.add_argument("--json", action="store_true", help="a JSON list")
+
+    def handle(self, *, partner, **options):
+        keys = ApiKey.objects.select_related("partner").order_by(
+            "partner__login", "created_at", "id"
+        )
+        if partner is not None:
+            if not Partner.objects.filter(login=partner).exists():
+                raise CommandError(f"There is no integration account {partner}.")
+            keys = keys.filter(partner__login=partner)
+        at = timezone.now()
+        rows = [described(key, at) for key in keys.defer("secret_digest")]
+        if options["json"]:
+            return json.dumps(rows)
+        if not rows:
+            return "There are no keys. key issue makes one."
+        return "\n".join(aligned(rows))
+
+
+def described(key, at):
+    return {
+        "login": key.partner.login,
+        "id": str(key.id),
+        "lastFour": key.last_four,
+        "state": state(key, at),
+        "scopes": key.scopes,
+        "createdAt": shown(key.created_at),
+        "expiresAt": shown(key.expires_at),
+        "lastUsedAt": shown(key.last_used_at),
+        "revokedAt": shown(key.revoked_at),
+    }
+
+
+def state(key, at):
+    if key.revoked_at:
+        return "revoked"
+    if key.expires_at and key.expires_at <= at:
+        return "expired"
+    return "live" if key.partner.is_active else "partner switched off"
+
+
+def shown(time):
+    return time and time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def aligned(rows):
+    table = [list(COLUMNS)] + [
+        [
+            ",".join(row[column]) if column == "scopes" else row[column] or "-"
+            for column in COLUMNS
+        ]
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for cells in table:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        yield "  ".join(padded).rstrip()

@@ -1,0 +1,54 @@
+from django.db.models import Count, Max
+from django.utils import timezone
+
+from accounts import peppers
+from accounts.models import ApiKey
+from partnerapi.core.commands import CommandWithExamples
+
+
+class Command(CommandWithExamples):
+    help = """Say how many live keys each pepper of PARTNER_API_KEY_PEPPER has keyed.
+
+A pepper with none can be taken out of the setting. A key moves to the new pepper when
+it is used; revoke one that is no longer used. Digests of secrets alone are
+those of the release before: a key that is used gets one that binds it to its login.
+
+examples:
+  manage.py key peppers
+"""
+
+    def handle(self, **options):
+        now = timezone.now()
+        keys = {
+            row["pepper"]: row
+            for row in ApiKey.objects.live(now)
+            .order_by()
+            .values("pepper")
+            .annotate(count=Count("pk"), used=Max("last_used_at"))
+        }
+        rows = {row.digest: row for row in peppers.known()}
+        ours = peppers.canaries()
+        current = peppers.current()[0]
+        lines = []
+        for position, digest in enumerate(ours):
+            row = rows.pop(digest, None)
+            if row is None and not peppers.binds(position):
+                continue
+            of = "" if peppers.binds(position) else ", of secrets alone"
+            since = f"since {row.first_used_at:%Y-%m-%d %H:%M} UTC" if row else "new"
+            role = ", keys new digests" if position == current else ""
+            count = told(keys.pop(row and row.id, None)) if row else "no live keys"
+            lines.append(f"{position // 2 + 1}. {since}{of}{role}: {count}")
+        for row in rows.values():
+            if row.id in keys:
+                lines.append(f"not listed, so refused: {told(keys.pop(row.id))}")
+        if None in keys:
+            lines.append(f"from before peppers were noted: {told(keys[None])}")
+        return "\n".join(lines)
+
+
+def told(row):
+    if row is None:
+        return "no live keys"
+    used = f"{row['used']:%Y-%m-%d %H:%M} UTC" if row["used"] else "never"
+    return f"{row['count']} live keys, last used {used}"

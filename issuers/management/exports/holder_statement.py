@@ -1,0 +1,51 @@
+from hashlib import sha256
+from pathlib import Path
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from accounts.management.people import user_named
+from accounts.models import RowChange
+from issuers.exports.statements import TooManyLines, holder_statement
+from issuers.management.exporting import add_instant, written
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.times import to_rfc3339
+
+
+class Command(CommandWithExamples):
+    help = """Write what a holder has at an instant as a PDF.
+
+The units of each token with their value, each entry that they come from, at most
+10,000, and the heads of the ledgers' chains. The same instant makes the same file.
+
+examples:
+  manage.py export holder-statement ana@example.com --output ana.pdf
+  manage.py export holder-statement ana@example.com --at 2026-01-31 --output ana.pdf
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "holder", help="the holder's email or wallet address, LEI or id"
+        )
+        add_instant(parser)
+        parser.add_argument(
+            "--output", metavar="FILE", type=Path, required=True, help="the PDF"
+        )
+
+    def handle(self, *, holder, at, output, **options):
+        user = user_named(holder)
+        with written(output) as path:
+            try:
+                content = holder_statement(user, at)
+            except TooManyLines as error:
+                raise CommandError(str(error)) from None
+            RowChange.objects.note_export(
+                user,
+                what="Statement of a holder",
+                at=to_rfc3339(at or timezone.now()),
+                format="pdf",
+                file=output.name,
+                sha256=sha256(content).hexdigest(),
+            )
+            path.write_bytes(content)
+        return f"Statement of {user}; written to {output}."

@@ -1,0 +1,92 @@
+from pathlib import Path
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+from rich.console import Console
+
+from accounts.four_eyes import NotApproved, carrying
+from accounts.management.people import active_staff, add_second_person, filed
+from accounts.models import ApprovalKind
+from issuers.imports.ocf.approvals import register_content, register_title
+from issuers.imports.ocf.reading import read_package
+from issuers.imports.ocf.summary import summary
+from issuers.imports.ocf.writing import import_package
+from issuers.register.errors import LedgerError
+from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
+
+
+class Command(DryRunCommand):
+    help = """Import the register of an issuer from an Open Cap Table (OCF) package.
+
+That is the manifest's issuer, the stakeholders who ever held shares, a private token
+per stock class, and the ledger as the stock transactions made it, each at midnight UTC
+of its date or at its time. Cancelled, repurchased and retracted shares are destroyed; a
+split multiplies what is outstanding. What has no place in a register is counted and
+named. The same package again changes nothing. All or nothing: when objects are wrong,
+the command reports each with its file and the rule, and writes nothing.
+
+A second person approves the register: request it, then give the request's id. What is
+imported is then the same package, to the byte.
+
+examples:
+  manage.py import ocf acme_holdings/ --dry-run
+  manage.py import ocf acme_holdings.zip --request --staff bo@example.com
+  manage.py import ocf acme_holdings.zip --approval 0197c2a4-1f00-7000-8000-000000000000
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "package",
+            type=Path,
+            help="a folder, or a zip of one, with *.ocf.json files and a manifest",
+        )
+        parser.add_argument(
+            "--staff",
+            metavar="EMAIL",
+            help="with --request: who requests it",
+        )
+        add_second_person(parser)
+
+    def handle(self, *, package, staff, dry_run, request, approval, **options):
+        if request and not staff:
+            raise CommandError("--request: say with --staff who requests it.")
+        try:
+            with (
+                counting() as begin,
+                importing(package, self.stderr),
+                carrying([approval] if approval else []),
+            ):
+                read = read_package(package)
+                imported = import_package(
+                    read, timezone.now(), begin, dry_run=dry_run or request
+                )
+        except NotApproved as error:
+            raise CommandError(
+                f"{error} Nothing was changed; --request asks for it."
+            ) from None
+        except LedgerError as error:
+            raise CommandError(
+                f"The register refuses: {error} Nothing was changed; correct the "
+                "package and run this again."
+            ) from None
+        if imported.was_imported:
+            return (
+                f"{package.name} was imported before, as {imported.issuer.slug}: "
+                "0 changes."
+            )
+        console = Console(file=self.stdout, width=100)
+        for table in summary(imported):
+            console.print(table)
+        if request:
+            return filed(
+                ApprovalKind.REGISTER,
+                register_content(imported),
+                register_title(imported, package.name),
+                "Import of the company's register",
+                active_staff("--staff", staff),
+            )
+        return (
+            f"Issuer {imported.issuer.slug}: {imported.entries} entries and "
+            f"{imported.prices} prices in the ledgers of {len(imported.tokens)} tokens"
+            + (DRY_RUN if dry_run else "")
+        )

@@ -1,0 +1,56 @@
+from django.core.management.base import CommandError
+
+from issuers.management.register_command import (
+    RegisterCommand,
+    actor,
+    add_reason,
+    requested,
+    token_named,
+    units,
+    whole,
+    writing,
+)
+from issuers.register import ledger
+from issuers.register.models import LedgerTransaction
+from partnerapi.core.commands import DRY_RUN
+
+
+class Command(RegisterCommand):
+    help = """Undo an entry of a token's ledger, whole and once, by a further entry.
+
+The units go back to where they came from; the account that received them must still
+have as many. A delivery of legacy shares is undone so, too: its line stays DELIVERED,
+and a new line may replace it.
+
+examples:
+  manage.py ledger reverse ACME 12 --staff ana@example.com --reason "Typed wrongly" \\
+      --dry-run
+  manage.py ledger reverse ACME 12 --staff ana@example.com --reason "Typed wrongly"
+"""
+
+    def add_own_arguments(self, parser):
+        parser.add_argument(
+            "entry",
+            type=whole,
+            help="its number; the admin shows a token's last entries",
+        )
+        add_reason(parser)
+
+    def handle(
+        self, *, symbol, entry, staff, reason, dry_run, request, approval, **options
+    ):
+        who, token = actor(staff), token_named(symbol)
+        mistaken = LedgerTransaction.objects.filter(token=token, seq=entry).first()
+        if mistaken is None:
+            raise CommandError(f"{symbol} has no entry {entry}. Nothing was written.")
+        reversal = ledger.reversal_of(mistaken, reason)
+        with writing(dry_run or request, approval):
+            [recorded] = ledger.record([reversal], who)
+            token.ledger_head.refresh_from_db()
+        if request and not dry_run:
+            return requested(reversal, token_named(symbol), staff)
+        supply = f"supply {token.ledger_head.supply:,}"
+        said = f"Entry {entry} of {symbol} ({mistaken.kind}, {units(mistaken.amount)})"
+        if dry_run:
+            return f"{said} would be reversed; {supply}{DRY_RUN}"
+        return f"{said} is reversed by entry {recorded.number}; {supply}."

@@ -1,0 +1,50 @@
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.core.management.base import CommandError
+
+from accounts.management.people import active_staff
+from issuers.management.register_command import (
+    RegisterCommand,
+    add_reason,
+    token_named,
+    writing,
+)
+from issuers.models import Token
+from partnerapi.core.commands import DRY_RUN
+
+
+class Command(RegisterCommand):
+    help = """Let a token be traded between investors. There is no way back.
+
+The token's history in the admin says who did it and why.
+
+examples:
+  manage.py market open-secondary ACME --staff ana@example.com \\
+      --reason "Offering closed on 3 March"
+  manage.py market open-secondary ACME --staff ana@example.com --reason x --dry-run
+"""
+
+    is_approved = False
+
+    def add_own_arguments(self, parser):
+        add_reason(parser)
+
+    def handle(self, *, symbol, staff, reason, dry_run, **options):
+        person, token = active_staff("--staff", staff), token_named(symbol)
+        with writing(dry_run):
+            # Of two that come at once, one opens the market.
+            opened = Token.objects.filter(
+                pk=token.pk, market_type=Token.MarketType.PRIMARY_MARKET
+            ).update(market_type=Token.MarketType.SECONDARY_MARKET)
+            if not opened:
+                raise CommandError(
+                    f"{symbol} is on the secondary market already; nothing was written."
+                )
+            LogEntry.objects.log_actions(
+                person.pk,
+                Token.objects.filter(pk=token.pk),
+                CHANGE,
+                f"Opened the secondary market: {reason}",
+            )
+        if dry_run:
+            return f"{symbol} would go to the secondary market{DRY_RUN}"
+        return f"{symbol} is on the secondary market."

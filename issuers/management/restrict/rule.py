@@ -1,0 +1,104 @@
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from accounts.management.people import active_staff, approver, filed
+from accounts.models import ApprovalKind, InvestorClass
+from issuers.compliance import rules
+from issuers.compliance.models import TokenRule
+from issuers.compliance.rules import RuleRefused
+from issuers.management.register_command import (
+    RegisterCommand,
+    add_reason,
+    token_named,
+    whole,
+    writing,
+)
+from partnerapi.core.commands import DRY_RUN
+
+Kind = TokenRule.Kind
+NONE_NEEDED = {Kind.TRANSFERS_PAUSED, Kind.VERIFIED_HOLDERS, Kind.APPROVED_HOLDERS}
+
+
+def listed(text: str) -> list[str]:
+    return [part.strip().upper() for part in text.split(",") if part.strip()]
+
+
+class Command(RegisterCommand):
+    help = """Make, change or end a rule that movements of a token's units must keep.
+
+A second member of staff approves it. It binds movements from then on: who holds units
+keeps them, and open orders that it refuses are cancelled. A dry run says which of the
+largest holders would not pass.
+
+examples:
+  manage.py restrict rule ACME VERIFIED_HOLDERS --staff ana@example.com \\
+      --reason "Articles, section 7" --dry-run
+  manage.py restrict rule ACME COUNTRIES --refused US,CA --staff ana@example.com \\
+      --reason "Regulation S" --request
+  manage.py restrict rule ACME COUNTRIES --refused US,CA --staff ana@example.com \\
+      --reason "Regulation S" --approval 019376a2-5c1e-7b04-9c55-2f0e6f6f1d11
+  manage.py restrict rule ACME MAX_BALANCE --bps 500 --staff ana@example.com \\
+      --reason "At most 5 %" --request
+  manage.py restrict rule ACME TRANSFERS_PAUSED --end --staff ana@example.com \\
+      --reason "The merger is done" --request
+"""
+
+    def add_own_arguments(self, parser):
+        parser.add_argument(
+            "kind", type=str.upper, choices=Kind.values, help="the rule"
+        )
+        said = parser.add_mutually_exclusive_group()
+        said.add_argument(
+            "--allowed", type=listed, metavar="CODES", help="COUNTRIES: only these"
+        )
+        said.add_argument(
+            "--refused", type=listed, metavar="CODES", help="COUNTRIES: not these"
+        )
+        said.add_argument(
+            "--classes",
+            type=listed,
+            metavar="CLASSES",
+            help=f"INVESTOR_CLASSES: some of {', '.join(InvestorClass.values)}",
+        )
+        said.add_argument("--holders", type=whole, help="MAX_HOLDERS: how many")
+        said.add_argument("--units", type=whole, help="MAX_BALANCE: of a holder")
+        said.add_argument(
+            "--bps",
+            type=whole,
+            help="MAX_BALANCE: of 10,000 units of the supply",
+        )
+        said.add_argument("--end", action="store_true", help="end the rule")
+        add_reason(parser)
+
+    def handle(
+        self, *, symbol, kind, end, staff, reason, dry_run, request, approval, **options
+    ):
+        person, token = active_staff("--staff", staff), token_named(symbol)
+        parameters = None if end else parameters_of(kind, options)
+        try:
+            content = rules.rule_content(token, kind, parameters, reason)
+            refused = end or rules.refused_by(token, kind, parameters)
+            if request and not dry_run:
+                title = rules.rule_title(token, kind, parameters)
+                return filed(ApprovalKind.RULE, content, title, reason, person)
+            second = approver(approval) if approval else ""
+            with writing(dry_run or request, approval):
+                rules.set_rule(
+                    token, kind, parameters, reason, person.email or "", second
+                )
+        except RuleRefused as error:
+            raise CommandError(f"{error} Nothing was written.") from None
+        said = "It ends." if end else rules.text_of(kind, parameters)
+        told = f"{symbol} {kind}: {said}"
+        if not end:
+            told += f" Holders who would not pass: {refused}."
+        return told + DRY_RUN if dry_run else told
+
+
+def parameters_of(kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    names = ("allowed", "refused", "classes", "holders", "units", "bps")
+    said = {name: options[name] for name in names if options[name] is not None}
+    if not said and kind not in NONE_NEEDED:
+        raise CommandError(f"{kind} needs an option that says what it allows.")
+    return said

@@ -1,0 +1,79 @@
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from issuers.register import statements
+from issuers.register.verification import verify
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.invariants import Finding, tell
+
+
+class Command(CommandWithExamples):
+    help = """Check everything that must be true of the register, a line for each rule.
+
+It reads the whole register and what guards it, and changes nothing but this: it keeps
+how far entries were judged by the rules of their time. The exit code is 1 where a rule
+is broken: then someone got past the database's guards.
+
+With --against, it also compares the register with a signed statement: what the
+statement covers must still be what it was.
+
+examples:
+  manage.py verify register
+  manage.py verify register --against register-20270131T020000Z.statement
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--against", type=Path, metavar="FILE", help="a statement of the register"
+        )
+        parser.add_argument(
+            "--public-key",
+            metavar="KEY",
+            help="the key that signed it, in base64; as a default, that of "
+            "PARTNER_API_STATEMENT_KEY",
+        )
+
+    def handle(self, *, against, public_key, **options):
+        statement = None if against is None else stated(against, public_key)
+        return tell(self, findings(statement, against))
+
+
+def stated(file: Path, public_key: str | None) -> dict[str, Any]:
+    """What a statement's file says.
+
+    Raises:
+        CommandError: it cannot be read, or is not signed with the key.
+    """
+    try:
+        if public_key:
+            key = statements.public_key(public_key)
+        elif settings.PARTNER_API_STATEMENT_KEY:
+            private = statements.private_key(settings.PARTNER_API_STATEMENT_KEY)
+            key = private.public_key()
+        else:
+            raise CommandError(
+                "Whose signature counts? Set PARTNER_API_STATEMENT_KEY, or pass "
+                "--public-key."
+            )
+    except ValueError:
+        raise CommandError("--public-key is not the base64 of 32 bytes.") from None
+    try:
+        return statements.read_statement(file, key)
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}.") from None
+    except statements.WrongStatementError as error:
+        raise CommandError(str(error)) from None
+
+
+def findings(statement: dict[str, Any] | None, file: Path) -> Iterator[Finding]:
+    yield from verify()
+    if statement is not None:
+        wrong = list(statements.differences(statement))
+        # The names of holders are one more.
+        covered = len(statement["tokens"]) + len(statement["tables"]) + 1
+        rule = f"what {file.name} states is still so"
+        yield Finding(rule, covered, len(wrong), wrong)

@@ -1,0 +1,79 @@
+import json
+
+from django.core.management.base import CommandError
+
+from accounts.models import Partner
+from marketdata.models import FixSession
+from partnerapi.core.commands import CommandWithExamples
+
+COLUMNS = (
+    "compID",
+    "login",
+    "state",
+    "sources",
+    "connectedSince",
+    "lastHeartbeatAt",
+    "messagesSent",
+    "lastLogoutReason",
+)
+
+
+class Command(CommandWithExamples):
+    help = """List the CompIDs of the FIX feed: whose they are and how they fare.
+
+examples:
+  manage.py fix_session list
+  manage.py fix_session list --partner acme
+  manage.py fix_session list --json
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument("--partner", metavar="LOGIN", help="only this partner's")
+        parser.add_argument("--json", action="store_true", help="a JSON list")
+
+    def handle(self, *, partner, **options):
+        sessions = FixSession.objects.select_related("partner")
+        if partner is not None:
+            if not Partner.objects.filter(login=partner).exists():
+                raise CommandError(f"There is no integration account {partner}.")
+            sessions = sessions.filter(partner__login=partner)
+        rows = [described(session) for session in sessions]
+        if options["json"]:
+            return json.dumps(rows)
+        if not rows:
+            return "There are no FIX sessions. fix_session issue binds some."
+        table = [COLUMNS] + [[cell(row[c]) for c in COLUMNS] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        return "\n".join(
+            "  ".join(
+                text.ljust(width) for text, width in zip(texts, widths, strict=True)
+            ).rstrip()
+            for texts in table
+        )
+
+
+def described(session):
+    return {
+        "compID": session.comp_id,
+        "login": session.partner.login,
+        "state": state(session),
+        "sources": ", ".join(session.sources),
+        "connectedSince": shown(session.connected_since),
+        "lastHeartbeatAt": shown(session.last_heartbeat_at),
+        "messagesSent": session.messages_sent,
+        "lastLogoutReason": session.last_logout_reason,
+    }
+
+
+def state(session):
+    if not session.enabled:
+        return "switched off"
+    return "connected" if session.connected_since else "not connected"
+
+
+def cell(value):
+    return "-" if value in (None, "") else str(value)
+
+
+def shown(time):
+    return time and time.strftime("%Y-%m-%dT%H:%M:%SZ")

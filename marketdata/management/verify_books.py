@@ -1,0 +1,107 @@
+from django.core.management.base import CommandError
+from django.db.models import F, OuterRef, Subquery, Sum
+
+from issuers.models import Token
+from marketdata.books.feed import Feed
+from marketdata.books.verification import verify
+from marketdata.models import BookChange, OrderBookHead
+from partnerapi.core.commands import CommandWithExamples, counting
+
+SHOWN = 5
+
+
+class Command(CommandWithExamples):
+    help = """Rebuild order books from their logs, and compare; a line for each rule.
+
+Reads the whole log of each token that is named, or of all of them, from its beginning
+or from its oldest snapshot, and compares what comes of it with every later snapshot,
+with the stored levels, and with the book of a feed that is started for it. Changes
+nothing, and may run beside writers. Exit code 1 where a rule is broken: then someone
+got past the database's guards.
+
+examples:
+  manage.py verify books
+  manage.py verify books ACME NOVA
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "symbols",
+            metavar="SYMBOL",
+            nargs="*",
+            type=str.upper,
+            help="a token's symbol; all tokens if none is given",
+        )
+
+    def handle(self, *, symbols, **options):
+        tokens = self.tokens(symbols)
+        with counting() as begin:
+            advance = begin("Changes", self.changes(tokens))
+            rules = verify(tokens, self.feed_books(tokens), advance)
+        broken = 0
+        for rule in rules:
+            broken += bool(rule.breaches)
+            said = (
+                self.style.ERROR(f"BROKEN {len(rule.breaches):,} times")
+                if rule.breaches
+                else self.style.SUCCESS("ok")
+            )
+            self.stdout.write(f"{rule.says}: {rule.figure:,}, {said}")
+            for breach in rule.breaches[:SHOWN]:
+                self.stdout.write(f"  {breach}")
+            if len(rule.breaches) > SHOWN:
+                self.stdout.write(f"  and {len(rule.breaches) - SHOWN:,} more")
+        if broken:
+            raise CommandError(
+                f"{broken} of {len(rules)} rules are broken, marked above. Compare "
+                "with a backup, and ask who can write to the database directly."
+            )
+        return f"All {len(rules)} rules hold."
+
+    def tokens(self, symbols):
+        """The tokens of these symbols; without symbols, all that could have a log."""
+        tokens = Token.objects.order_by("symbol")
+        if not symbols:
+            return list(tokens)
+        found = list(tokens.filter(symbol__in=symbols))
+        unknown = sorted(set(symbols) - {token.symbol for token in found})
+        if unknown:
+            raise CommandError(
+                f"There is no token {', '.join(unknown)}. The admin lists tokens with "
+                "their symbols."
+            )
+        closed = sorted(
+            token.symbol
+            for token in found
+            if token.market_type != Token.MarketType.SECONDARY_MARKET
+        )
+        if closed:
+            raise CommandError(
+                f"{', '.join(closed)}: not on the secondary market, and so without a "
+                "book; market open-secondary opens one."
+            )
+        return found
+
+    def feed_books(self, tokens):
+        """The books of a feed that starts now, each with the change it stands at.
+
+        None where there is a log and the feed has no book of it.
+        """
+        heads = OrderBookHead.objects.filter(token__in=tokens)
+        had = dict.fromkeys(heads.values_list("token_id", flat=True))
+        feed = Feed([token.pk for token in tokens])
+        feed.start()
+        feed.stop()
+        return had | {
+            token_id: book.numbered_ladder(0) for token_id, book in feed.books.items()
+        }
+
+    def changes(self, tokens):
+        """The number of changes to read, from their first and last numbers."""
+        changes = BookChange.objects.filter(token=OuterRef("token"))
+        first = changes.order_by("sequence").values("sequence")[:1]
+        heads = OrderBookHead.objects.filter(token__in=tokens)
+        rows = heads.annotate(first=Subquery(first)).aggregate(
+            total=Sum(F("last_sequence") + 1 - F("first"))
+        )
+        return rows["total"] or 0

@@ -1,0 +1,46 @@
+import sys
+from argparse import ArgumentTypeError
+from datetime import date
+from pathlib import Path
+
+from marketdata.trading.records import records
+from partnerapi.core.commands import CommandWithExamples, counting
+
+
+def day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(
+            f"{text:.40} is not a date; write YYYY-MM-DD, such as 2026-11-20"
+        ) from None
+
+
+class Command(CommandWithExamples):
+    help = """Write a day's records of our markets as JSON lines, to be kept for years.
+
+Orders, their events, executions and busts, and the rules, restrictions and investors'
+profiles that changed: a line each, by the days of MARKET_TIME_ZONE. The last line has
+how many lines there are and their SHA-256 digest, so that a copy can be checked.
+
+examples:
+  manage.py export market-records --day 2026-11-20 > 2026-11-20.jsonl
+  manage.py export market-records --day 2026-11-20 --output records/2026-11-20.jsonl
+"""
+
+    def add_arguments(self, parser):
+        parser.add_argument("--day", type=day, required=True, help="such as 2026-11-20")
+        parser.add_argument(
+            "--output", metavar="FILE", type=Path, help="a file in place of the output"
+        )
+
+    def handle(self, *, day, output, **options):
+        with counting() as begin:
+            lines = records(day, begin("Records", None))
+            if output is None:
+                # Bytes, whatever the terminal's encoding is.
+                sys.stdout.buffer.writelines(lines)
+                return None
+            with output.open("xb") as file:
+                file.writelines(lines)
+        return f"The records of {day} are in {output}."

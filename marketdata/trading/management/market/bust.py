@@ -1,0 +1,61 @@
+from django.core.management.base import CommandError
+
+from accounts.management.people import active_staff, filed
+from accounts.models import ApprovalKind, ApprovalRequest
+from issuers.management.register_command import (
+    RegisterCommand,
+    actor,
+    add_reason,
+    token_named,
+    whole,
+    writing,
+)
+from marketdata.trading.busts import NotBusted, bust, bust_content, bust_title
+from marketdata.trading.models import Execution
+from partnerapi.core.commands import DRY_RUN
+
+
+class Command(RegisterCommand):
+    help = """Undo a trade of a market of ours: its units and its cash go back together.
+
+It is asked for by one and approved by another. The seller must still have the cash and
+the buyer the units, and no order of theirs may hold them. If the trade's price is still
+the token's last, the price before it is recorded anew. Partners and FIX are told.
+
+examples:
+  manage.py market bust ACME 12 --reason "Mistyped" --request --staff ana@example.com
+  manage.py market bust ACME 12 --reason "Mistyped" --staff ana@example.com \\
+      --approval 0190c3a1-0000-7000-8000-000000000000
+"""
+
+    def add_own_arguments(self, parser):
+        parser.add_argument("trade", type=whole, help="its number, on the tape")
+        add_reason(parser)
+
+    def handle(
+        self, *, symbol, trade, staff, reason, dry_run, request, approval, **options
+    ):
+        who, token = actor(staff), token_named(symbol)
+        execution = Execution.objects.filter(token=token, sequence=trade).first()
+        if execution is None:
+            raise CommandError(f"{symbol} has no trade {trade} of ours.")
+        if request and not dry_run:
+            return filed(
+                ApprovalKind.BUST,
+                bust_content(execution, reason),
+                bust_title(execution, token),
+                reason,
+                active_staff("--staff", staff),
+            )
+        decided = ApprovalRequest.objects.filter(pk=approval).first()
+        requested_by = decided.filed_by.email if decided else who
+        decision = getattr(decided, "decision", None)
+        approved_by = decision.decided_by.email if decision else ""
+        try:
+            with writing(dry_run, approval):
+                made = bust(token.pk, trade, reason, requested_by, approved_by)
+        except NotBusted as error:
+            raise CommandError(f"{error} Nothing was written.") from None
+        if dry_run:
+            return f"Trade {trade} of {symbol} would be busted{DRY_RUN}"
+        return f"Trade {trade} of {symbol} is busted by entry {made.ledger_seq}."

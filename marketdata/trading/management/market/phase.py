@@ -1,0 +1,69 @@
+from django.core.management.base import CommandError
+
+from accounts.management.people import active_staff, filed
+from accounts.models import ApprovalKind
+from issuers.management.register_command import (
+    RegisterCommand,
+    actor,
+    add_reason,
+    token_named,
+    writing,
+)
+from marketdata.trading.models import Market, Phase
+from marketdata.trading.phases import (
+    PhaseRefused,
+    change_phase,
+    reopening_content,
+    reopening_title,
+)
+from partnerapi.core.commands import DRY_RUN
+
+PHASES = [Phase.HALTED.value, Phase.CONTINUOUS.value, Phase.CLOSED.value]
+
+
+class Command(RegisterCommand):
+    help = """Halt a market of ours, or move it to another phase.
+
+One person halts a market, with a reason: orders stay, can be cancelled, and do not
+trade. To reopen it, as CONTINUOUS or CLOSED, is asked for by one and approved by
+another: --request, then --approval.
+
+examples:
+  manage.py market phase ACME HALTED --reason "News" --staff ana@example.com
+  manage.py market phase ACME CONTINUOUS --reason "News is out" --request \\
+      --staff ana@example.com
+"""
+
+    def add_own_arguments(self, parser):
+        parser.add_argument(
+            "phase", metavar="PHASE", choices=PHASES, help=" or ".join(PHASES)
+        )
+        add_reason(parser)
+
+    def handle(
+        self, *, symbol, phase, staff, reason, dry_run, request, approval, **options
+    ):
+        who, token = actor(staff), token_named(symbol)
+        market = Market.objects.filter(token=token).first()
+        if market is None:
+            raise CommandError(
+                f"{symbol} has no market of ours; open_market opens one."
+            )
+        if request and not dry_run:
+            if market.phase != Phase.HALTED:
+                raise CommandError(f"{symbol} is {market.phase}; one person is enough.")
+            return filed(
+                ApprovalKind.REOPEN,
+                reopening_content(market, phase),
+                reopening_title(market, phase),
+                reason,
+                active_staff("--staff", staff),
+            )
+        try:
+            with writing(dry_run, approval):
+                change_phase(token.pk, phase, who, reason)
+        except PhaseRefused as error:
+            raise CommandError(f"{error} Nothing was written.") from None
+        if dry_run:
+            return f"The market of {symbol} would become {phase}{DRY_RUN}"
+        return f"The market of {symbol} is {phase}."

@@ -1,0 +1,48 @@
+from django.core.management.base import CommandError
+
+from partnerapi.core.commands import CommandWithExamples
+from partnerapi.site import docs
+from partnerapi.site.docs_tables import TABLES, filled
+
+
+class Command(CommandWithExamples):
+    help = """Write the tables of templates/docs that are made from the code.
+
+Settings, limits, errors, scopes and commands have such tables. The rest of a document
+stays as it is.
+
+examples:
+  manage.py write docs
+  manage.py write docs --check
+"""
+    # It needs no database: the tables are those of the code.
+    requires_system_checks = []
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="write nothing; fail where a table is not what the code says",
+        )
+
+    def handle(self, *, check, **options):
+        changed = []
+        for path in sorted(docs.DIRECTORY.glob("*.md")):
+            before = path.read_text()
+            try:
+                after = filled(before)
+            except KeyError as error:
+                raise CommandError(
+                    f"{path.name}: there is no generated table {error}; there are "
+                    f"{', '.join(TABLES)}."
+                ) from None
+            if after != before:
+                changed.append(path.name)
+                if not check:
+                    path.write_text(after)
+        if check and changed:
+            raise CommandError(
+                f"{', '.join(changed)}: not what the code says; "
+                "run manage.py write docs and commit the files."
+            )
+        return f"Wrote {', '.join(changed)}." if changed else "Nothing has changed."

@@ -1,0 +1,117 @@
+"""The words after `manage.py`: duties, verbs, and the names of the release before."""
+
+import io
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command, get_commands, load_command_class
+
+from partnerapi.command_line import DUTIES, LEDGER_VERBS, RENAMED, CommandLine, renamed
+from partnerapi.core.commands import CommandGroup
+from tests.system import bare_environment
+
+OURS = ("partnerapi", "accounts", "issuers", "marketdata", "marketdata.trading")
+MOST = 35
+
+
+def manage(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=settings.BASE_DIR,
+        env=bare_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def group(name: str) -> CommandGroup:
+    command = load_command_class(get_commands()[name], name)
+    assert isinstance(command, CommandGroup)
+    return command
+
+
+def test_every_command_stands_with_one_duty():
+    """A further deed is a subcommand of what is there, unless it runs on and on."""
+    ours = [name for name, app in get_commands().items() if app in OURS]
+    assert Counter(name for duty in DUTIES.values() for name in duty) == Counter(ours)
+    assert len(DUTIES) == 6
+    assert len(ours) <= MOST
+
+
+def test_help_has_a_line_for_each_command():
+    lines = CommandLine(["manage.py", "help"]).main_help_text().splitlines()
+    for commands in DUTIES.values():
+        for name, does in commands.items():
+            assert [line for line in lines if line.split()[:1] == [name]] == [
+                f"  {name:<24}{does}"
+            ]
+    assert max(map(len, lines)) <= 88
+    assert not any(line.split()[:1] == ["makemigrations"] for line in lines)
+
+
+def test_help_says_all_and_of_one(capsys: pytest.CaptureFixture[str]):
+    assert "    makemigrations\n" in manage("help", "--all").stdout
+    verbs = manage("help", "ledger").stdout
+    assert "\n  set-price                Record what a unit" in verbs
+    mint = manage("help", "ledger", "mint").stdout
+    assert mint.startswith("usage: manage.py ledger mint ")
+    assert "manage.py ledger mint ACME" in mint
+    assert mint == manage("ledger", "mint", "--help").stdout
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_an_old_name_is_a_present_subcommand(old: str, new: str):
+    assert old not in get_commands()
+    name, verb = new.split()
+    assert verb in group(name).verbs
+
+
+def test_an_old_name_does_the_same_and_says_the_new_one(
+    capsys: pytest.CaptureFixture[str],
+):
+    assert renamed(["manage.py", "mint", "ACME", "5"]) == [
+        *("manage.py", "ledger", "mint", "ACME", "5")
+    ]
+    assert capsys.readouterr().err == "manage.py mint is now manage.py ledger mint.\n"
+    assert renamed(["manage.py", "ledger", "ACME"])[1:] == ["ledger", "show", "ACME"]
+    said = "manage.py ledger is now manage.py ledger show.\n"
+    assert capsys.readouterr().err == said
+    for present in (["ledger", "mint", "ACME"], ["ledger", "--help"], ["doctor"], []):
+        assert renamed(["manage.py", *present]) == ["manage.py", *present]
+    assert capsys.readouterr().err == ""
+    assert set(LEDGER_VERBS) == set(group("ledger").verbs)
+
+    old = manage("print_schema", "--check")
+    assert old.returncode == 0
+    assert old.stdout == manage("write", "schema", "--check").stdout
+    assert old.stderr == "manage.py print_schema is now manage.py write schema.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    [
+        (name, verb)
+        for duty in DUTIES.values()
+        for name in duty
+        if isinstance(load_command_class(get_commands()[name], name), CommandGroup)
+        for verb in group(name).verbs
+    ],
+)
+def test_a_verb_explains_itself_with_an_example(
+    name: str, verb: str, capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(SystemExit):
+        call_command(name, verb, "--help", stdout=io.StringIO())
+    said = capsys.readouterr().out
+    assert f"manage.py {name} {verb}" in said
+
+
+def test_an_unknown_verb_names_those_there_are():
+    refused = manage("key", "make")
+    assert refused.returncode == 2
+    for verb in ("issue", "list", "revoke", "peppers"):
+        assert verb in refused.stderr
