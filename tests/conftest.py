@@ -19,6 +19,7 @@ from accounts.models.users import UserManager
 from partnerapi.gateway import authentication
 from partnerapi.sandbox.data import approvals
 from partnerapi.staff.authentication.passwords import PBKDF2PasswordHasher
+from tests import sampling, tiers
 from tests.owner import appoint, as_owner, tamper
 from tests.system import System, free_port, remove_servers, system
 from tests.waiting import PATIENCE_SECONDS
@@ -185,6 +186,40 @@ def cookies_of_staff() -> list[Any]:
     return []
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the long runs, too")
+
+
+def pytest_report_header() -> str:
+    return f"samples of {sampling.seed()}: repeat them with {sampling.VARIABLE}"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of `-m fast`, files are not even loaded that have no such test."""
+    if config.option.markexpr != "fast" or collection_path.is_dir():
+        return None
+    return None if tiers.is_fast(seen_from_root(collection_path)) else True
+
+
+def seen_from_root(path: Path) -> str:
+    return str(path.relative_to(settings.BASE_DIR))
+
+
+def leave_out_long_runs(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Those stay whose file the command names."""
+    named = {
+        path
+        for argument in config.args
+        if (path := (config.invocation_params.dir / argument.split("::")[0])).is_file()
+    }
+    kept, left_out = [], []
+    for item in items:
+        is_out = item.get_closest_marker("long") and item.path not in named
+        (left_out if is_out else kept).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
+
+
 def is_short(item: pytest.Item) -> bool:
     directories = item.path.relative_to(settings.BASE_DIR / "tests").parent.parts
     return not {"chaos", "commands", "pages"} & {*directories}
@@ -202,15 +237,22 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(
+    config: pytest.Config,
     items: list[pytest.Item],
 ) -> Generator[None, object, object]:
     # One of xdist's workers runs a file, which sets up once what its tests share, and
     # all files whose tests ask the running system.
     for item in items:
+        if tiers.is_fast(item.nodeid):
+            item.add_marker("fast")
+        if tiers.is_long(item.nodeid):
+            item.add_marker("long")
         asks = "running_system" in getattr(item, "fixturenames", ())
         if item.get_closest_marker("xdist_group") is None:
             name = "running_system" if asks else item.nodeid.split("::")[0]
             item.add_marker(pytest.mark.xdist_group(name))
+    if not config.option.long:
+        leave_out_long_runs(config, items)
     result = yield
     # Long tests first: at the end, one worker would go on where others have no more.
     items.sort(key=is_short)

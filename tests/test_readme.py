@@ -132,3 +132,11 @@ def test_every_command_is_run_by_a_test():
     assert "CXXFLAGS='-O1 -g0' .venv/bin/pip install -e '.[sandbox]'" in continuous
     assert ".venv/bin/pip install -e '.[dev]'" in continuous
     assert ".venv/bin/pytest -n auto" in continuous
+    assert ".venv/bin/python -m tests.reach" in continuous
+
+
+def test_the_tiers_that_it_names_are_there(pytestconfig: pytest.Config):
+    assert "`-m fast`" in README
+    assert "fast" in {m.split(":")[0] for m in pytestconfig.getini("markers")}
+    assert "`--long`" in README
+    assert isinstance(pytestconfig.getoption("--long"), bool)

@@ -9,6 +9,7 @@ from tests.benchmarks import ladder
 from tests.pages import test_browser
 from tests.pages.test_browser import PATIENCE_MS, axe, browser, page
 from tests.pages.trades import filled_order
+from tests.sampling import sample
 
 __all__ = ["axe", "browser", "page"]
 
@@ -197,6 +198,20 @@ def test_everybody_can_read_it_on_every_window(readable, running_server):
     found = []
     singles = own_pages(page, address, filled_order(running_server))
     for path in [*(address + path for path in PAGES), *singles]:
+        assert page.goto(path).ok, path
+        found += faults()
+    assert found == []
+
+
+def test_everybody_can_read_a_sample_on_every_window(readable, running_server):
+    address = running_server["admin"]
+    page, faults = readable
+    found = []
+    for path in sample(PAGES, 4, "back office"):
+        assert page.goto(address + path).ok, path
+        found += faults()
+    singles = [*own_pages(page, address, filled_order(running_server))]
+    for path in sample(singles, 2, "pages of single rows"):
         assert page.goto(path).ok, path
         found += faults()
     assert found == []

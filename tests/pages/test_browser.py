@@ -9,6 +9,7 @@ import pytest
 
 from partnerapi.site import docs
 from tests.packages import npm_packages
+from tests.sampling import sample
 from tests.waiting import PATIENCE_SECONDS
 
 PATIENCE_MS = PATIENCE_SECONDS * 1000
@@ -241,6 +242,11 @@ def test_everybody_can_read_it_on_every_window(page, running_server, axe, path):
     page.goto(address(running_server, path))
     page.wait_for_load_state("networkidle")
     assert [*faults(page, axe)] == []
+
+
+def test_everybody_can_read_a_sample_on_every_window(page, running_server, axe):
+    for path in sample(PATHS, 3, "pages"):
+        test_everybody_can_read_it_on_every_window(page, running_server, axe, path)
 
 
 def test_everybody_can_read_that_a_page_is_not_there(browser, running_server, axe):
