@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from marketdata.books.days import read_last_days
-from marketdata.books.livebook import EPOCH, BrokenLog, LiveBook, TradeRow
+from marketdata.books.livebook import EPOCH, BrokenLog, Facts, LiveBook, TradeRow
 from marketdata.books.orderbook import ASK, BID, Change, CrossedBook, ImpossibleChange
 from partnerapi.core.database import fetch
 
@@ -131,15 +131,31 @@ def advance(books: Iterable[LiveBook], moved: set[LiveBook], broken: Broken) -> 
         behind = [book for book in dict.fromkeys(more) if book not in broken]
 
 
-TOKEN = """t.symbol, t.isin, t.name, t.issuer_id::text, t.visibility = 'PUBLIC',
-    i.trading_name, t.class_type, t.votes_per_share, t.authorized_units, i.country_id,
-    m.phase, m.halt_reason, CASE WHEN m.token_id IS NOT NULL THEN (
+COLUMNS = {
+    "symbol": "t.symbol",
+    "isin": "t.isin",
+    "name": "t.name",
+    "issuer_id": "t.issuer_id::text",
+    "is_public": "t.visibility = 'PUBLIC'",
+    "issuer_name": "i.trading_name",
+    "class_type": "t.class_type",
+    "votes_per_share": "t.votes_per_share",
+    "authorized_units": "t.authorized_units",
+    "country": "i.country_id",
+    "phase": "m.phase",
+    "halt_reason": "m.halt_reason",
+    "busts": """CASE WHEN m.token_id IS NOT NULL THEN (
         SELECT array_agg(ARRAY[b.sequence, d.price_cents] ORDER BY b.event)
         FROM trading_bust b JOIN marketdata_trade d
             ON d.token_id = b.token_id AND d.sequence = b.sequence
-        WHERE b.token_id = m.token_id) END,
-    coalesce(m.tick_cents, 1), coalesce(m.lot_units, 1), m.reference_price,
-    m.collar_bps"""
+        WHERE b.token_id = m.token_id) END""",
+    "tick_cents": "coalesce(m.tick_cents, 1)",
+    "lot_units": "coalesce(m.lot_units, 1)",
+    "reference_price": "m.reference_price",
+    "collar_bps": "m.collar_bps",
+}
+"""Where each of the Facts is read; a fact without a row fails the import."""
+TOKEN = ", ".join(COLUMNS[fact] for fact in Facts._fields)
 MARKET = "LEFT JOIN trading_market m ON m.token_id = h.token_id"
 # Loading a timestamptz takes longer than all other columns of a row together.
 MICROSECONDS = "(extract(epoch FROM {}.at) * 1000000)::bigint"

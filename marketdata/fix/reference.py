@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from marketdata.books.livebook import TradeRow
+from marketdata.books.livebook import Facts, LiveBook, TradeRow
 from marketdata.books.orderbook import Ladder, Level, difference
 from marketdata.fix.acceptor import (
     claims,
@@ -58,25 +58,6 @@ class Limit(NamedTuple):
     number: str
 
 
-@dataclass
-class Listed:
-    """An instrument of the examples."""
-
-    symbol: str
-    isin: str | None
-    token_id: UUID
-    name: str
-    issuer_name: str
-    class_type: str | None = None
-    votes_per_share: int | None = None
-    authorized_units: int | None = None
-    country: str | None = None
-    phase: str | None = None
-    tick_cents: int = 1
-    lot_units: int = 1
-    limits: tuple[int, int] | None = None
-
-
 @dataclass(frozen=True)
 class Step:
     """A message of the example, as a partner or we send it."""
@@ -87,16 +68,15 @@ class Step:
     """As they go over the wire, each without its SOH."""
 
 
-LUM = Listed(
-    "LUM",
-    "FR0000120271",
+LUM = LiveBook(
     UUID("01932f3e-7a00-7000-8000-000000000001"),
-    "Ordinary A",
-    "Lumière",
+    *Facts("LUM", "FR0000120271", "Ordinary A", "", True, "Lumière"),
 )
-ORB = Listed(
-    "ORB", None, UUID("01932f3e-7a00-7000-8000-000000000002"), "Ordinary B", "Orbit"
+ORB = LiveBook(
+    UUID("01932f3e-7a00-7000-8000-000000000002"),
+    *Facts("ORB", None, "Ordinary B", "", True, "Orbit"),
 )
+"""Instruments of the examples."""
 
 
 def limits() -> list[Limit]:

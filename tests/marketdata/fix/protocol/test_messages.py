@@ -1,12 +1,11 @@
 """Our messages as text, judged by FIX's stock dictionary and by our own rules."""
 
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
 
-from marketdata.books.livebook import TradeRow
+from marketdata.books.livebook import Facts, LiveBook, TradeRow
 from marketdata.books.orderbook import (
     ASK,
     BID,
@@ -21,32 +20,27 @@ from marketdata.fix.protocol import instruments, messages, statuses
 from tests.marketdata.fix.stock import fields_of
 
 TOKEN_ID = UUID("018f3c1e-0000-7000-8000-000000000001")
-FACTS = {
-    "class_type": None,
-    "votes_per_share": None,
-    "authorized_units": None,
-    "country": None,
-    "phase": None,
-    "tick_cents": 1,
-    "lot_units": 1,
-    "limits": None,
-}
-LUM = SimpleNamespace(
+LUMEN = Facts(
     symbol="LUM",
     isin="FR0000120271",
-    token_id=TOKEN_ID,
     name="Société Lumière",
+    issuer_id="",
+    is_public=True,
     issuer_name="Lumière",
-    **FACTS | {"authorized_units": 5000, "country": "FR"},
+    authorized_units=5000,
+    country="FR",
 )
-ORB = SimpleNamespace(
+ORBIT = Facts(
     symbol="ORB",
     isin=None,
-    token_id=TOKEN_ID,
     name="Orb\x01Ω",
+    issuer_id="",
+    is_public=True,
     issuer_name="Orbit",
-    **FACTS | {"class_type": "PREFERRED", "votes_per_share": 0},
+    class_type="PREFERRED",
+    votes_per_share=0,
 )
+LUM, ORB = LiveBook(TOKEN_ID, *LUMEN), LiveBook(TOKEN_ID, *ORBIT)
 LADDER = Ladder((Level(99, 5), Level(7, 3)), (Level(1_000_000_05, 1),))
 BOTH = frozenset("01")
 AT = datetime(2026, 11, 20, 9, 8, 7, 65_999, UTC)
@@ -159,13 +153,19 @@ def test_a_list_of_instruments_is_plain_text():
 
 
 def test_a_market_of_ours_has_limits_a_tick_and_a_lot():
-    facts = {"phase": "CONTINUOUS", "tick_cents": 5, "lot_units": 10}
-    ours = SimpleNamespace(**vars(ORB) | facts | {"limits": (800, 1205)})
+    facts = ORBIT._replace(
+        phase="CONTINUOUS",
+        tick_cents=5,
+        lot_units=10,
+        reference_price=1000,
+        collar_bps=2000,
+    )
+    ours = LiveBook(TOKEN_ID, *facts)
     body = instruments.security_definition("Q", "A", "1", ours, "")
     fields_of("d", body)
     assert pieces(body)[-12:] == [
         *("870=4", "871=99", "872=TICK=0.05", "871=99", "872=FLOOR=8.00"),
-        *("871=99", "872=CAP=12.05", "871=99", "872=MARKET=OWN"),
+        *("871=99", "872=CAP=12.00", "871=99", "872=MARKET=OWN"),
         *("15=EUR", "561=10", "562=10"),
     ]
 
@@ -200,7 +200,7 @@ def test_states_and_notices_are_known_to_the_dictionary():
 
 
 def test_a_long_list_comes_in_parts():
-    many = [SimpleNamespace(**vars(LUM) | {"symbol": f"T{n}"}) for n in range(401)]
+    many = [LiveBook(TOKEN_ID, *LUMEN._replace(symbol=f"T{n}")) for n in range(401)]
     parts = instruments.security_list("Q", "A1", instruments.FOUND, many, "")
     read = [dict(fields_of("y", part)) for part in parts]
     assert [(one[393], one[893], one[146]) for one in read] == [
