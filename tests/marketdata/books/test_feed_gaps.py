@@ -106,7 +106,7 @@ def test_withdraws_a_book_whose_log_has_a_hole(token, listed, started, often, ca
     looked_at = feed.look_at
     until(lambda: feed.look_at > looked_at + 2 * often)
     said = [r.message for r in caplog.records if r.levelno == logging.ERROR]
-    assert [m[:26] for m in said] == ["The order book of LUM can "]
+    assert [m[:28] for m in said] == ["The order book of LUM cannot"]
     write(other, bid(1, 1))
     until(lambda: feed.books[other.pk].sequence == 1)
     head.last_sequence = 1
