@@ -17,11 +17,11 @@ class AccountsConfig(AppConfig):
             "accounts_cashhead": "an account's cash",
             "accounts_user": "a user",
         }
-        starting.checks.append("accounts.peppers.check_peppers")
+        starting.checks.append("accounts.keys.peppers.check_peppers")
 
 
 def load_countries(*, using, apps=installed, **kwargs):
-    from accounts.models import Country
+    from accounts.people.models import Country
 
     # `migrate accounts zero` leaves no table.
     if "country" not in apps.all_models["accounts"]:
@@ -30,7 +30,7 @@ def load_countries(*, using, apps=installed, **kwargs):
 
 
 def write_policies(*, using, apps=installed, **kwargs):
-    from accounts.models import ApprovalKind, ApprovalPolicy
+    from accounts.approvals.models import ApprovalKind, ApprovalPolicy
 
     # A migration back before the first one leaves no table, and one before the last a
     # table with fewer columns.
@@ -48,7 +48,7 @@ def write_policies(*, using, apps=installed, **kwargs):
 
 
 def open_cash_accounts(*, using, apps=installed, **kwargs):
-    from accounts.models import CashAccount, CashHead
+    from accounts.cash.models import CashAccount, CashHead
 
     # A migration back before the first one leaves no table.
     if "cashhead" not in apps.all_models["accounts"]:

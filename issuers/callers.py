@@ -9,7 +9,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef, QuerySet
 
 from accounts.access import Caller
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
 from issuers.models import IssuerGrant
 
 

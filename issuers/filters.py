@@ -6,7 +6,7 @@ from django.db.models import CharField, Func
 from django.db.models.lookups import Exact
 
 from accounts.access import Unauthenticated
-from accounts.models import User
+from accounts.people.models import User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     Article,

@@ -4,7 +4,8 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
 from accounts.access import Caller, Scope
-from accounts.models import Account, User, UserHolder
+from accounts.accounts.models import Account
+from accounts.people.models import User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.models.issuers import Issuer
 from issuers.register.models import HolderBalance

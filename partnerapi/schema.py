@@ -5,10 +5,10 @@ from collections import defaultdict
 import graphene
 from django.conf import settings
 
-import accounts.schema.accounts
-import accounts.schema.cash
-import accounts.schema.opening
-import accounts.schema.viewer
+import accounts.accounts.schema
+import accounts.applicants.schema
+import accounts.cash.schema
+import accounts.keys.schema
 import issuers.schema.compliance
 import issuers.schema.events
 import issuers.schema.grants
@@ -25,9 +25,9 @@ import marketdata.trading.schema.orders
 import marketdata.trading.schema.positions
 import partnerapi.exports.schema
 import partnerapi.gateway.schema
-from accounts.schema.accounts import Account
-from accounts.schema.users import UserHolder
-from accounts.schema.viewer import Viewer
+from accounts.accounts.schema import Account
+from accounts.keys.schema import Viewer
+from accounts.people.schema import UserHolder
 from issuers.schema.events import SUBJECTS, Event
 from issuers.schema.tokens import Token
 from partnerapi.core.errors import BadUserInput
@@ -37,7 +37,7 @@ from partnerapi.graphql.relay import Node, extend, parse_id
 from partnerapi.graphql.resolvers import bind, needs
 
 NODES = (
-    accounts.schema.accounts.NODES
+    accounts.accounts.schema.NODES
     | issuers.schema.queries.NODES
     | marketdata.trading.schema.orders.NODES
     | partnerapi.exports.schema.NODES
@@ -109,8 +109,8 @@ class Query(
     partnerapi.exports.schema.Query,
     partnerapi.gateway.schema.Query,
     NodeQuery,
-    accounts.schema.viewer.Query,
-    accounts.schema.accounts.Query,
+    accounts.keys.schema.Query,
+    accounts.accounts.schema.Query,
     issuers.schema.queries.Query,
     graphene.ObjectType,
 ):
@@ -121,9 +121,9 @@ class Mutation(
     partnerapi.exports.schema.Mutation,
     marketdata.trading.schema.mutations.Mutation,
     issuers.schema.investors.Mutation,
-    accounts.schema.opening.Mutation,
-    accounts.schema.accounts.Mutation,
-    accounts.schema.cash.Mutation,
+    accounts.applicants.schema.Mutation,
+    accounts.accounts.schema.Mutation,
+    accounts.cash.schema.Mutation,
     graphene.ObjectType,
 ):
     """All mutations. Each needs an `Idempotency-Key`."""
@@ -132,18 +132,18 @@ class Mutation(
 extend(UserHolder, balances=issuers.schema.holdings.HOLDER_BALANCES)
 extend(
     Account,
-    reference=accounts.schema.opening.REFERENCE_FIELD,
+    reference=accounts.applicants.schema.REFERENCE_FIELD,
     holdings=issuers.schema.holdings.ACCOUNT_HOLDINGS,
     positions=marketdata.trading.schema.positions.POSITIONS,
     orders=marketdata.trading.schema.orders.ACCOUNT_ORDERS,
     executions=marketdata.trading.schema.orders.ACCOUNT_EXECUTIONS,
     investor=issuers.schema.investors.INVESTOR,
-    cash=accounts.schema.cash.CASH,
-    cash_entries=accounts.schema.cash.CASH_ENTRIES,
-    withdrawals=accounts.schema.cash.ACCOUNT_WITHDRAWALS,
+    cash=accounts.cash.schema.CASH,
+    cash_entries=accounts.cash.schema.CASH_ENTRIES,
+    withdrawals=accounts.cash.schema.ACCOUNT_WITHDRAWALS,
 )
 extend(
-    accounts.schema.cash.CashEntry,
+    accounts.cash.schema.CashEntry,
     execution=marketdata.trading.schema.fills.EXECUTION_OF_ENTRY,
 )
 extend(

@@ -17,7 +17,7 @@ gc.disable()
 try:
     application = get_wsgi_application()
     # They read settings, which may be wrong.
-    from accounts.key_uses import uses
+    from accounts.keys.uses import uses
     from partnerapi.core.postgresql.lending import lend, until
     from partnerapi.core.starting import StartRefused, check_start
     from partnerapi.gateway.recent import recent

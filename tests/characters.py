@@ -14,7 +14,8 @@ from django.core.cache import caches
 from django.test import Client
 
 from accounts.access import Scope
-from accounts.models import Country, Partner, User
+from accounts.keys.models import Partner
+from accounts.people.models import Country, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Issuer, IssuerFinancialData, Token
 from partnerapi.gateway.throttling import local_buckets

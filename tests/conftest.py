@@ -14,8 +14,7 @@ from django.test import TransactionTestCase
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from accounts.apps import load_countries, open_cash_accounts, write_policies
-from accounts.models import User
-from accounts.models.users import UserManager
+from accounts.people.models import User, UserManager
 from partnerapi.gateway import authentication
 from partnerapi.sandbox.data import approvals
 from partnerapi.staff.authentication.passwords import PBKDF2PasswordHasher

@@ -12,15 +12,9 @@ from django.core.management import call_command
 from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from accounts.models import (
-    ApprovalDecision,
-    ApprovalOutcome,
-    ApprovalRequest,
-    RowChange,
-    StaffChange,
-    StaffNotice,
-    User,
-)
+from accounts.approvals.models import ApprovalDecision, ApprovalOutcome, ApprovalRequest
+from accounts.history.models import RowChange, StaffChange, StaffNotice
+from accounts.people.models import User
 from partnerapi.core.owner import NAMED, OWNER
 from partnerapi.sandbox.data.approvals import STAFF
 

@@ -76,9 +76,10 @@ def test_every_noun_has_its_files():
     layers = ("models", "schema", "admin", "imports")
     for noun in nouns:
         found = [
-            settings.BASE_DIR / app / layer / f"{noun}.py"
+            settings.BASE_DIR / app / place
             for app in ("accounts", "issuers")
             for layer in layers
+            for place in (f"{layer}/{noun}.py", f"{noun}/{layer}.py")
         ]
         assert any(path.is_file() for path in found), noun
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from accounts.models import User
+from accounts.people.models import User
 from tests.owner import appoint
 
 PASSWORD = "correct horse battery"

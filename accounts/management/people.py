@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.four_eyes import NotApproved, file_request
-from accounts.models import ApprovalDecision, User
-from accounts.models.users import WALLET
+from accounts.approvals.four_eyes import NotApproved, file_request
+from accounts.approvals.models import ApprovalDecision
+from accounts.people.models import WALLET, User
 
 
 def add_staff(parser: CommandParser) -> None:

@@ -1,7 +1,7 @@
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from accounts.notices import send_notices
+from accounts.history.notices import send_notices
 from partnerapi.core.commands import CommandWithExamples
 
 SECONDS = 60

@@ -1,4 +1,4 @@
-from accounts.cash_verification import verify
+from accounts.cash.verification import verify
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.invariants import tell
 

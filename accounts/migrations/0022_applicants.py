@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import migrations, models
 from django.db.models.functions import Lower, Now
 
-import accounts.models.users
+import accounts.people.models
 from partnerapi.core.guards import drop, function, trigger_function
 
 LOCK = "accounts_lock(account uuid)", "SETOF accounts_account"
@@ -175,7 +175,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             ("lei__isnull", True),
-                            accounts.models.users.LEIIsValid("lei"),
+                            accounts.people.models.LEIIsValid("lei"),
                             _connector="OR",
                         ),
                         name="applicant_lei_follows_iso_17442",

@@ -3,7 +3,7 @@
 from django.contrib.postgres.indexes import OpClass
 from django.db import migrations, models
 
-from accounts.models.users import Folded
+from accounts.people.models import Folded
 from partnerapi.core.migrating import AddIndexBeside
 
 

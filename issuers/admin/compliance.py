@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
-from accounts.admin.users import user_columns
+from accounts.people.admin import user_columns
 from issuers.compliance.models import ApprovedHolder, Restriction, TokenRule
 from issuers.compliance.rules import text_of
 from partnerapi.core.backoffice import PrefixSearchAdmin, ReadOnlyAdmin

@@ -4,7 +4,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.template.response import TemplateResponse
 
-from accounts.admin.users import user_columns
+from accounts.people.admin import user_columns
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer
 from issuers.register.models import LedgerTransaction

@@ -7,9 +7,10 @@ from uuid import UUID
 
 from django.db.models import Count, Model, Sum
 
-from accounts.followers import followed
-from accounts.four_eyes import Overtaken, Preview
-from accounts.models import ApprovalRequest, User
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
+from accounts.people.followers import followed
+from accounts.people.models import User
 from issuers.compliance.models import Restriction
 from issuers.models import Token
 from issuers.register import ledger

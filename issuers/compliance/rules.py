@@ -8,9 +8,10 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from accounts.followers import followed
-from accounts.four_eyes import Overtaken, Preview
-from accounts.models import ApprovalRequest, Country, User
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
+from accounts.people.followers import followed
+from accounts.people.models import Country, User
 from issuers.compliance.models import TokenRule
 from issuers.models import Token
 from issuers.register.approvals import token_facts, token_links

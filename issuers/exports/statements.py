@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.exports.captable import DatedTable, holdings, lines
 from issuers.exports.documents import DocumentTable, TableColumn, document
 from issuers.models import Issuer, Token

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
-from accounts.models import Country, User
+from accounts.people.models import Country, User
 from issuers.models import (
     IndustryClassificationBenchmark,
     Issuer,

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from django.db.models import Model
 
-from accounts.four_eyes import Overtaken, Preview
-from accounts.models import ApprovalRequest
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
 from issuers.legacy import delivery
 from issuers.legacy.background import hand_over
 from issuers.legacy.models import DeliveryJob, LegacyShareholder

@@ -11,8 +11,8 @@ from django.db import connection, transaction
 from django.db.models import Max, Min, QuerySet
 from django.utils import timezone
 
-from accounts.four_eyes import is_needed
-from accounts.models import ApprovalKind
+from accounts.approvals.four_eyes import is_needed
+from accounts.approvals.models import ApprovalKind
 from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder
 from issuers.models import Issuer
 from issuers.register import ledger

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts.access import Caller, Scope
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models.issuers import Issuer
 from issuers.models.tokens import Token
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from accounts.four_eyes import NotApproved, carrying
+from accounts.approvals.four_eyes import NotApproved, carrying
 from accounts.management.people import (
     active_staff,
     add_second_person,

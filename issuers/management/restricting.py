@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from accounts.management.people import add_staff
-from accounts.models import User
+from accounts.people.models import User
 from issuers.compliance import restrictions
 from issuers.compliance.models import Restriction
 from issuers.compliance.restrictions import Terms

@@ -11,7 +11,7 @@ from issuers.models.events import (
 )
 from issuers.models.issuers import SLUG, Issuer, IssuerGrant
 from issuers.models.publications import Article, IssuerFinancialData, public_documents
-from issuers.models.terms import IssuerTerm
+from issuers.models.search import IssuerTerm
 from issuers.models.tokens import ISINIsValid, Token, validate_isin
 
 __all__ = [

@@ -13,7 +13,7 @@ from django.db.models import Q, Sum
 from django.db.models.functions import Coalesce
 
 from accounts.access import Caller, Scope
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from issuers.models.tokens import Token
 
 PRUNED_AT_ONCE = 1000

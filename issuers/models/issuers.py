@@ -8,7 +8,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Collate, Left, Lower, Now
 
-from accounts.models import Country, Partner, User
+from accounts.keys.models import Partner
+from accounts.people.models import Country, User
 from issuers.models.classification import IndustryClassificationBenchmark
 from issuers.models.documents import Document
 from partnerapi.core.numbers import MAX_EXACT_INTEGER

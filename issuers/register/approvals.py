@@ -7,8 +7,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Model
 
-from accounts.four_eyes import Overtaken, Preview
-from accounts.models import ApprovalKind, ApprovalRequest
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.errors import LedgerError

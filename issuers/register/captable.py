@@ -16,12 +16,12 @@ import psycopg
 from django.conf import settings
 from django.db import OperationalError
 
-from accounts.standby import SETTLED_AT, settled_arguments, standby
 from issuers.register.captable_columns import Holders, TokenSummary
 from issuers.register.captable_reading import read_holders
 from partnerapi.core.database import fetch
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.core.numbers import MAX_UINT64
+from partnerapi.core.standby import SETTLED_AT, settled_arguments, standby
 
 
 class CapitalizationTableTooLarge(PartnerAPIError):

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 
-from accounts.four_eyes import Overtaken, Preview
-from accounts.models import ApprovalRequest
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
 from issuers.models import Token
 from issuers.register.approvals import token_links
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from enum import Flag, StrEnum, auto
 from typing import Any
 
-from accounts.models import ApprovalKind
+from accounts.approvals.models import ApprovalKind
 
 HOLDER, TREASURY = "HOLDER", "TREASURY"
 MADE = DESTROYED = None

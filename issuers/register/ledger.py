@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from accounts.models import User, UserHolder
+from accounts.people.models import User, UserHolder
 from issuers.models.issuers import Issuer
 from issuers.register.errors import (
     LedgerError,

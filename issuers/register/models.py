@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.db.models.lookups import LessThanOrEqual
 
 from accounts.access import Caller, Scope
-from accounts.models import User, UserHolder
+from accounts.people.models import User, UserHolder
 from issuers.models.issuers import Issuer
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
 from issuers.register.kinds import EntryKind

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from accounts.models.totals import Listed, total_is_kept
+from accounts.totals import Listed, total_is_kept
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE
 from issuers.register.guards import GUARDED
 from issuers.register.kinds import EntryKind

@@ -3,9 +3,9 @@
 import graphene
 from django.conf import settings
 
-from accounts.models import User as UserModel
-from accounts.models import UserHolder as UserHolderModel
-from accounts.schema.users import User, UserHolder
+from accounts.people.models import User as UserModel
+from accounts.people.models import UserHolder as UserHolderModel
+from accounts.people.schema import User, UserHolder
 from issuers.models import Token as TokenModel
 from issuers.register.captable import (
     capitalization_tables,

@@ -3,9 +3,9 @@
 import graphene
 from django.utils import timezone
 
-from accounts import models as accounts
 from accounts.access import Scope, requires
-from accounts.schema.users import Country, read_countries
+from accounts.accounts import models as accounts
+from accounts.people.schema import Country, read_countries
 from issuers import models
 from issuers.compliance import judge
 from issuers.compliance.models import TokenRule

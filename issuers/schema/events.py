@@ -6,10 +6,10 @@ from functools import partial
 import graphene
 
 from accounts.access import Unauthenticated
-from accounts.models import Account as AccountModel
-from accounts.schema.accounts import Account
+from accounts.accounts.models import Account as AccountModel
+from accounts.accounts.schema import Account
 from issuers import models
-from issuers.feed import EventPlace, TypedEvents
+from issuers.events import EventPlace, TypedEvents
 from issuers.models.events import EventType as Type
 from issuers.models.events import number_of_events, types_shown_to
 from issuers.schema.issuers import Issuer

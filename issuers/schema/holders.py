@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.register.captable_columns import TokenBalance
 from issuers.register.captable_pages import (
     FIRST_USER,

@@ -3,11 +3,15 @@
 import graphene
 from django.utils import timezone
 
-from accounts import investors, models
 from accounts.access import Scope, check_scope, requires
-from accounts.models.investors import EVIDENCE_LENGTH
-from accounts.schema.accounts import Account
-from accounts.schema.users import Country, read_countries
+from accounts.accounts.models import Account as AccountModel
+from accounts.accounts.models import AccountNotActive
+from accounts.accounts.schema import Account
+from accounts.investors import models
+from accounts.investors import writer as investors
+from accounts.investors.models import EVIDENCE_LENGTH
+from accounts.people import models as people
+from accounts.people.schema import Country, read_countries
 from issuers.compliance.models import Restriction
 from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
 from partnerapi.core.lock_waits import LockTimeout, named
@@ -157,7 +161,7 @@ class AttestInvestorPayload(graphene.ObjectType):
 
     @needs("account_id")
     def resolve_account(payloads, info):
-        accounts = models.Account.objects.of_partner(info.context.caller)
+        accounts = AccountModel.objects.of_partner(info.context.caller)
         return read_rows("Account", info, accounts, [p.account_id for p in payloads])
 
 
@@ -194,7 +198,7 @@ def facts_of(input):
             argument="input.verifiedUntil",
         )
     # PostgreSQL takes no NUL.
-    country = models.Country.objects.filter(pk=code.replace("\0", "?")).first()
+    country = people.Country.objects.filter(pk=code.replace("\0", "?")).first()
     if country is None:
         raise BadUserInput(
             "`countryCode` is no country of ISO 3166-1; send one such as FR.",
@@ -230,15 +234,15 @@ class Mutation(graphene.ObjectType):
 
     @checked(check_attest)
     def resolve_attest_investor(roots, info, input):
-        of = models.Account.objects.of_partner(info.context.caller)
+        of = AccountModel.objects.of_partner(info.context.caller)
         key = key_of(input["account_id"], "Account")
         account = of.select_related("partner", "user").filter(pk=key).first()
         if account is None:
             raise NotFound(
                 "You have no account of this id.", argument="input.accountID"
             )
-        if account.status in (models.Account.Status.CLOSED, "REJECTED"):
-            raise models.AccountNotActive(
+        if account.status in (AccountModel.Status.CLOSED, "REJECTED"):
+            raise AccountNotActive(
                 f"The account is {account.status}; nothing is attested of its user "
                 "any more.",
                 argument="input.accountID",

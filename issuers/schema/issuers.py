@@ -3,9 +3,9 @@
 import graphene
 
 from accounts.access import Scope, requires, requires_grant
-from accounts.models import User as UserModel
-from accounts.models.totals import Listed, totals
-from accounts.schema.users import Country, User, UserCompanyLegalForm, read_countries
+from accounts.people.models import User as UserModel
+from accounts.people.schema import Country, User, UserCompanyLegalForm, read_countries
+from accounts.totals import Listed, totals
 from issuers import models
 from issuers.filters import (
     ArticleFilter,

@@ -2,8 +2,8 @@
 
 import graphene
 
-from accounts.models import UserHolder as UserHolderModel
-from accounts.schema.users import UserHolder
+from accounts.people.models import UserHolder as UserHolderModel
+from accounts.people.schema import UserHolder
 from issuers import models
 from issuers.register.kinds import EntryKind
 from issuers.register.models import LedgerTransaction as LedgerTransactionModel

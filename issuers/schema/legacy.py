@@ -2,7 +2,7 @@
 
 import graphene
 
-from accounts.schema.users import User
+from accounts.people.schema import User
 from issuers.legacy.models import LegacyShareholder
 from issuers.schema.rows import read_issuers, read_users
 from partnerapi.graphql.relay import (

@@ -1,6 +1,6 @@
 """Reads rows that objects of several types refer to."""
 
-from accounts.models import User as UserModel
+from accounts.people.models import User as UserModel
 from issuers import models
 from partnerapi.graphql.pages import read_rows
 

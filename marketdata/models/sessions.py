@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 
 USUAL_SESSIONS, MOST_SESSIONS = 2, 5
 """CompIDs that a partner is given unless asked otherwise, and at most."""

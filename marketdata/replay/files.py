@@ -45,7 +45,7 @@ from marketdata.books.orderbook import (
     ImpossibleChange,
     OrderBook,
 )
-from partnerapi.core.gzip_lines import BrokenFile, lines
+from marketdata.replay.gzip_lines import BrokenFile, lines
 from partnerapi.core.problems import Problem, Problems, WrongFileError
 
 CHANGE, TRADE, RESET = "change", "trade", "reset"

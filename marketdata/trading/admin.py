@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib import admin
 
-from accounts.models import Account
+from accounts.accounts.models import Account
 from marketdata.trading.models import Market, Order
 from partnerapi.core.backoffice import ReadOnlyAdmin, money
 

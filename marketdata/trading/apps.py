@@ -2,7 +2,7 @@ from importlib import import_module
 
 from django.apps import AppConfig
 
-from accounts.followers import FOLLOWERS
+from accounts.people.followers import FOLLOWERS
 from partnerapi.core import lock_waits
 
 

@@ -7,9 +7,10 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Model
 
-from accounts.cash import Payment, lock_heads, write_each
-from accounts.four_eyes import Overtaken, Preview
-from accounts.models import ApprovalRequest, CashHead
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
+from accounts.cash.models import CashHead
+from accounts.cash.writer import Payment, lock_heads, write_each
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.approvals import token_facts, token_links

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from accounts.cash import InsufficientFunds
-from accounts.models import AccountNotActive
+from accounts.accounts.models import AccountNotActive
+from accounts.cash.writer import InsufficientFunds
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.times import to_rfc3339
 

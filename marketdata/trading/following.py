@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from accounts.followers import Ids
+from accounts.people.followers import Ids
 from marketdata.trading import market
 from marketdata.trading.models import Order, OrderStatus, OrderStatusReason
 from marketdata.trading.refusing import end_refused

@@ -10,7 +10,7 @@ from datetime import datetime, time
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from accounts.cash import lock_heads
+from accounts.cash.writer import lock_heads
 from issuers.register.ledger import Entry, Kind
 from issuers.register.writer import Writer, ledger_of
 from marketdata.trading.errors import NotTradable

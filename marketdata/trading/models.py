@@ -10,7 +10,10 @@ import uuid_utils.compat as uuid
 from django.db import models
 from django.db.models import F, Q
 
-from accounts.models import Account, CashAccount, Partner, User
+from accounts.accounts.models import Account
+from accounts.cash.models import CashAccount
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from issuers.models import Token
 from issuers.register.models import LedgerAccount
 from marketdata.trading.in_force import TimeInForce

@@ -13,8 +13,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 
-from accounts.four_eyes import Overtaken, Preview
-from accounts.models import ApprovalRequest
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
 from issuers.register.approvals import token_facts, token_links
 from issuers.register.models import TokenLedgerHead
 from marketdata.books.notify import notify

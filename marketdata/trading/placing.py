@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import uuid_utils.compat as uuid
 
-from accounts.cash import Payment
+from accounts.cash.writer import Payment
 from issuers.register.ledger import Entry, Kind
 from marketdata.books.log import Deal
 from marketdata.trading.in_force import Ending, Stop, TimeInForce

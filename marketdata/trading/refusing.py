@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from accounts.models.accounts import AccountStatus
+from accounts.accounts.models import AccountStatus
 from issuers.compliance.judge import Side, refusals
 from issuers.register.ledger import Kind
 from issuers.register.writer import LockedLedger

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from accounts.cash import Payment
+from accounts.cash.writer import Payment
 from issuers.register.writer import LockedLedger, Writer
 from marketdata.books.log import Deal, Message
 from marketdata.books.orderbook import Change

@@ -2,7 +2,7 @@
 
 from django.db import connection, models
 
-from accounts.models import Account
+from accounts.accounts.models import Account
 from issuers.models import Token
 from marketdata.trading.models import Order, OrderSide
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from accounts.models.totals import Listed, total_is_kept
+from accounts.totals import Listed, total_is_kept
 from marketdata.trading.guards import GUARDED
 from marketdata.trading.models import Market
 from marketdata.trading.replay import replay

@@ -10,7 +10,7 @@ from functools import partial
 
 from django.db import transaction
 
-from accounts.cash import write_each
+from accounts.cash.writer import write_each
 from issuers.register.errors import LedgerError
 from issuers.register.ledger import UNPRICED, Price
 from issuers.register.models import TokenPrice

@@ -3,9 +3,9 @@
 from django.utils import timezone
 
 from accounts.access import Caller, check_scope, missing_grant
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
 from issuers.callers import caller_of
-from partnerapi.models import SCOPES_OF_EXPORTS, Export
+from partnerapi.exports.models import SCOPES_OF_EXPORTS, Export
 
 
 def check_access(export: Export, caller: Caller) -> None:

@@ -6,12 +6,12 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.access import Caller
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from issuers.models import Issuer, Token
 from issuers.register.captable import tokens_as_of
 from partnerapi.core.errors import BadUserInput, NotFound, PartnerAPIError
 from partnerapi.exports.access import check_access
-from partnerapi.models import Export, ExportedConnection
+from partnerapi.exports.models import Export, ExportedConnection
 
 MOST_KEPT = 100
 """Exports of one partner that wait, are written, or can be downloaded."""

@@ -19,9 +19,9 @@ from django.views.decorators.http import require_safe
 
 from partnerapi.core.postgresql.lending import rest
 from partnerapi.exports.access import reader_of
+from partnerapi.exports.models import Export, ExportMember
 from partnerapi.gateway.bills import Bill
 from partnerapi.gateway.refusals import Throttled
-from partnerapi.models import Export, ExportMember
 
 SIGNED_SECONDS = 3_600
 RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")

@@ -13,9 +13,9 @@ from graphql import GraphQLSchema
 from accounts.access import Caller
 from partnerapi.core.errors import NotFound
 from partnerapi.core.times import to_rfc3339
+from partnerapi.exports.models import Export, ExportedConnection
 from partnerapi.graphql.documents import prepare
 from partnerapi.graphql.execution import execute
-from partnerapi.models import Export, ExportedConnection
 
 PAGE_ROWS = 8_000
 PAGE_SECONDS = 120.0

@@ -6,18 +6,18 @@ import graphene
 from django.utils import timezone
 
 from accounts.access import Unauthenticated, check_scope
-from partnerapi import models
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.exports import models
 from partnerapi.exports.access import check_access
 from partnerapi.exports.creation import Wanted, check_members, create_export
 from partnerapi.exports.download import address
+from partnerapi.exports.models import SCOPES_OF_EXPORTS
 from partnerapi.graphql.cost import MUTATION, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import ModelType, Node, enumeration, key_of
 from partnerapi.graphql.resolvers import checked, needs
 from partnerapi.graphql.scalars import Time, Uint64
-from partnerapi.models import SCOPES_OF_EXPORTS
 
 Connection = models.ExportedConnection
 ExportedConnection = enumeration(

@@ -21,10 +21,15 @@ from django.utils import timezone
 from accounts.access import Caller
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.exports.access import reader_of
+from partnerapi.exports.models import (
+    MOST_AT_WORK,
+    Export,
+    ExportedConnection,
+    ExportMember,
+)
 from partnerapi.exports.rows import read_rows
 from partnerapi.gateway import throttling
 from partnerapi.gateway.bills import partner_account
-from partnerapi.models import MOST_AT_WORK, Export, ExportedConnection, ExportMember
 
 KEPT = timedelta(days=1)
 ROWS_PER_POINT = 20

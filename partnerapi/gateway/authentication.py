@@ -8,7 +8,7 @@ from cachetools import LRUCache, TLRUCache
 from django.utils import timezone
 
 from accounts.access import Caller, Unauthenticated
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
 from issuers.callers import caller_of
 from partnerapi.core import metrics
 

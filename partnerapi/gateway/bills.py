@@ -4,7 +4,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts.access import Caller
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from partnerapi.core.addresses import source_of
 from partnerapi.gateway import throttling
 from partnerapi.gateway.refusals import Throttled

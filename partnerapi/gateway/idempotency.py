@@ -21,10 +21,10 @@ from accounts.access import Caller
 from partnerapi.core.database import CONFIRM, confirm, fetch
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.core.postgresql.faults import took_too_long
+from partnerapi.gateway.models import NAME_LENGTH, RETENTION, IdempotencyRecord
 from partnerapi.gateway.refusals import AnswerNotReplayed, Refusal
 from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.resolvers import batch_resolvers
-from partnerapi.models import NAME_LENGTH, RETENTION, IdempotencyRecord
 
 
 class KeyRequired(Refusal):

@@ -13,7 +13,7 @@ import orjson
 from django.core.cache import caches
 from redis.exceptions import RedisError
 
-from partnerapi.core.asides import Aside
+from accounts.keys.asides import Aside
 
 MOST_KEPT = 1_000
 """Requests of a partner."""

@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from accounts.access import Unauthenticated
 from partnerapi.gateway.idempotency import completed
+from partnerapi.gateway.models import NAME_LENGTH
 from partnerapi.graphql.relay import enumeration
 from partnerapi.graphql.scalars import Time
-from partnerapi.models import NAME_LENGTH
 
 
 class Outcome(TextChoices):

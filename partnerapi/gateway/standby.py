@@ -8,9 +8,9 @@ from django.conf import settings
 from django.db import Error
 
 from accounts.access import Caller
-from accounts.standby import standby
 from partnerapi.core.postgresql import lending
 from partnerapi.core.postgresql.faults import UNREACHABLE, fault_of
+from partnerapi.core.standby import standby
 from partnerapi.gateway.authentication import authenticate
 
 Answer = TypeVar("Answer")

@@ -2,7 +2,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting
-from partnerapi.models import Export, ExportMember
+from partnerapi.exports.models import Export, ExportMember
 
 
 class Command(DryRunCommand):

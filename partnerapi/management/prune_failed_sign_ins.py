@@ -1,5 +1,5 @@
 from partnerapi.core.commands import CommandWithExamples
-from partnerapi.models import FailedSignIn
+from partnerapi.staff.authentication.models import FailedSignIn
 
 
 class Command(CommandWithExamples):

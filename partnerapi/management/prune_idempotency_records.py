@@ -1,7 +1,7 @@
 from django.utils import timezone
 
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting
-from partnerapi.models import IdempotencyRecord
+from partnerapi.gateway.models import IdempotencyRecord
 
 
 class Command(DryRunCommand):

@@ -11,8 +11,8 @@ from typing import Any
 from celery.beat import PersistentScheduler, SchedulingError
 from redis.exceptions import RedisError
 
-from partnerapi.core.signs import leave_sign, take_sign_away
 from partnerapi.core.sparing_log import OUTAGE_SECONDS, SparingLog
+from partnerapi.operations.signs import leave_sign, take_sign_away
 
 SIGNS = "beats"
 """The key in Valkey of the signs of each beat."""

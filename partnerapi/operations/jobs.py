@@ -7,7 +7,7 @@ from time import monotonic
 from django.utils import timezone
 
 from partnerapi.core.metrics import JOBS
-from partnerapi.models import JobRun
+from partnerapi.operations.models import JobRun
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.utils import timezone
 
-from accounts.notices import send_notices as send
+from accounts.history.notices import send_notices as send
 from issuers.legacy.background import deliver_due
 from issuers.models import Event
 from issuers.models import announce_articles as announce
@@ -17,10 +17,13 @@ from marketdata.books.pruning import KEEP, prunable_logs, prune
 from marketdata.trading import market, phases, telling
 from partnerapi.celery import app
 from partnerapi.core.redis import call
+from partnerapi.exports.models import Export
 from partnerapi.exports.writing import write_exports as write
-from partnerapi.models import Export, FailedSignIn, IdempotencyRecord, JobRun
+from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.operations.jobs import run_job
+from partnerapi.operations.models import JobRun
 from partnerapi.schema import schema
+from partnerapi.staff.authentication.models import FailedSignIn
 
 EXPORT_SECONDS = DELIVERY_SECONDS = NOTICE_SECONDS = 10
 """Then other tasks have their turn."""

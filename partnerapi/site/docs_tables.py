@@ -23,8 +23,8 @@ from graphql import FieldNode, GraphQLObjectType, Visitor, parse, print_ast, vis
 from accounts.access import Scope
 from partnerapi.command_line import DUTIES
 from partnerapi.core.commands import CommandGroup, first_sentence
+from partnerapi.exports.models import SCOPES_OF_EXPORTS
 from partnerapi.exports.rows import DOCUMENTS
-from partnerapi.models import SCOPES_OF_EXPORTS
 from partnerapi.schema import schema
 from partnerapi.settings import FIXED_LIMITS, VARIABLES
 from partnerapi.site import prices, reference

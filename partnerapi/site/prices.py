@@ -11,11 +11,11 @@ from graphql import GraphQLField, GraphQLObjectType, is_leaf_type
 from issuers.schema import captable, events, holders, holdings
 from marketdata.trading.schema import inputs, mutations
 from partnerapi.exports.creation import MOST_KEPT
+from partnerapi.exports.models import MOST_AT_WORK
 from partnerapi.exports.writing import ROWS_PER_POINT
 from partnerapi.gateway import answers, bills, requests
 from partnerapi.graphql import cost, documents, introspection, least, limits, pages
 from partnerapi.graphql.cost import Cost, is_connection
-from partnerapi.models import MOST_AT_WORK
 from partnerapi.schema import schema
 from partnerapi.site.pages import DOCUMENT_BYTES_PER_POINT
 

@@ -18,17 +18,11 @@ from django.utils.http import urlencode
 from redis.exceptions import RedisError
 
 from accounts.access import Caller
-from accounts.models import (
-    Account,
-    ApiKey,
-    Applicant,
-    BankLine,
-    CashAccount,
-    Partner,
-    User,
-    Withdrawal,
-)
-from accounts.models.cash import squeezed
+from accounts.accounts.models import Account
+from accounts.applicants.models import Applicant
+from accounts.cash.models import BankLine, CashAccount, Withdrawal, squeezed
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
 from issuers.compliance.models import Restriction
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, Token
@@ -36,9 +30,9 @@ from issuers.search import MOST_WORDS, search
 from marketdata.models import FixSession
 from marketdata.trading.models import Order
 from partnerapi.core.filters import as_code
+from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.gateway.recent import askers_of
 from partnerapi.gateway.requests import SAFE_ID
-from partnerapi.models import IdempotencyRecord
 from partnerapi.staff.lookup import MOST, as_uuid, link, people_called, typed
 
 EVERYTHING = Caller("", "staff", "Staff", frozenset(), None, 0, 0)

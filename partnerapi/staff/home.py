@@ -16,22 +16,21 @@ from django.db.models import F, Model, Q
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts.models import (
-    Account,
-    ApiKey,
-    ApprovalRequest,
-    BankLine,
-    InvestorAttestation,
-    StaffChange,
-    Withdrawal,
-)
-from accounts.suspense import unassigned
+from accounts.accounts.models import Account
+from accounts.approvals.models import ApprovalRequest
+from accounts.cash.models import BankLine, Withdrawal
+from accounts.cash.suspense import unassigned
+from accounts.history.models import StaffChange
+from accounts.investors.models import InvestorAttestation
+from accounts.keys.models import ApiKey
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Token
 from marketdata.models import FixSession
 from marketdata.trading.models import Market, Phase
 from partnerapi.core.database import fetch
-from partnerapi.models import Export, FailedSignIn, JobRun
+from partnerapi.exports.models import Export
+from partnerapi.operations.models import JobRun
+from partnerapi.staff.authentication.models import FailedSignIn
 
 logger = logging.getLogger(__name__)
 

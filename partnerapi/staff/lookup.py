@@ -6,7 +6,7 @@ from django.db.models import Exists, Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts.models import User
+from accounts.people.models import User
 
 MOST = 10
 """Rows that a text finds."""

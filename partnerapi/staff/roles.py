@@ -13,7 +13,7 @@ from django.contrib.auth.models import Group, Permission
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from accounts.models import ApprovalKind
+from accounts.approvals.models import ApprovalKind
 from partnerapi.core.authors import written_by
 from partnerapi.staff.register.delivery.choosing import MAY_DELIVER, MAY_VIEW
 from partnerapi.staff.register.imports import KINDS as IMPORTS

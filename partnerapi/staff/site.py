@@ -21,7 +21,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
 
-from accounts.models import User
+from accounts.people.models import User
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.form_fields import NumberField, WholeField
 from partnerapi.staff import find, roles

@@ -34,8 +34,8 @@ class Race:
     """A mint that was asked for twice; `overtaken` was approved by Ben beforehand."""
 
     def __init__(self) -> None:
-        from accounts.four_eyes import decide
-        from accounts.models import ApprovalKind, ApprovalRequest
+        from accounts.approvals.four_eyes import decide
+        from accounts.approvals.models import ApprovalKind, ApprovalRequest
         from issuers.models import Token
         from issuers.register import ledger
         from issuers.register.approvals import entry_content
@@ -73,7 +73,7 @@ class Race:
             client.post(page, {"do": said})
 
     def orm(self, person: Any, request: UUID) -> None:
-        from accounts.four_eyes import carry_out, decide
+        from accounts.approvals.four_eyes import carry_out, decide
         from issuers.register.approvals import EnterUnits
 
         asked = self.requests.get(pk=request)
@@ -129,7 +129,7 @@ class Race:
         from django.core.management import CommandError
         from django.db import DatabaseError
 
-        from accounts.four_eyes import NotApproved, Overtaken
+        from accounts.approvals.four_eyes import NotApproved, Overtaken
         from partnerapi.core.lock_waits import LockTimeout
 
         ways = self.ways()
@@ -146,7 +146,7 @@ class Race:
             self.told.append(f"{way.__name__}: came through")
 
     def outcomes(self) -> Counter[str]:
-        from accounts.models import ApprovalDecision, ApprovalOutcome
+        from accounts.approvals.models import ApprovalDecision, ApprovalOutcome
         from issuers.register.models import LedgerTransaction
 
         return Counter(
@@ -163,7 +163,7 @@ class Race:
 def staff(name: str) -> Any:
     from django.contrib.auth.models import Permission
 
-    from accounts.models import User
+    from accounts.people.models import User
     from tests.owner import appoint
 
     user = User.objects.create_user(
@@ -180,7 +180,7 @@ def staff(name: str) -> Any:
 
 
 def file(kind: str, content: Any, person: Any) -> Any:
-    from accounts.four_eyes import file_request
+    from accounts.approvals.four_eyes import file_request
 
     return file_request(kind, content, "Mint", WHY, person)
 

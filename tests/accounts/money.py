@@ -8,22 +8,16 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
-from accounts.bank_statements import Booked, book_statement
-from accounts.cash import account_of, lock_heads, platform_account
-from accounts.four_eyes import carry_out
-from accounts.models import (
-    Account,
-    Actor,
-    ApprovalKind,
-    BankLine,
-    CashHead,
-    CashTransaction,
-    Partner,
-    User,
-    Withdrawal,
-)
-from accounts.suspense import assignment_content
-from accounts.withdrawals import content_of
+from accounts.accounts.models import Account, Actor
+from accounts.approvals.four_eyes import carry_out
+from accounts.approvals.models import ApprovalKind
+from accounts.cash.bank_statements import Booked, book_statement
+from accounts.cash.models import BankLine, CashHead, CashTransaction, Withdrawal
+from accounts.cash.suspense import assignment_content
+from accounts.cash.withdrawals import content_of
+from accounts.cash.writer import account_of, lock_heads, platform_account
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from partnerapi.sandbox.data.approvals import ASKER, approved, carried
 from partnerapi.staff.approvals.kinds import KINDS
 

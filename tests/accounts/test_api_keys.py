@@ -8,8 +8,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.access import Scope, Unauthenticated
-from accounts.four_eyes import decide
-from accounts.models import ApiKey, ApprovalRequest, Partner
+from accounts.approvals.four_eyes import decide
+from accounts.approvals.models import ApprovalRequest
+from accounts.keys.models import ApiKey, Partner
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved_key, colleague
 from tests.typing_in import give_password, typing
 

@@ -9,32 +9,23 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from stdnum import iso11649
 
-from accounts.bank_statements import book_statement
-from accounts.cash import InsufficientFunds, Payment, account_of, write_each
-from accounts.cash_verification import INVARIANTS, verify
-from accounts.four_eyes import NotApproved, Overtaken, carry_out, decide
-from accounts.models import (
-    Account,
-    AccountNotActive,
-    AccountNotEmpty,
-    Actor,
-    ApprovalKind,
-    ApprovalRequest,
-    BankLine,
-    BankStatement,
-    CashPosting,
-    DuplicateReference,
-    Partner,
-    Withdrawal,
-)
-from accounts.suspense import return_content, unassigned
-from accounts.withdrawals import (
+from accounts.accounts.models import Account, AccountNotActive, AccountNotEmpty, Actor
+from accounts.applicants.models import DuplicateReference
+from accounts.approvals.four_eyes import NotApproved, Overtaken, carry_out, decide
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.cash.bank_statements import book_statement
+from accounts.cash.models import BankLine, BankStatement, CashPosting, Withdrawal
+from accounts.cash.suspense import return_content, unassigned
+from accounts.cash.verification import INVARIANTS, verify
+from accounts.cash.withdrawals import (
     MoveWithdrawal,
     NotRefused,
     content_of,
     refuse,
     request_withdrawal,
 )
+from accounts.cash.writer import InsufficientFunds, Payment, account_of, write_each
+from accounts.keys.models import Partner
 from partnerapi.core.invariants import kept
 from partnerapi.core.problems import WrongFileError
 from partnerapi.sandbox.data.approvals import DECIDER, approved, colleague

@@ -6,16 +6,11 @@ from typing import Any
 import pytest
 from django.db import Error, IntegrityError, connection, transaction
 
-from accounts.cash import InsufficientFunds, account_of
-from accounts.cash_verification import INVARIANTS, verify
-from accounts.models import (
-    AccountNotEmpty,
-    Actor,
-    CashHead,
-    CashTransaction,
-    Withdrawal,
-)
-from accounts.withdrawals import request_withdrawal
+from accounts.accounts.models import AccountNotEmpty, Actor
+from accounts.cash.models import CashHead, CashTransaction, Withdrawal
+from accounts.cash.verification import INVARIANTS, verify
+from accounts.cash.withdrawals import request_withdrawal
+from accounts.cash.writer import InsufficientFunds, account_of
 from tests.accounts.money import (
     approve,
     bank,

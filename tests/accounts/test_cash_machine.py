@@ -82,8 +82,8 @@ class Machine:
 
     def outcome(self, call: Callable[[], Any]) -> bool:
         """Whether what was called was done, and not refused."""
-        from accounts.four_eyes import NotApproved, Overtaken
-        from accounts.withdrawals import NotRefused
+        from accounts.approvals.four_eyes import NotApproved, Overtaken
+        from accounts.cash.withdrawals import NotRefused
         from partnerapi.core.errors import PartnerAPIError
 
         try:
@@ -119,7 +119,7 @@ class Machine:
             self.model.unknown[name] = [amount, None]
 
     def assign(self) -> None:
-        from accounts.models import CashTransaction
+        from accounts.cash.models import CashTransaction
         from tests.accounts.money import assign
 
         if not self.model.unknown:
@@ -135,8 +135,9 @@ class Machine:
             self.model.cash[number] += line[0]
 
     def give_back(self) -> None:
-        from accounts.models import ApprovalKind, CashTransaction
-        from accounts.suspense import return_content
+        from accounts.approvals.models import ApprovalKind
+        from accounts.cash.models import CashTransaction
+        from accounts.cash.suspense import return_content
         from tests.accounts.money import carry
 
         assigned = [n for n, line in self.model.unknown.items() if line[1] is not None]
@@ -155,7 +156,7 @@ class Machine:
             line[1] = None
 
     def request(self) -> None:
-        from accounts.withdrawals import request_withdrawal
+        from accounts.cash.withdrawals import request_withdrawal
 
         number, amount = self.some(), self.random.randint(1, 400)
         used = [reference for _, reference in self.model.withdrawals]
@@ -171,7 +172,7 @@ class Machine:
             self.model.withdrawals[number, name] = [amount, "REQUESTED"]
 
     def withdrawal(self) -> tuple[int, list[Any], Any] | None:
-        from accounts.models import Withdrawal
+        from accounts.cash.models import Withdrawal
 
         if not self.model.withdrawals:
             return None
@@ -182,7 +183,7 @@ class Machine:
         return number, self.model.withdrawals[number, name], row
 
     def refuse(self) -> None:
-        from accounts.withdrawals import refuse
+        from accounts.cash.withdrawals import refuse
 
         if found := self.withdrawal():
             _, known, row = found
@@ -225,7 +226,7 @@ class Machine:
                 self.model.nobodys -= known[0]
 
     def move(self) -> None:
-        from accounts.models import Actor
+        from accounts.accounts.models import Actor
 
         number = self.some()
         account, before = self.accounts[number], self.model.status[number]
@@ -237,9 +238,9 @@ class Machine:
         self.model.status[number] = after if done else before
 
     def compare(self) -> None:
-        from accounts.cash import platform_account
-        from accounts.cash_verification import INVARIANTS
-        from accounts.models import CashHead, Withdrawal
+        from accounts.cash.models import CashHead, Withdrawal
+        from accounts.cash.verification import INVARIANTS
+        from accounts.cash.writer import platform_account
         from tests.accounts.money import head_of
 
         model = self.model

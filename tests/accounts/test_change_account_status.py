@@ -6,8 +6,11 @@ from django.core.management import CommandError, call_command
 from django_otp.oath import TOTP
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.four_eyes import NotApproved, decide
-from accounts.models import Account, Actor, ApprovalRequest, Partner, User
+from accounts.accounts.models import Account, Actor
+from accounts.approvals.four_eyes import NotApproved, decide
+from accounts.approvals.models import ApprovalRequest
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from partnerapi.core.authors import written_by
 from tests.characters import START
 from tests.typing_in import PASSWORD, give_password, typing

@@ -3,7 +3,9 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from accounts.models import Account, AccountStatusChange, Partner, User
+from accounts.accounts.models import Account, AccountStatusChange
+from accounts.keys.models import Partner
+from accounts.people.models import User
 
 LEI = "529900T8BM49AURSDO55"
 

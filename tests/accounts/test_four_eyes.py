@@ -10,8 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.approvals import key_content
-from accounts.four_eyes import (
+from accounts.approvals.four_eyes import (
     NotApproved,
     Overtaken,
     carry_out,
@@ -21,13 +20,10 @@ from accounts.four_eyes import (
     overtake,
     take_back,
 )
-from accounts.models import (
-    ApiKey,
-    ApprovalKind,
-    ApprovalRequest,
-    Partner,
-    User,
-)
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.keys.approvals import key_content
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.approvals import (

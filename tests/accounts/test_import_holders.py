@@ -3,7 +3,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from accounts.models import HolderImport, User, UserHolder
+from accounts.people.models import HolderImport, User, UserHolder
 from tests.owner import superuser
 
 STAFF = "ana@example.com"

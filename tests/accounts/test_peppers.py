@@ -9,10 +9,11 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from accounts import peppers
 from accounts.access import Scope, Unauthenticated
-from accounts.key_uses import MOVE, uses
-from accounts.models import ApiKey, Partner, Pepper, RowChange
+from accounts.history.models import RowChange
+from accounts.keys import peppers
+from accounts.keys.models import ApiKey, Partner, Pepper
+from accounts.keys.uses import MOVE, uses
 from partnerapi.core.starting import StartRefused
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.owner import tamper

@@ -5,19 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from accounts.bank_statements import book_statement
-from accounts.cash import Kind as CashKind
-from accounts.cash import Payment, account_of, lock_heads, write_each
-from accounts.four_eyes import COMMAND, is_needed
-from accounts.models import (
-    Account,
-    ApprovalKind,
-    BankLine,
-    BankStatement,
-    CashHead,
-    SoleAmount,
-    User,
-)
+from accounts.accounts.models import Account
+from accounts.approvals.four_eyes import COMMAND, is_needed
+from accounts.approvals.models import ApprovalKind, SoleAmount
+from accounts.cash.bank_statements import book_statement
+from accounts.cash.models import BankLine, BankStatement, CashHead
+from accounts.cash.writer import Kind as CashKind
+from accounts.cash.writer import Payment, account_of, lock_heads, write_each
+from accounts.people.models import User
 from partnerapi.core.authors import written_by
 from tests.accounts.money import (
     at_bank,

@@ -7,8 +7,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import Account, AccountStatusChange, Actor, Partner, User
-from partnerapi.models import IdempotencyRecord
+from accounts.accounts.models import Account, AccountStatusChange, Actor
+from accounts.keys.models import Partner
+from accounts.people.models import User
+from partnerapi.gateway.models import IdempotencyRecord
 from tests.characters import START
 from tests.owner import appoint
 

@@ -13,15 +13,11 @@ from django.urls import reverse
 from django.utils import timezone
 from PIL import Image
 
-from accounts import investors
-from accounts.models import (
-    Account,
-    ApiKey,
-    ApprovalKind,
-    Partner,
-    User,
-    UserHolder,
-)
+from accounts.accounts.models import Account
+from accounts.approvals.models import ApprovalKind
+from accounts.investors import writer as investors
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User, UserHolder
 from issuers.compliance.models import ApprovedHolder
 from issuers.compliance.restrictions import Terms, restrict
 from issuers.legacy.models import LegacyShareholder
@@ -30,9 +26,11 @@ from marketdata.replay.own_book import PARTNER
 from marketdata.trading import market
 from marketdata.trading.market import Placed, Request
 from marketdata.trading.queues import BUY
-from partnerapi.models import Export, FailedSignIn, IdempotencyRecord
+from partnerapi.exports.models import Export
+from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.operations.jobs import run_job
 from partnerapi.sandbox.data.approvals import ASKER, approved_rule, colleague
+from partnerapi.staff.authentication.models import FailedSignIn
 from tests.owner import superuser
 from tests.pictures import picture_bytes
 

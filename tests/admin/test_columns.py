@@ -5,7 +5,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets
 
-from accounts.models import User
+from accounts.people.models import User
 
 ROOMS = ("partnerapi", "accounts", "issuers", "marketdata", "trading")
 MODELS = [model for room in ROOMS for model in apps.get_app_config(room).get_models()]

@@ -10,7 +10,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import Account, Actor, Partner, User, UserHolder
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import Partner
+from accounts.people.models import User, UserHolder
 from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
 from issuers.register import ledger

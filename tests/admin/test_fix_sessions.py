@@ -7,7 +7,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from marketdata.models import FixSession
 from tests.admin.test_accounts import signed_in
 

@@ -10,7 +10,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import Account, Actor, ApiKey, Partner, RowChange, User
+from accounts.accounts.models import Account, Actor
+from accounts.history.models import RowChange
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
 from issuers.register import ledger
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.api.test_accounts import change

@@ -9,8 +9,8 @@ from django.test import Client
 from django_otp.oath import TOTP
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.models import User
-from partnerapi.models import FailedSignIn
+from accounts.people.models import User
+from partnerapi.staff.authentication.models import FailedSignIn
 from tests.owner import superuser
 
 PASSWORD = "correct horse battery"

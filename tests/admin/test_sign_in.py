@@ -12,10 +12,10 @@ from django.db import Error, transaction
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.people.models import User
 from partnerapi.core.sparing_log import SparingLog
-from partnerapi.models import FailedSignIn
 from partnerapi.staff.authentication import sign_in as sign_in_module
+from partnerapi.staff.authentication.models import FailedSignIn
 from partnerapi.staff.authentication.passwords import (
     MOST_WAITING,
     PasswordsBusy,

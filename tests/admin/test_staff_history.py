@@ -10,7 +10,8 @@ from django.db import connection
 from django.test import Client
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.models import RowChange, User
+from accounts.history.models import RowChange
+from accounts.people.models import User
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction

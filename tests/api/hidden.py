@@ -12,7 +12,8 @@ import orjson
 import uuid_utils.compat as uuid
 
 from accounts.access import Scope
-from accounts.models import Partner, User, UserHolder
+from accounts.keys.models import Partner
+from accounts.people.models import User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     Article,

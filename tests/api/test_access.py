@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from accounts.access import OF_ACCOUNTS, Scope
-from accounts.models import Account, Partner
+from accounts.accounts.models import Account
+from accounts.keys.models import Partner
 from issuers.models import Issuer
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask, World

@@ -22,18 +22,16 @@ from hypothesis.stateful import (
 )
 
 from accounts.access import Scope
-from accounts.models import (
+from accounts.accounts.models import (
     Account,
     AccountStatusChange,
     Actor,
-    ApiKey,
-    CashAccount,
-    CashHead,
     InvalidStatusTransition,
-    Partner,
-    User,
 )
-from partnerapi.models import IdempotencyRecord
+from accounts.cash.models import CashAccount, CashHead
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
+from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World
 from tests.owner import as_owner, remove_approvals

@@ -3,8 +3,9 @@ import uuid
 import pytest
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, User
-from partnerapi.models import IdempotencyRecord
+from accounts.accounts.models import Account, Actor
+from accounts.people.models import User
+from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World
 

@@ -8,8 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, CashHead, Withdrawal
-from accounts.withdrawals import refuse
+from accounts.accounts.models import Account, Actor
+from accounts.cash.models import CashHead, Withdrawal
+from accounts.cash.withdrawals import refuse
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.accounts.money import (
     approve,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from accounts.models import Account, Actor
+from accounts.accounts.models import Account, Actor
 from marketdata.trading import market, phases
 from marketdata.trading.errors import MarketClosed
 from marketdata.trading.models import Order, Phase

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from accounts.investors import Facts, decide
+from accounts.investors.writer import Facts, decide
 from issuers.compliance import restrictions
 from issuers.compliance.judge import units_of
 from issuers.compliance.models import ApprovedHolder, Restriction

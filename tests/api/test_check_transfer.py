@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.models import Account, Actor
+from accounts.accounts.models import Account, Actor
 from issuers.compliance import judge
 from issuers.register import ledger
 from issuers.register.errors import InsufficientBalance, LedgerError

@@ -9,18 +9,16 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts import investors
 from accounts.access import Scope
-from accounts.models import (
-    Account,
-    Actor,
-    Country,
+from accounts.accounts.models import Account, Actor
+from accounts.investors import writer as investors
+from accounts.investors.models import (
     InvestorAttestation,
     InvestorChange,
     InvestorProfile,
-    Partner,
-    User,
 )
+from accounts.keys.models import Partner
+from accounts.people.models import Country, User
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.models import Token

@@ -11,7 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, ApiKey, Partner, User
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
 from issuers.models import Article, Event, EventHead, IssuerFinancialData, IssuerGrant
 from issuers.models.events import EventType
 from issuers.register import ledger

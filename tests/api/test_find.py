@@ -8,7 +8,9 @@ from stdnum import isin as stdnum_isin
 from stdnum.iso7064 import mod_97_10
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, Partner, User
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from issuers.models import (
     Article,
     IndustryClassificationBenchmark,

@@ -5,7 +5,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, Partner, User
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from issuers.models import Issuer
 from issuers.register import holdings, ledger
 from issuers.register.ledger import Entry, Price

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
 from issuers.register.models import LedgerTransaction

@@ -13,7 +13,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, Partner, User
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Issuer, IssuerFinancialData, IssuerGrant, Token
 from issuers.register import ledger

@@ -20,7 +20,8 @@ from django.conf import settings
 from django.db import connection
 
 from accounts.access import Scope
-from accounts.models import Partner, User
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, Token
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from accounts.access import Caller, Forbidden, Scope, Unauthenticated
-from partnerapi.models import ExportedConnection
+from partnerapi.exports.models import ExportedConnection
 from partnerapi.schema import schema
 
 MUTATIONS = schema.mutation_type.fields

@@ -7,13 +7,9 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
-from accounts.models import (
-    Account,
-    Actor,
-    Applicant,
-    InvalidStatusTransition,
-    User,
-)
+from accounts.accounts.models import Account, Actor, InvalidStatusTransition
+from accounts.applicants.models import Applicant
+from accounts.people.models import User
 from issuers.models import Event
 from tests.characters import Ask, World
 from tests.staff.conftest import staff

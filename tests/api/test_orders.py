@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.models import Account
+from accounts.accounts.models import Account
 from issuers.models import Token
 from marketdata.trading.models import Order
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key

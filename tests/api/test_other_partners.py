@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from accounts.access import Scope
-from accounts.models import Account
-from accounts.withdrawals import request_withdrawal
+from accounts.accounts.models import Account
+from accounts.cash.withdrawals import request_withdrawal
 from marketdata.trading import market
 from marketdata.trading.models import Order
 from marketdata.trading.telling import Fill

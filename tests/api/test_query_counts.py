@@ -9,7 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoDbBlocker
 
 from accounts.access import Scope
-from accounts.models import Country, Partner, User
+from accounts.keys.models import Partner
+from accounts.people.models import Country, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     IndustryClassificationBenchmark,

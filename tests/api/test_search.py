@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models import Issuer, Token
 from tests.characters import Ask, World, new_world
 from tests.owner import as_committed

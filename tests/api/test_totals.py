@@ -11,8 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.cash_verification import verify as verify_cash
-from accounts.models import Account, Actor, Partner, Total, TotalChange
+from accounts.accounts.models import Account, Actor
+from accounts.cash.verification import verify as verify_cash
+from accounts.keys.models import Partner
+from accounts.totals import Total, TotalChange
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Event, EventCount, EventHead, IssuerGrant
 from issuers.register.verification import verify as verify_register

@@ -103,7 +103,7 @@ def transfers(entries: int) -> Callable[[], float]:
 
 
 def mints(entries: int) -> Callable[[], float]:
-    from accounts.four_eyes import carrying
+    from accounts.approvals.four_eyes import carrying
     from issuers.models import Token
     from issuers.register import ledger
     from issuers.register.approvals import entry_content

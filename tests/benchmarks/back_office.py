@@ -88,7 +88,7 @@ def fill(rows: int, console: Console) -> "Token":
     """The token of the issuer that has most of everything."""
     from django.db import connection
 
-    from accounts.models import Partner
+    from accounts.keys.models import Partner
     from issuers.models import Issuer
     from tests.owner import as_owner
 
@@ -114,7 +114,9 @@ def starts(token: "Token") -> Iterator[str]:
     from django.contrib import admin
     from django.urls import reverse
 
-    from accounts.models import Account, Partner, User
+    from accounts.accounts.models import Account
+    from accounts.keys.models import Partner
+    from accounts.people.models import User
 
     user = User.objects.filter(last_name="7").first()
     account = Account.objects.filter(user=user).first()
@@ -178,7 +180,7 @@ def ask(client: "Client", path: str) -> tuple[Cost, str]:
 def measure(rows: int, console: Console, pace: Pace) -> bool:
     from django.test import Client
 
-    from accounts.models import User
+    from accounts.people.models import User
     from partnerapi.core.owner import owner_alias
     from partnerapi.staff.home import TILES
 

@@ -55,7 +55,7 @@ def main() -> int:
 def fill(console: Console) -> str:
     """Rows, and a key that may read all of them."""
     from accounts.access import Scope
-    from accounts.models import Partner
+    from accounts.keys.models import Partner
     from partnerapi.sandbox.data.approvals import approved_grant, approved_key
     from tests.benchmarks.graphql.rows import add_issuers, analyze
     from tests.benchmarks.large_registers import load

@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--objects", type=int, default=10_000, help="10,000 at most")
     objects = parser.parse_args().objects
     with throw_away_installation():
-        from accounts.models import User
+        from accounts.people.models import User
         from tests.api.hidden import (
             ask_for_hidden,
             ask_with_the_right_key,

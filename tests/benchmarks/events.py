@@ -71,8 +71,9 @@ def switches() -> dict[str, Callable[[], None]]:
     from django.db import connections
     from django.db.models.functions import Now
 
-    from accounts.models import ApprovalKind, Partner
-    from issuers.grant_approvals import grant_content
+    from accounts.approvals.models import ApprovalKind
+    from accounts.keys.models import Partner
+    from issuers.grants import grant_content
     from issuers.models import IssuerGrant
     from partnerapi.core.owner import owner_alias
     from partnerapi.sandbox.data.approvals import approved, carried
@@ -116,7 +117,7 @@ def main() -> int:
         from django.db import connection
         from django.utils import timezone
 
-        from accounts.models import Partner
+        from accounts.keys.models import Partner
         from issuers.models import Token
         from issuers.register import ledger
         from partnerapi.sandbox.data.approvals import approved_grant, approved_record

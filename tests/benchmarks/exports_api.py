@@ -54,7 +54,7 @@ def main() -> None:
 
 def ask_for(connection: str, token: Any) -> Any:
     from accounts.access import Scope
-    from accounts.models import ApiKey, Partner
+    from accounts.keys.models import ApiKey, Partner
     from issuers.callers import caller_of
     from partnerapi.exports.creation import Wanted, create_export
     from partnerapi.sandbox.data.approvals import approved_grant, approved_key

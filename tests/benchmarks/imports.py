@@ -177,7 +177,7 @@ class Others(threading.Thread):
     def run(self) -> None:
         from django.db import connection
 
-        from issuers.legacy.import_csv import import_legacy_shareholders
+        from issuers.legacy.imports import import_legacy_shareholders
         from issuers.models import Issuer
 
         issuer = Issuer.objects.get(slug="small-lines")

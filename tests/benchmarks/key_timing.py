@@ -14,8 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from accounts.access import Scope
-from accounts.models import Partner
-from accounts.models.partners import new_secret
+from accounts.keys.models import Partner, new_secret
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Ask, World
 

@@ -110,7 +110,7 @@ def load(holders: int, transactions: int, console: Console) -> dict[str, Any]:
 def token(name: str) -> Any:
     from django.db import transaction
 
-    from accounts.models import User
+    from accounts.people.models import User
     from issuers.models import Issuer, Token
 
     owner, _ = User.objects.get_or_create(

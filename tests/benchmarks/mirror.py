@@ -132,7 +132,7 @@ class Mirror:
 
 def held(partner: Any) -> dict[str, Any]:
     """What the mirror must be in the end."""
-    from accounts.models import Account
+    from accounts.accounts.models import Account
     from issuers.legacy.models import LegacyShareholder
     from issuers.models import Article, Issuer, IssuerFinancialData
     from issuers.register.models import TokenLedgerHead
@@ -161,7 +161,7 @@ def fill(partner: Any, issuers: int, lines: int, accounts: int) -> Any:
     """Write what is mirrored; the issuer that has all lines."""
     from django.utils import timezone
 
-    from accounts.models import Account, Actor
+    from accounts.accounts.models import Account, Actor
     from issuers.legacy.models import LegacyShareholder
     from issuers.models import Article, IssuerFinancialData, Token
     from tests.issuers.register import new_issuer, people
@@ -204,7 +204,7 @@ def fill(partner: Any, issuers: int, lines: int, accounts: int) -> Any:
 def changes(partner: Any) -> list[Any]:
     """What a writer may do: each takes the dice, and changes something by them."""
 
-    from accounts.models import Account, Actor
+    from accounts.accounts.models import Account, Actor
     from issuers.legacy.models import LegacyShareholder
     from issuers.models import Article, Issuer, IssuerFinancialData, Token
     from issuers.register import ledger
@@ -252,7 +252,7 @@ def main() -> int:
     options = parser.parse_args()
     console = Console()
     with throw_away_installation():
-        from accounts.models import Partner
+        from accounts.keys.models import Partner
 
         server = Server()
         partner = Partner.objects.get(login="reader")

@@ -48,7 +48,7 @@ def measure(requests: int) -> tuple[float, float]:
     from django.test import RequestFactory
     from django.urls import resolve
 
-    from accounts.models import Partner
+    from accounts.keys.models import Partner
     from partnerapi.gateway import records
     from partnerapi.sandbox.data.approvals import approved_key
 

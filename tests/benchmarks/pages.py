@@ -31,7 +31,7 @@ query ($first: Int, $last: Int, $after: String, $before: String) {
 def fill(rows: int) -> None:
     from django.db import connection
 
-    from accounts.models import User
+    from accounts.people.models import User
     from issuers.models import Issuer
     from tests.benchmarks.graphql.rows import analyze
 
@@ -73,7 +73,7 @@ def main() -> int:
 
 def measure(pages: int, rounds: int, console: Console) -> int:
     from accounts.access import Scope
-    from accounts.models import Partner
+    from accounts.keys.models import Partner
     from partnerapi.sandbox.data.approvals import approved_grant, approved_key
     from tests.characters import Ask
 

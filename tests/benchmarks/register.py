@@ -53,7 +53,7 @@ class Server:
 
     def __init__(self) -> None:
         from accounts.access import Scope
-        from accounts.models import Partner
+        from accounts.keys.models import Partner
         from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 
         partner = Partner.objects.create(login="reader", name="Reader")

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from accounts.access import Scope
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.benchmarks.graphql import caches, inside, load
 from tests.benchmarks.graphql.answers import PRODUCT, WrongAnswer, compare

@@ -222,7 +222,7 @@ def main(pace: Pace) -> int:
         from django.db import transaction
 
         from accounts.access import Scope
-        from accounts.models import Partner
+        from accounts.keys.models import Partner
         from partnerapi.sandbox.data.approvals import approved_key
         from tests.owner import tamper
 

@@ -34,7 +34,7 @@ from tests.chaos.web import serving
 from tests.installation import throw_away_installation
 
 if TYPE_CHECKING:
-    from accounts.models import Account
+    from accounts.accounts.models import Account
     from issuers.models import Token
     from marketdata.fix.client.client import Client
 
@@ -74,7 +74,8 @@ class Group(NamedTuple):
 def make_groups() -> list[list[Group]]:
     """By token."""
     from accounts.access import Scope
-    from accounts.models import Account, Partner
+    from accounts.accounts.models import Account
+    from accounts.keys.models import Partner
     from partnerapi.sandbox.data.approvals import approved_key
 
     tokens, accounts = make_markets()

@@ -17,7 +17,7 @@ from partnerapi.wsgi import application
 # The view needs the models, which are ready only now.
 from partnerapi.gateway import views  # isort: skip
 from partnerapi.gateway.idempotency import StoredAnswer, fingerprint  # isort: skip
-from partnerapi.models import RETENTION, IdempotencyRecord  # isort: skip
+from partnerapi.gateway.models import RETENTION, IdempotencyRecord
 
 __all__ = ["application"]
 

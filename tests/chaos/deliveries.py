@@ -90,7 +90,7 @@ def kill(processes: Processes, worker: Process) -> None:
 
 def make_lines(count: int) -> str:
     """PENDING lines of a new issuer; its slug."""
-    from accounts.models import User
+    from accounts.people.models import User
     from issuers.legacy.models import LegacyShareholder
     from issuers.models import Issuer, Token
 
@@ -124,7 +124,7 @@ def browsers() -> list[Any]:
     from django.contrib.auth.models import Permission
     from django.test import Client
 
-    from accounts.models import User
+    from accounts.people.models import User
 
     clients = []
     for email in STAFF:

@@ -60,7 +60,7 @@ def hold(key: str, login: str, busy: bool, ready: Pipe) -> None:
     from django.db import connection, transaction
 
     from accounts.access import Caller
-    from accounts.models import Partner
+    from accounts.keys.models import Partner
     from partnerapi.gateway.idempotency import claim
     from partnerapi.graphql.documents import prepare
     from partnerapi.schema import schema
@@ -122,7 +122,7 @@ def wait_until_blocked(busy: bool) -> None:
 
 def measure(rounds: int, workers: int, longest: float) -> Report:
     with breakable_installation() as (processes, _):
-        from accounts.models import Partner
+        from accounts.keys.models import Partner
         from tests.chaos.installation import close_connection
         from tests.chaos.population import make_accounts
 

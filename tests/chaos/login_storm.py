@@ -108,8 +108,8 @@ def asked(port: int, token: str, seconds: float) -> list[float]:
 
 def measure(seconds: float, guesses: int) -> Report:
     with breakable_installation() as (processes, database):
-        from accounts.models import User
-        from partnerapi.models import FailedSignIn
+        from accounts.people.models import User
+        from partnerapi.staff.authentication.models import FailedSignIn
         from tests.chaos.population import make_accounts
 
         token, _ = make_accounts(5)

@@ -39,7 +39,7 @@ MOVE_SECONDS = 120
 def measure(requests: int, directory: Path) -> tuple[dict[str, int], int]:
     """How often each code was answered; how many keys were moved."""
     from accounts.access import Scope
-    from accounts.models import Partner
+    from accounts.keys.models import Partner
     from partnerapi.sandbox.data.approvals import approved_key
     from tests.chaos.installation import close_connection
     from tests.chaos.population import make_accounts

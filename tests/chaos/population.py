@@ -6,7 +6,9 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, Partner, User
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.chaos.installation import close_connection
 

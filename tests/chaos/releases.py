@@ -180,13 +180,14 @@ import sys
 import django
 
 django.setup()
-from accounts.models import Partner
+from django.apps import apps
 from issuers.models import IssuerGrant
 from rich.console import Console
 
 from tests.benchmarks.large_registers import load
 from tests.chaos.population import make_accounts
 
+Partner = apps.get_model("accounts", "Partner")
 accounts, rows = map(int, sys.argv[1:])
 token, ids = make_accounts(accounts)
 IssuerGrant.objects.create(partner=Partner.objects.get(), issuer=None)

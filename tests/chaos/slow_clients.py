@@ -237,7 +237,7 @@ def main() -> int:
 
 def new_key() -> str:
     """A key whose budget does not end."""
-    from accounts.models import Partner
+    from accounts.keys.models import Partner
     from partnerapi.sandbox.data.approvals import approved_key
 
     partner = Partner.objects.create(

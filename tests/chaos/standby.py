@@ -226,7 +226,7 @@ def revoke_another_key(token: str) -> str:
     from django.utils import timezone
 
     from accounts.access import Scope
-    from accounts.models import ApiKey, Partner
+    from accounts.keys.models import ApiKey, Partner
     from partnerapi.sandbox.data.approvals import approved_key
 
     login = token.removeprefix("service-apikey_").rpartition("_")[0]
@@ -308,7 +308,7 @@ def while_the_primary_stands_still(
 def measure() -> Report:
     report = Report()
     with breakable_installation() as (processes, database):
-        from accounts.models import Partner as PartnerModel
+        from accounts.keys.models import Partner as PartnerModel
         from tests.chaos.population import make_accounts
 
         token, [account] = make_accounts(1)

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.db.models import Sum
 
-from accounts import cash_verification
-from accounts.models import CashHead
+from accounts.cash import verification as cash_verification
+from accounts.cash.models import CashHead
 from issuers.register import verification as register_verification
 from issuers.register.models import HolderBalance
 from marketdata.trading import verification

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from marketdata.fix.acceptor import signs
 from partnerapi.core.redis import call
 from partnerapi.operations.diagnosis import machine, valkey

@@ -10,9 +10,9 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.utils import timezone
 
-import partnerapi.models
-from accounts.models import Partner
-from partnerapi.models import IdempotencyRecord
+import partnerapi.gateway.models
+from accounts.keys.models import Partner
+from partnerapi.gateway.models import IdempotencyRecord
 from tests.waiting import PATIENCE_SECONDS
 
 
@@ -70,7 +70,7 @@ def claiming(record: IdempotencyRecord) -> Iterator[None]:
 def test_deletes_what_has_expired_in_batches_and_keeps_the_rest(
     acme: Partner, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries
 ):
-    monkeypatch.setattr(partnerapi.models, "PRUNED_AT_ONCE", 3)
+    monkeypatch.setattr(partnerapi.gateway.models, "PRUNED_AT_ONCE", 3)
     for hours in range(7):
         record(acme, -hours)
     kept = [record(acme, hours).pk for hours in (0.1, 24)]
@@ -92,7 +92,7 @@ def test_a_dry_run_counts_and_deletes_nothing(acme: Partner):
 
 @pytest.mark.django_db(transaction=True)
 def test_tells_of_each_batch(acme: Partner, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(partnerapi.models, "PRUNED_AT_ONCE", 2)
+    monkeypatch.setattr(partnerapi.gateway.models, "PRUNED_AT_ONCE", 2)
     for hours in (-1, -2, -3):
         record(acme, hours)
     told: list[tuple[int, int]] = []

@@ -8,7 +8,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner, StaffNotice, User
+from accounts.history.models import StaffNotice
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
 from partnerapi.sandbox.data.approvals import approved_key
 
 # The superuser is the owner's, on a connection of its own.

@@ -11,16 +11,14 @@ from django.db.models import Count
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import (
+from accounts.accounts.models import (
     Account,
     AccountStatusChange,
-    ApiKey,
-    Partner,
     Right,
-    User,
-    UserHolder,
     allowed_statuses,
 )
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import (
     Article,

@@ -1,7 +1,7 @@
 import pytest
 from django.core.management import CommandError, call_command
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models import Issuer
 
 

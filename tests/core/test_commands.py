@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
-from accounts.models import User
+from accounts.people.models import User
 from tests.owner import superuser, tamper
 
 

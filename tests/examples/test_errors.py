@@ -10,7 +10,9 @@ import pytest
 from django.test import Client, RequestFactory
 
 from accounts.access import Caller
-from accounts.models import Account, Applicant, Country, Description, User
+from accounts.accounts.models import Account
+from accounts.applicants.models import Applicant, Description
+from accounts.people.models import Country, User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry

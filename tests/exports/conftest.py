@@ -11,12 +11,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import Account, Actor
+from accounts.accounts.models import Account, Actor
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
 from partnerapi.exports import rows, writing
+from partnerapi.exports.models import Export
 from partnerapi.exports.writing import write_exports
-from partnerapi.models import Export
 from partnerapi.schema import schema
 from tests.characters import Ask, World
 from tests.issuers.register import people

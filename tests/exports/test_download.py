@@ -9,10 +9,10 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
 from issuers.models import IssuerGrant
 from partnerapi.exports import download
-from partnerapi.models import Export, ExportMember
+from partnerapi.exports.models import Export, ExportMember
 from tests.characters import World
 from tests.exports.conftest import Partner, uuid_of
 from tests.owner import tamper

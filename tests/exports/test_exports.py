@@ -9,15 +9,15 @@ from django.db import IntegrityError, ProgrammingError, transaction
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import Account
+from accounts.accounts.models import Account
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import IssuerGrant
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from partnerapi.exports import creation, writing
+from partnerapi.exports.models import Export, ExportMember
 from partnerapi.gateway import authentication
 from partnerapi.gateway.throttling import local_buckets, spend
-from partnerapi.models import Export, ExportMember
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Ask, World
 from tests.exports.conftest import EXPORT, Partner, token_id, uuid_of, write

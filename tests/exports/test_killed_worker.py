@@ -15,7 +15,7 @@ from django.db import connection, transaction
 
 from issuers.register import ledger
 from issuers.register.ledger import Entry
-from partnerapi.models import Export, ExportMember
+from partnerapi.exports.models import Export, ExportMember
 from partnerapi.operations import tasks
 from tests.characters import World
 from tests.exports.conftest import Partner, token_id, uuid_of

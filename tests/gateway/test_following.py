@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from partnerapi.gateway import throttling
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import as_committed, new_clients

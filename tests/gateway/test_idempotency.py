@@ -10,8 +10,10 @@ from django.db import connection, transaction
 from django.http import HttpResponse
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, ApiKey, Partner, User
-from partnerapi.models import IdempotencyRecord
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
+from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World, new_world
 from tests.owner import break_table, tamper

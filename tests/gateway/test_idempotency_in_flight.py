@@ -14,20 +14,14 @@ from django.db import OperationalError, connection, transaction
 from graphql import ExecutionResult, GraphQLError
 
 from accounts.access import Scope
-from accounts.models import (
-    Account,
-    AccountStatusChange,
-    Actor,
-    ApiKey,
-    CashAccount,
-    CashHead,
-    Partner,
-    User,
-)
+from accounts.accounts.models import Account, AccountStatusChange, Actor
+from accounts.cash.models import CashAccount, CashHead
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
 from partnerapi.core.database import fetch
 from partnerapi.core.postgresql.faults import Fault, fault_of
 from partnerapi.gateway.idempotency import run_in_savepoint
-from partnerapi.models import IdempotencyRecord
+from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START
 from tests.gateway.conftest import WebServer

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from accounts.key_uses import uses
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
+from accounts.keys.uses import uses
 from tests.characters import Ask, World
 
 VIEWER = "{ viewer { login } }"

@@ -12,9 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoDbBlocker
 
 from accounts.access import Scope, Unauthenticated
-from accounts.key_uses import KeyUses, uses
-from accounts.models import ApiKey, Partner
-from accounts.models.partners import checksum, new_secret
+from accounts.keys.models import ApiKey, Partner, checksum, new_secret
+from accounts.keys.uses import KeyUses, uses
 from partnerapi.gateway import authentication
 from partnerapi.gateway.authentication import CACHE_SECONDS
 from partnerapi.sandbox.data.approvals import approved_key

@@ -13,9 +13,9 @@ import pytest
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.keys.models import ApiKey, Partner
 from partnerapi.exports.download import address
-from partnerapi.models import MEMBER_BYTES, Export, ExportMember
+from partnerapi.exports.models import MEMBER_BYTES, Export, ExportMember
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.gateway.conftest import WebServer
 from tests.owner import as_owner, remove_approvals

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from accounts.models import Account, Actor, Partner, User
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from issuers.models.events import Event, EventHead
-from partnerapi.models import IdempotencyRecord
+from partnerapi.gateway.models import IdempotencyRecord
 from tests.characters import START, Answer, Ask, World
 from tests.owner import as_committed, tamper
 

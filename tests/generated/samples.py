@@ -2,7 +2,8 @@
 
 import uuid
 
-from accounts.models import Account, User, UserHolder
+from accounts.accounts.models import Account
+from accounts.people.models import User, UserHolder
 from issuers import models
 from issuers.legacy.models import LegacyShareholder
 from tests.characters import Ask

@@ -15,7 +15,7 @@ FIRST = datetime(2022, 1, 1, tzinfo=UTC)
 
 
 def write_register(holders: int, entries: int, chance: random.Random):
-    from accounts.models import UserHolder
+    from accounts.people.models import UserHolder
     from issuers.models import Issuer
     from issuers.register import ledger
     from issuers.register.ledger import Entry, Price

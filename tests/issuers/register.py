@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models import Issuer, Token
 from issuers.register import ledger
 from tests.owner import tamper

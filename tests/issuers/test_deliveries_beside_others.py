@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.legacy.delivery import DryRun, deliver_next
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.register import ledger

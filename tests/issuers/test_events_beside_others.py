@@ -9,7 +9,8 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from accounts.models import Account, Actor, Partner
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import Partner
 from issuers.models import Event, EventHead, Token, UnnumberedEvent
 from issuers.register import ledger
 from issuers.register.ledger import Entry

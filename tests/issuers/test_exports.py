@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.core.management.base import OutputWrapper
 from pypdf import PdfReader
 
-from accounts.models import User, UserHolder
+from accounts.people.models import User, UserHolder
 from issuers.management.exporting import opened
 from issuers.models import Issuer, Token
 from issuers.register import ledger

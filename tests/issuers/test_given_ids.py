@@ -11,11 +11,12 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from accounts.models import HolderImport, User, UserHolder
+from accounts.people.models import HolderImport, User, UserHolder
 from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.register import ledger
 from issuers.register.models import LedgerAccount
-from partnerapi.models import IdempotencyRecord, JobRun
+from partnerapi.gateway.models import IdempotencyRecord
+from partnerapi.operations.models import JobRun
 from tests.characters import World
 from tests.issuers.register import people
 from tests.owner import superuser

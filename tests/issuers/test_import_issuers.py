@@ -10,7 +10,7 @@ from django.utils import timezone
 from stdnum import isin as stdnum_isin
 from stdnum import lei as stdnum_lei
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models import Issuer, Token
 
 pytestmark = pytest.mark.django_db

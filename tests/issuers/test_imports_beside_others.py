@@ -8,10 +8,10 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from accounts.import_holders import make_incoming
-from accounts.models import User
+from accounts.people.imports import make_incoming
+from accounts.people.models import User
 from issuers.imports.issuers import import_issuers
-from issuers.legacy.import_csv import (
+from issuers.legacy.imports import (
     COLUMN_TYPES,
     HOLDERS_OF_LINES,
     OTHER_WORDS,

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.legacy.delivery import Outcome, deliver_next
 from issuers.legacy.models import (
     DeliveryJob,

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from issuers.register import ledger
 from issuers.register.errors import PriceNegative, UnknownToken, ValueOverflow
 from issuers.register.ledger import Entry, Price

@@ -6,7 +6,7 @@ from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, ProgrammingError, connection, transaction
 
-from accounts.models import User, UserHolder
+from accounts.people.models import User, UserHolder
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry

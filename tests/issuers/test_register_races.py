@@ -10,7 +10,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
-from accounts.models import User, UserHolder
+from accounts.people.models import User, UserHolder
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.captable import CapitalizationTable, capitalization_tables

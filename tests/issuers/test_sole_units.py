@@ -9,8 +9,8 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from accounts.four_eyes import NotApproved, carrying
-from accounts.models import User
+from accounts.approvals.four_eyes import NotApproved, carrying
+from accounts.people.models import User
 from issuers.legacy import delivery
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Issuer, Token

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from accounts.models import Account, Actor
+from accounts.accounts.models import Account, Actor
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price

@@ -11,7 +11,8 @@ from django.db import Error, connection, transaction
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from accounts.models import Account, Actor, User, UserHolder
+from accounts.accounts.models import Account, Actor
+from accounts.people.models import User, UserHolder
 from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
 from issuers.register import ledger

@@ -6,7 +6,7 @@ from django.apps import apps
 from django.db import IntegrityError, connection, models, transaction
 from django.db.migrations.state import ProjectState
 
-from accounts.models import Country
+from accounts.people.models import Country
 from partnerapi.core import migrating
 from partnerapi.core.migrating import AddIndexBeside, again_while_locked, waiting
 from tests.operations.test_probes import url_of_test_database

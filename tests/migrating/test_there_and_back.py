@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
-from accounts.models import Account
+from accounts.accounts.models import Account
 from issuers.models import Issuer, Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry

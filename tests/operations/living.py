@@ -40,7 +40,7 @@ RESTART_SECONDS = 1.0
 ACCOUNTS = 4
 MAKE_ACCESS = """
 import json
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from marketdata.models import FixSession
 from tests.chaos.population import make_accounts
 token, accounts = make_accounts({count})

@@ -682,7 +682,7 @@ def the_mail_server_is_down(living: Living) -> Iterator[None]:
 
 
 HIRE = """
-from accounts.models import User
+from accounts.people.models import User
 from partnerapi.core.owner import owner_alias
 named = {{"type": "INDIVIDUAL", "first_name": "Ada", "last_name": "Ek"}}
 User.objects.db_manager(owner_alias()).create_superuser("{}", "a long word", **named)

@@ -19,8 +19,9 @@ from django.core.management import call_command
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from accounts.four_eyes import decide
-from accounts.models import ApprovalRequest, User
+from accounts.approvals.four_eyes import decide
+from accounts.approvals.models import ApprovalRequest
+from accounts.people.models import User
 from partnerapi.operations.diagnosis.machine import threads_needed
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
 from partnerapi.settings import VARIABLES

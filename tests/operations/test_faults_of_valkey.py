@@ -18,9 +18,8 @@ from django.conf import settings as configured
 from kombu import Connection
 
 from partnerapi.celery import app, broker_url
-from partnerapi.core import signs
 from partnerapi.core.redis import call, forget, own
-from partnerapi.operations import beat
+from partnerapi.operations import beat, signs
 from partnerapi.operations.diagnosis import valkey
 from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.task_metrics import QUEUE

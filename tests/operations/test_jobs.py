@@ -10,8 +10,8 @@ from django.db import connection
 from django.utils import timezone
 
 from partnerapi.core.schedule import PERIODS
-from partnerapi.models import JobRun
 from partnerapi.operations import tasks
+from partnerapi.operations.models import JobRun
 from tests.issuers.register import empty_token, new_issuer
 from tests.owner import as_owner
 

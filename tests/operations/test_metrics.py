@@ -14,7 +14,7 @@ import psutil
 import pytest
 from django.conf import settings
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from partnerapi.core.version import RELEASE
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.gateway.conftest import WebServer, serving

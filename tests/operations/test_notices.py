@@ -12,10 +12,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.utils import timezone
 
-from accounts import notices
-from accounts.models import StaffNotice, User
-from accounts.models.staff_changes import MOST_TRIES
-from accounts.notices import send_notices, take
+from accounts.history import notices
+from accounts.history.models import MOST_TRIES, StaffNotice
+from accounts.history.notices import send_notices, take
+from accounts.people.models import User
 from partnerapi.core.authors import written_by
 from partnerapi.operations import tasks
 from partnerapi.operations.diagnosis.findings import State

@@ -16,10 +16,10 @@ from django.db import connection
 from django.utils import timezone
 
 from partnerapi.core.schedule import PERIODS
-from partnerapi.models import JobRun
 from partnerapi.operations.diagnosis import database, jobs, trials
 from partnerapi.operations.diagnosis.findings import Check, Finding, State, findings
 from partnerapi.operations.diagnosis.readiness import Readiness
+from partnerapi.operations.models import JobRun
 from tests.gateway.conftest import WebServer, serving
 from tests.owner import as_owner
 from tests.system import free_port

@@ -16,7 +16,7 @@ import pytest
 from django.db import Error, OperationalError, connection
 from psycopg import sql
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from partnerapi.core.postgresql import lending
 from partnerapi.core.postgresql.faults import Fault, fault_of
 from partnerapi.core.redis import call, forget

@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
-from accounts import peppers
+from accounts.keys import peppers
 from partnerapi.core import starting
 from partnerapi.core.postgresql import lending
 from partnerapi.core.starting import StartRefused, check_start

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from pytest_django import DjangoDbBlocker
 
 from accounts.access import Scope, Unauthenticated
-from accounts.models import ApiKey, Partner
-from accounts.models.partners import new_secret
+from accounts.keys.models import ApiKey, Partner, new_secret
 from partnerapi.gateway import authentication
 from partnerapi.gateway.heads import caller
 from partnerapi.operations.turns import Turns, Work

@@ -16,7 +16,8 @@ from django.db import connection
 from django.test import Client
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, Partner
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import Partner
 from issuers.models import Issuer, Token
 from partnerapi.core.postgresql.faults import OutcomeUnknown
 from partnerapi.sandbox.data.approvals import approved_key

@@ -14,7 +14,7 @@ from django.core.management import (
 
 from accounts.access import Scope
 from issuers.compliance.models import TokenRule
-from issuers.legacy import import_csv
+from issuers.legacy import imports as import_csv
 from partnerapi.celery import app
 from partnerapi.command_line import DUTIES
 from partnerapi.core.commands import CommandGroup

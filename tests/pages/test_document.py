@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models import Article, Document, Issuer
 from tests.pictures import noise, picture_bytes
 

@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.template.loader import render_to_string
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.models import User
+from accounts.people.models import User
 from partnerapi.staff.authentication.second_factor import CodeForm, picture
 from tests.pages.test_back_office_in_browser import back_office, readable
 from tests.pages.test_browser import PATIENCE_MS, axe, browser, faults, page

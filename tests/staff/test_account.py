@@ -8,7 +8,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.models import Account, Actor, User, UserHolder
+from accounts.accounts.models import Account, Actor
+from accounts.people.models import User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.register import ledger
 from issuers.register.ledger import Entry

@@ -8,7 +8,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import Account, Actor, ApiKey, ApprovalRequest, User
+from accounts.accounts.models import Account, Actor
+from accounts.approvals.models import ApprovalRequest
+from accounts.keys.models import ApiKey
+from accounts.people.models import User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.models import LedgerTransaction, TokenPrice

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry

@@ -7,8 +7,11 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
-from accounts import investors
-from accounts.models import Account, Actor, ApprovalRequest, InvestorProfile, User
+from accounts.accounts.models import Account, Actor
+from accounts.approvals.models import ApprovalRequest
+from accounts.investors import writer as investors
+from accounts.investors.models import InvestorProfile
+from accounts.people.models import User
 from issuers.compliance.models import ApprovedHolder, Restriction, TokenRule
 from issuers.compliance.rules import RuleRefused, rule_content
 from issuers.register import ledger

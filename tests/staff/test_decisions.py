@@ -11,10 +11,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.bank_statements import book_statement, statement_title
-from accounts.four_eyes import file_request
-from accounts.models import Account, Actor, ApprovalKind, ApprovalRequest, User
-from accounts.withdrawals import content_of, request_withdrawal, title_of
+from accounts.accounts.models import Account, Actor
+from accounts.approvals.four_eyes import file_request
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.cash.bank_statements import book_statement, statement_title
+from accounts.cash.withdrawals import content_of, request_withdrawal, title_of
+from accounts.people.models import User
 from issuers.compliance.models import Restriction
 from issuers.compliance.restrictions import Terms, restrict
 from issuers.legacy import delivery

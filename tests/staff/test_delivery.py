@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import ApprovalRequest
+from accounts.approvals.models import ApprovalRequest
 from issuers.legacy.background import deliver_due, hand_over
 from issuers.legacy.delivery import deliver_next
 from issuers.legacy.models import DeliveryJob, LegacyShareholder

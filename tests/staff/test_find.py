@@ -7,16 +7,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Caller, Scope
-from accounts.models import (
-    Account,
-    Actor,
-    ApiKey,
-    Applicant,
-    Country,
-    Description,
-    Partner,
-    User,
-)
+from accounts.accounts.models import Account, Actor
+from accounts.applicants.models import Applicant, Description
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import Country, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer
 from marketdata.models import FixSession

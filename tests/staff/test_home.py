@@ -9,11 +9,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import Account, Actor, StaffChange, User
+from accounts.accounts.models import Account, Actor
+from accounts.history.models import StaffChange
+from accounts.people.models import User
 from marketdata.models import FixSession
-from partnerapi.models import FailedSignIn, JobRun
+from partnerapi.operations.models import JobRun
 from partnerapi.sandbox.data.approvals import approved, approved_key
 from partnerapi.staff import home
+from partnerapi.staff.authentication.models import FailedSignIn
 from tests.characters import World
 from tests.owner import as_committed, tamper
 

@@ -9,9 +9,11 @@ from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from accounts.four_eyes import NotApproved, carrying, decide, file_request
-from accounts.models import ApprovalKind, ApprovalRequest, Partner, User
-from issuers.grant_approvals import grant_content
+from accounts.approvals.four_eyes import NotApproved, carrying, decide, file_request
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.keys.models import Partner
+from accounts.people.models import User
+from issuers.grants import grant_content
 from issuers.imports.issuers import import_issuers
 from issuers.models import Issuer, IssuerGrant, Token
 from issuers.register.identities import identity_content

@@ -5,7 +5,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, IssuerFinancialData
 from partnerapi.staff.register import imports

@@ -9,7 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.models import Account, Actor, User, UserHolder
+from accounts.accounts.models import Account, Actor
+from accounts.people.models import User, UserHolder
 from partnerapi.core import backoffice
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.money import euros

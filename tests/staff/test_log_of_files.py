@@ -16,7 +16,8 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import Model
 from django.test import Client
 
-from accounts.models import HolderImport, RowChange, User
+from accounts.history.models import RowChange
+from accounts.people.models import HolderImport, User
 from issuers.legacy import delivery
 from issuers.legacy.models import LegacyImport
 from issuers.models import Issuer

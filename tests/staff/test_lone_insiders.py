@@ -13,7 +13,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import ApprovalRequest, CashHead, User
+from accounts.approvals.models import ApprovalRequest
+from accounts.cash.models import CashHead
+from accounts.people.models import User
 from issuers.legacy.models import LegacyShareholder
 from issuers.register import ledger
 from issuers.register.models import HolderBalance, LedgerTransaction

@@ -7,8 +7,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from accounts.four_eyes import carry_out, decide
-from accounts.models import Account, ApprovalRequest, User
+from accounts.accounts.models import Account
+from accounts.approvals.four_eyes import carry_out, decide
+from accounts.approvals.models import ApprovalRequest
+from accounts.people.models import User
 from issuers.models import Token
 from marketdata.trading.models import Order
 from partnerapi.sandbox.data.approvals import DECIDER, colleague

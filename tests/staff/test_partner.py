@@ -12,7 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import ApiKey, ApprovalRequest
+from accounts.approvals.models import ApprovalRequest
+from accounts.keys.models import ApiKey
 from issuers.models import IssuerGrant
 from marketdata.models import FixSession
 from partnerapi.gateway.recent import MOST_KEPT, Recent, recent, requests_of

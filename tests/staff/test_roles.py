@@ -9,7 +9,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import Account, Actor, ApprovalKind, User
+from accounts.accounts.models import Account, Actor
+from accounts.approvals.models import ApprovalKind
+from accounts.people.models import User
 from issuers.legacy.delivery import begin_job
 from issuers.models import Token
 from marketdata.trading.models import Order

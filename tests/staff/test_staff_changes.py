@@ -12,14 +12,10 @@ from django.utils import timezone
 from django_otp.oath import TOTP
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.four_eyes import NotApproved, carry_out, decide, file_request
-from accounts.models import (
-    ApprovalDecision,
-    ApprovalRequest,
-    StaffChange,
-    StaffNotice,
-    User,
-)
+from accounts.approvals.four_eyes import NotApproved, carry_out, decide, file_request
+from accounts.approvals.models import ApprovalDecision, ApprovalRequest
+from accounts.history.models import StaffChange, StaffNotice
+from accounts.people.models import User
 from issuers.register import ledger
 from issuers.register.approvals import EnterUnits, entry_content
 from issuers.register.ledger import Entry, Kind

@@ -9,18 +9,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from accounts.cash_verification import verify
-from accounts.models import (
-    Account,
-    ApprovalRequest,
-    BankLine,
-    BankStatement,
-    CashAccount,
-    RowChange,
-    User,
-    Withdrawal,
-)
-from accounts.withdrawals import request_withdrawal
+from accounts.accounts.models import Account
+from accounts.approvals.models import ApprovalRequest
+from accounts.cash.models import BankLine, BankStatement, CashAccount, Withdrawal
+from accounts.cash.verification import verify
+from accounts.cash.withdrawals import request_withdrawal
+from accounts.history.models import RowChange
+from accounts.people.models import User
 from partnerapi.staff.lookup import link
 from tests.accounts.money import (
     bank,

@@ -2,8 +2,9 @@ from django.core.management.base import CommandError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import Partner
 from accounts.management.people import active_staff, add_staff, user_named
-from accounts.models import Account, Actor, Partner
 from partnerapi.core.commands import DRY_RUN, DryRunCommand
 from partnerapi.core.database import constraint_of
 

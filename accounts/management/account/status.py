@@ -4,24 +4,24 @@ from uuid import UUID
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from accounts.approvals import closing_content, closing_title
-from accounts.four_eyes import NotApproved, carrying
+from accounts.accounts.approvals import closing_content, closing_title
+from accounts.accounts.models import (
+    Account,
+    AccountNotEmpty,
+    AccountStatusChange,
+    Actor,
+    InvalidStatusTransition,
+    Right,
+    allowed_statuses,
+)
+from accounts.approvals.four_eyes import NotApproved, carrying
+from accounts.approvals.models import ApprovalKind
 from accounts.management.people import (
     active_staff,
     add_second_person,
     add_staff,
     approver,
     filed,
-)
-from accounts.models import (
-    Account,
-    AccountNotEmpty,
-    AccountStatusChange,
-    Actor,
-    ApprovalKind,
-    InvalidStatusTransition,
-    Right,
-    allowed_statuses,
 )
 from partnerapi.core.commands import DRY_RUN, DryRunCommand
 

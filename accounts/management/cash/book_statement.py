@@ -3,21 +3,21 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.bank_statements import (
+from accounts.approvals.four_eyes import COMMAND, NotApproved, carrying, is_needed
+from accounts.approvals.models import ApprovalKind
+from accounts.cash.bank_statements import (
     OtherBalance,
     book_statement,
     cents,
     moves,
     statement_title,
 )
-from accounts.four_eyes import COMMAND, NotApproved, carrying, is_needed
 from accounts.management.people import (
     active_staff,
     add_second_person,
     add_staff,
     filed,
 )
-from accounts.models import ApprovalKind
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 from partnerapi.core.money import euros
 

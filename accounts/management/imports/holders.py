@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from accounts.import_holders import import_holders
 from accounts.management.people import active_staff, add_staff
+from accounts.people.imports import import_holders
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 
 

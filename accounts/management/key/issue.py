@@ -7,15 +7,11 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.approvals import IssueKey, key_content, key_title
-from accounts.four_eyes import (
-    NotApproved,
-    Overtaken,
-    carry_out,
-    carrying,
-)
+from accounts.approvals.four_eyes import NotApproved, Overtaken, carry_out, carrying
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.keys.approvals import IssueKey, key_content, key_title
+from accounts.keys.models import ApiKey, Partner
 from accounts.management.people import active_staff, add_second_person, filed
-from accounts.models import ApiKey, ApprovalKind, ApprovalRequest, Partner
 from partnerapi.core.commands import CommandWithExamples
 
 MOST_DAYS = 3650

@@ -1,8 +1,8 @@
 from django.db.models import Count, Max
 from django.utils import timezone
 
-from accounts import peppers
-from accounts.models import ApiKey
+from accounts.keys import peppers
+from accounts.keys.models import ApiKey
 from partnerapi.core.commands import CommandWithExamples
 
 

@@ -3,7 +3,7 @@ from uuid import UUID
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from accounts.models import ApiKey, Partner
+from accounts.keys.models import ApiKey, Partner
 from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 

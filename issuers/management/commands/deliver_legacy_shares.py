@@ -4,9 +4,9 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from accounts.four_eyes import NotApproved, carrying
+from accounts.approvals.four_eyes import NotApproved, carrying
+from accounts.approvals.models import ApprovalKind
 from accounts.management.people import active_staff, filed
-from accounts.models import ApprovalKind
 from issuers.legacy import delivery
 from issuers.legacy.approvals import delivery_content, delivery_title
 from issuers.legacy.models import DeliveryJob, LegacyShareholder

@@ -3,8 +3,8 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.models import RowChange
-from issuers.exports import captable, ocf, tables
+from accounts.history.models import RowChange
+from issuers.exports import captable, tables
 from issuers.management.exporting import (
     add_instant,
     add_output,
@@ -15,6 +15,7 @@ from issuers.management.exporting import (
     write_rows,
     written,
 )
+from issuers.ocf import export as ocf
 from partnerapi.core.commands import CommandWithExamples, counting
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.times import to_rfc3339

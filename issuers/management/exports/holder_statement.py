@@ -4,8 +4,8 @@ from pathlib import Path
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.history.models import RowChange
 from accounts.management.people import user_named
-from accounts.models import RowChange
 from issuers.exports.statements import TooManyLines, holder_statement
 from issuers.management.exporting import add_instant, written
 from partnerapi.core.commands import CommandWithExamples

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.models import RowChange
+from accounts.history.models import RowChange
 from issuers.exports.captable import dated_table
 from issuers.exports.statements import TooManyLines, register_extract
 from issuers.management.exporting import add_instant, issuer_named, written

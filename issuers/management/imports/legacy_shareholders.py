@@ -3,7 +3,7 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 from accounts.management.people import active_staff, add_staff
-from issuers.legacy.import_csv import import_legacy_shareholders
+from issuers.legacy.imports import import_legacy_shareholders
 from issuers.models import Issuer
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 

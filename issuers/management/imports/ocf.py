@@ -4,13 +4,13 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.console import Console
 
-from accounts.four_eyes import NotApproved, carrying
+from accounts.approvals.four_eyes import NotApproved, carrying
+from accounts.approvals.models import ApprovalKind
 from accounts.management.people import active_staff, add_second_person, filed
-from accounts.models import ApprovalKind
-from issuers.imports.ocf.approvals import register_content, register_title
-from issuers.imports.ocf.reading import read_package
-from issuers.imports.ocf.summary import summary
-from issuers.imports.ocf.writing import import_package
+from issuers.ocf.approvals import register_content, register_title
+from issuers.ocf.reading import read_package
+from issuers.ocf.summary import summary
+from issuers.ocf.writing import import_package
 from issuers.register.errors import LedgerError
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 

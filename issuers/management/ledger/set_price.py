@@ -1,7 +1,7 @@
 from django.core.management.base import CommandError
 
+from accounts.approvals.models import ApprovalKind
 from accounts.management.people import active_staff, filed
-from accounts.models import ApprovalKind
 from issuers.management.register_command import (
     RegisterCommand,
     actor,

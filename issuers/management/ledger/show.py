@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.db import transaction
 
-from accounts.models import RowChange
+from accounts.history.models import RowChange
 from issuers.exports import ledger, tables
 from issuers.management.exporting import (
     add_output,

@@ -2,13 +2,13 @@ from uuid import UUID
 
 from django.core.management.base import CommandError
 
+from accounts.approvals.models import ApprovalKind
 from accounts.management.people import (
     active_staff,
     add_second_person,
     add_staff,
     filed,
 )
-from accounts.models import ApprovalKind
 from issuers.compliance import restrictions
 from issuers.compliance.models import Restriction
 from issuers.management.register_command import add_reason, writing

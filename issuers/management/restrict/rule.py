@@ -2,8 +2,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.approvals.models import ApprovalKind
+from accounts.investors.models import InvestorClass
 from accounts.management.people import active_staff, approver, filed
-from accounts.models import ApprovalKind, InvestorClass
 from issuers.compliance import rules
 from issuers.compliance.models import TokenRule
 from issuers.compliance.rules import RuleRefused

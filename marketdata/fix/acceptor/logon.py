@@ -15,7 +15,7 @@ from time import monotonic
 from django.conf import settings
 
 from accounts.access import Caller, Scope, Unauthenticated
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
 from issuers.callers import caller_of
 from marketdata.fix.acceptor.failed_logons import FailedLogons
 from marketdata.fix.protocol.rules import DATA_FIELD

@@ -14,8 +14,8 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from accounts.access import Scope
-from accounts.key_uses import uses
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
+from accounts.keys.uses import uses
 from issuers.callers import callers_of
 from marketdata.fix.acceptor.logon import (
     KEY_ENDED,

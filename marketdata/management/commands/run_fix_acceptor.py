@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import Error
 
-from accounts.key_uses import uses
+from accounts.keys.uses import uses
 from marketdata.fix.acceptor.quickfix.interpreter import (
     collect_seldom,
     return_large_blocks,

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.keys.models import ApiKey, Partner
 from marketdata.fix.client.health import ANYWHERE
 from marketdata.models.sessions import (
     MOST_SESSIONS,

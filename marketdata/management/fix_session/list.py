@@ -2,7 +2,7 @@ import json
 
 from django.core.management.base import CommandError
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from marketdata.models import FixSession
 from partnerapi.core.commands import CommandWithExamples
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import graphene
 
-from accounts.models import Account
+from accounts.accounts.models import Account
 from issuers.models import Token
 from marketdata.trading.in_force import Ending, TimeInForce
 from marketdata.trading.round import Request

@@ -3,9 +3,9 @@
 import graphene
 
 from accounts.access import Scope, requires
-from accounts.models import Account as AccountModel
-from accounts.models.totals import Listed, totals
-from accounts.schema.accounts import Account
+from accounts.accounts.models import Account as AccountModel
+from accounts.accounts.schema import Account
+from accounts.totals import Listed, totals
 from issuers.models import Token as TokenModel
 from issuers.schema.tokens import Token
 from marketdata.trading.models import Order as OrderModel

@@ -7,7 +7,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from accounts.access import Scope, Unauthenticated
-from accounts.models import ApiKey, Partner, StaffNotice, User
+from accounts.history.models import StaffNotice
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
 from marketdata.models import FixSession
 from partnerapi.core.authors import written_by
 from partnerapi.core.owner import owner_alias

@@ -1,6 +1,6 @@
 from django.core.management.base import CommandError
 
-from accounts import cash_guards as cash
+from accounts.cash import guards as cash
 from issuers.register import guards as register
 from marketdata.books import guards as books
 from marketdata.trading import guards as market

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from accounts.access import Unauthenticated
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
 from partnerapi.operations.diagnosis.findings import Finding, State
 
 LEAST_LENGTH, LEAST_KINDS = 50, 5

@@ -6,10 +6,10 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import connection
 
-from accounts.models.staff_changes import MOST_TRIES
+from accounts.history.models import MOST_TRIES
 from partnerapi.core.schedule import PERIODS, TASK_SECONDS
-from partnerapi.models import JobRun
 from partnerapi.operations.diagnosis.findings import Finding, State
+from partnerapi.operations.models import JobRun
 
 MOST_GRACE = timedelta(hours=2)
 """A job is late when its period is over twice, and no longer than this after it."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from accounts import cash_guards
+from accounts.cash import guards as cash_guards
 from issuers.register import guards as register_guards
 from marketdata.books import guards as book_guards
 from marketdata.trading import guards as market_guards

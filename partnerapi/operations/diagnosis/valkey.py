@@ -8,9 +8,9 @@ from redis.exceptions import RedisError
 
 from marketdata.fix.acceptor.signs import read_signs
 from partnerapi.core.redis import call, forget
-from partnerapi.core.signs import read_signs as read_signs_of
 from partnerapi.operations.beat import SIGNS
 from partnerapi.operations.diagnosis.findings import Finding, State
+from partnerapi.operations.signs import read_signs as read_signs_of
 from partnerapi.operations.task_metrics import QUEUE, age
 
 SILENT_SECONDS = 30.0

@@ -9,19 +9,16 @@ from uuid import UUID
 from django.contrib.auth.models import Permission
 from django.db import transaction
 
-from accounts.approvals import closing_content, key_content
-from accounts.four_eyes import carrying, decide, file_request
-from accounts.models import (
-    Account,
-    ApiKey,
-    ApprovalKind,
-    ApprovalRequest,
-    Partner,
-    User,
-)
+from accounts.accounts.approvals import closing_content
+from accounts.accounts.models import Account
+from accounts.approvals.four_eyes import carrying, decide, file_request
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.keys.approvals import key_content
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
 from issuers.compliance import restrictions, rules
 from issuers.compliance.models import Restriction, TokenRule
-from issuers.grant_approvals import grant_content
+from issuers.grants import grant_content
 from issuers.legacy import delivery
 from issuers.legacy.approvals import delivery_content
 from issuers.legacy.models import DeliveryJob

@@ -6,9 +6,11 @@ from uuid import UUID
 
 from django.db import connection
 
-from accounts.models import Account, AccountStatusChange, ApprovalKind, Partner
-from accounts.models.accounts import AccountStatus as Status
-from accounts.withdrawals import request_withdrawal
+from accounts.accounts.models import Account, AccountStatusChange
+from accounts.accounts.models import AccountStatus as Status
+from accounts.approvals.models import ApprovalKind
+from accounts.cash.withdrawals import request_withdrawal
+from accounts.keys.models import Partner
 from issuers.legacy.models import LegacyShareholder
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved, carried

@@ -3,7 +3,7 @@
 
 from typing import NamedTuple
 
-from accounts.models import User
+from accounts.people.models import User
 
 Form = User.LegalForm
 

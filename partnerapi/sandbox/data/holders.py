@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer
 from partnerapi.core.authors import written_by

@@ -8,7 +8,9 @@ from datetime import time
 
 from django.db import connection
 
-from accounts.models import Account, AccountStatusChange, Partner, User, UserHolder
+from accounts.accounts.models import Account, AccountStatusChange
+from accounts.keys.models import Partner
+from accounts.people.models import User, UserHolder
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind

@@ -5,14 +5,9 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from accounts.bank_statements import book_lines
-from accounts.models import (
-    ApprovalKind,
-    BankLine,
-    BankStatement,
-    CashAccount,
-    CashHead,
-)
+from accounts.approvals.models import ApprovalKind
+from accounts.cash.bank_statements import book_lines
+from accounts.cash.models import BankLine, BankStatement, CashAccount, CashHead
 from partnerapi.sandbox.data.approvals import ASKER, approved, carried
 from partnerapi.sandbox.data.chance import OPENING
 

@@ -8,13 +8,9 @@ from uuid import UUID
 from django.db import connection
 
 from accounts.access import Scope
-from accounts.models import (
-    Account,
-    AccountStatusChange,
-    Partner,
-    User,
-    UserHolder,
-)
+from accounts.accounts.models import Account, AccountStatusChange
+from accounts.keys.models import Partner
+from accounts.people.models import User, UserHolder
 from issuers.imports.classification import PACKAGED_FILE, import_classification
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import (

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from accounts.access import Scope
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from marketdata.models import FixSession
 from marketdata.models.sessions import USUAL_SESSIONS
 from partnerapi.core.uuids import derived_uuid7

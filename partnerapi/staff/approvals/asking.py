@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.core.management.base import CommandError
 
-from accounts.models.approvals import REASON_LENGTH
+from accounts.approvals.models import REASON_LENGTH
 from issuers.management.register_command import account_named
 from issuers.models import Token
 from issuers.register.approvals import entry_content, entry_title

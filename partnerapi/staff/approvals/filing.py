@@ -16,29 +16,23 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.approvals import closing_content, closing_title, key_content, key_title
-from accounts.four_eyes import NotApproved, Overtaken, file_request
-from accounts.models import (
-    Account,
-    ApiKey,
-    ApprovalKind,
-    ApprovalRequest,
-    CashAccount,
-    CashTransaction,
-    Partner,
-    User,
-    Withdrawal,
-)
-from accounts.models.cash import squeezed
-from accounts.suspense import (
+from accounts.accounts.approvals import closing_content, closing_title
+from accounts.accounts.models import Account
+from accounts.approvals.four_eyes import NotApproved, Overtaken, file_request
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.cash.models import CashAccount, CashTransaction, Withdrawal, squeezed
+from accounts.cash.suspense import (
     assignment_content,
     assignment_title,
     return_content,
     return_title,
 )
-from accounts.withdrawals import content_of, title_of
+from accounts.cash.withdrawals import content_of, title_of
+from accounts.keys.approvals import key_content, key_title
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
 from issuers.compliance.rules import RuleRefused
-from issuers.grant_approvals import grant_content, grant_title
+from issuers.grants import grant_content, grant_title
 from issuers.models import Issuer
 from issuers.register import ledger
 from issuers.register.approvals import (

@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 
-from accounts.approvals import CloseAccount, IssueKey
-from accounts.bank_statements import BookStatement
-from accounts.four_eyes import Kind
-from accounts.models import ApprovalKind
-from accounts.suspense import AssignMoney
-from accounts.withdrawals import MoveWithdrawal
+from accounts.accounts.approvals import CloseAccount
+from accounts.approvals.four_eyes import Kind
+from accounts.approvals.models import ApprovalKind
+from accounts.cash.bank_statements import BookStatement
+from accounts.cash.suspense import AssignMoney
+from accounts.cash.withdrawals import MoveWithdrawal
+from accounts.keys.approvals import IssueKey
 from issuers.compliance.restrictions import LiftRestriction
 from issuers.compliance.rules import SetRule
-from issuers.grant_approvals import GiveGrant
-from issuers.imports.ocf.approvals import ImportRegister
+from issuers.grants import GiveGrant
 from issuers.legacy.approvals import ReleaseDelivery
+from issuers.ocf.approvals import ImportRegister
 from issuers.register.approvals import EnterUnits, SetPrice
 from issuers.register.identities import ChangeIdentity
 from marketdata.trading.busts import BustTrade

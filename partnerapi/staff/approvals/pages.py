@@ -12,7 +12,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.four_eyes import (
+from accounts.accounts.models import Account
+from accounts.approvals.four_eyes import (
     Listing,
     NotApproved,
     Overtaken,
@@ -23,15 +24,14 @@ from accounts.four_eyes import (
     rests_until,
     take_back,
 )
-from accounts.models import (
-    Account,
+from accounts.approvals.models import (
+    REASON_LENGTH,
     ApprovalKind,
     ApprovalPolicy,
     ApprovalRequest,
-    Partner,
-    User,
 )
-from accounts.models.approvals import REASON_LENGTH
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from issuers.legacy.models import DeliveryJob
 from issuers.models import Issuer, Token
 from marketdata.trading.models import Execution, Market

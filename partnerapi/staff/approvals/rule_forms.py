@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from accounts.models import InvestorClass
+from accounts.investors.models import InvestorClass
 from issuers.compliance.models import Restriction, TokenRule
 from issuers.compliance.restrictions import lifting_content, lifting_title
 from issuers.compliance.rules import rule_content, rule_title

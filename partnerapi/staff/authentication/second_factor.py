@@ -14,7 +14,8 @@ from django.http import HttpRequest
 from django_otp import login
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.models import ApprovalKind, User
+from accounts.approvals.models import ApprovalKind
+from accounts.people.models import User
 from partnerapi.core.authors import written_by
 from partnerapi.staff.authentication.sign_in import record_failure
 

@@ -22,7 +22,7 @@ from partnerapi.core.sparing_log import SparingLog
 from partnerapi.gateway.bills import REFUSED_COST, Bill
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.gateway.requests import address_of
-from partnerapi.models import FailedSignIn
+from partnerapi.staff.authentication.models import FailedSignIn
 from partnerapi.staff.authentication.passwords import PasswordsBusy, turn
 
 logger = logging.getLogger(__name__)

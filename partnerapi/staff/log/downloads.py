@@ -9,8 +9,7 @@ from typing import IO
 
 from django.http import FileResponse, HttpRequest, HttpResponse
 
-from accounts.models import RowChange
-from accounts.models.changes import Of
+from accounts.history.models import Of, RowChange
 from issuers.exports.tables import Column, Row, write_csv
 from partnerapi.core.database import confirm
 from partnerapi.staff.log.authorship import written_by_user

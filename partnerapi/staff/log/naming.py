@@ -8,7 +8,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.models import ForeignKey
 
-from accounts.models.users import TURNS_AROUND
+from accounts.people.models import TURNS_AROUND
 
 Row = tuple[str, str]
 """A table, and a row's key as text."""

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from accounts.models import RowChange
+from accounts.history.models import RowChange
 from partnerapi.staff.log.downloads import csv_file, download
 from partnerapi.staff.log.reading import Line, Wanted, lines
 

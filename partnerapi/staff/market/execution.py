@@ -10,7 +10,8 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from accounts.models import ApprovalKind, ApprovalRequest, CashTransaction
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.cash.models import CashTransaction
 from issuers.register.models import LedgerTransaction
 from marketdata.trading.models import Bust, Execution
 from partnerapi.core.money import euros

@@ -13,7 +13,8 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from accounts.models import ApprovalKind, ApprovalRequest, User
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.people.models import User
 from marketdata.books.collar import collar
 from marketdata.books.current_books import read_books
 from marketdata.trading.models import REASON_LENGTH, Execution, Market, Phase

@@ -12,20 +12,18 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from accounts.models import (
+from accounts.accounts.models import (
     Account,
     AccountStatusChange,
     Actor,
-    Applicant,
-    ApprovalKind,
-    ApprovalRequest,
-    CashAccount,
     InvalidStatusTransition,
-    NotJoined,
     Right,
-    User,
     allowed_statuses,
 )
+from accounts.applicants.models import Applicant, NotJoined
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.cash.models import CashAccount
+from accounts.people.models import User
 from partnerapi.core import lock_waits
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file

@@ -17,16 +17,15 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import investors
-from accounts.followers import followed
-from accounts.models import (
-    Country,
+from accounts.investors import writer as investors
+from accounts.investors.models import (
+    EVIDENCE_LENGTH,
     InvestorAttestation,
     InvestorClass,
-    User,
     Verification,
 )
-from accounts.models.investors import EVIDENCE_LENGTH
+from accounts.people.followers import followed
+from accounts.people.models import Country, User
 from issuers.compliance import restrictions
 from issuers.compliance.models import ApprovedHolder, Restriction
 from issuers.compliance.restrictions import Terms

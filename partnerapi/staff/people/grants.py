@@ -13,7 +13,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import ApprovalKind, User
+from accounts.approvals.models import ApprovalKind
+from accounts.people.models import User
 from issuers.models import IssuerGrant
 from partnerapi.staff.approvals.filing import address
 

@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import User, UserHolderName
+from accounts.people.models import User, UserHolderName
 from issuers.compliance.judge import Units, units_of
 from issuers.models import Token
 from issuers.register.captable import CapitalizationTableTooLarge

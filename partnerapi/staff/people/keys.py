@@ -16,9 +16,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.approvals import IssueKey
-from accounts.four_eyes import Overtaken, is_needed
-from accounts.models import ApiKey, ApprovalKind, ApprovalRequest, Partner, User
+from accounts.approvals.four_eyes import Overtaken, is_needed
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.keys.approvals import IssueKey
+from accounts.keys.models import ApiKey, Partner
+from accounts.people.models import User
 from marketdata.models import FixSession
 from partnerapi.core.backoffice import MOST_AT_ONCE
 from partnerapi.staff.approvals.filing import KeyForm, filed, may_file

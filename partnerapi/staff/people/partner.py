@@ -13,7 +13,8 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from accounts.models import ApiKey, ApprovalKind, ApprovalRequest, Partner
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.keys.models import ApiKey, Partner
 from partnerapi.gateway import throttling
 from partnerapi.gateway.bills import budget_of
 from partnerapi.gateway.recent import MOST_KEPT, Recent, requests_of

@@ -15,7 +15,7 @@ from django.db import connection
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.register.kinds import EntryKind
 from partnerapi.core.times import from_rfc3339, to_rfc3339
 from partnerapi.staff.lookup import typed

@@ -20,20 +20,20 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from accounts.bank_statements import (
+from accounts.approvals.four_eyes import NotApproved, carrying, file_request, is_needed
+from accounts.approvals.models import REASON_LENGTH, ApprovalKind, ApprovalRequest
+from accounts.cash.bank_statements import (
     MOST_TOLD,
     OtherBalance,
     book_statement,
     moves,
     statement_title,
 )
-from accounts.four_eyes import NotApproved, carrying, file_request, is_needed
-from accounts.import_holders import import_holders
-from accounts.models import ApprovalKind, ApprovalRequest, User
-from accounts.models.approvals import REASON_LENGTH
+from accounts.people.imports import import_holders
+from accounts.people.models import User
 from issuers.imports.issuers import import_issuers
 from issuers.imports.publications import import_financial_data
-from issuers.legacy.import_csv import import_legacy_shareholders
+from issuers.legacy.imports import import_legacy_shareholders
 from issuers.models import Issuer
 from partnerapi.core import lock_waits
 from partnerapi.core.form_fields import EurosField

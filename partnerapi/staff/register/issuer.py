@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from accounts.access import Caller, Scope
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
 from issuers.callers import caller_of
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, IssuerFinancialData, Token

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models import Token
 from issuers.register.models import LedgerPosting, LedgerTransaction
 from partnerapi.staff.log.downloads import printed

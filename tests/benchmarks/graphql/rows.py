@@ -14,7 +14,7 @@ import uuid_utils.compat as uuid
 from django.db import connection
 from stdnum.iso7064 import mod_97_10
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models import Issuer, IssuerFinancialData
 from tests.owner import as_owner
 

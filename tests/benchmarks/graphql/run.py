@@ -12,7 +12,7 @@ from django.db import connection
 from rich.console import Console
 
 from accounts.access import Scope
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from issuers.models import Issuer
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.sandbox.run.processes import RunError, take_lock

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from accounts.models import InvestorChange, User
+from accounts.investors.models import InvestorChange
+from accounts.people.models import User
 from issuers.compliance import restrictions, rules
 from issuers.compliance.models import ApprovedHolder, Restriction
 from issuers.compliance.restrictions import Terms

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from accounts.four_eyes import decide
-from accounts.models import ApprovalRequest, User
+from accounts.approvals.four_eyes import decide
+from accounts.approvals.models import ApprovalRequest
+from accounts.people.models import User
 from issuers.compliance.models import Restriction, TokenRule
 from issuers.register import ledger
 from issuers.register.ledger import Entry

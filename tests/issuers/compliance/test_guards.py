@@ -8,7 +8,7 @@ from django.db import Error, IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.models import InvestorChange
+from accounts.investors.models import InvestorChange
 from issuers.compliance import judge, restrictions, rules
 from issuers.compliance.models import Restriction, TokenRule
 from issuers.compliance.restrictions import Terms

@@ -5,7 +5,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models import Issuer, Token
 from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
-from accounts.models import User, UserHolder
+from accounts.people.models import User, UserHolder
 from issuers.models import Issuer, Token
 from issuers.register.models import HolderBalance, TokenPrice
 from tests.issuers.ocf.packages import (

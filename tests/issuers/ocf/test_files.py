@@ -6,8 +6,8 @@ import zipfile
 import pytest
 from django.core.management import CommandError
 
-from issuers.imports.ocf import reading
 from issuers.models import Issuer
+from issuers.ocf import reading
 from issuers.register.models import LedgerTransaction
 from tests.issuers.ocf.packages import ROOT, files, issue, refused, run
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError
 
-from accounts.models import User, UserHolder
+from accounts.people.models import User, UserHolder
 from issuers.models import Issuer, Token
 from issuers.register.models import HolderBalance, LedgerTransaction, TokenPrice
 from tests.issuers.ocf.packages import (

@@ -9,7 +9,8 @@ from django.contrib.auth.models import Group
 from django.core.management import CommandError
 from django.test import Client
 
-from accounts.models import ApprovalRequest, User
+from accounts.approvals.models import ApprovalRequest
+from accounts.people.models import User
 from issuers.models import Issuer
 from issuers.register.models import HolderBalance
 from partnerapi.staff.lookup import link

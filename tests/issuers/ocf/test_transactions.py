@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from issuers.imports.ocf import reading
-from issuers.imports.ocf.replay import Replay, ReplayState, replay
-from issuers.imports.ocf.steps import OcfStep, ReplayPlan
+from issuers.ocf import reading
+from issuers.ocf.replay import Replay, ReplayState, replay
+from issuers.ocf.steps import OcfStep, ReplayPlan
 from issuers.register.models import LedgerTransaction, TokenPrice
 from tests.issuers.ocf.packages import (
     PEOPLE,

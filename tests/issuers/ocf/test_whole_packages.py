@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accounts.models import User
+from accounts.people.models import User
 from issuers.models import Issuer, Token
 from issuers.register.models import LedgerTransaction, TokenLedgerHead
 from tests.issuers.ocf.packages import (

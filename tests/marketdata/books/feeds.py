@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from django.db import transaction
 
-from accounts.models import ApprovalKind
+from accounts.approvals.models import ApprovalKind
 from issuers.models import Token
 from issuers.register.identities import identity_content
 from marketdata.books.feed import Feed

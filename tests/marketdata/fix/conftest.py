@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.keys.models import ApiKey, Partner
 from issuers.models import Token
 from marketdata.models import FixSession
 from partnerapi.sandbox.data.approvals import approved_key

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db import connection
 
 from accounts.access import Scope
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from issuers.models import Issuer, Token
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import ASK, BID, Change, Ladder, OrderBook

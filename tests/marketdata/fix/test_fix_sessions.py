@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.keys.models import ApiKey, Partner
 from marketdata.models import FixSession
 from marketdata.models.sessions import NotBound
 from partnerapi.sandbox.data.approvals import approved_key

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from marketdata.books.orderbook import ASK, BID, Ladder, OrderBook
-from partnerapi.core.gzip_lines import BrokenFile, lines
+from marketdata.replay.gzip_lines import BrokenFile, lines
 
 FRAME = re.compile(r"(?:\d+(?:\.\d+)?: ?)?([\[{].*)", re.DOTALL)
 CONNECTION = re.compile(r"\S+ (<->|<-|->) ")

@@ -289,7 +289,7 @@ class Both:
 
     def suspend(self) -> str:
 
-        from accounts.models import Actor
+        from accounts.accounts.models import Actor
 
         number = self.random.randrange(len(USERS))
         staff = Actor("staff", is_staff=True)

@@ -35,7 +35,7 @@ STOPS = {
 
 class Race:
     def __init__(self) -> None:
-        from accounts import investors
+        from accounts.investors import writer as investors
         from partnerapi.sandbox.data.approvals import ASKER, colleague
         from tests.marketdata.trading.trading import (
             deposit,
@@ -126,7 +126,7 @@ class Race:
 
     def suspend(self, dice: random.Random) -> None:
 
-        from accounts.models import Account, Actor
+        from accounts.accounts.models import Account, Actor
 
         account = Account.objects.get(pk=dice.choice(self.clients).pk)
         staff = Actor("staff", is_staff=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tests.installation import throw_away_installation
 
 if TYPE_CHECKING:
-    from accounts.models import Account
+    from accounts.accounts.models import Account
     from issuers.models import Token
 
 CLIENTS, AT_ONCE, PRICE = 40, 100, 1_000

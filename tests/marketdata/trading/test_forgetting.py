@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts.models import Actor
+from accounts.accounts.models import Actor
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register import writer

@@ -11,8 +11,8 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from accounts.four_eyes import Overtaken, carry_out, decide
-from accounts.models import ApprovalRequest
+from accounts.approvals.four_eyes import Overtaken, carry_out, decide
+from accounts.approvals.models import ApprovalRequest
 from issuers.models import Token
 from issuers.register.models import TokenLedgerHead, TokenPrice
 from marketdata.books import log

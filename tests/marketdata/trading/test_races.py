@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from accounts import investors
-from accounts.cash import lock_heads
-from accounts.models import Account, Actor
+from accounts.accounts.models import Account, Actor
+from accounts.cash.writer import lock_heads
+from accounts.investors import writer as investors
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from marketdata.trading import market

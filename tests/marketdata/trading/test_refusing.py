@@ -2,8 +2,9 @@
 
 import pytest
 
-from accounts import investors
-from accounts.models import Account, Actor, Country
+from accounts.accounts.models import Account, Actor
+from accounts.investors import writer as investors
+from accounts.people.models import Country
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.models import Token

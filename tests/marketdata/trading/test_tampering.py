@@ -9,8 +9,8 @@ import pytest
 from django.db import Error, connection, transaction
 from django.utils import timezone
 
-from accounts.cash import Payment, write_each
-from accounts.models import Actor
+from accounts.accounts.models import Actor
+from accounts.cash.writer import Payment, write_each
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger

@@ -1,6 +1,6 @@
 """What others are told of trades: a register once, however many trades moved it."""
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from issuers.models import Event
 from marketdata.trading.models import OrderEvent
 from marketdata.trading.telling import Fill, tell_registers

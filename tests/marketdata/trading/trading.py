@@ -8,14 +8,10 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from accounts.models import (
-    Account,
-    Actor,
-    CashAccount,
-    CashHead,
-    Partner,
-    User,
-)
+from accounts.accounts.models import Account, Actor
+from accounts.cash.models import CashAccount, CashHead
+from accounts.keys.models import Partner
+from accounts.people.models import User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind

@@ -15,9 +15,9 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from accounts.four_eyes import NotApproved, carrying, file_request
-from accounts.models import ApprovalKind, User
-from accounts.models.approvals import REASON_LENGTH
+from accounts.approvals.four_eyes import NotApproved, carrying, file_request
+from accounts.approvals.models import REASON_LENGTH, ApprovalKind
+from accounts.people.models import User
 from issuers.legacy import delivery
 from issuers.legacy.approvals import delivery_content, delivery_title
 from issuers.legacy.background import hand_over

@@ -20,7 +20,8 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from accounts.models import ApprovalKind, ApprovalRequest, User
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.people.models import User
 from issuers.legacy import delivery
 from issuers.legacy.background import hand_over
 from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder

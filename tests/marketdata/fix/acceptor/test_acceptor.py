@@ -20,7 +20,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
 from issuers.models import IssuerGrant
 from marketdata.fix.acceptor.leases import LOGGED_ON_THERE
 from marketdata.fix.client.client import Client, Refused

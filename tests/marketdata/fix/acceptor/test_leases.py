@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import Error, connection
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from marketdata.fix.acceptor import leases
 from marketdata.fix.acceptor.leases import LOGGED_ON_THERE, LOST, Leases, Wanted
 from marketdata.models import FixLease, FixSession

@@ -16,8 +16,8 @@ from queue import Queue
 import pytest
 from django.db import connection, transaction
 
-from accounts.key_uses import uses
-from accounts.models import ApiKey
+from accounts.keys.models import ApiKey
+from accounts.keys.uses import uses
 from marketdata.fix.acceptor import listener as listeners
 from marketdata.fix.acceptor import proxy
 from marketdata.fix.acceptor.listener import Listener

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.models import ApiKey, Partner
+from accounts.keys.models import ApiKey, Partner
 from issuers.models import IssuerGrant
 from marketdata.fix.acceptor.failed_logons import REMEMBERED, FailedLogons
 from marketdata.fix.acceptor.logon import (

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone
 
-from accounts.models import Partner
+from accounts.keys.models import Partner
 from marketdata.fix.acceptor.logon import Admissions
 from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.fix.client.initiator import Initiator

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from accounts.models import ApiKey, Partner
+from accounts.keys.models import ApiKey, Partner
 from issuers.callers import caller_of
 from marketdata.books.feed import Feed
 from marketdata.fix.acceptor.logon import Admission, Admissions

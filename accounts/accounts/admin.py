@@ -1,0 +1,198 @@
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ActionForm
+from django.db import transaction
+from django.db.models import F, Value
+from django.urls import reverse
+from django.utils.html import format_html
+
+from accounts.accounts.models import (
+    Account,
+    AccountStatusChange,
+    Actor,
+    InvalidStatusTransition,
+    Right,
+    allowed_statuses,
+)
+from accounts.applicants.models import Applicant
+from accounts.people.admin import user_columns
+from partnerapi.core.backoffice import (
+    MOST_PEOPLE,
+    IsOneOf,
+    PrefixSearchAdmin,
+    ReadOnly,
+)
+
+
+class AccountSearchAdmin(PrefixSearchAdmin):
+    """Finds rows by an account's id, or by how the client's email or name begins."""
+
+    account_field: str
+    """The column that holds the account's id."""
+    search_help_text = (
+        "An account's id, or the beginning of the client's email address or name"
+    )
+    ordering = ["-id"]
+
+    def get_search_results(self, request, queryset, search_term):
+        try:
+            key = UUID(search_term.strip().lower().removeprefix("account|"))
+        except ValueError:
+            return super().get_search_results(request, queryset, search_term)
+        return queryset.filter(**{self.account_field: key}), False
+
+
+class AccountStatusChangeInline(ReadOnly, admin.TabularInline):
+    model = AccountStatusChange
+    verbose_name_plural = "status history"
+    fields = [
+        "created_at", "previous_status", "status", "actor", "is_staff", "approved_by",
+        "reason",
+    ]  # fmt: skip
+    readonly_fields = ["created_at"]
+    ordering = ["number"]
+    extra = 0
+
+
+class ActionWithReasonForm(ActionForm):
+    reason = forms.CharField(
+        label="Reason (the partner reads it):",
+        max_length=AccountStatusChange._meta.get_field("reason").max_length,
+        required=False,
+    )
+
+
+@admin.register(Account)
+class AccountAdmin(ReadOnly, AccountSearchAdmin):
+    """The command account open opens accounts; actions here change their status.
+
+    No action closes an account: a second member of staff approves that.
+    """
+
+    list_display = [
+        "user", "partner", "status", "status_reason", "created_at", "updated_at"
+    ]  # fmt: skip
+    list_select_related = ["user", "partner"]
+    list_filter = ["status", "partner"]
+    account_field = "pk"
+    search_fields = user_columns("user__")
+    person = "user_id"
+    phrase_fields = ("user__company_name",)
+    fieldsets = [
+        (
+            None,
+            {
+                "fields": [
+                    "id", "partner", "user", "status", "status_reason", "closing",
+                    "created_at", "updated_at",
+                ],
+                "description": "The list's actions change the status. Another member "
+                "of staff decides whether an account is closed.",
+            },
+        )
+    ]  # fmt: skip
+    readonly_fields = [
+        "id", "partner", "user", "status", "status_reason", "closing", "created_at",
+        "updated_at",
+    ]  # fmt: skip
+    inlines = [AccountStatusChangeInline]
+    search_help_text = (
+        f"{AccountSearchAdmin.search_help_text}, or an applicant's email address, LEI "
+        "or reference"
+    )
+    action_form = ActionWithReasonForm
+    actions = ["activate", "reject", "suspend", "reactivate"]
+
+    def get_search_results(self, request, queryset, search_term):
+        found, has_duplicates = super().get_search_results(
+            request, queryset, search_term
+        )
+        if term := search_term.strip():
+            applicants = Applicant.objects.called(term, MOST_PEOPLE)
+            if keys := [applicant.pk for applicant in applicants]:
+                found |= queryset.filter(IsOneOf(F("pk"), Value(keys)))
+        return found, has_duplicates
+
+    def has_change_permission(self, request, obj=None):
+        # The list has actions; the page of one account is for reading.
+        if obj is not None:
+            return False
+        return admin.ModelAdmin.has_change_permission(self, request)
+
+    @admin.display(description="ask for")
+    def closing(self, account):
+        if Account.Status.CLOSED not in allowed_statuses(
+            account.status, {Right.STAFF_APPROVED}
+        ):
+            return "nothing: it cannot be closed"
+        address = reverse("admin:ask", args=["closing"])
+        return format_html(
+            '<a href="{}?account={}">its closing</a>', address, account.pk
+        )
+
+    @admin.action(description="Activate pending accounts", permissions=["change"])
+    def activate(self, request, queryset):
+        self.move(request, queryset, Account.Status.PENDING, Account.Status.ACTIVE)
+
+    @admin.action(description="Reject pending accounts", permissions=["change"])
+    def reject(self, request, queryset):
+        self.move(request, queryset, Account.Status.PENDING, Account.Status.REJECTED)
+
+    @admin.action(description="Suspend active accounts", permissions=["change"])
+    def suspend(self, request, queryset):
+        self.move(request, queryset, Account.Status.ACTIVE, Account.Status.SUSPENDED)
+
+    @admin.action(description="Reactivate suspended accounts", permissions=["change"])
+    def reactivate(self, request, queryset):
+        self.move(request, queryset, Account.Status.SUSPENDED, Account.Status.ACTIVE)
+
+    def move(self, request, queryset, source, target):
+        """Move the accounts of the status `source`, each in its own transaction."""
+        actor = Actor(request.user.email, is_staff=True)
+        reason = request.POST.get("reason", "").strip()
+        if not reason:
+            self.message_user(
+                request,
+                "Reason: it is empty. Write why the accounts are moved; the partner "
+                "reads it. Nothing was changed.",
+                messages.ERROR,
+            )
+            return
+        selected, moved = queryset.count(), 0
+        for account in queryset.filter(status=source).order_by("pk"):
+            with transaction.atomic():
+                try:
+                    previous = account.change_status(target, actor, reason)
+                except InvalidStatusTransition:
+                    # Someone else has moved it since the query above.
+                    continue
+                if previous != target:
+                    self.log_change(request, account, f"{previous} → {target}.")
+                    moved += 1
+        self.message_user(
+            request, f"{moved} accounts are now {target}.", messages.SUCCESS
+        )
+        if moved < selected:
+            self.message_user(
+                request,
+                f"{selected - moved} were left as they are: they were not {source}.",
+                messages.WARNING,
+            )
+
+
+@admin.register(AccountStatusChange)
+class AccountStatusChangeAdmin(ReadOnly, AccountSearchAdmin):
+    """What has happened to accounts; no one edits history."""
+
+    list_display = [
+        "account", "created_at", "previous_status", "status", "actor", "approved_by",
+        "reason",
+    ]  # fmt: skip
+    list_select_related = ["account__user", "account__partner"]
+    list_filter = ["status", "is_staff", "account__partner"]
+    account_field = "account"
+    search_fields = user_columns("account__user__")
+    person = "account__user_id"
+    phrase_fields = ("account__user__company_name",)

@@ -1,0 +1,83 @@
+"""Requests to close an account."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.accounts.models import (
+    Account,
+    AccountNotEmpty,
+    Actor,
+    InvalidStatusTransition,
+    Right,
+    allowed_statuses,
+)
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
+from partnerapi.core.money import euros
+
+
+def closing_content(account: Account, reason: str) -> dict[str, Any]:
+    return {
+        "account": str(account.pk),
+        "number": account.changes + 1,
+        "reason": reason,
+    }
+
+
+def closing_title(account: Account) -> str:
+    return f"Closing of the account of {account}"
+
+
+class CloseAccount:
+    def preview(self, request: ApprovalRequest) -> Preview:
+        account = self.account(request.content)
+        rows = [
+            ("Account", "", str(account.pk)),
+            ("Client", "", str(account.user)),
+            ("Partner", "", str(account.partner)),
+            ("Cash", "", euros(account.cash_account.head.balance)),
+            ("Reason (the partner reads it)", "", request.content["reason"]),
+            ("Status", account.status, Account.Status.CLOSED.value),
+        ]
+        final = "CLOSED is final: the account is never opened again."
+        links = {"Account": account, "Client": account.user, "Partner": account.partner}
+        return Preview(rows, [final], links)
+
+    def execute(self, request: ApprovalRequest) -> Account:
+        account = self.account(request.content)
+        decided_by = request.decision.decided_by
+        actor = Actor(
+            request.filed_by.email or "",
+            is_staff=True,
+            approved_by=decided_by.email or "",
+        )
+        try:
+            with transaction.atomic():
+                account.change_status(
+                    Account.Status.CLOSED,
+                    actor,
+                    request.content["reason"],
+                )
+        except (InvalidStatusTransition, AccountNotEmpty) as error:
+            raise Overtaken(str(error)) from None
+        if account.changes != request.content["number"]:
+            raise Overtaken(CHANGED)
+        return account
+
+    def account(self, content: dict[str, Any]) -> Account:
+        account = Account.objects.select_related(
+            "partner", "user", "cash_account__head"
+        ).get(pk=UUID(content["account"]))
+        if account.changes + 1 != content["number"]:
+            raise Overtaken(CHANGED)
+        allowed = allowed_statuses(account.status, {Right.STAFF_APPROVED})
+        if Account.Status.CLOSED not in allowed:
+            raise Overtaken(f"An account that is {account.status} is not closed.")
+        if account.cash_account.head.balance:
+            raise Overtaken("An account that has cash is not closed.")
+        return account
+
+
+CHANGED = "The account's status has changed since this was asked for."

@@ -1,0 +1,337 @@
+"""A user's account with a partner: its status, and every change of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import uuid_utils.compat as uuid
+from django.db import IntegrityError, connection, models, transaction
+from django.db.models import Q, Value
+from django.db.models.functions import Greatest, Now
+
+from accounts.access import OF_ACCOUNTS, Caller
+from accounts.keys.models import Partner
+from accounts.people.followers import followed
+from accounts.people.models import User
+from partnerapi.core.database import ClockTimestamp, constraint_of
+from partnerapi.core.errors import PartnerAPIError
+
+
+class InvalidStatusTransition(PartnerAPIError):
+    """The account cannot go from its status to this one, or not by this caller.
+
+    `allowedStatuses` lists those that the caller may ask for.
+    """
+
+    code = "INVALID_STATUS_TRANSITION"
+    example = "`status: PENDING` for an account that is ACTIVE"
+    remedy = "Choose one of `allowedStatuses`, if there is any."
+
+
+class AccountNotActive(PartnerAPIError):
+    """The account is not ACTIVE, but has the `status` that is told."""
+
+    code = "ACCOUNT_NOT_ACTIVE"
+    example = "a withdrawal from an account that is SUSPENDED"
+    remedy = "Wait for staff, or make the account ACTIVE where you suspended it."
+
+
+class AccountNotEmpty(PartnerAPIError):
+    """The account has cash, and so cannot be CLOSED."""
+
+    code = "ACCOUNT_NOT_EMPTY"
+    example = "`status: CLOSED` for an account with cash"
+    remedy = "Have the cash withdrawn first, and wait until it is PAID."
+
+
+class AccountStatus(models.TextChoices):
+    PENDING = "PENDING", "Pending"
+    ACTIVE = "ACTIVE", "Active"
+    SUSPENDED = "SUSPENDED", "Suspended"
+    CLOSED = "CLOSED", "Closed"
+    REJECTED = "REJECTED", "Rejected"
+
+
+class Right(models.TextChoices):
+    """Who may make a move: the partner, staff, or staff with a second person."""
+
+    PARTNER = "PARTNER", "Partner"
+    STAFF = "STAFF", "Staff"
+    STAFF_APPROVED = "STAFF_APPROVED", "Staff with a second person"
+
+
+TRANSITIONS: dict[tuple[AccountStatus, AccountStatus], set[Right]] = {
+    (AccountStatus.PENDING, AccountStatus.ACTIVE): {Right.STAFF},
+    (AccountStatus.PENDING, AccountStatus.REJECTED): {Right.STAFF},
+    (AccountStatus.ACTIVE, AccountStatus.SUSPENDED): {Right.PARTNER, Right.STAFF},
+    (AccountStatus.SUSPENDED, AccountStatus.ACTIVE): {Right.PARTNER, Right.STAFF},
+    (AccountStatus.ACTIVE, AccountStatus.CLOSED): {Right.PARTNER, Right.STAFF_APPROVED},
+    (AccountStatus.SUSPENDED, AccountStatus.CLOSED): {
+        Right.PARTNER,
+        Right.STAFF_APPROVED,
+    },
+}
+"""Every move that exists, and who may make it. CLOSED and REJECTED are final."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who changes an account: a partner by its login, or staff by e-mail address.
+
+    `approved_by` is the second member of staff, where one has approved the change.
+    """
+
+    name: str
+    is_staff: bool
+    approved_by: str = ""
+
+    @property
+    def rights(self) -> set[Right]:
+        if not self.is_staff:
+            return {Right.PARTNER}
+        return (
+            {Right.STAFF, Right.STAFF_APPROVED} if self.approved_by else {Right.STAFF}
+        )
+
+
+def allowed_statuses(status: str, rights: set[Right]) -> list[AccountStatus]:
+    """The statuses to which these rights may move an account from this one."""
+    return [
+        target
+        for (source, target), required in TRANSITIONS.items()
+        if source == status and required & rights
+    ]
+
+
+class AccountQuerySet(models.QuerySet["Account"]):
+    def visible_to(self, caller: Caller | None) -> "AccountQuerySet":
+        """The caller's own accounts, given a scope that opens them."""
+        if caller is None or caller.scopes.isdisjoint(OF_ACCOUNTS):
+            return self.none()
+        return self.of_partner(caller)
+
+    def of_partner(self, caller: Caller) -> "AccountQuerySet":
+        return self.filter(partner_id=caller.partner_id)
+
+    def open(
+        self, partner: Partner, user: User, actor: Actor, at: datetime
+    ) -> "Account":
+        """A new account, PENDING, with the first entry of its history."""
+        with transaction.atomic():
+            account = self.create(
+                partner=partner, user=user, created_at=at, updated_at=at
+            )
+            account.record(None, AccountStatus.PENDING, actor, None, at)
+        return account
+
+
+class Account(models.Model):
+    Status = AccountStatus
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    partner = models.ForeignKey(
+        Partner, models.PROTECT, related_name="accounts", db_index=False
+    )
+    user = models.ForeignKey(User, models.PROTECT, related_name="accounts")
+    status = models.CharField(
+        max_length=9,
+        choices=AccountStatus,
+        default=AccountStatus.PENDING,
+        editable=False,
+    )
+    status_reason = models.CharField(
+        max_length=500,
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Why the account has its status, as the last change said.",
+    )
+    changes = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Entries of the status history."
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
+    recorded_at = models.DateTimeField(
+        db_default=Now(),
+        editable=False,
+        help_text="When the row was written last, by the database's clock.",
+    )
+
+    objects = AccountQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=AccountStatus.values),
+                name="account_status_is_known",
+            ),
+            models.UniqueConstraint(
+                fields=["partner", "user"],
+                condition=~Q(status__in=["CLOSED", "REJECTED"]),
+                name="one_open_account_per_partner_and_user",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["partner", "created_at", "id"], name="account_list_order"
+            ),
+            models.Index(
+                fields=["partner", "status", "created_at", "id"],
+                name="account_list_by_status",
+            ),
+            models.Index(fields=["partner", "recorded_at"], name="account_recorded"),
+        ]
+
+    def __str__(self):
+        return f"{self.user} at {self.partner}"
+
+    def change_status(
+        self, status: str, actor: Actor, reason: str | None
+    ) -> AccountStatus:
+        """Move the account and record the move; return the status before.
+
+        The status of the locked row decides, so of two moves that race the later one
+        sees what the earlier one did. The same status again succeeds and writes
+        nothing. The database's clock dates the move when nothing of the account can
+        trade any more.
+
+        An account that leaves ACTIVE takes its open orders out of the books.
+
+        Raises:
+            InvalidStatusTransition: no such move, or not for this actor; or the
+                client's email or LEI is another user's.
+            AccountNotEmpty: it has cash, and so is not closed.
+            LockTimeout: the books did not come free.
+        """
+
+        def lock() -> None:
+            [_] = Account.objects.raw(LOCKED, [self.pk])
+
+        def move() -> AccountStatus:
+            locked = Account.objects.get(pk=self.pk)
+            previous = AccountStatus(locked.status)
+            if status != previous:
+                allowed = allowed_statuses(previous, actor.rights)
+                if status not in allowed:
+                    raise refused_move(previous, status, allowed)
+                if status == AccountStatus.CLOSED:
+                    locked.check_empty()
+                # So that times never run backwards in a history.
+                at = Greatest(Value(locked.updated_at), ClockTimestamp())
+                locked.record(previous, AccountStatus(status), actor, reason, at)
+            return previous
+
+        try:
+            if status in (AccountStatus.SUSPENDED, AccountStatus.CLOSED):
+                previous = followed(
+                    [self.user_id], None, "ACCOUNT_NOT_ACTIVE", move, lock
+                )
+            else:
+                with transaction.atomic():
+                    lock()
+                    previous = move()
+        except IntegrityError as error:
+            if constraint_of(error) not in KNOWN_BY:
+                raise
+            raise InvalidStatusTransition(IS_KNOWN, allowedStatuses=[]) from None
+        self.refresh_from_db()
+        return previous
+
+    def check_empty(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(HELD_CASH, [self.pk])
+            [(cents,)] = cursor.fetchall()
+        if cents:
+            raise AccountNotEmpty(
+                "The account has cash, and so cannot be CLOSED; have it withdrawn "
+                "first."
+            )
+
+    def record(
+        self,
+        previous: AccountStatus | None,
+        status: AccountStatus,
+        actor: Actor,
+        reason: str | None,
+        at: datetime | Greatest,
+    ) -> None:
+        # A trigger lets the account stand where its history ends.
+        self.history.create(
+            number=self.changes + 1,
+            previous_status=previous,
+            status=status,
+            reason=reason,
+            actor=actor.name,
+            is_staff=actor.is_staff,
+            approved_by=actor.approved_by,
+            created_at=at,
+        )
+        self.refresh_from_db()
+
+
+LOCKED = "SELECT * FROM accounts_lock(%s)"
+HELD_CASH = """
+    SELECT h.balance FROM accounts_cashaccount c, accounts_hold_cash(ARRAY[c.id]) h
+    WHERE c.account_id = %s
+"""
+KNOWN_BY = ("accounts_user_email_key", "accounts_user_lei_key")
+IS_KNOWN = (
+    "The client's email or LEI is another user's: join the account to that user, or "
+    "reject it."
+)
+
+
+def refused_move(
+    previous: AccountStatus, status: str, allowed: list[AccountStatus]
+) -> InvalidStatusTransition:
+    listed = " or ".join(allowed) or "none: it is final, or not yours to move"
+    return InvalidStatusTransition(
+        f"The account is {previous} and cannot become {status} by you; allowed: "
+        f"{listed}.",
+        allowedStatuses=allowed,
+    )
+
+
+class AccountStatusChange(models.Model):
+    """An entry of an account's history; entries are numbered from 1 without gaps."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    account = models.ForeignKey(
+        Account, models.PROTECT, related_name="history", db_index=False
+    )
+    number = models.PositiveIntegerField()
+    previous_status = models.CharField(max_length=9, choices=AccountStatus, null=True)
+    status = models.CharField(max_length=9, choices=AccountStatus)
+    reason = models.CharField(
+        max_length=500, null=True, blank=True, help_text="Why, as the caller said."
+    )
+    actor = models.CharField(
+        max_length=254, help_text="A partner's login, or a member of staff's e-mail."
+    )
+    is_staff = models.BooleanField()
+    approved_by = models.CharField(
+        max_length=254, blank=True, help_text="The second person, where one is needed."
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    recorded_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["account", "number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "number"], name="status_changes_are_numbered"
+            ),
+            models.CheckConstraint(
+                condition=Q(previous_status__isnull=True, status="PENDING", number=1)
+                | Q(
+                    *(
+                        Q(previous_status=source, status=target, number__gt=1)
+                        for source, target in TRANSITIONS
+                    ),
+                    _connector=Q.OR,
+                ),
+                name="status_change_is_a_known_move",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.previous_status or 'opened'} → {self.status}"

@@ -1,0 +1,182 @@
+"""The clients for whom partners open accounts, as the partners describe them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, connection, models, transaction
+from django.db.models import Q
+from django.db.models.functions import Lower, Now
+
+from accounts.access import Caller
+from accounts.accounts.models import Account, Actor
+from accounts.keys.models import Partner
+from accounts.people.models import Country, LEIIsValid, User
+from partnerapi.core.database import constraint_of
+from partnerapi.core.errors import PartnerAPIError
+
+REFERENCE = r"^[A-Za-z0-9._:-]{1,64}$"
+"""What partners may call an intention of theirs."""
+
+
+class DuplicateReference(PartnerAPIError):
+    """You have used the `reference` before: `accountID` or `withdrawalID` names for
+    what, whatever its content."""
+
+    code = "DUPLICATE_REFERENCE"
+    example = "`openAccount` twice with one `reference`, and two `Idempotency-Key`s"
+    remedy = (
+        "Read what was made: it happened. Give something new a reference of its own."
+    )
+
+
+class NotJoined(Exception):
+    """The account cannot be joined to the user; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a partner says of a client. A person has no company name and no LEI."""
+
+    type: str
+    first_name: str
+    last_name: str
+    company_name: str | None
+    email: str
+    lei: str | None
+    country: Country
+
+
+class ApplicantQuerySet(models.QuerySet["Applicant"]):
+    def called(self, text: str, most: int) -> "ApplicantQuerySet":
+        """Those whose email begins with the text, or whose LEI or reference it is.
+
+        At most so many; each of the three reads an index.
+        """
+        # The index of references is each partner's own.
+        each = Partner.objects.order_by().values("pk")
+        parts = (
+            self.filter(email__startswith=text.lower()),
+            self.filter(lei=text.upper()),
+            self.filter(partner__in=each, reference=text),
+        )
+        one, *others = (part[:most] for part in parts)
+        return one.union(*others)[:most]
+
+    def open(
+        self, caller: Caller, reference: str, client: Description, at: datetime
+    ) -> Account:
+        """A new account, PENDING, of a new user, whoever else is known by this email.
+
+        Email and LEI become the user's when staff activate the account.
+
+        Raises:
+            DuplicateReference
+        """
+        actor = Actor(caller.login, is_staff=False)
+        partner = Partner(pk=caller.partner_id)
+        try:
+            with transaction.atomic():
+                user = User.objects.create(
+                    type=client.type,
+                    first_name=client.first_name,
+                    last_name=client.last_name,
+                    company_name=client.company_name,
+                    country=client.country,
+                )
+                account = Account.objects.open(partner, user, actor, at)
+                self.create(
+                    account=account,
+                    partner=partner,
+                    user=user,
+                    reference=reference,
+                    email=client.email.lower(),
+                    lei=client.lei,
+                )
+        except IntegrityError as error:
+            if constraint_of(error) != "reference_is_unique_per_partner":
+                raise
+            first = self.get(partner=partner, reference=reference)
+            raise DuplicateReference(
+                "You have opened an account with this reference already.",
+                argument="input.reference",
+                accountID=f"Account|{first.pk}",
+            ) from None
+        return account
+
+
+class Applicant(models.Model):
+    """What a partner said of the client of an account that it opened.
+
+    `user` was made for it. The account is of that user until staff join it to another.
+    """
+
+    account = models.OneToOneField(
+        Account, models.PROTECT, primary_key=True, related_name="applicant"
+    )
+    partner = models.ForeignKey(
+        Partner, models.PROTECT, related_name="+", db_index=False
+    )
+    user = models.OneToOneField(User, models.PROTECT, related_name="+")
+    reference = models.CharField(max_length=64)
+    email = models.EmailField()
+    lei = models.CharField("LEI", max_length=20, null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    objects = ApplicantQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["email"],
+                opclasses=["varchar_pattern_ops"],
+                name="applicant_email_prefix",
+            ),
+            models.Index(
+                fields=["lei"], condition=Q(lei__isnull=False), name="applicant_lei"
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["partner", "reference"], name="reference_is_unique_per_partner"
+            ),
+            models.CheckConstraint(
+                condition=Q(reference__regex=REFERENCE), name="reference_is_short"
+            ),
+            models.CheckConstraint(
+                condition=Q(email=Lower("email")), name="applicant_email_is_lower_case"
+            ),
+            models.CheckConstraint(
+                condition=Q(lei__isnull=True) | Q(LEIIsValid("lei")),
+                name="applicant_lei_follows_iso_17442",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reference} of {self.partner_id}"
+
+    def known_users(self) -> models.QuerySet[User]:
+        """Other users who have this email or LEI; two at most."""
+        same = Q(email=self.email)
+        if self.lei:
+            same |= Q(lei=self.lei)
+        return User.objects.filter(same).exclude(pk=self.user_id).order_by("pk")
+
+    def join(self, user: User) -> None:
+        """Give the account to the user who is known by the same email or LEI.
+
+        Raises:
+            NotJoined: the account is not PENDING, or was joined before; the user has
+                neither this email nor this LEI, or has an account with the partner.
+        """
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(JOIN, [self.pk, user.pk])
+        except IntegrityError as error:
+            if constraint_of(error) == "one_open_account_per_partner_and_user":
+                raise NotJoined(
+                    f"{user} has an account with this partner already: reject this one."
+                ) from None
+            raise NotJoined(str(error).splitlines()[0]) from None
+
+
+JOIN = "SELECT accounts_join(%s, %s)"

@@ -1,0 +1,226 @@
+"""Files requests for a second person, decides and carries them out.
+
+A kind of request is a class with `preview` and `execute`. What it does is judged again
+by the database, at the commit: by the content of the request, and by who decided it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Model
+from django.utils import timezone
+
+from accounts.approvals.models import ApprovalDecision, ApprovalRequest
+from accounts.people.models import User
+from partnerapi.core.database import fetch
+
+LIFETIME = timedelta(days=7)
+
+
+class Overtaken(Exception):
+    """What was asked for cannot be done any more; the message says why."""
+
+
+class NotApproved(Exception):
+    """The request cannot be decided, or carried out, so; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The lines of a request that has many; `rows` reads those of a stretch.
+
+    `columns` are their headings, each with whether it holds numbers.
+    """
+
+    caption: str
+    columns: Sequence[tuple[str, bool]]
+    count: int
+    rows: Callable[[int, int], list[tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a request would change: rows of a name, before and after.
+
+    A row without a before is a fact. `links`: what rows are about, by their names.
+    """
+
+    rows: list[tuple[str, str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    links: Mapping[str, Model] = field(default_factory=dict)
+    lines: Listing | None = None
+
+    @property
+    def facts(self) -> list[tuple[str, str, str]]:
+        return [row for row in self.rows if not row[1]]
+
+    @property
+    def changes(self) -> list[tuple[str, str, str]]:
+        return [row for row in self.rows if row[1]]
+
+
+class Kind(Protocol):
+    def preview(self, request: ApprovalRequest) -> Preview:
+        """What would change; nothing is written.
+
+        Raises:
+            Overtaken
+        """
+
+    def execute(self, request: ApprovalRequest) -> Any:
+        """Do it, in the transaction that carries the request; say what came of it.
+
+        Raises:
+            Overtaken
+        """
+
+
+COMMAND = "command"
+"""As whom commands count, since they name whom they like (`approvals_person`)."""
+
+
+def is_needed(
+    kind: str, person: str, amounts: Mapping[UUID, int | None] | int | None = None
+) -> bool:
+    """Whether an action needs a second person, after what this one did alone today.
+
+    `amounts` are units by issuer, or euro cents; without one it does. `person` is the
+    id, as text, of the user that is signed in, or `COMMAND`.
+    """
+    by_issuer = amounts if isinstance(amounts, Mapping) else {None: amounts}
+    [(needed,)] = fetch(
+        OVER, [kind, person, [*by_issuer], [*by_issuer.values()]], tuple
+    )
+    return bool(needed)
+
+
+OVER = "SELECT approvals_over(%s, %s, %s::uuid[], %s::numeric[])"
+
+
+def rests_until(person: User) -> datetime | None:
+    """Until when this person decides nothing; None: they may decide.
+
+    Someone else changed their access less than 24 hours before.
+    """
+    [(until,)] = fetch(RESTS_UNTIL, [person.pk], tuple)
+    return until
+
+
+RESTS_UNTIL = "SELECT approvals_rests_until(%s, clock_timestamp())"
+
+
+def file_request(
+    kind: str,
+    content: Mapping[str, Any],
+    title: str,
+    reason: str,
+    filed_by: User,
+    lifetime: timedelta = LIFETIME,
+) -> ApprovalRequest:
+    """Ask for an action; `content` is what the database will compare it with.
+
+    Raises:
+        NotApproved: this person may not ask for it.
+    """
+    try:
+        with transaction.atomic():
+            return ApprovalRequest.objects.create(
+                kind=kind,
+                content=content,
+                title=title[:200],
+                reason=reason,
+                filed_by=filed_by,
+                expires_at=timezone.now() + lifetime,
+            )
+    except IntegrityError as error:
+        raise NotApproved(sentence(error)) from None
+
+
+def decide(
+    request: ApprovalRequest, decided_by: User, is_approved: bool, reason: str = ""
+) -> ApprovalDecision:
+    """Approve a request, or refuse it; once, and forever.
+
+    Raises:
+        NotApproved: by this person, or at this time, it cannot be decided.
+    """
+    try:
+        with transaction.atomic():
+            return ApprovalDecision.objects.create(
+                request=request,
+                decided_by=decided_by,
+                is_approved=is_approved,
+                reason=reason,
+            )
+    except IntegrityError as error:
+        raise NotApproved(sentence(error)) from None
+
+
+def take_back(request: ApprovalRequest, reason: str = "") -> ApprovalDecision:
+    """End a request that waits, in the name of the person who filed it.
+
+    Raises:
+        NotApproved: it no longer waits.
+    """
+    return decide(request, request.filed_by, False, reason)
+
+
+@contextmanager
+def carrying(requests: Iterable[UUID]) -> Iterator[None]:
+    """A transaction that may do what these approved requests say, each once.
+
+    The database compares at the commit, so a refusal comes at the end of the block.
+
+    Raises:
+        NotApproved
+    """
+    ids = ",".join(map(str, requests))
+    try:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(CARRY, [ids])
+            yield
+    except IntegrityError as error:
+        if "approval" not in str(error):
+            raise
+        raise NotApproved(sentence(error)) from None
+
+
+CARRY = """
+    SELECT set_config('partnerapi.approvals', concat_ws(',', nullif(
+        current_setting('partnerapi.approvals', TRUE), ''), nullif(%s::text, '')), TRUE)
+"""
+
+
+def carry_out(request: ApprovalRequest, kind: Kind) -> Any:
+    """Execute an approved request; what has become impossible is overtaken for good.
+
+    Raises:
+        Overtaken: it never executes.
+        NotApproved: the database refuses it.
+    """
+    try:
+        with carrying([request.pk]):
+            return kind.execute(request)
+    except Overtaken as error:
+        overtake(request, str(error))
+        raise
+
+
+def overtake(request: ApprovalRequest, why: str) -> None:
+    """Let a request never execute, because what it builds on has changed."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT approvals_overtake(%s, %s)", [request.pk, why])
+
+
+def sentence(error: IntegrityError) -> str:
+    if "accounts_approvaldecision_pkey" in str(error):
+        return "Somebody else has decided this request meanwhile."
+    if "accounts_approvaloutcome_pkey" in str(error):
+        return "This request was carried out meanwhile; its approval is used up."
+    return str(error).splitlines()[0]

@@ -1,0 +1,221 @@
+"""Four eyes: what one member of staff asks for, another decides.
+
+The database refuses what a policy names unless a request of the same content was
+approved: triggers call `approvals_use` at the commit.
+"""
+
+from datetime import datetime
+
+import uuid_utils.compat as uuid
+from django.db import models
+from django.db.models import Case, F, Q, Value, When
+from django.db.models.functions import Now
+
+from accounts.people.models import User
+
+REASON_LENGTH = 500
+
+
+class ApprovalKind(models.TextChoices):
+    MINT = "MINT", "Mint"
+    BURN = "BURN", "Burn"
+    FORCED_TRANSFER = "FORCED_TRANSFER", "Forced transfer"
+    REVERSAL = "REVERSAL", "Reversal"
+    PRICE = "PRICE", "Price"
+    DELIVERY = "DELIVERY", "Delivery of legacy shares"
+    KEY = "KEY", "API key"
+    CLOSING = "CLOSING", "Closing of an account"
+    WITHDRAWAL = "WITHDRAWAL", "Withdrawal of cash"
+    ASSIGNMENT = "ASSIGNMENT", "Assignment of unknown money"
+    RULE = "RULE", "Rule of a token"
+    LIFTING = "LIFTING", "Lifting of a restriction"
+    BUST = "BUST", "Bust of a trade"
+    REOPEN = "REOPEN", "Reopening of a halted market"
+    STATEMENT = "STATEMENT", "Bank statement"
+    TRANSFER = "TRANSFER", "Transfer, allocation or return"
+    IDENTITY = "IDENTITY", "Symbol or ISIN of a traded token"
+    GRANT = "GRANT", "Grant to a partner"
+    REGISTER = "REGISTER", "Register of a new issuer"
+
+
+class ApprovalPolicy(models.Model):
+    """Whether an action needs a second person; only the owner of the tables writes it.
+
+    A kind without a row, or without `from_amount`, needs one, whatever its amount. With
+    it one person is enough as long as the sum of what this person did alone on a day
+    (UTC), for an issuer where the kind has one, stays below. `from_total` bounds the
+    same sum of all people. A price is compared by itself. A person who rests (see
+    `approvals_rests_until`) does nothing alone.
+    """
+
+    FROM_AMOUNTS: dict[str, int] = {ApprovalKind.DELIVERY: 10_000}
+    """What a migration begins with, for kinds that need no one below an amount."""
+
+    kind = models.CharField(primary_key=True, max_length=20, choices=ApprovalKind)
+    is_required = models.BooleanField(default=True)
+    from_amount = models.DecimalField(
+        max_digits=20,
+        decimal_places=0,
+        null=True,
+        help_text="Below this many units, or cents, one person is enough: of a person "
+        "on a day, and of an issuer.",
+    )
+    from_total = models.DecimalField(
+        max_digits=20,
+        decimal_places=0,
+        null=True,
+        help_text="The same of all people together. Empty: unbounded.",
+    )
+
+    class Meta:
+        verbose_name_plural = "approval policies"
+
+    def __str__(self):
+        return self.get_kind_display()
+
+
+class SoleAmount(models.Model):
+    """How much one person did alone on a day; `person` is empty for all together.
+
+    Functions of the owner write it, and it only grows. A person is a user's id, since
+    addresses change. Commands are one person: with a shell, anybody is named. A kind
+    without an issuer has the UUID of zeros.
+    """
+
+    pk = models.CompositePrimaryKey("kind", "day", "issuer_id", "person")
+    kind = models.CharField(max_length=20, choices=ApprovalKind)
+    day = models.DateField(help_text="UTC.")
+    issuer_id = models.UUIDField()
+    person = models.CharField(max_length=254)
+    amount = models.DecimalField(
+        max_digits=40, decimal_places=0, help_text="Units, or euro cents."
+    )
+
+    def __str__(self):
+        return f"{self.get_kind_display()} of {self.day}: {self.amount}"
+
+
+class ApprovalRequestQuerySet(models.QuerySet["ApprovalRequest"]):
+    def with_status(self, at: datetime) -> "ApprovalRequestQuerySet":
+        """Each request with its `status` at this instant."""
+        said = ApprovalRequest.Status
+        return self.select_related(
+            "filed_by", "decision__decided_by", "outcome"
+        ).annotate(
+            status=Case(
+                When(outcome__is_executed=True, then=Value(said.EXECUTED)),
+                When(outcome__is_executed=False, then=Value(said.OVERTAKEN)),
+                When(
+                    decision__is_approved=False,
+                    decision__decided_by=F("filed_by"),
+                    then=Value(said.TAKEN_BACK),
+                ),
+                When(decision__is_approved=False, then=Value(said.REFUSED)),
+                When(expires_at__lte=at, then=Value(said.EXPIRED)),
+                When(decision__is_approved=True, then=Value(said.APPROVED)),
+                default=Value(said.WAITING),
+                output_field=models.CharField(),
+            )
+        )
+
+    def open(self, at: datetime) -> "ApprovalRequestQuerySet":
+        """Requests that wait for a decision, or for what follows an approval."""
+        return self.filter(expires_at__gt=at, outcome=None).exclude(
+            decision__is_approved=False
+        )
+
+
+class ApprovalRequest(models.Model):
+    """What a member of staff wants done, word for word, and why; it never changes."""
+
+    class Status(models.TextChoices):
+        WAITING = "WAITING", "Waiting"
+        APPROVED = "APPROVED", "Approved, not executed yet"
+        EXECUTED = "EXECUTED", "Approved and executed"
+        REFUSED = "REFUSED", "Rejected"
+        TAKEN_BACK = "TAKEN_BACK", "Taken back"
+        EXPIRED = "EXPIRED", "Expired"
+        OVERTAKEN = "OVERTAKEN", "Superseded"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    kind = models.CharField(max_length=20, choices=ApprovalKind, editable=False)
+    title = models.CharField(max_length=200, editable=False)
+    content = models.JSONField(
+        editable=False, help_text="What is done, as the database will compare it."
+    )
+    reason = models.CharField(max_length=REASON_LENGTH, editable=False)
+    filed_by = models.ForeignKey(
+        User, models.PROTECT, related_name="approval_requests", editable=False
+    )
+    filed_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(editable=False)
+
+    objects = ApprovalRequestQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=~Q(reason=""), name="request_has_a_reason")
+        ]
+        indexes = [models.Index(fields=["expires_at"], name="request_expires")]
+        permissions = [
+            *(
+                (f"file_{kind.lower()}", f"Can ask for: {label}")
+                for kind, label in ApprovalKind.choices
+            ),
+            *(
+                (f"decide_{kind.lower()}", f"Can decide: {label}")
+                for kind, label in ApprovalKind.choices
+            ),
+        ]
+
+    def __str__(self):
+        return self.title
+
+
+class ApprovalDecision(models.Model):
+    """What another person said to a request; one, and final.
+
+    A refusal by the person who filed it takes the request back.
+    """
+
+    request = models.OneToOneField(
+        ApprovalRequest, models.PROTECT, primary_key=True, related_name="decision"
+    )
+    is_approved = models.BooleanField()
+    reason = models.CharField(max_length=REASON_LENGTH, blank=True)
+    decided_by = models.ForeignKey(
+        User, models.PROTECT, related_name="approval_decisions"
+    )
+    decided_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self):
+        return f"{self.verdict}: {self.request}"
+
+    @property
+    def verdict(self) -> str:
+        if self.is_approved:
+            return "Approved"
+        is_filer = self.decided_by_id == self.request.filed_by_id
+        return "Taken back" if is_filer else "Rejected"
+
+
+class ApprovalOutcome(models.Model):
+    """How a request ended: executed, or overtaken; the database writes it.
+
+    `token_id` and `number` name the entry or the price that it led to.
+    """
+
+    request = models.OneToOneField(
+        ApprovalRequest, models.PROTECT, primary_key=True, related_name="outcome"
+    )
+    is_executed = models.BooleanField()
+    detail = models.CharField(max_length=REASON_LENGTH, blank=True)
+    token_id = models.UUIDField(null=True)
+    number = models.BigIntegerField(null=True)
+    ended_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        indexes = [models.Index(fields=["token_id", "number"], name="outcome_entry")]
+
+    def __str__(self):
+        return f"{'executed' if self.is_executed else 'overtaken'}: {self.request}"

@@ -1,0 +1,465 @@
+"""Books what a bank says: money that came for clients, and withdrawals that were paid.
+
+After it, what lies at the bank by the books is what the bank says, or nothing is
+booked; a second person approves what clients get. A line is known by the bank's
+reference and booked once. Money that came names its client by a deposit reference (ISO
+11649) in the line's text, money that went names its withdrawal so. All else goes to
+SUSPENSE, until staff assign it.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Model
+from stdnum import iso11649
+
+from accounts.accounts.models import Account
+from accounts.approvals.four_eyes import Listing, Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
+from accounts.cash.models import (
+    REFERENCE_LENGTH,
+    TEXT_LENGTH,
+    BankLine,
+    BankStatement,
+    CashAccount,
+    Withdrawal,
+)
+from accounts.cash.writer import Kind, Payment, lock_heads, platform_account, write_each
+from partnerapi.core.csv_tables import CsvRow, read_table
+from partnerapi.core.money import euros
+from partnerapi.core.problems import Problem, Problems, WrongFileError
+from partnerapi.core.progress import Begin
+
+COLUMNS = ("reference", "text", "amount", "date")
+MOST = 2**53 - 1
+MOST_TOLD = 50
+"""Accounts, and lines to SUSPENSE, that a preview tells one by one."""
+OURS = re.compile(r"RF[0-9]{15}")
+"""How deposit references and payment references look, without separators."""
+
+
+class OtherBalance(Exception):
+    """The bank's closing balance is not what lies there by the books; who says what."""
+
+    def __init__(self, closing: int, booked: int) -> None:
+        compared = "more" if closing > booked else "less"
+        super().__init__(
+            f"The bank says {euros(closing)}, but by the books {euros(booked)} lie "
+            f"there after these lines: {euros(abs(closing - booked))} {compared}. Look "
+            "for a line that is missing, in this file or in an earlier one."
+        )
+
+
+@dataclass(slots=True)
+class Booked:
+    """What a statement's lines led to: numbers of lines, and euro cents."""
+
+    deposits: int = 0
+    deposited: int = 0
+    withdrawals: int = 0
+    withdrawn: int = 0
+    known: int = 0
+    unknown: list[str] = field(default_factory=list)
+    """The lines that went to SUSPENSE, and why."""
+    balance: int = 0
+    """What lies at the bank after them."""
+    is_known: bool = False
+    """Whether this very statement was booked before."""
+    moved: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """What clients' cash accounts had before, and have after, by their ids."""
+    content: dict[str, Any] = field(default_factory=dict)
+    """What a second person approves, as the database compares it."""
+    ignored_columns: list[str] = field(default_factory=list)
+
+
+def book_statement(
+    content: bytes,
+    name: str,
+    booked_by: str,
+    begin: Begin,
+    *,
+    closing_balance: int,
+    dry_run: bool = False,
+) -> Booked:
+    """Book the lines of a CSV that were not booked yet, all of them or none.
+
+    `closing_balance` is what lies at the bank after the last line, as the bank says, in
+    euro cents. At the commit the database asks for an approval of what clients get.
+
+    Raises:
+        WrongFileError: the file's problems, by line, field and rule.
+        OtherBalance
+    """
+    table = read_table(content, COLUMNS)
+    lines = read_lines(table.rows, table.problems)
+    if table.problems:
+        raise WrongFileError(table.problems)
+    advance = begin("Booking", len(lines))
+    with transaction.atomic():
+        booked = book_lines(
+            [line for _, line in lines],
+            BankStatement(
+                name=name[:200],
+                digest=hashlib.sha256(content).hexdigest(),
+                closing_balance=closing_balance,
+                booked_by=booked_by,
+            ),
+            {line.reference: number for number, line in lines},
+        )
+        transaction.set_rollback(dry_run)
+    advance(len(lines))
+    booked.ignored_columns = table.ignored_columns
+    return booked
+
+
+def book_lines(
+    lines: list[BankLine], statement: BankStatement, numbers: dict[str, int]
+) -> Booked:
+    """Book the lines that were not booked yet, in this transaction.
+
+    `numbers` are those of the file's lines, by reference, for what is wrong with them.
+
+    Raises:
+        WrongFileError
+        OtherBalance
+    """
+    clients = clients_of(lines)
+    withdrawals = withdrawals_of(lines)
+    bank, suspense = (platform_account(kind) for kind in ("BANK", "SUSPENSE"))
+    # Shared, so that no one closes an account whose deposit is being booked.
+    standing = {
+        account.pk: account.status
+        for account in Account.objects.raw(
+            SHARE, [[client.account_id for client in clients.values()]]
+        )
+    }
+    heads = lock_heads(
+        [
+            bank,
+            suspense,
+            *(client.pk for client in clients.values()),
+            *(withdrawal.cash_account_id for withdrawal in withdrawals.values()),
+        ]
+    )
+    # Under the bank's lock: two commands that book one file come one after the other.
+    known = BankLine.objects.in_bulk([line.reference for line in lines])
+    # Their statuses may have changed until the heads were locked.
+    withdrawals = withdrawals_of(lines)
+    booked = Booked(balance=-heads[bank].balance)
+    new: list[BankLine] = []
+    payments: list[Payment] = []
+    entered: list[list[Any]] = []
+    problems = Problems()
+    for line in lines:
+        if before := known.get(line.reference):
+            booked.known += 1
+            if (before.text, before.amount, before.date) != (
+                line.text, line.amount, line.date,
+            ):  # fmt: skip
+                rule = "this reference was booked with another text, amount or date"
+                problems.append(Problem(numbers[line.reference], "reference", rule))
+            continue
+        booked.balance += line.amount
+        if booked.balance < 0:
+            rule = f"more money goes than lies at the bank: {booked.balance:,} cents"
+            problems.append(Problem(numbers[line.reference], "amount", rule))
+            break
+        new.append(line)
+        found = references_in(line.text)
+        amount = abs(line.amount)
+        if line.amount > 0:
+            client = clients.get(found)
+            why = no_deposit(found, client, standing)
+            target = suspense if why or client is None else client.pk
+            payments.append(
+                Payment(
+                    Kind.DEPOSIT, bank, target, amount, statement.booked_by,
+                    reference=line.reference,
+                )
+            )  # fmt: skip
+            moved = target
+            if not why:
+                booked.deposits += 1
+                booked.deposited += amount
+        else:
+            # A withdrawal is paid once, by the first line that names it.
+            withdrawal = withdrawals.get(found)
+            why = no_withdrawal(found, withdrawal, amount)
+            paid = withdrawal if withdrawal and not why else None
+            moved = paid.cash_account_id if paid else suspense
+            payments.append(
+                Payment(
+                    Kind.WITHDRAWAL,
+                    moved,
+                    bank,
+                    amount,
+                    statement.booked_by,
+                    reference=line.reference,
+                    withdrawal=paid.pk if paid else None,
+                )
+            )
+            if paid:
+                del withdrawals[found]
+                booked.withdrawals += 1
+                booked.withdrawn += amount
+        if why:
+            booked.unknown.append(f"{line.reference}, {euros(line.amount)}: {why}")
+        else:
+            was = heads[moved].balance
+            _, before_line = booked.moved.get(moved, (was, was))
+            booked.moved[moved] = was, before_line + line.amount
+        said = line.reference, line.text, str(line.amount), str(line.date), moved
+        entered.append([*said])
+    if problems:
+        raise WrongFileError(problems)
+    closing = statement.closing_balance
+    assert closing is not None
+    if closing != booked.balance:
+        raise OtherBalance(closing, booked.balance)
+    booked.content = {
+        "name": statement.name,
+        "digest": statement.digest,
+        "closing": str(closing),
+        "lines": entered,
+    }
+    same = BankStatement.objects.filter(
+        digest=statement.digest, closing_balance=closing
+    )
+    booked.is_known = not new and same.exists()
+    if not booked.is_known:
+        statement.booked_balance = booked.balance
+        statement.save()
+        for line in new:
+            line.statement = statement
+        BankLine.objects.bulk_create(new, 1_000)
+        write_each(payments)
+    return booked
+
+
+def statement_title(booked: Booked) -> str:
+    name = booked.content["name"]
+    return f"Bank statement {name}: {euros(booked.deposited)} for clients"
+
+
+class BookStatement:
+    """A bank statement whose deposits need a second person.
+
+    It is overtaken where its lines would lead elsewhere by now, or the bank's closing
+    balance is not what lies there by the books.
+    """
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        with transaction.atomic():
+            booked = self.booked(request)
+            transaction.set_rollback(True)
+        rows = [
+            ("File", "", request.content["name"]),
+            ("SHA-256 of the file", "", request.content["digest"]),
+            ("Lines", "", f"{len(request.content['lines']):,}"),
+            (
+                "At the bank",
+                euros(booked.balance - sum_of(request)),
+                euros(booked.balance),
+            ),
+        ]
+        links: dict[str, Model] = {}
+        for account, was, became in moves(booked):
+            name = f"Balance of {account}"
+            rows.append((name, euros(was), euros(became)))
+            if isinstance(account, CashAccount):
+                links[name] = account
+        warnings = [f"To SUSPENSE: {line}" for line in booked.unknown[:MOST_TOLD]]
+        if left := len(booked.unknown) - len(warnings):
+            warnings.append(f"To SUSPENSE: {left:,} more.")
+        warnings.append("Compare it with the bank's own page before you approve.")
+        return Preview(rows, warnings, links, listing(request.content["lines"]))
+
+    def execute(self, request: ApprovalRequest) -> Booked:
+        return self.booked(request)
+
+    def booked(self, request: ApprovalRequest) -> Booked:
+        content = request.content
+        lines = [
+            BankLine(
+                reference=reference,
+                text=text,
+                amount=int(amount),
+                date=date.fromisoformat(day),
+            )
+            for reference, text, amount, day, _ in content["lines"]
+        ]
+        statement = BankStatement(
+            name=content["name"],
+            digest=content["digest"],
+            closing_balance=int(content["closing"]),
+            booked_by=request.filed_by.email or "",
+        )
+        try:
+            booked = book_lines(lines, statement, {line.reference: 0 for line in lines})
+        except WrongFileError as error:
+            raise Overtaken(str(error.problems[0])) from None
+        except OtherBalance as error:
+            raise Overtaken(str(error)) from None
+        if booked.content != content:
+            raise Overtaken(
+                "Lines of it were booked meanwhile, or an account that they name has "
+                "changed."
+            )
+        return booked
+
+
+def listing(lines: Sequence[Sequence[Any]]) -> Listing:
+    """Each line as it would be booked, in the order of the file."""
+
+    def rows(start: int, stop: int) -> list[tuple[str, ...]]:
+        shown = lines[start:stop]
+        accounts = CashAccount.objects.select_related(
+            "account__user", "account__partner"
+        ).in_bulk({moved for *_, moved in shown})
+        return [
+            (reference, day, text, euros(int(amount)), str(accounts[moved]))
+            for reference, text, amount, day, moved in shown
+        ]
+
+    columns = [
+        ("Reference", False),
+        ("Date", False),
+        ("Text", False),
+        ("Amount", True),
+        ("Booked to", False),
+    ]
+    return Listing("Lines of the statement", columns, len(lines), rows)
+
+
+def sum_of(request: ApprovalRequest) -> int:
+    return sum(int(amount) for _, _, amount, _, _ in request.content["lines"])
+
+
+def moves(booked: Booked) -> Iterator[tuple[CashAccount | str, int, int]]:
+    """Clients' accounts, what they had and have; the largest movements first."""
+    by_size = sorted(
+        booked.moved.items(), key=lambda item: -abs(item[1][1] - item[1][0])
+    )
+    told, others = by_size[:MOST_TOLD], by_size[MOST_TOLD:]
+    accounts = CashAccount.objects.select_related(
+        "account__user", "account__partner"
+    ).in_bulk([key for key, _ in told])
+    for key, (was, became) in told:
+        yield accounts[key], was, became
+    if others:
+        yield (
+            f"{len(others):,} further accounts",
+            sum(was for _, (was, _) in others),
+            sum(became for _, (_, became) in others),
+        )
+
+
+def clients_of(lines: Iterable[BankLine]) -> dict[str, CashAccount]:
+    """The cash accounts whose deposit references lines of money that came name."""
+    named = {references_in(line.text) for line in lines if line.amount > 0}
+    accounts = CashAccount.objects.filter(deposit_reference__in=named - {""})
+    return {account.deposit_reference or "": account for account in accounts}
+
+
+def withdrawals_of(lines: Iterable[BankLine]) -> dict[str, Withdrawal]:
+    """The withdrawals that lines of money that went name."""
+    named = {references_in(line.text) for line in lines if line.amount < 0}
+    withdrawals = Withdrawal.objects.filter(payment_reference__in=named - {""})
+    return {withdrawal.payment_reference: withdrawal for withdrawal in withdrawals}
+
+
+def references_in(text: str) -> str:
+    """The one reference of ours that a text names, whatever separates its signs.
+
+    Empty where it names none, or several.
+    """
+    signs = re.sub("[^A-Z0-9]", "", text.upper())
+    found = {name for name in OURS.findall(signs) if iso11649.is_valid(name)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def no_deposit(
+    found: str, client: CashAccount | None, standing: Mapping[UUID, str]
+) -> str:
+    """Why money that came is no one's; empty: it is the client's."""
+    if not found:
+        return "it names no deposit reference, or several"
+    if client is None:
+        return f"{found} is no one's deposit reference"
+    assert client.account_id is not None
+    status = standing[client.account_id]
+    if status not in (Account.Status.ACTIVE, Account.Status.SUSPENDED):
+        return f"the account of {found} is {status}"
+    return ""
+
+
+def no_withdrawal(found: str, withdrawal: Withdrawal | None, amount: int) -> str:
+    """Why money that went paid no withdrawal; empty: it paid this one."""
+    if not found:
+        return "it names no payment reference of a withdrawal, or several"
+    if withdrawal is None:
+        return f"{found} is no withdrawal's payment reference, or was just paid"
+    if withdrawal.status != Withdrawal.Status.APPROVED:
+        return f"the withdrawal {found} is {withdrawal.status}"
+    if withdrawal.amount != amount:
+        return f"the withdrawal {found} is of {withdrawal.amount:,} cents"
+    return ""
+
+
+def read_lines(
+    rows: Iterable[CsvRow], problems: Problems
+) -> list[tuple[int, BankLine]]:
+    """Bank lines with the lines of the file; what is wrong goes to `problems`."""
+    lines, first = [], dict[str, int]()
+    for row in rows:
+        reference, text = row.values["reference"], row.values["text"]
+        if not 0 < len(reference) <= REFERENCE_LENGTH:
+            rule = f"give 1 to {REFERENCE_LENGTH} characters, as the bank does"
+            problems.append(Problem(row.line, "reference", rule))
+        elif (before := first.setdefault(reference, row.line)) != row.line:
+            rule = f"this reference stands on line {before} already; keep one"
+            problems.append(Problem(row.line, "reference", rule))
+        if len(text) > TEXT_LENGTH:
+            rule = f"has {len(text)} characters; at most {TEXT_LENGTH} are kept"
+            problems.append(Problem(row.line, "text", rule))
+        amount = cents(row.values["amount"])
+        if not amount:
+            rule = (
+                f"{row.values['amount']!r:.40} is no whole number of cents other than "
+                "0; write digits without separators, a minus for money that went"
+            )
+            problems.append(Problem(row.line, "amount", rule))
+        day = day_of(row.values["date"])
+        if day is None:
+            rule = f"{row.values['date']!r:.40} is no day; write 2026-01-31"
+            problems.append(Problem(row.line, "date", rule))
+        if amount and day:
+            lines.append(
+                (
+                    row.line,
+                    BankLine(reference=reference, text=text, amount=amount, date=day),
+                )
+            )
+    return lines
+
+
+def cents(text: str) -> int | None:
+    if not re.fullmatch("[+-]?[0-9]{1,16}", text) or abs(int(text)) > MOST:
+        return None
+    return int(text)
+
+
+def day_of(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if re.fullmatch("[0-9-]{10}", text) else None
+    except ValueError:
+        return None
+
+
+SHARE = "SELECT * FROM accounts_share(%s::uuid[])"

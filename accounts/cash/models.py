@@ -1,0 +1,434 @@
+"""Cash: what clients have with the platform, in euro cents, by double entry.
+
+`accounts.cash.writer` writes transactions; none is changed or deleted. From a
+transaction triggers write its two postings and the heads of the accounts; nothing else
+may. The sum of all balances is 0, and what must lie at the bank is the balance of BANK
+without its sign.
+"""
+
+import uuid_utils.compat as uuid
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from accounts.accounts.models import Account
+from accounts.approvals.models import REASON_LENGTH, ApprovalRequest
+
+ACTOR_LENGTH = 254
+REFERENCE_LENGTH = 64
+TEXT_LENGTH = 500
+"""Of a bank line."""
+
+
+def squeezed(text: str) -> str:
+    """A reference of ours as it is stored, however someone has parted its signs."""
+    return "".join(text.upper().split())
+
+
+class CashAccount(models.Model):
+    """Where cash lies: with a client's account, or with the platform itself.
+
+    Every client's account has one from its first moment. The deposit reference, by
+    ISO 11649, is what a client writes into a payment; a trigger gives it.
+    """
+
+    class Kind(models.TextChoices):
+        CLIENT = "CLIENT", "Client"
+        BANK = "BANK", "Bank"
+        FEES = "FEES", "Fees"
+        SUSPENSE = "SUSPENSE", "Suspense"
+
+    id = models.BigAutoField(primary_key=True, editable=False)
+    kind = models.CharField(max_length=8, choices=Kind, editable=False)
+    account = models.OneToOneField(
+        Account,
+        models.PROTECT,
+        null=True,
+        related_name="cash_account",
+        editable=False,
+    )
+    deposit_reference = models.CharField(
+        max_length=25, null=True, unique=True, editable=False
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(
+                    kind="CLIENT",
+                    account__isnull=False,
+                    deposit_reference__isnull=False,
+                )
+                | Q(
+                    kind__in=["BANK", "FEES", "SUSPENSE"],
+                    account__isnull=True,
+                    deposit_reference__isnull=True,
+                ),
+                name="cash_account_is_a_clients_or_the_platforms",
+            ),
+            models.UniqueConstraint(
+                fields=["kind"],
+                condition=~Q(kind="CLIENT"),
+                name="one_cash_account_of_the_platform_per_kind",
+            ),
+        ]
+
+    def __str__(self):
+        return str(self.account) if self.account_id else self.get_kind_display()
+
+
+class CashHead(models.Model):
+    """The state of a cash account; the lock of its row is the right to write.
+
+    `reserved` is the sum of what open orders and withdrawals hold; triggers carry it.
+    """
+
+    cash_account = models.OneToOneField(
+        CashAccount, models.PROTECT, primary_key=True, related_name="head"
+    )
+    kind = models.CharField(max_length=8, choices=CashAccount.Kind)
+    balance = models.BigIntegerField(default=0, help_text="Euro cents.")
+    reserved = models.BigIntegerField(default=0, help_text="Euro cents.")
+    last_number = models.BigIntegerField(default=0)
+    last_at = models.DateTimeField(null=True)
+    fingerprint = models.DecimalField(
+        max_digits=40,
+        decimal_places=0,
+        default=0,
+        help_text="Sum of the digests of all postings.",
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(reserved__gte=0)
+                & (Q(reserved=0) | Q(kind="CLIENT"))
+                & (~Q(kind="CLIENT") | Q(reserved__lte=F("balance"))),
+                name="cash_reserved_within_balance",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind="BANK") | Q(balance__lte=0),
+                name="cash_bank_is_not_positive",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.cash_account} at {self.last_number}"
+
+
+class BankStatement(models.Model):
+    """A bank's file of lines, as it was booked; it never changes.
+
+    Triggers compare its closing balance with what lies at the bank by the books, and
+    ask for the approval that its deposits need. Statements from before have no
+    `made_in`, and may have no closing balance, or another one.
+    """
+
+    id = models.BigAutoField(primary_key=True, editable=False)
+    name = models.CharField(
+        max_length=200, editable=False, help_text="The file's name."
+    )
+    digest = models.CharField(
+        max_length=64, editable=False, help_text="SHA-256 of the file."
+    )
+    closing_balance = models.BigIntegerField(
+        null=True,
+        editable=False,
+        help_text="What lies at the bank, as the bank says; euro cents.",
+    )
+    booked_balance = models.BigIntegerField(
+        editable=False,
+        help_text="What must lie at the bank after its lines; euro cents.",
+    )
+    booked_by = models.CharField(max_length=ACTOR_LENGTH, editable=False)
+    booked_at = models.DateTimeField(db_default=Now(), editable=False)
+    made_in = models.BigIntegerField(
+        null=True,
+        editable=False,
+        help_text="The transaction that books it, and alone gives it lines; "
+        "0: it is booked.",
+    )
+
+    def __str__(self):
+        return f"{self.name}, {self.booked_at:%Y-%m-%d %H:%M}"
+
+
+class BankLine(models.Model):
+    """A line of a bank statement: money that came, or that went; booked once."""
+
+    reference = models.CharField(
+        max_length=REFERENCE_LENGTH,
+        primary_key=True,
+        editable=False,
+        help_text="The bank's own.",
+    )
+    statement = models.ForeignKey(
+        BankStatement, models.PROTECT, related_name="lines", editable=False
+    )
+    text = models.CharField(max_length=TEXT_LENGTH, blank=True, editable=False)
+    amount = models.BigIntegerField(
+        editable=False, help_text="Euro cents; negative: money went."
+    )
+    date = models.DateField(editable=False, help_text="The bank's date.")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(amount=0), name="bank_line_moves_money"
+            ),
+            models.CheckConstraint(
+                condition=~Q(reference=""), name="bank_line_has_a_reference"
+            ),
+        ]
+
+    def __str__(self):
+        return self.reference
+
+
+class CashTransaction(models.Model):
+    """A movement of cash from one cash account to another; it never changes.
+
+    What a bank line says moves from or to BANK, and `reference` names the line. Money
+    that no one could be found for lies with SUSPENSE until a transaction with `assigns`
+    takes it to its client.
+    """
+
+    class Kind(models.TextChoices):
+        DEPOSIT = "DEPOSIT", "Deposit"
+        WITHDRAWAL = "WITHDRAWAL", "Withdrawal"
+        TRADE = "TRADE", "Trade"
+        FEE = "FEE", "Fee"
+        REVERSAL = "REVERSAL", "Reversal"
+
+    id = models.BigAutoField(primary_key=True)
+    kind = models.CharField(max_length=10, choices=Kind)
+    amount = models.BigIntegerField(help_text="Euro cents.")
+    source = models.ForeignKey(
+        CashAccount, models.PROTECT, related_name="+", db_index=False
+    )
+    target = models.ForeignKey(
+        CashAccount, models.PROTECT, related_name="+", db_index=False
+    )
+    at = models.DateTimeField()
+    actor = models.CharField(
+        max_length=ACTOR_LENGTH, help_text="A partner's login, or who did it of staff."
+    )
+    reason = models.CharField(max_length=REASON_LENGTH, blank=True)
+    reference = models.OneToOneField(
+        BankLine,
+        models.PROTECT,
+        null=True,
+        related_name="transaction",
+        db_column="reference",
+        help_text="The bank line that it books.",
+    )
+    reverses = models.OneToOneField(
+        "self", models.PROTECT, null=True, related_name="reversed_by"
+    )
+    assigns = models.ForeignKey(
+        "self",
+        models.PROTECT,
+        null=True,
+        related_name="assigned_by",
+        db_index=False,
+        help_text="The deposit whose money it takes out of SUSPENSE.",
+    )
+    withdrawal = models.OneToOneField(
+        "accounts.Withdrawal",
+        models.PROTECT,
+        null=True,
+        related_name="transaction",
+        help_text="The withdrawal that it pays.",
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(amount__gt=0), name="cash_amount_is_positive"
+            ),
+            models.CheckConstraint(
+                condition=~Q(source=F("target")), name="cash_moves_between_two"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    kind="DEPOSIT",
+                    reference__isnull=False,
+                    reverses__isnull=True,
+                    assigns__isnull=True,
+                    withdrawal__isnull=True,
+                )
+                | Q(
+                    kind="DEPOSIT",
+                    reference__isnull=True,
+                    reverses__isnull=True,
+                    assigns__isnull=False,
+                    withdrawal__isnull=True,
+                )
+                | Q(
+                    kind="WITHDRAWAL",
+                    reference__isnull=False,
+                    reverses__isnull=True,
+                    assigns__isnull=True,
+                )
+                | Q(
+                    kind__in=["TRADE", "FEE"],
+                    reference__isnull=True,
+                    reverses__isnull=True,
+                    assigns__isnull=True,
+                    withdrawal__isnull=True,
+                )
+                | Q(
+                    kind="REVERSAL",
+                    reference__isnull=True,
+                    reverses__isnull=False,
+                    assigns__isnull=True,
+                    withdrawal__isnull=True,
+                ),
+                name="cash_transaction_names_what_its_kind_needs",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["assigns"],
+                condition=Q(assigns__isnull=False),
+                name="cash_assigned",
+            ),
+            models.Index(
+                fields=["target"],
+                condition=Q(kind="DEPOSIT", assigns__isnull=True),
+                name="cash_deposited",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.kind} of {self.amount} cents"
+
+
+class CashPosting(models.Model):
+    """One side of a transaction, and the cash account's balance after it.
+
+    A trigger writes it from its transaction, which has the foreign keys.
+    """
+
+    pk = models.CompositePrimaryKey("cash_account_id", "number")
+    cash_account = models.ForeignKey(
+        CashAccount,
+        models.PROTECT,
+        related_name="postings",
+        db_index=False,
+        db_constraint=False,
+    )
+    number = models.BigIntegerField(help_text="From 1, without gaps, per account.")
+    transaction = models.ForeignKey(
+        CashTransaction,
+        models.PROTECT,
+        related_name="postings",
+        db_constraint=False,
+    )
+    delta = models.BigIntegerField(help_text="Euro cents; negative: money left.")
+    balance_after = models.BigIntegerField(help_text="Euro cents.")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(delta=0), name="cash_posting_moves_money"
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.number}: {self.delta}"
+
+
+class WithdrawalStatus(models.TextChoices):
+    REQUESTED = "REQUESTED", "Requested"
+    APPROVED = "APPROVED", "Approved"
+    PAID = "PAID", "Paid"
+    REFUSED = "REFUSED", "Refused"
+    CANCELLED = "CANCELLED", "Cancelled"
+
+
+class Withdrawal(models.Model):
+    """Cash that a client wants at the bank; reserved until it is paid or ended.
+
+    A second person approves it. It is PAID by the bank line alone whose text has its
+    payment reference, by ISO 11649; a trigger gives that, and marks it.
+    """
+
+    Status = WithdrawalStatus
+
+    TRANSITIONS = {
+        (WithdrawalStatus.REQUESTED, WithdrawalStatus.APPROVED),
+        (WithdrawalStatus.REQUESTED, WithdrawalStatus.REFUSED),
+        (WithdrawalStatus.APPROVED, WithdrawalStatus.PAID),
+        (WithdrawalStatus.APPROVED, WithdrawalStatus.CANCELLED),
+    }
+    """Every move that exists. Approving and cancelling need a second person."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    cash_account = models.ForeignKey(
+        CashAccount,
+        models.PROTECT,
+        related_name="withdrawals",
+        db_index=False,
+        editable=False,
+    )
+    amount = models.BigIntegerField(editable=False, help_text="Euro cents.")
+    reference = models.CharField(
+        max_length=REFERENCE_LENGTH, editable=False, help_text="The partner's own."
+    )
+    payment_reference = models.CharField(
+        max_length=25,
+        unique=True,
+        editable=False,
+        help_text="What the order to the bank must name.",
+    )
+    status = models.CharField(
+        max_length=9,
+        choices=WithdrawalStatus,
+        default=WithdrawalStatus.REQUESTED,
+        editable=False,
+    )
+    status_reason = models.CharField(
+        max_length=REASON_LENGTH, blank=True, editable=False
+    )
+    request = models.ForeignKey(
+        ApprovalRequest,
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        editable=False,
+        help_text="The request by which it got its status, where that needed one.",
+    )
+    requested_by = models.CharField(max_length=ACTOR_LENGTH, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(amount__gt=0), name="withdrawal_amount_is_positive"
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=WithdrawalStatus.values),
+                name="withdrawal_status_is_known",
+            ),
+            models.UniqueConstraint(
+                fields=["cash_account", "reference"],
+                name="withdrawal_reference_is_used_once",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["cash_account", "created_at", "id"],
+                name="withdrawal_list_order",
+            ),
+            models.Index(
+                fields=["status", "created_at"],
+                condition=Q(status__in=["REQUESTED", "APPROVED"]),
+                name="withdrawal_open",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.amount} cents, {self.payment_reference}"

@@ -1,0 +1,336 @@
+"""An account's cash: what there is of it, how it moved, and withdrawals."""
+
+import re
+from dataclasses import dataclass
+
+import graphene
+
+from accounts.access import Scope, check_scope, requires
+from accounts.accounts.models import Account as AccountModel
+from accounts.applicants.models import REFERENCE
+from accounts.cash import models
+from accounts.cash.withdrawals import request_withdrawal
+from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
+from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.graphql.cost import FOUND, MUTATION, Field
+from partnerapi.graphql.pages import Page, read_pages, read_rows
+from partnerapi.graphql.relay import (
+    Connection,
+    connection_field,
+    enumeration,
+    key_of,
+)
+from partnerapi.graphql.resolvers import checked, column, needs
+from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.statements import OrderedList, OrderKey
+
+ENTRIES = OrderedList(
+    "cashEntries",
+    "CashEntry",
+    models.CashPosting,
+    (OrderKey("accounts_cashposting.number", "bigint"),),
+    descending=True,
+    unique=True,
+    parent="cash_account_id",
+    identity="cash_account_id",
+    # Whoever writes holds the lock of the head until the end: a number is seen only
+    # when all before it are. So the head has the total.
+    count="SELECT h.last_number FROM accounts_cashhead h"
+    " WHERE h.cash_account_id = p.key",
+)
+WITHDRAWALS = OrderedList(
+    "withdrawals",
+    "Withdrawal",
+    models.Withdrawal,
+    (OrderKey("accounts_withdrawal.created_at", "timestamptz"),),
+    descending=True,
+    parent="cash_account_id",
+)
+
+Kind = models.CashTransaction.Kind
+CashEntryKind = enumeration(
+    Kind,
+    "CashEntryKind",
+    "Why an account's cash changed.",
+    {
+        Kind.DEPOSIT: "Money was received from the client.",
+        Kind.WITHDRAWAL: "Money was paid to the client.",
+        Kind.TRADE: "Units were bought or sold.",
+        Kind.FEE: "A fee was taken.",
+        Kind.REVERSAL: "An earlier entry is reversed.",
+    },
+)
+Status = models.Withdrawal.Status
+WithdrawalStatus = enumeration(
+    Status,
+    "WithdrawalStatus",
+    "Status of a withdrawal.",
+    {
+        Status.REQUESTED: "Requested and reserved; awaiting approval by staff.",
+        Status.APPROVED: "Approved and reserved; awaiting payment by the bank.",
+        Status.PAID: "Paid, as confirmed by the bank. Final.",
+        Status.REFUSED: "Refused by staff; the cash is released. Final.",
+        Status.CANCELLED: "Approved, but not paid; the cash is released. Final.",
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cash:
+    balance: int
+    reserved: int
+    deposit_reference: str
+
+    @property
+    def available(self) -> int:
+        return self.balance - self.reserved
+
+
+class CashBalance(graphene.ObjectType):
+    """An account's cash, in euro cents."""
+
+    balance = Uint64(required=True, description="All cash of the account, euro cents.")
+    reserved = Uint64(
+        required=True,
+        description="Cash reserved by open orders and withdrawals, euro cents.",
+    )
+    available = Uint64(
+        required=True,
+        description="Cash available: `balance` minus `reserved`, euro cents.",
+    )
+    deposit_reference = graphene.String(
+        required=True,
+        description="Reference (ISO 11649) that the client puts into a transfer to the "
+        "platform's bank account, so that the money is credited to them. It "
+        "never changes.",
+    )
+
+
+class CashEntry(graphene.ObjectType):
+    """A change of an account's cash. It never changes itself."""
+
+    id = graphene.ID(
+        required=True,
+        description="Identifier of the entry: its account's UUID and its number. "
+        "`node` does not accept it.",
+    )
+    kind = CashEntryKind(
+        required=True, resolver=column("transaction__kind"), description="Why."
+    )
+    amount = graphene.Int(
+        required=True,
+        resolver=column("delta"),
+        description="Euro cents; negative if money left the account.",
+    )
+    balance_after = Uint64(
+        required=True, description="The account's cash after the entry, euro cents."
+    )
+    reference = graphene.String(
+        description="For a DEPOSIT, the bank's reference of the transfer; for a "
+        "WITHDRAWAL, your reference; otherwise null."
+    )
+    at = Time(required=True, resolver=column("transaction__at"), description="When.")
+
+    @needs("cash_account__account_id", "number")
+    def resolve_id(entries, info):
+        return [f"CashEntry|{e.cash_account__account_id}.{e.number}" for e in entries]
+
+    @needs(
+        "transaction__reference",
+        "transaction__assigns__reference",
+        "transaction__withdrawal__reference",
+    )
+    def resolve_reference(entries, info):
+        return [
+            entry.transaction__withdrawal__reference
+            or entry.transaction__assigns__reference
+            or entry.transaction__reference
+            for entry in entries
+        ]
+
+
+class CashEntryConnection(Connection):
+    class Meta:
+        node = CashEntry
+
+
+class Withdrawal(graphene.ObjectType):
+    """A payment to a client; the cash is reserved until it is paid or the withdrawal
+    ends.
+    """
+
+    id = graphene.ID(
+        required=True,
+        description="Identifier of the withdrawal. `node` does not accept it.",
+    )
+    amount = Uint64(required=True, description="Euro cents.")
+    reference = graphene.String(
+        required=True, description="Your reference, set when you requested it."
+    )
+    status = WithdrawalStatus(required=True, description="Status.")
+    status_reason = graphene.String(
+        description="Reason given by staff if it was refused or cancelled; otherwise "
+        "null."
+    )
+    at = Time(
+        required=True,
+        resolver=column("created_at"),
+        description="When it was requested.",
+    )
+
+    @needs("id")
+    def resolve_id(withdrawals, info):
+        return [f"Withdrawal|{withdrawal.id}" for withdrawal in withdrawals]
+
+    @needs("status_reason")
+    def resolve_status_reason(withdrawals, info):
+        return [withdrawal.status_reason or None for withdrawal in withdrawals]
+
+
+class WithdrawalConnection(Connection):
+    class Meta:
+        node = Withdrawal
+
+
+@requires(Scope.CASH_READ)
+def resolve_cash(accounts, info):
+    heads = models.CashHead.objects.filter(
+        cash_account__account__in=[account.id for account in accounts]
+    ).values_list(
+        "cash_account__account_id",
+        "balance",
+        "reserved",
+        "cash_account__deposit_reference",
+    )
+    found = {str(account): Cash(*values) for account, *values in heads}
+    return [found[account.id] for account in accounts]
+
+
+@requires(Scope.CASH_READ)
+def resolve_cash_entries(accounts, info, **page):
+    return pages_of(ENTRIES, accounts, info, page)
+
+
+@requires(Scope.CASH_READ)
+def resolve_withdrawals(accounts, info, **page):
+    return pages_of(WITHDRAWALS, accounts, info, page)
+
+
+def pages_of(of, accounts, info, page) -> list[Page]:
+    cash = models.CashAccount.objects.filter(
+        account__in=[account.id for account in accounts]
+    ).values_list("account_id", "pk")
+    ids = {str(account): str(id) for account, id in cash}
+    rows = of.model.objects.all()
+    return read_pages(of, info, rows, [ids[account.id] for account in accounts], **page)
+
+
+NEEDS_CASH_READ = "Needs the scope `cash:read`."
+CASH = Field(
+    CashBalance,
+    required=True,
+    cost=FOUND,
+    resolver=resolve_cash,
+    description=f"Cash of the account. {NEEDS_CASH_READ}",
+)
+CASH_ENTRIES = connection_field(
+    CashEntryConnection,
+    f"Every change of the account's cash, newest first. {NEEDS_CASH_READ}",
+    resolver=resolve_cash_entries,
+)
+ACCOUNT_WITHDRAWALS = connection_field(
+    WithdrawalConnection,
+    f"Withdrawals from the account, newest first. {NEEDS_CASH_READ}",
+    resolver=resolve_withdrawals,
+)
+
+
+class RequestWithdrawalInput(graphene.InputObjectType):
+    """The account, the amount and your reference."""
+
+    account_id = graphene.ID(
+        name="accountID", required=True, description="The account's id."
+    )
+    amount = Uint64(required=True, description="Euro cents, at least 1.")
+    reference = graphene.String(
+        required=True,
+        description="Your reference for the withdrawal: 1 to 64 letters, digits, `.`, "
+        "`_`, `:` and `-`. It can never be reused for the account.",
+    )
+
+
+class RequestWithdrawalPayload(graphene.ObjectType):
+    """The withdrawal that was requested."""
+
+    withdrawal = graphene.Field(
+        Withdrawal, required=True, description="The withdrawal; it is REQUESTED."
+    )
+
+    @needs("withdrawal_id")
+    def resolve_withdrawal(payloads, info):
+        ids = [payload.withdrawal_id for payload in payloads]
+        return read_rows("Withdrawal", info, models.Withdrawal.objects.all(), ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """The result of requestWithdrawal, which is read only where selected."""
+
+    withdrawal_id: str
+
+
+def check_request(context, input):
+    """Refuse what can never succeed before the idempotency key is claimed."""
+    check_scope(context.caller, Scope.CASH_WRITE)
+    if not input:
+        return
+    if not input["amount"]:
+        raise BadUserInput(
+            "`amount` is 0; withdraw 1 cent at least.",
+            argument="input.amount",
+            minimum=1,
+        )
+    if not re.fullmatch(REFERENCE, input["reference"]):
+        raise BadUserInput(
+            "`reference` needs 1 to 64 letters, digits, `.`, `_`, `:` and `-`.",
+            argument="input.reference",
+        )
+
+
+class Mutation(graphene.ObjectType):
+    request_withdrawal = Field(
+        RequestWithdrawalPayload,
+        cost=MUTATION,
+        input=RequestWithdrawalInput(
+            required=True, description="The account, the amount and your reference."
+        ),
+        description="Request a payment from one of your accounts to its client. The "
+        "cash is reserved immediately; staff approve or refuse the payment, "
+        "and it is PAID when the bank confirms it. More than "
+        "`cash.available` is INSUFFICIENT_FUNDS with `available` and "
+        "`required`; an account that is not ACTIVE is ACCOUNT_NOT_ACTIVE "
+        "with `status`; a `reference` already used for the account is "
+        "DUPLICATE_REFERENCE with `withdrawalID`. Needs the scope "
+        "`cash:write`.",
+    )
+
+    @checked(check_request)
+    def resolve_request_withdrawal(roots, info, input):
+        caller = info.context.caller
+        key = key_of(input["account_id"], "Account")
+        account = AccountModel.objects.of_partner(caller).filter(pk=key).first()
+        if account is None:
+            raise NotFound(
+                "You have no account of this id.", argument="input.accountID"
+            )
+        try:
+            with named():
+                withdrawal = request_withdrawal(
+                    account, input["amount"], input["reference"], caller.login
+                )
+        except LockTimeout as error:
+            raise RequestTimeout(
+                "Another change of this account's cash is still running, and nothing "
+                "was changed; send the same request again."
+            ) from error
+        return [Requested(str(withdrawal.pk))]

@@ -1,0 +1,134 @@
+"""Money that no one could be found for: with SUSPENSE, until staff assign it."""
+
+from typing import Any
+
+from django.db.models import Exists, Model, OuterRef, QuerySet
+
+from accounts.accounts.models import Account
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
+from accounts.cash.models import CashAccount, CashTransaction
+from accounts.cash.writer import Kind, Payment, lock_heads, write_each
+from partnerapi.core.money import euros
+
+
+def unassigned() -> QuerySet[CashTransaction]:
+    """Deposits that lie with SUSPENSE."""
+    assigned = CashTransaction.objects.filter(
+        assigns=OuterRef("pk"), reversed_by__isnull=True
+    )
+    return CashTransaction.objects.filter(
+        ~Exists(assigned),
+        kind=Kind.DEPOSIT,
+        assigns__isnull=True,
+        target__kind=CashAccount.Kind.SUSPENSE,
+    )
+
+
+def assignment_content(
+    deposit: CashTransaction, account: CashAccount, reason: str
+) -> dict[str, Any]:
+    """A deposit's money, from SUSPENSE to a client's account."""
+    return {
+        "assigns": deposit.pk,
+        "reverses": None,
+        "to": account.pk,
+        "cents": str(deposit.amount),
+        "reason": reason,
+    }
+
+
+def assignment_title(deposit: CashTransaction, account: CashAccount) -> str:
+    return f"{euros(deposit.amount)} from bank line {deposit.reference_id} to {account}"
+
+
+def return_content(assignment: CashTransaction, reason: str) -> dict[str, Any]:
+    """A wrong assignment's money, back to SUSPENSE."""
+    return {
+        "assigns": None,
+        "reverses": assignment.pk,
+        "to": assignment.source_id,
+        "cents": str(assignment.amount),
+        "reason": reason,
+    }
+
+
+def return_title(assignment: CashTransaction) -> str:
+    return f"{euros(assignment.amount)} back to SUSPENSE from {assignment.target}"
+
+
+class AssignMoney:
+    """Money to a client's account, or back, where it was assigned wrongly."""
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        content = request.content
+        payment = self.payment(request)
+        places = CashAccount.objects.select_related(
+            "account__partner", "account__user", "head"
+        ).in_bulk([payment.source, payment.target])
+        of = CashTransaction.objects.get(pk=content["assigns"] or content["reverses"])
+        first = of.assigns or of
+        line = first.reference
+        assert line is not None
+        rows = [
+            ("Amount", "", euros(payment.amount)),
+            ("Bank line", "", line.reference),
+            ("Text of the bank line", "", line.text),
+            ("Date of the bank line", "", str(line.date)),
+        ]
+        links: dict[str, Model] = {"Bank line": line}
+        for name, place, moved in (
+            ("From", places[payment.source], -payment.amount),
+            ("To", places[payment.target], payment.amount),
+        ):
+            rows.append((name, "", str(place)))
+            links[name] = place.account or place
+            before = place.head.balance
+            whose = f"Balance of {place}"
+            rows.append((whose, euros(before), euros(before + moved)))
+            links[whose] = place
+        return Preview(rows, links=links)
+
+    def execute(self, request: ApprovalRequest) -> CashTransaction:
+        content = request.content
+        of = CashTransaction.objects.get(pk=content["assigns"] or content["reverses"])
+        # Who else would move this money waits from here on.
+        lock_heads([of.source_id, of.target_id, content["to"]])
+        [entered] = write_each([self.payment(request)])
+        return CashTransaction.objects.get(pk=entered)
+
+    def payment(self, request: ApprovalRequest) -> Payment:
+        """The payment, judged as cash stands.
+
+        Raises:
+            Overtaken
+        """
+        content, actor = request.content, request.filed_by.email or ""
+        if content["assigns"]:
+            deposit = unassigned().filter(pk=content["assigns"]).first()
+            if deposit is None:
+                raise Overtaken("This money was assigned meanwhile.")
+            client = CashAccount.objects.select_related("account").get(pk=content["to"])
+            account = client.account
+            assert account is not None
+            if account.status not in (Account.Status.ACTIVE, Account.Status.SUSPENDED):
+                raise Overtaken(f"The account is {account.status}.")
+            return Payment(
+                Kind.DEPOSIT, deposit.target_id, client.pk, deposit.amount, actor,
+                content["reason"], assigns=deposit.pk,
+            )  # fmt: skip
+        assignment = CashTransaction.objects.select_related("target__head").get(
+            pk=content["reverses"]
+        )
+        if hasattr(assignment, "reversed_by"):
+            raise Overtaken("This was reversed meanwhile.")
+        head = assignment.target.head
+        if (available := head.balance - head.reserved) < assignment.amount:
+            raise Overtaken(
+                f"The account has {euros(available)} that is not reserved; "
+                f"{euros(assignment.amount)} would go back."
+            )
+        return Payment(
+            Kind.REVERSAL, assignment.target_id, assignment.source_id,
+            assignment.amount, actor, content["reason"], reverses=assignment.pk,
+        )  # fmt: skip

@@ -1,0 +1,183 @@
+"""Withdrawals of cash: requested by partners, decided by two members of staff.
+
+What is requested is reserved at once. Only a line of a bank statement pays it
+(`accounts.cash.bank_statements`).
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.accounts.models import Account, AccountNotActive
+from accounts.applicants.models import DuplicateReference
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
+from accounts.cash.models import Withdrawal
+from accounts.cash.writer import InsufficientFunds, account_of, lock_heads
+from partnerapi.core.money import euros
+
+Status = Withdrawal.Status
+
+
+class NotRefused(Exception):
+    """The withdrawal cannot be refused any more; the message says why."""
+
+
+def request_withdrawal(
+    account: Account, amount: int, reference: str, requested_by: str
+) -> Withdrawal:
+    """Reserve euro cents of an account's cash, to be paid to its client.
+
+    Raises:
+        AccountNotActive
+        DuplicateReference: the account has a withdrawal of this reference.
+        InsufficientFunds: less is available.
+    """
+    cash = account_of(account)
+    with transaction.atomic():
+        [locked] = Account.objects.raw(SHARE, [account.pk])
+        if locked.status != Account.Status.ACTIVE:
+            raise AccountNotActive(
+                f"The account is {locked.status}; cash is withdrawn from accounts that "
+                "are ACTIVE.",
+                status=locked.status,
+            )
+        head = lock_heads([cash.pk])[cash.pk]
+        before = Withdrawal.objects.filter(cash_account=cash, reference=reference)
+        if first := before.first():
+            raise DuplicateReference(
+                "The account has a withdrawal of this reference already.",
+                argument="input.reference",
+                withdrawalID=f"Withdrawal|{first.pk}",
+            )
+        if amount > head.available:
+            raise InsufficientFunds(
+                f"The account has {head.available:,} cents that are not reserved; "
+                f"{amount:,} are needed.",
+                available=head.available,
+                required=amount,
+            )
+        withdrawal = Withdrawal.objects.create(
+            cash_account=cash,
+            amount=amount,
+            reference=reference,
+            requested_by=requested_by,
+        )
+    withdrawal.refresh_from_db()
+    return withdrawal
+
+
+def refuse(withdrawal: Withdrawal, reason: str) -> None:
+    """End a withdrawal that is REQUESTED, and free its cash; the partner reads why.
+
+    Raises:
+        NotRefused: it is not REQUESTED any more.
+    """
+    with transaction.atomic():
+        lock_heads([withdrawal.cash_account_id])
+        requested = Withdrawal.objects.filter(pk=withdrawal.pk, status=Status.REQUESTED)
+        if not requested.update(status=Status.REFUSED, status_reason=reason):
+            withdrawal.refresh_from_db()
+            raise NotRefused(f"The withdrawal is {withdrawal.status} by now.")
+    withdrawal.refresh_from_db()
+
+
+def content_of(withdrawal: Withdrawal, status: str, reason: str = "") -> dict[str, Any]:
+    """What a request says; the reason, of a cancellation, is read by the partner."""
+    return {
+        "withdrawal": str(withdrawal.pk),
+        "status": status,
+        "cents": str(withdrawal.amount),
+        "reason": reason,
+    }
+
+
+def title_of(withdrawal: Withdrawal, status: str) -> str:
+    begin = "Withdrawal" if status == Status.APPROVED else "Cancelling the withdrawal"
+    amount, account = euros(withdrawal.amount), withdrawal.cash_account.account
+    assert account is not None
+    return f"{begin} of {amount} for {account.user}, {withdrawal.payment_reference}"
+
+
+BEFORE = {
+    Status.APPROVED.value: Status.REQUESTED,
+    Status.CANCELLED.value: Status.APPROVED,
+}
+"""From which status a second person's approval leads to which."""
+
+
+class MoveWithdrawal:
+    """Approve a withdrawal, or cancel an approved one that the bank will not pay."""
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        withdrawal, status = self.withdrawal(request.content)
+        cash = withdrawal.cash_account
+        account, head, amount = cash.account, cash.head, withdrawal.amount
+        assert account is not None
+        balance, reserved, is_paid = head.balance, head.reserved, status == "APPROVED"
+        rows = [
+            ("Amount", "", euros(amount)),
+            ("Client, who is paid", "", str(account.user)),
+            ("Account", "", f"{account.pk}, {account.status}"),
+            ("Partner", "", str(account.partner)),
+            ("Withdrawal", "", f"requested by {withdrawal.requested_by}"),
+            ("The partner's reference", "", withdrawal.reference),
+            ("Reference for the bank", "", withdrawal.payment_reference),
+        ]
+        if not is_paid:
+            rows.append(
+                ("Reason (the partner reads it)", "", request.content["reason"])
+            )
+        rows.append(("Status of the withdrawal", withdrawal.status, status))
+        if is_paid:
+            paid = f"{euros(balance - amount)} once the bank has paid"
+            rows.append(("Balance of the account", euros(balance), paid))
+        else:
+            free = euros(reserved - amount)
+            rows.append(("Reserved in the account", euros(reserved), free))
+        links = {
+            "Client, who is paid": account.user,
+            "Account": account,
+            "Partner": account.partner,
+            "Withdrawal": withdrawal,
+            "Balance of the account": cash,
+            "Reserved in the account": cash,
+        }
+        if is_paid:
+            return Preview(rows, links=links)
+        warning = (
+            "The cash is free again at once: be sure that the bank will not pay. If it "
+            "does, its line goes to SUSPENSE."
+        )
+        return Preview(rows, [warning], links)
+
+    def execute(self, request: ApprovalRequest) -> Withdrawal:
+        withdrawal, status = self.withdrawal(request.content)
+        # Who closes or suspends the account takes it before its cash, too.
+        [_] = Account.objects.raw(SHARE, [withdrawal.cash_account.account_id])
+        lock_heads([withdrawal.cash_account_id])
+        moved = Withdrawal.objects.filter(pk=withdrawal.pk, status=BEFORE[status])
+        if not moved.update(status=status, status_reason=request.content["reason"]):
+            raise Overtaken(CHANGED)
+        withdrawal.refresh_from_db()
+        return withdrawal
+
+    def withdrawal(self, content: dict[str, Any]) -> tuple[Withdrawal, str]:
+        status = content["status"]
+        withdrawal = Withdrawal.objects.select_related(
+            "cash_account__account__partner",
+            "cash_account__account__user",
+            "cash_account__head",
+        ).get(pk=UUID(content["withdrawal"]))
+        account = withdrawal.cash_account.account
+        assert account is not None
+        if withdrawal.status != BEFORE[status]:
+            raise Overtaken(CHANGED)
+        if status == Status.APPROVED and account.status != Account.Status.ACTIVE:
+            raise Overtaken(f"The account is {account.status}.")
+        return withdrawal, status
+
+
+CHANGED = "The withdrawal's status has changed since this was asked for."
+SHARE = "SELECT * FROM accounts_share(ARRAY[%s]::uuid[])"

@@ -1,0 +1,154 @@
+"""What was changed in rows that people edit, and of people's access to the back office.
+
+Triggers write it, and nothing changes it.
+"""
+
+import json
+from typing import Any
+
+from django.db import connection, models, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from accounts.people.models import User
+
+MOST_TRIES = 10
+"""After so many attempts an e-mail is given up."""
+Of = models.Model | type[models.Model]
+"""A row, or the table, where rows of several are meant."""
+
+
+class RowChangeManager(models.Manager["RowChange"]):
+    def note_export(self, of: Of, **said: Any) -> None:
+        """Keep that someone takes out what a row holds, before they get it."""
+        self.note("EXPORT", of, said)
+
+    def note_import(self, of: Of, **said: Any) -> None:
+        """Keep which file was imported into a row, where no row of its own says so."""
+        self.note("IMPORT", of, said)
+
+    def note(self, operation: str, of: Of, said: dict[str, Any]) -> None:
+        row = str(of.pk) if isinstance(of, models.Model) else ""
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT history_note(%s, %s, %s, %s)",
+                [operation, of._meta.db_table, row, json.dumps(said)],
+            )
+
+
+class RowChange(models.Model):
+    """A row that was made, changed or deleted; of a change, the columns that it has.
+
+    Secrets are left out: it says only that they changed. EXPORT and IMPORT say which
+    file left or came, of what the row is about.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    at = models.DateTimeField(db_default=Now(), db_index=True)
+    table_name = models.CharField(max_length=63)
+    row_id = models.CharField(max_length=40)
+    operation = models.CharField(max_length=6)
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+    who = models.CharField(max_length=254)
+    source = models.CharField(
+        max_length=200, help_text="The page or the command; SQL where none said it."
+    )
+    request_id = models.CharField(max_length=100, blank=True)
+
+    objects = RowChangeManager()
+
+    class Meta:
+        indexes = [models.Index(fields=["row_id", "id"], name="row_change_of_row")]
+
+    def __str__(self):
+        return f"{self.operation} {self.table_name} {self.row_id}"
+
+
+class StaffChange(models.Model):
+    """What was changed about one person's access by someone else.
+
+    For 24 hours from `at` on the person approves and rejects nothing, and no request of
+    theirs is approved: the database refuses it. APPOINTED ends that for all changes
+    before it; only the owner of the tables writes one.
+    """
+
+    class What(models.TextChoices):
+        MADE = "MADE", "Made a member of staff"
+        SUPERUSER = "SUPERUSER", "Made a superuser"
+        REACTIVATED = "REACTIVATED", "Reactivated"
+        PASSWORD = "PASSWORD", "Password set"
+        LOGIN = "LOGIN", "Email address changed"
+        IDENTITY = "IDENTITY", "Id changed"
+        GROUP = "GROUP", "Added to a group"
+        GROUP_RIGHT = "GROUP_RIGHT", "Right given to a group of theirs"
+        RIGHT = "RIGHT", "Right given"
+        DEVICE = "DEVICE", "Second factor changed"
+        APPOINTED = "APPOINTED", "Appointed by the owner's command"
+
+    id = models.BigAutoField(primary_key=True)
+    person = models.ForeignKey(
+        User, models.PROTECT, related_name="staff_changes", db_index=False
+    )
+    what = models.CharField(max_length=11, choices=What)
+    detail = models.CharField(max_length=300, blank=True)
+    at = models.DateTimeField(db_index=True)
+    change = models.ForeignKey(
+        RowChange,
+        models.PROTECT,
+        related_name="+",
+        db_index=False,
+        help_text="The line of the log that says who did it, and from where.",
+    )
+    recorded_in = models.BigIntegerField(
+        editable=False, help_text="The database transaction that made it."
+    )
+
+    class Meta:
+        verbose_name = "change of staff"
+        verbose_name_plural = "changes of staff"
+        indexes = [models.Index(fields=["person", "at"], name="staff_change_of_person")]
+
+    def __str__(self):
+        return f"{self.person.email}: {self.get_what_display()}"
+
+
+class StaffNotice(models.Model):
+    """An e-mail that tells one recipient of the changes of one transaction.
+
+    Each decider gets one, and the person concerned, under the former address, too.
+    Written with the changes; a worker sends it: `accounts/history/notices.py`.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    change = models.ForeignKey(
+        StaffChange,
+        models.PROTECT,
+        related_name="notices",
+        db_index=False,
+        help_text="The first one of the transaction.",
+    )
+    recipient = models.CharField(max_length=254)
+    tries = models.SmallIntegerField(default=0)
+    next_try_at = models.DateTimeField(db_default=Now())
+    sent_at = models.DateTimeField(null=True)
+    error = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        verbose_name = "e-mail of a change of staff"
+        verbose_name_plural = "e-mails of changes of staff"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["change", "recipient"], name="notice_is_sent_once"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_try_at"],
+                name="notice_is_due",
+                condition=Q(sent_at=None, tries__lt=MOST_TRIES),
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.recipient}: {self.change}"

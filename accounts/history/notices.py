@@ -1,0 +1,101 @@
+"""Sends the e-mails that tell of changes of staff.
+
+They were written with the changes, by a trigger. Before an attempt its row says when
+the next one is due, so that of a worker that dies nothing is lost: the e-mail may come
+twice. After `MOST_TRIES` attempts, seventeen hours, it is given up, and its row stays.
+"""
+
+import logging
+from time import monotonic
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.utils import timezone
+
+from accounts.history.models import MOST_TRIES, StaffChange, StaffNotice
+from partnerapi.core.database import fetch
+
+logger = logging.getLogger(__name__)
+
+SUBJECT = "A colleague's access was changed"
+
+
+def send_notices(seconds: float) -> tuple[int, int]:
+    """Send what is due, for so many seconds; how many were sent, and how many failed.
+
+    Without EMAIL_URL nothing is tried, and all waits.
+    """
+    sent = failed = 0
+    until = monotonic() + seconds
+    while settings.EMAIL_URL and monotonic() < until and (pk := take()):
+        notice = StaffNotice.objects.select_related("change").get(pk=pk)
+        try:
+            message(notice).send()
+        # What Django says of an address that holds a line break, or is none.
+        except (OSError, ValueError) as error:
+            failed += 1
+            tell_failure(notice, f"{type(error).__name__}: {error}"[:200])
+        else:
+            sent += 1
+            StaffNotice.objects.filter(pk=pk).update(sent_at=timezone.now(), error="")
+    return sent, failed
+
+
+def take() -> int | None:
+    """The id of an e-mail that is due now; others get another one."""
+    rows = fetch(TAKE, [MOST_TRIES], tuple)
+    return rows[0][0] if rows else None
+
+
+def tell_failure(notice: StaffNotice, error: str) -> None:
+    StaffNotice.objects.filter(pk=notice.pk).update(error=error)
+    if notice.tries == MOST_TRIES:
+        logger.error(
+            "E-mail %d about a change of staff was given up after %d attempts: %s",
+            *(notice.pk, notice.tries, error),
+        )
+
+
+def message(notice: StaffNotice) -> EmailMessage:
+    first = notice.change
+    changes = StaffChange.objects.filter(
+        pk__gte=first.pk, recorded_in=first.recorded_in, at__gte=first.at
+    ).select_related("person", "change")
+    lines = [
+        f"- {change.person.email}: {change.get_what_display().lower()}"
+        + (f" ({change.detail})" if change.detail else "")
+        + f", by {change.change.who}, {change.change.source},"
+        f" {change.at:%d %b %Y %H:%M} UTC"
+        for change in changes.order_by("pk")
+    ]
+    address = (
+        settings.PARTNER_API_LOCAL_URL
+        if settings.PARTNER_API_SANDBOX
+        else settings.PARTNER_API_BASE_URL
+    )
+    body = "\n".join(
+        [
+            *lines,
+            "",
+            "For 24 hours, a person whose access someone else changed approves and "
+            "rejects nothing, unless the last line about them says that the owner's "
+            "command appointed them.",
+            "",
+            "If you did not expect this, talk to your colleagues now. The back office "
+            "lists all of it under Changes of staff: "
+            f"{address}/admin/accounts/staffchange/",
+        ]
+    )
+    return EmailMessage(SUBJECT, body, to=[notice.recipient])
+
+
+# A minute, two, four … after this attempt.
+TAKE = """
+    UPDATE accounts_staffnotice n SET tries = n.tries + 1,
+        next_try_at = clock_timestamp() + interval '1 minute' * 2 ^ n.tries
+    WHERE n.id = (
+        SELECT id FROM accounts_staffnotice
+        WHERE sent_at IS NULL AND tries < %s AND next_try_at <= clock_timestamp()
+        ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+    RETURNING n.id
+"""

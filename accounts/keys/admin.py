@@ -1,0 +1,112 @@
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html
+
+from accounts.access import Scope
+from accounts.keys.models import ApiKey, Partner
+from partnerapi.core.backoffice import MOST_AT_ONCE, ProtectedAdmin
+
+
+@admin.register(Partner)
+class PartnerAdmin(ProtectedAdmin):
+    protection = (
+        "A partner that has accounts, API keys, grants or FIX sessions cannot be "
+        "deleted. Clear Is active, and every key is refused."
+    )
+    list_display = ["login", "name", "is_active", "budget_points", "budget_refill"]
+    list_filter = ["is_active"]
+    search_fields = ["^login", "name"]
+    ordering = ["login"]
+
+    def get_readonly_fields(self, request, obj=None):
+        # The login is part of every key that was handed out.
+        made = ["id", "created_at"]
+        return made if obj is None else ["id", "login", "asks", "created_at"]
+
+    @admin.display(description="ask for")
+    def asks(self, partner):
+        address = reverse("admin:partner_key", args=[partner.pk])
+        return format_html('<a href="{}">an API key</a>', address)
+
+
+class ApiKeyForm(forms.ModelForm):
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices, widget=forms.CheckboxSelectMultiple
+    )
+
+    def clean_scopes(self):
+        """Those that a second person has approved, or fewer."""
+        scopes = self.cleaned_data["scopes"]
+        if further := sorted(set(scopes) - set(self.instance.scopes)):
+            raise forms.ValidationError(
+                f"A key gets no further scope, and {', '.join(further)} is new. "
+                "Request another key with it."
+            )
+        return scopes
+
+    def clean_expires_at(self):
+        """As approved, or earlier."""
+        expires_at, end = self.cleaned_data["expires_at"], self.instance.expires_at
+        if expires_at and expires_at <= self.instance.created_at:
+            raise forms.ValidationError(
+                "A key expires after it was made. To end it now, revoke it."
+            )
+        if end and (expires_at is None or expires_at > end):
+            raise forms.ValidationError(
+                f"The end of a key is never moved to a later time than "
+                f"{end:%Y-%m-%d %H:%M} UTC. Request another key."
+            )
+        return expires_at
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(admin.ModelAdmin):
+    """A key that a second person has approved is shown to who asked for it, once."""
+
+    form = ApiKeyForm
+    list_display = [
+        "partner", "last_four", "scopes", "created_at", "expires_at", "last_used_at",
+        "revoked_at",
+    ]  # fmt: skip
+    list_select_related = ["partner"]
+    list_filter = [
+        ("revoked_at", admin.EmptyFieldListFilter),
+        ("expires_at", admin.EmptyFieldListFilter),
+        "partner",
+    ]
+    search_fields = ["^partner__login", "partner__name", "=last_four"]
+    ordering = ["-created_at", "-id"]
+    fields = [
+        "id", "partner", "last_four", "scopes", "created_at", "expires_at",
+        "last_used_at", "revoked_at", "asks",
+    ]  # fmt: skip
+    readonly_fields = [
+        "id", "partner", "last_four", "created_at", "last_used_at", "revoked_at", "asks"
+    ]  # fmt: skip
+    actions = ["revoke"]
+
+    def has_add_permission(self, request):
+        return False
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+    @admin.display(description="ask for")
+    def asks(self, key):
+        if key.revoked_at:
+            return "nothing: it was revoked"
+        address = reverse("admin:partner_key", args=[key.partner_id])
+        return format_html(
+            '<a href="{}?rotates={}">a key in its place</a>', address, key.pk
+        )
+
+    @admin.action(description="Revoke selected keys", permissions=["change"])
+    def revoke(self, request, queryset):
+        """Go to the page that tells what it means, and asks why."""
+        keys = queryset.values_list("pk", flat=True)
+        chosen = urlencode([("key", pk) for pk in keys[:MOST_AT_ONCE]])
+        return HttpResponseRedirect(f"{reverse('admin:revoke')}?{chosen}")

@@ -1,0 +1,238 @@
+"""Integration accounts and their API keys."""
+
+import re
+import secrets
+import string
+import zlib
+from collections.abc import Iterable
+from datetime import datetime
+
+import uuid_utils.compat as uuid
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import F, Q
+
+from accounts.access import Scope, Unauthenticated
+from accounts.keys import peppers
+from accounts.keys.uses import uses
+
+
+class Partner(models.Model):
+    """An integration account, which has API keys, grants and a budget."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    login = models.CharField(
+        max_length=50,
+        unique=True,
+        validators=[RegexValidator(r"^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?$")],
+        help_text="The <login> in service-apikey_<login>_<secret>; may hold "
+        "underscores.",
+    )
+    name = models.CharField(max_length=200)
+    budget_points = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="Points the budget holds; empty: PARTNER_API_BUDGET_POINTS.",
+    )
+    budget_refill = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="Points regained per second; empty: PARTNER_API_BUDGET_REFILL.",
+    )
+    is_active = models.BooleanField(
+        default=True, help_text="Off: every key is refused."
+    )
+    may_attest = models.BooleanField(
+        db_default=False,
+        help_text="On: what it attests of investors is in force at once.",
+    )
+    created_at = models.DateTimeField(db_default=models.functions.Now(), editable=False)
+
+    class Meta:
+        ordering = ["login"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(login__regex=r"^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?$"),
+                name="partner_login_fits_in_a_key",
+            ),
+            models.CheckConstraint(condition=~Q(name=""), name="partner_has_a_name"),
+            models.CheckConstraint(
+                condition=Q(budget_points__isnull=True) | Q(budget_points__gt=0),
+                name="partner_budget_points_positive",
+            ),
+            models.CheckConstraint(
+                condition=Q(budget_refill__isnull=True) | Q(budget_refill__gt=0),
+                name="partner_budget_refill_positive",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.name} ({self.login})"
+
+
+REFUSED_KEY = (
+    "This API key is refused: it is malformed, unknown, revoked or expired. "
+    "Send a live key in the X-Token-Auth header, or none."
+)
+
+
+BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
+
+
+RANDOM_LENGTH, CHECKSUM_LENGTH = 43, 6
+
+
+TOKEN = re.compile(
+    r"service-apikey_([A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?)_([0-9A-Za-z]{49})"
+)
+
+
+def checksum(random_part: str) -> str:
+    """CRC32 in six base62 characters: it refuses a typo without the database."""
+    rest, digits = zlib.crc32(random_part.encode()), ""
+    for _ in range(CHECKSUM_LENGTH):
+        rest, digit = divmod(rest, 62)
+        digits = BASE62[digit] + digits
+    return digits
+
+
+def new_secret() -> str:
+    random_part = "".join(secrets.choice(BASE62) for _ in range(RANDOM_LENGTH))
+    return random_part + checksum(random_part)
+
+
+class Pepper(models.Model):
+    """One that PARTNER_API_KEY_PEPPER has listed; the database does not know it itself.
+
+    Rows are only added: a process whose settings have none of them does not start.
+    """
+
+    digest = models.BinaryField(max_length=32, unique=True)
+    is_bound = models.BooleanField(
+        db_default=False, help_text="Keys digests of a login and a secret."
+    )
+    first_used_at = models.DateTimeField(db_default=models.functions.Now())
+
+    def __str__(self):
+        return f"{self.pk}, since {self.first_used_at}"
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    def live(self, at: datetime):
+        return self.filter(
+            Q(expires_at__isnull=True) | Q(expires_at__gt=at),
+            revoked_at__isnull=True,
+            partner__is_active=True,
+        )
+
+    def issue(
+        self,
+        partner: Partner,
+        scopes: Iterable[str],
+        expires_at: datetime | None = None,
+    ) -> tuple["ApiKey", str]:
+        """Make a key; return it with its token, which is stored nowhere."""
+        secret = new_secret()
+        position, pepper = peppers.current()
+        if pepper is None:
+            peppers.check_peppers()
+            position, pepper = peppers.current()
+        key = self.create(
+            partner=partner,
+            secret_digest=peppers.digests(partner.login, secret)[position].digest,
+            pepper_id=pepper,
+            last_four=secret[-4:],
+            scopes=sorted(scopes),
+            expires_at=expires_at,
+        )
+        return key, f"service-apikey_{partner.login}_{secret}"
+
+    def authenticate(self, token: str, at: datetime) -> "ApiKey":
+        """The live key behind a token, with its partner; notes the time of its use.
+
+        The last underscore ends the login. An unknown login and a wrong secret take the
+        same one statement, so time tells neither.
+
+        Raises:
+            Unauthenticated: malformed, unknown, wrong, revoked or expired; one text.
+        """
+        match = TOKEN.fullmatch(token)
+        if match is None:
+            raise Unauthenticated(REFUSED_KEY)
+        login, secret = match.groups()
+        if checksum(secret[:RANDOM_LENGTH]) != secret[RANDOM_LENGTH:]:
+            raise Unauthenticated(REFUSED_KEY)
+        digests = peppers.digests(login, secret)
+        stored = [each.digest for each in digests]
+        key = (
+            self.live(at)
+            .select_related("partner", "pepper")
+            .filter(secret_digest__in=stored, partner__login=login)
+            .first()
+        )
+        if key is None:
+            raise Unauthenticated(REFUSED_KEY)
+        position = stored.index(bytes(key.secret_digest))
+        if not peppers.is_of(key.pepper and bytes(key.pepper.digest), position):
+            raise Unauthenticated(REFUSED_KEY)
+        uses.note(key.pk, at)
+        if position > 0:
+            uses.note_digests(key.pk, digests[position].opening, digests)
+        return key
+
+
+class ApiKey(models.Model):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    partner = models.ForeignKey(Partner, models.PROTECT, related_name="api_keys")
+    secret_digest = models.BinaryField(max_length=32, unique=True, editable=False)
+    pepper = models.ForeignKey(
+        Pepper,
+        models.PROTECT,
+        null=True,
+        editable=False,
+        related_name="+",
+        help_text="Which one keyed the digest; null: made before this was noted.",
+    )
+    last_four = models.CharField(max_length=4, editable=False)
+    scopes = ArrayField(models.CharField(max_length=20, choices=Scope))
+    created_at = models.DateTimeField(db_default=models.functions.Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ApiKeyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = "API key"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(scopes__contained_by=Scope.values),
+                name="api_key_scopes_are_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(expires_at__isnull=True)
+                | Q(expires_at__gt=F("created_at")),
+                name="api_key_expires_after_creation",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.partner.login} …{self.last_four}"
+
+    def revoke(self, at: datetime) -> bool:
+        """Refuse the key everywhere within a second; False if it was revoked before."""
+        return bool(
+            ApiKey.objects.filter(pk=self.pk, revoked_at__isnull=True).update(
+                revoked_at=at
+            )
+        )
+
+    def end_at(self, at: datetime) -> bool:
+        """Let the key be refused from then on; False if it ends earlier anyhow."""
+        return bool(
+            ApiKey.objects.filter(
+                Q(expires_at=None) | Q(expires_at__gt=at), pk=self.pk, revoked_at=None
+            ).update(expires_at=at)
+        )

@@ -1,0 +1,176 @@
+from django.contrib import admin, messages
+from django.contrib.auth import forms as auth_forms
+from django.contrib.auth.admin import UserAdmin as AuthUserAdmin
+from django_otp.plugins.otp_totp import admin as otp_totp_admin
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from accounts.people.models import Country, User, UserHolder
+from partnerapi.core.backoffice import (
+    PrefixSearchAdmin,
+    ProtectedAdmin,
+    ReadOnlyAdmin,
+)
+
+# Its forms show a secret, and take anybody's device as confirmed. Each person enrols
+# their own when they sign in: `partnerapi/staff/authentication/second_factor.py`.
+admin.site.unregister(otp_totp_admin.TOTPDevice)
+
+
+def user_columns(path: str = "") -> list[str]:
+    """The columns by whose beginning staff search users; `path` leads to the user."""
+    names = ("first_name", "last_name", "company_name")
+    folded = (f"{path}{name}__folded__startswith" for name in names)
+    return [f"{path}email__startswith", *folded]
+
+
+@admin.register(Country)
+class CountryAdmin(ReadOnlyAdmin):
+    """Countries come from ISO 3166 with each migration."""
+
+    list_display = ["name", "code", "alpha3"]
+    search_fields = ["^name", "=code", "=alpha3"]
+    ordering = ["name"]
+
+
+class UserAddForm(auth_forms.AdminUserCreationForm):
+    """Staff get a password; a holder, who does not sign in, gets none."""
+
+    class Meta:
+        model = User
+        fields = ["type", "email", "first_name", "last_name", "company_name"]
+        field_classes: dict[str, type] = {}
+
+    def clean_email(self):
+        return lower(self.cleaned_data["email"])
+
+
+class UserChangeForm(auth_forms.UserChangeForm):
+    class Meta:
+        model = User
+        fields = [
+            "type", "email", "first_name", "last_name", "company_name", "legal_form",
+            "lei", "country", "address", "postal_code", "city",
+            "is_active", "is_staff", "is_superuser", "groups", "user_permissions",
+        ]  # fmt: skip
+        field_classes: dict[str, type] = {}
+
+    def clean_email(self):
+        return lower(self.cleaned_data["email"])
+
+
+def lower(email):
+    return email and email.lower()
+
+
+@admin.register(User)
+class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
+    form = UserChangeForm
+    add_form = UserAddForm
+    list_display = [
+        "display_name", "type", "email", "country", "is_staff", "created_at"
+    ]  # fmt: skip
+    list_select_related = ["country"]
+    list_filter = ["type", "legal_form", "is_staff", "is_active"]
+    search_fields = user_columns()
+    phrase_fields = ("company_name",)
+    search_help_text = "The beginning of an email address, a name or a company's name"
+    ordering = ["-id"]
+    # A user's entries in the log would be deleted with the user.
+    also_protected_by = ("logentry",)
+    protection = (
+        "A user who has an account, a holder profile, legacy shares or an issuer can "
+        "not be deleted. Nor can present and past colleagues: what they did stays on "
+        "the log. Clear Active below, and they sign in no more."
+    )
+    autocomplete_fields = ["country"]
+    readonly_fields = ["id", "created_at", "last_login"]
+    actions = ["remove_second_factor"]
+    fieldsets = [
+        (None, {"fields": ["id", "type", "email", "password", "created_at"]}),
+        ("Person", {"fields": ["first_name", "last_name"]}),
+        ("Company", {"fields": ["company_name", "legal_form", "lei"]}),
+        ("Address", {"fields": ["address", "postal_code", "city", "country"]}),
+        (
+            "Permissions",
+            {
+                "fields": [
+                    "is_active", "is_staff", "is_superuser", "groups",
+                    "user_permissions", "last_login",
+                ]
+            },
+        ),
+    ]  # fmt: skip
+    add_fieldsets = [
+        (None, {"fields": ["type", "email"]}),
+        ("Password", {"fields": ["usable_password", "password1", "password2"]}),
+        ("Person", {"fields": ["first_name", "last_name"]}),
+        ("Company", {"fields": ["company_name"]}),
+    ]  # fmt: skip
+
+    @admin.display(description="name")
+    def display_name(self, user):
+        return str(user)
+
+    def get_readonly_fields(self, request, obj=None):
+        # Staff who may edit users must not make themselves superusers.
+        fields = super().get_readonly_fields(request, obj)
+        if request.user.is_superuser:
+            # Only the owner of the tables makes one (createsuperuser).
+            return [*fields, "is_superuser"]
+        return [*fields, "is_staff", "is_superuser", "groups", "user_permissions"]
+
+    @admin.action(
+        description="Remove the second factor of selected users",
+        permissions=["give_access"],
+    )
+    def remove_second_factor(self, request, queryset):
+        removed = 0
+        # No one does without a colleague.
+        for user in queryset.exclude(pk=request.user.pk):
+            devices = TOTPDevice.objects.filter(user=user)
+            if devices.delete()[0]:
+                self.log_change(request, user, "Removed the second factor.")
+                removed += 1
+        self.message_user(
+            request,
+            f"{removed} users enrol a new second factor when they sign in, and decide "
+            "nothing for 24 hours. A colleague removes your own.",
+            messages.SUCCESS,
+        )
+
+    def has_give_access_permission(self, request):
+        return request.user.is_superuser
+
+    def has_change_permission(self, request, obj=None):
+        return may_touch(request, obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request, obj=None):
+        # Only colleagues sign in.
+        if obj is not None and (obj.is_staff or obj.last_login):
+            return False
+        return super().has_delete_permission(request, obj)
+
+
+def may_touch(request, user):
+    """Only superusers edit staff; others could set a password and sign in as them."""
+    return request.user.is_superuser or user is None or not user.is_staff
+
+
+@admin.register(UserHolder)
+class UserHolderAdmin(PrefixSearchAdmin, ProtectedAdmin):
+    protection = (
+        "A profile stays with its user, and forever once it has an account in the "
+        "register."
+    )
+    list_display = ["name", "user", "wallet_address"]
+    list_select_related = ["user"]
+    search_fields = user_columns("user__")
+    person = "user_id"
+    phrase_fields = ("user__company_name",)
+    search_help_text = "The beginning of the user's email address or name"
+    ordering = ["-id"]
+    autocomplete_fields = ["user"]
+
+    def get_readonly_fields(self, request, obj=None):
+        # What the profile holds is the user's.
+        return ["id"] if obj is None else ["id", "user"]

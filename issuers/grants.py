@@ -1,0 +1,75 @@
+"""Requests for a grant of an issuer, or of every issuer, those to come included."""
+
+from typing import Any
+
+from django.db.models import Model
+from django.utils import timezone
+
+from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.models import ApprovalRequest
+from accounts.keys.models import ApiKey, Partner
+from issuers.models import Issuer, IssuerGrant
+from partnerapi.core.money import counted
+
+
+def grant_content(partner: Partner, issuer: Issuer | None) -> dict[str, Any]:
+    content = {"partner": str(partner.pk)}
+    return content | {"issuer": str(issuer.pk)} if issuer else content
+
+
+def grant_title(partner: Partner, issuer: Issuer | None) -> str:
+    return f"Grant of {issuer or 'every issuer'} to {partner}"
+
+
+class GiveGrant:
+    """Superseded where the partner sees the issuer, or every issuer, by now."""
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        partner, issuer = self.parties(request.content)
+        live = ApiKey.objects.live(timezone.now()).filter(partner=partner)
+        scopes = sorted({scope for key in live for scope in key.scopes})
+        granted = partner.grants.live().count()
+        becomes = (
+            f"{granted + 1:,}, {issuer} among them"
+            if issuer
+            else f"every issuer: {Issuer.objects.count():,}, and all to come"
+        )
+        rows = [
+            ("Partner", "", str(partner)),
+            ("Scopes of its live keys", "", ", ".join(scopes) or "none"),
+            (
+                "Issuers whose personal data and private tokens it sees",
+                f"{granted:,}",
+                becomes,
+            ),
+        ]
+        links: dict[str, Model] = {"Partner": partner}
+        if issuer:
+            links["Issuer"] = issuer
+        warning = (
+            f"The partner sees the shareholders of {issuer or 'every company'} as far "
+            "as its keys' scopes let it read. It holds "
+            f"{counted(live.count(), 'live key')}."
+        )
+        return Preview(rows, [warning], links)
+
+    def execute(self, request: ApprovalRequest) -> IssuerGrant:
+        partner, issuer = self.parties(request.content)
+        ended = IssuerGrant.objects.filter(partner=partner, issuer=issuer).first()
+        if ended is None:
+            return IssuerGrant.objects.create(partner=partner, issuer=issuer)
+        ended.give_again(timezone.now())
+        return ended
+
+    def parties(self, content: dict[str, Any]) -> tuple[Partner, Issuer | None]:
+        partner = Partner.objects.get(pk=content["partner"])
+        granted = partner.grants.live()
+        if granted.filter(issuer=None).exists():
+            raise Overtaken(f"{partner} has a grant of every issuer.")
+        key = content.get("issuer")
+        issuer = Issuer.objects.get(pk=key) if key else None
+        if issuer and granted.filter(issuer=issuer).exists():
+            raise Overtaken(f"{partner} has a grant of {issuer}.")
+        if not partner.is_active:
+            raise Overtaken(f"{partner} is switched off.")
+        return partner, issuer

@@ -1,0 +1,212 @@
+"""The exports that partners have asked for, and their files."""
+
+from collections.abc import Callable
+
+import uuid_utils.compat as uuid
+from django.db import connection, models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.db.models.lookups import LessThanOrEqual
+
+from accounts.access import Caller, Scope
+from accounts.keys.models import Partner
+
+MOST_AT_WORK = 2
+"""Exports of one partner that are written at the same time."""
+MEMBER_BYTES = 1024 * 1024
+
+
+class ExportedConnection(models.TextChoices):
+    HOLDERS = "HOLDERS", "Holders"
+    TRANSACTIONS = "TRANSACTIONS", "Transactions"
+    LEGACY_SHAREHOLDERS = "LEGACY_SHAREHOLDERS", "Legacy shareholders"
+    ACCOUNTS = "ACCOUNTS", "Accounts"
+
+
+SCOPES_OF_EXPORTS: dict[str, Scope] = {
+    ExportedConnection.HOLDERS: Scope.CAPTABLE_READ,
+    ExportedConnection.TRANSACTIONS: Scope.CAPTABLE_READ,
+    ExportedConnection.LEGACY_SHAREHOLDERS: Scope.SHAREHOLDERS_READ,
+    ExportedConnection.ACCOUNTS: Scope.ACCOUNTS_READ,
+}
+"""The scope that each connection needs, and its export, too."""
+
+
+class ExportQuerySet(models.QuerySet["Export"]):
+    def of_partner(self, caller: Caller) -> "ExportQuerySet":
+        return self.filter(partner_id=caller.partner_id)
+
+    def visible_to(self, caller: Caller | None) -> "ExportQuerySet":
+        """The partner's exports, as far as the key's scopes and grants go now."""
+        if caller is None:
+            return self.none()
+        read = [c for c, scope in SCOPES_OF_EXPORTS.items() if scope in caller.scopes]
+        exports = self.of_partner(caller).filter(connection__in=read)
+        if caller.granted_issuers is None:
+            return exports
+        granted = Q(issuer_id__in=caller.granted_issuers)
+        return exports.filter(Q(issuer_id__isnull=True) | granted)
+
+    def prune(self, advance: Callable[[int], object] = lambda done: None) -> int:
+        """Delete what is no longer kept, in committed batches; return how many rows.
+
+        Files go when their export has expired or failed, and what is known of an
+        export goes after 30 days. `advance` gets the size of each batch.
+        """
+        deleted = 0
+        while True:
+            with connection.cursor() as cursor:
+                cursor.execute(PRUNE_EXPORTS, [MEMBERS_PRUNED_AT_ONCE])
+                [(batch,)] = cursor.fetchall()
+            if not batch:
+                return deleted
+            deleted += batch
+            advance(batch)
+
+
+PRUNE_EXPORTS = "SELECT partnerapi_prune_exports(%s)"
+MEMBERS_PRUNED_AT_ONCE = 100
+
+
+class Export(models.Model):
+    """A connection that a partner wants as a file: as it was asked for, and written.
+
+    Its file is its members, one behind the other; a trigger counts them.
+    """
+
+    Connection = ExportedConnection
+
+    class Status(models.TextChoices):
+        WAITING = "WAITING", "Waiting"
+        RUNNING = "RUNNING", "Running"
+        READY = "READY", "Ready"
+        FAILED = "FAILED", "Failed"
+        EXPIRED = "EXPIRED", "Expired"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
+    partner = models.ForeignKey(
+        Partner, models.PROTECT, related_name="+", db_index=False
+    )
+    connection = models.CharField(max_length=19, choices=ExportedConnection)
+    # What these name may be gone before the export is.
+    issuer_id = models.UUIDField(null=True)
+    token_id = models.UUIDField(null=True)
+    date = models.DateTimeField(null=True, help_text="The instant of its rows.")
+    last_sequence = models.BigIntegerField(
+        null=True, help_text="The last of the transactions that it holds."
+    )
+    status = models.CharField(
+        max_length=7, choices=Status, default=Status.WAITING, db_default=Status.WAITING
+    )
+    place = models.PositiveSmallIntegerField(
+        null=True, help_text="Which of the partner's exports at work it is."
+    )
+    cursor = models.TextField(null=True, help_text="Of the last row that is written.")
+    is_written = models.BooleanField(
+        default=False, help_text="Every row is written; not all may be paid."
+    )
+    members = models.PositiveIntegerField(default=0)
+    rows = models.PositiveBigIntegerField(default=0)
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    charged = models.PositiveBigIntegerField(
+        default=0, help_text="Points that the partner's budget has given for it."
+    )
+    attempts = models.PositiveSmallIntegerField(
+        default=0, help_text="How often it was taken up since its last page."
+    )
+    due_at = models.DateTimeField(
+        db_default=Now(), help_text="When a worker shall take it up, or again."
+    )
+    reason = models.CharField(max_length=500, null=True, help_text="Why it failed.")
+    created_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+
+    objects = ExportQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["partner", "place"], name="exports_at_work_have_their_places"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    status="RUNNING",
+                    place__isnull=False,
+                    place__gte=1,
+                    place__lte=MOST_AT_WORK,
+                )
+                | Q(
+                    status__in=["WAITING", "READY", "FAILED", "EXPIRED"],
+                    place__isnull=True,
+                ),
+                name="export_has_a_place_while_it_runs",
+            ),
+            models.CheckConstraint(
+                condition=Q(connection="HOLDERS", issuer_id__isnull=False)
+                | Q(
+                    connection="TRANSACTIONS",
+                    issuer_id__isnull=False,
+                    token_id__isnull=False,
+                    last_sequence__isnull=False,
+                )
+                | Q(connection="LEGACY_SHAREHOLDERS", issuer_id__isnull=False)
+                | Q(connection="ACCOUNTS", issuer_id__isnull=True),
+                name="export_names_what_it_is_of",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="READY")
+                | Q(is_written=True, expires_at__isnull=False, date__isnull=False),
+                name="export_is_ready_when_it_is_written",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="FAILED") | Q(reason__isnull=False),
+                name="export_failed_for_a_reason",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["partner", "status"], name="exports_of_partner"),
+            models.Index(
+                fields=["status", "due_at"],
+                condition=Q(status__in=["WAITING", "RUNNING"]),
+                name="exports_to_write",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.connection} {self.id}"
+
+
+class ExportMember(models.Model):
+    """A part of an export's file: a whole gzip file of whole lines."""
+
+    export = models.ForeignKey(
+        Export, models.DO_NOTHING, related_name="parts", db_index=False
+    )
+    number = models.PositiveIntegerField(help_text="From 1, without gaps.")
+    position = models.PositiveBigIntegerField(
+        help_text="Bytes of the file before this part."
+    )
+    rows = models.PositiveIntegerField()
+    data = models.BinaryField(max_length=MEMBER_BYTES)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["export", "number"], name="export_members_are_numbered"
+            ),
+            models.CheckConstraint(
+                condition=LessThanOrEqual(
+                    models.Func(
+                        models.F("data"),
+                        function="octet_length",
+                        output_field=models.IntegerField(),
+                    ),
+                    MEMBER_BYTES,
+                ),
+                name="export_member_is_small",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.export_id} {self.number}"
