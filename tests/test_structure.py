@@ -152,6 +152,35 @@ def ours(module: str) -> set[str]:
     return {name for name in imports()[module] if name in modules()} - {module}
 
 
+WRITERS = {
+    "issuers.register.writer.Writer": {
+        "issuers.register.ledger",
+        "marketdata.trading.busts",
+        "marketdata.trading.locked",
+        "marketdata.trading.market",
+        "marketdata.trading.round",
+    },
+    "accounts.cash.writer.write_each": {
+        "accounts.cash.bank_statements",
+        "accounts.cash.suspense",
+        "marketdata.trading.busts",
+        "marketdata.trading.writing",
+    },
+    "marketdata.books.log": {"marketdata.trading.writing"},
+}
+"""Who may import what writes the register, cash and the books' logs as a whole."""
+
+
+def test_only_these_write():
+    found = {
+        name: {
+            module for module, path in modules().items() if name in names_imported(path)
+        }
+        for name in WRITERS
+    }
+    assert found == WRITERS
+
+
 def circle(graph: dict[str, set[str]]) -> list[str]:
     """One circle of the graph; empty where there is none."""
     try:

@@ -1,4 +1,4 @@
-"""Writes the register; nothing else does.
+"""Writes the register, as markets do through the same Writer; nothing else does.
 
 A writer locks the heads of its tokens, in the order of their ids, and reads the clock
 only then. So times never run backwards, and a reader of an instant waits for the

@@ -1,6 +1,6 @@
 """The register: who holds how many units of a token, and what a unit costs.
 
-Only `ledger` writes transactions and prices, and they are forever: triggers, made in
+Only a `Writer` writes transactions and prices, and they are forever: triggers, made in
 the migrations, refuse to change or remove them, and demand that they are numbered
 without gaps in the order of their times. From a transaction the triggers write its
 postings, the holders' balances and the token's head; no one else may.

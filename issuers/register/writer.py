@@ -1,7 +1,7 @@
 """Locks tokens' ledgers, checks entries and prices against them, and writes them.
 
-Only `ledger` uses a Writer. Its `flush` writes any number of entries in a constant
-number of statements.
+`ledger` uses a Writer, and so do markets, which write a whole round. Its `flush`
+writes any number of entries in a constant number of statements.
 """
 
 from collections.abc import Iterable, Sequence

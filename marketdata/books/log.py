@@ -1,4 +1,4 @@
-"""Writes the logs of the order books; nothing else does.
+"""Writes the logs of the order books; markets run its statement with their own.
 
 The database keeps the numbers: a token's head has the last number of its log. A writer
 that moves the head locks it until the end of the transaction, so numbers have no gaps

@@ -1,7 +1,8 @@
 """Markets of our own: their phases, orders and executions, and each market's log.
 
-Only `market` writes orders, executions and events, a whole request in one transaction,
-and `bust` undoes a trade. Triggers, made in the migrations, judge what is written.
+`market` writes orders, executions and events, a whole request in one transaction;
+`busts` writes the events that undo a trade. Triggers judge what is
+written.
 """
 
 from datetime import datetime
