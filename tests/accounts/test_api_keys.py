@@ -71,7 +71,7 @@ def test_issues_a_key_to_a_new_partner_with_every_scope_for_some_days():
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["nobody", "--all-scopes"], "no integration account no one.*--create-partner"),
+        (["nobody", "--all-scopes"], "no integration account nobody.*--create-partner"),
         (["acme_co", "--all-scopes", "--create-partner=A"], "login: .*already exists"),
         (["_x_", "--all-scopes", "--create-partner=A"], "login: Enter a valid value"),
         (["new", "--all-scopes", "--create-partner="], "name: This field cannot be"),

@@ -138,7 +138,7 @@ def test_the_second_person_is_somebody_else_on_the_staff(account: Account, secon
     request = asked(account)
     with pytest.raises(NotApproved, match="is not who filed it"):
         decide(request, User.objects.get(email=second), is_approved=True)
-    with pytest.raises(CommandError, match="nobody has approved such a request"):
+    with pytest.raises(CommandError, match="no one has approved such a request"):
         change(account.pk, "CLOSED", f"--approval={request.pk}")
     account.refresh_from_db()
     assert account.status == "ACTIVE"
