@@ -117,23 +117,6 @@ def writing(dry_run: bool, approval: UUID | None = None) -> Iterator[None]:
         raise CommandError(f"{error} Nothing was written; run this again.") from None
 
 
-def record_one(
-    token: Token,
-    kind: str,
-    count: int,
-    reason: str,
-    who: str,
-    *,
-    source: int | None = None,
-    target: int | None = None,
-) -> tuple[ledger.Recorded, int]:
-    """Enter one movement between ledger accounts; the entry, and the supply after."""
-    entry = ledger.Entry(token.pk, kind, count, source, target, reason=reason)
-    [recorded] = ledger.record([entry], who)
-    token.ledger_head.refresh_from_db()
-    return recorded, int(token.ledger_head.supply)
-
-
 def requested(entry: ledger.Entry, token: Token, staff: str) -> str:
     """File a request for an entry that a dry run has allowed."""
     supply = int(token.ledger_head.supply)

@@ -3,11 +3,11 @@
 import getpass
 import re
 from argparse import RawDescriptionHelpFormatter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.db import (
@@ -18,6 +18,7 @@ from django.db import (
     OperationalError,
     ProgrammingError,
 )
+from django.utils.module_loading import import_string
 
 from partnerapi.core import lock_waits
 from partnerapi.core.authors import written_by
@@ -38,7 +39,7 @@ class CommandWithExamples(BaseCommand):
     """Shows its `help` line by line as it is written: a sentence, then examples."""
 
     # All checks, of every address, load every page.
-    requires_system_checks = (INSTALLATION,)
+    requires_system_checks: list[str] | tuple[str, ...] = (INSTALLATION,)
 
     name = ""
     """Of a subcommand, both words as they are typed."""
@@ -89,7 +90,7 @@ class CommandGroup(CommandWithExamples):
     """Its first argument, the verb, names the subcommand that does the work."""
 
     verbs: dict[str, str] = {}
-    """Each verb with the module whose `Command` it is."""
+    """Each verb with the class of its subcommand."""
 
     def run_from_argv(self, argv):
         if (verb := "".join(argv[2:3])) in self.verbs:
@@ -102,8 +103,8 @@ class CommandGroup(CommandWithExamples):
         verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
         lines = [self.help, "", "verbs:"]
         self.commands = {}
-        for verb, module in self.verbs.items():
-            command = import_module(module).Command()
+        for verb, place in self.verbs.items():
+            command = import_string(place)()
             command.name = f"{subcommand} {verb}"
             self.commands[verb] = command
             own = command.create_parser(prog_name, command.name, add_help=False)
@@ -130,6 +131,21 @@ def first_sentence(text: str) -> str:
     if found is None:
         raise ValueError(f"no sentence: {text!r}")
     return " ".join(found[1].split())
+
+
+def aligned(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A table of text, a line each; an absent value is a dash."""
+    table = [columns, *([cell(row[name]) for name in columns] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table
+    )
+
+
+def cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(value)
+    return "-" if value in (None, "") else str(value)
 
 
 @contextmanager

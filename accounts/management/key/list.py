@@ -4,7 +4,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.keys.models import ApiKey, Partner
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import CommandWithExamples, aligned
 
 COLUMNS = (
     "login",
@@ -45,7 +45,7 @@ examples:
             return json.dumps(rows)
         if not rows:
             return "There are no keys. key issue makes one."
-        return "\n".join(aligned(rows))
+        return aligned(COLUMNS, rows)
 
 
 def described(key, at):
@@ -72,17 +72,3 @@ def state(key, at):
 
 def shown(time):
     return time and time.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def aligned(rows):
-    table = [list(COLUMNS)] + [
-        [
-            ",".join(row[column]) if column == "scopes" else row[column] or "-"
-            for column in COLUMNS
-        ]
-        for row in rows
-    ]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for cells in table:
-        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        yield "  ".join(padded).rstrip()

@@ -4,10 +4,10 @@ from partnerapi.core.commands import CommandGroup
 class Command(CommandGroup):
     help = "Show a token's ledger, and make entries in it."
     verbs = {
-        "show": "issuers.management.ledger.show",
-        "mint": "issuers.management.ledger.mint",
-        "burn": "issuers.management.ledger.burn",
-        "transfer": "issuers.management.ledger.transfer",
-        "reverse": "issuers.management.ledger.reverse",
-        "set-price": "issuers.management.ledger.set_price",
+        "show": "issuers.management.ledger.show.Command",
+        "mint": "issuers.management.ledger.moves.Mint",
+        "burn": "issuers.management.ledger.moves.Burn",
+        "transfer": "issuers.management.ledger.moves.Transfer",
+        "reverse": "issuers.management.ledger.reverse.Command",
+        "set-price": "issuers.management.ledger.set_price.Command",
     }

@@ -4,7 +4,7 @@ from django.core.management.base import CommandError
 
 from accounts.keys.models import Partner
 from marketdata.models import FixSession
-from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.commands import CommandWithExamples, aligned
 
 COLUMNS = (
     "compID",
@@ -42,14 +42,7 @@ examples:
             return json.dumps(rows)
         if not rows:
             return "There are no FIX sessions. fix_session issue binds some."
-        table = [COLUMNS] + [[cell(row[c]) for c in COLUMNS] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        return "\n".join(
-            "  ".join(
-                text.ljust(width) for text, width in zip(texts, widths, strict=True)
-            ).rstrip()
-            for texts in table
-        )
+        return aligned(COLUMNS, rows)
 
 
 def described(session):
@@ -69,10 +62,6 @@ def state(session):
     if not session.enabled:
         return "switched off"
     return "connected" if session.connected_since else "not connected"
-
-
-def cell(value):
-    return "-" if value in (None, "") else str(value)
 
 
 def shown(time):

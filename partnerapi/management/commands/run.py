@@ -4,7 +4,7 @@ from partnerapi.core.commands import CommandGroup
 class Command(CommandGroup):
     help = "Do a job of Celery's beat now."
     verbs = {
-        "notices": "accounts.management.run_notices",
-        "articles": "issuers.management.run_articles",
-        "exports": "partnerapi.management.run_exports",
+        "notices": "accounts.management.run_notices.Command",
+        "articles": "issuers.management.run_articles.Command",
+        "exports": "partnerapi.management.run_exports.Command",
     }

@@ -4,10 +4,10 @@ from partnerapi.core.commands import CommandGroup
 class Command(CommandGroup):
     help = "Open and run the internal markets."
     verbs = {
-        "open-secondary": "issuers.management.open_secondary_market",
-        "open": "marketdata.trading.management.market.open",
-        "phase": "marketdata.trading.management.market.phase",
-        "bust": "marketdata.trading.management.market.bust",
-        "cancel-orders": "marketdata.trading.management.market.cancel_orders",
-        "orders": "marketdata.trading.management.market.orders",
+        "open-secondary": "issuers.management.open_secondary_market.Command",
+        "open": "marketdata.trading.management.market.open.Command",
+        "phase": "marketdata.trading.management.market.phase.Command",
+        "bust": "marketdata.trading.management.market.bust.Command",
+        "cancel-orders": "marketdata.trading.management.market.cancel_orders.Command",
+        "orders": "marketdata.trading.management.market.orders.Command",
     }
