@@ -48,8 +48,8 @@ class Forbidden(PartnerAPIError):
     code = "FORBIDDEN"
     example = "{ issuers { nodes { capitalizationTable { totalValue } } } }"
     remedy = (
-        "Ask for what you may see, with `issuers(granted: true)`, or your "
-        "account manager for the scope or the grant."
+        "Query only what you may see, with `issuers(granted: true)`, or ask "
+        "your account manager for the scope or grant."
     )
 
 
@@ -97,7 +97,7 @@ def check_scope(caller: Caller | None, *scopes: Scope) -> None:
     """Refuse a caller whose key has none of the scopes, as `requires` does."""
     if caller is None:
         raise Unauthenticated(
-            "This field needs an API key: send it in the X-Token-Auth header."
+            "This field needs an API key. Send it in the X-Token-Auth header."
         )
     if caller.scopes.isdisjoint(scopes):
         scope, *others = scopes

@@ -55,7 +55,7 @@ def check_search(text: str) -> None:
     """
     if "\0" in text:
         raise BadUserInput(
-            "`search` holds a NUL character; send text.", argument="search"
+            "`search` contains a NUL character; send plain text.", argument="search"
         )
 
 

@@ -17,30 +17,30 @@ from partnerapi.core.errors import PartnerAPIError
 
 
 class InvalidStatusTransition(PartnerAPIError):
-    """The account cannot go from its status to this one, or not by this caller.
+    """The account cannot take this status, or this caller may not set it.
 
-    `allowedStatuses` lists those that the caller may ask for.
+    `allowedStatuses` lists those that the caller may set.
     """
 
     code = "INVALID_STATUS_TRANSITION"
     example = "`status: PENDING` for an account that is ACTIVE"
-    remedy = "Choose one of `allowedStatuses`, if there is any."
+    remedy = "Choose one of `allowedStatuses`, if any."
 
 
 class AccountNotActive(PartnerAPIError):
-    """The account is not ACTIVE, but has the `status` that is told."""
+    """The account is not ACTIVE; see `status`."""
 
     code = "ACCOUNT_NOT_ACTIVE"
     example = "a withdrawal from an account that is SUSPENDED"
-    remedy = "Wait for staff, or make the account ACTIVE where you suspended it."
+    remedy = "Wait for staff, or reactivate the account if you suspended it."
 
 
 class AccountNotEmpty(PartnerAPIError):
-    """The account has cash, and so cannot be CLOSED."""
+    """The account has cash and cannot be CLOSED."""
 
     code = "ACCOUNT_NOT_EMPTY"
     example = "`status: CLOSED` for an account with cash"
-    remedy = "Have the cash withdrawn first, and wait until it is PAID."
+    remedy = "Withdraw the cash first, and wait until the withdrawal is PAID."
 
 
 class AccountStatus(models.TextChoices):
@@ -242,8 +242,7 @@ class Account(models.Model):
             [(cents,)] = cursor.fetchall()
         if cents:
             raise AccountNotEmpty(
-                "The account has cash, and so cannot be CLOSED; have it withdrawn "
-                "first."
+                "The account has cash and cannot be CLOSED. Withdraw the cash first."
             )
 
     def record(
@@ -275,15 +274,17 @@ HELD_CASH = """
 """
 KNOWN_BY = ("accounts_user_email_key", "accounts_user_lei_key")
 IS_KNOWN = (
-    "The client's email or LEI is another user's: join the account to that user, or "
-    "reject it."
+    "Another user has the client's email or LEI. Join the account to that user, "
+    "or reject it."
 )
 
 
 def refused_move(
     previous: AccountStatus, status: str, allowed: list[AccountStatus]
 ) -> InvalidStatusTransition:
-    listed = " or ".join(allowed) or "none: it is final, or not yours to move"
+    listed = " or ".join(allowed) or (
+        "none: the status is final, or you may not change it"
+    )
     return InvalidStatusTransition(
         f"The account is {previous} and cannot become {status} by you; allowed: "
         f"{listed}.",

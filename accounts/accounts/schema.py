@@ -243,13 +243,14 @@ def check_update(context, input):
     reason = input.get("reason")
     if reason and len(reason) > REASON_LENGTH:
         raise BadUserInput(
-            f"`reason` has {len(reason)} characters; at most {REASON_LENGTH} are kept.",
+            f"`reason` has {len(reason)} characters; the maximum is {REASON_LENGTH}.",
             argument="input.reason",
             maximum=REASON_LENGTH,
         )
     if reason and "\0" in reason:
         raise BadUserInput(
-            "`reason` holds a NUL character; send text.", argument="input.reason"
+            "`reason` contains a NUL character; send plain text.",
+            argument="input.reason",
         )
 
 
@@ -274,7 +275,7 @@ class Mutation(graphene.ObjectType):
         account = models.Account.objects.of_partner(caller).filter(pk=key).first()
         if account is None:
             raise NotFound(
-                "You have no account of this id.", argument="input.accountID"
+                "You have no account with this id.", argument="input.accountID"
             )
         actor = models.Actor(caller.login, is_staff=False)
         try:
@@ -284,8 +285,8 @@ class Mutation(graphene.ObjectType):
                 )
         except LockTimeout as error:
             raise RequestTimeout(
-                "Another change of this account is still running, and nothing was "
-                "changed; send the same request again."
+                "Another change of this account is still running. Nothing was "
+                "changed; retry the request."
             ) from error
         return [Change(account, previous)]
 

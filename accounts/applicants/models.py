@@ -19,14 +19,15 @@ REFERENCE = r"^[A-Za-z0-9._:-]{1,64}$"
 
 
 class DuplicateReference(PartnerAPIError):
-    """You have used the `reference` before: `accountID` or `withdrawalID` names for
-    what, whatever its content."""
+    """The `reference` was used before, for `accountID` or `withdrawalID`, whatever the
+    content.
+    """
 
     code = "DUPLICATE_REFERENCE"
-    example = "`openAccount` twice with one `reference`, and two `Idempotency-Key`s"
-    remedy = (
-        "Read what was made: it happened. Give something new a reference of its own."
+    example = (
+        "two `openAccount` with the same `reference` and different `Idempotency-Key`s"
     )
+    remedy = "Read the object that exists. Use a new reference for a new one."
 
 
 class NotJoined(Exception):
@@ -97,7 +98,7 @@ class ApplicantQuerySet(models.QuerySet["Applicant"]):
                 raise
             first = self.get(partner=partner, reference=reference)
             raise DuplicateReference(
-                "You have opened an account with this reference already.",
+                "You have already opened an account with this reference.",
                 argument="input.reference",
                 accountID=f"Account|{first.pk}",
             ) from None
@@ -174,7 +175,7 @@ class Applicant(models.Model):
         except IntegrityError as error:
             if constraint_of(error) == "one_open_account_per_partner_and_user":
                 raise NotJoined(
-                    f"{user} has an account with this partner already: reject this one."
+                    f"{user} already has an account with this partner. Reject this one."
                 ) from None
             raise NotJoined(str(error).splitlines()[0]) from None
 

@@ -80,11 +80,11 @@ def check_open(context, input):
         return
     for name, value in input.items():
         if isinstance(value, str) and "\0" in value:
-            raise wrong(name, "holds a NUL character; send text.")
+            raise wrong(name, "contains a NUL character; send plain text.")
     person = input["type"] == Type.INDIVIDUAL
     given, other = ("name", "companyName") if person else ("companyName", "name")
     if input.get(as_argument(other)) is not None:
-        raise wrong(other, f"is not for {input['type']}; leave it out.")
+        raise wrong(other, f"does not apply to {input['type']}; leave it out.")
     name = (input.get(as_argument(given)) or "").strip()
     if not name or len(name) > LONGEST_NAME:
         raise wrong(given, f"needs 1 to {LONGEST_NAME} characters.")
@@ -108,7 +108,7 @@ def check_identifiers(input, person):
     if lei is None:
         return
     if person:
-        raise wrong("lei", "is not for INDIVIDUAL; leave it out.")
+        raise wrong("lei", "does not apply to INDIVIDUAL; leave it out.")
     try:
         people.validate_lei(lei)
     except ValidationError as error:
@@ -135,7 +135,9 @@ def described(input):
     code = input["country_code"]
     country = people.Country.objects.filter(pk=code).first()
     if country is None:
-        raise wrong("countryCode", "is no country of ISO 3166-1; send one such as FR.")
+        raise wrong(
+            "countryCode", "is not an ISO 3166-1 country code; send one such as FR."
+        )
     person = input["type"] == Type.INDIVIDUAL
     first, last = parts_of(input["name"]) if person else ("", "")
     return models.Description(

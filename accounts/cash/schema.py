@@ -286,7 +286,7 @@ def check_request(context, input):
         return
     if not input["amount"]:
         raise BadUserInput(
-            "`amount` is 0; withdraw 1 cent at least.",
+            "`amount` is 0; withdraw at least 1 cent.",
             argument="input.amount",
             minimum=1,
         )
@@ -321,7 +321,7 @@ class Mutation(graphene.ObjectType):
         account = AccountModel.objects.of_partner(caller).filter(pk=key).first()
         if account is None:
             raise NotFound(
-                "You have no account of this id.", argument="input.accountID"
+                "You have no account with this id.", argument="input.accountID"
             )
         try:
             with named():
@@ -330,7 +330,7 @@ class Mutation(graphene.ObjectType):
                 )
         except LockTimeout as error:
             raise RequestTimeout(
-                "Another change of this account's cash is still running, and nothing "
-                "was changed; send the same request again."
+                "Another change of this account's cash is still running. "
+                "Nothing was changed; retry the request."
             ) from error
         return [Requested(str(withdrawal.pk))]

@@ -21,12 +21,13 @@ Kind = CashTransaction.Kind
 
 
 class InsufficientFunds(PartnerAPIError):
-    """The account has less cash that is not reserved (`available`) than is needed
-    (`required`), in euro cents."""
+    """The available cash of the account (`available`) is less than required
+    (`required`), in euro cents.
+    """
 
     code = "INSUFFICIENT_FUNDS"
     example = "a withdrawal of more than `cash.available`"
-    remedy = "Ask for `available` at most, or wait for a deposit."
+    remedy = "Request at most `available`, or wait for a deposit."
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,8 @@ class Partner(models.Model):
 
 
 REFUSED_KEY = (
-    "This API key is refused: it is malformed, unknown, revoked or expired. "
-    "Send a live key in the X-Token-Auth header, or none."
+    "This API key is malformed, unknown, revoked or expired. Send an active key "
+    "in the X-Token-Auth header, or none."
 )
 
 

@@ -78,7 +78,7 @@ def lifting_title(restriction: Restriction) -> str:
     token = restriction.token
     units = "all units" if restriction.units is None else f"{restriction.units:,} units"
     named = f"{units} of {token.symbol}" if token else units
-    return f"Lifting of the {restriction}, {named}"
+    return f"Lift the {restriction}, {named}"
 
 
 def end(restriction: Restriction, actor: str) -> None:
@@ -108,9 +108,9 @@ class LiftRestriction:
             ("Made by", "", restriction.created_by),
             ("Restriction", restriction.get_kind_display(), "none"),
             (
-                "Units that it holds",
+                "Units restricted",
                 "all" if restriction.units is None else f"{restriction.units:,}",
-                "none; another restriction may still hold them",
+                "none; another restriction may still apply to them",
             ),
             ("End", ends, "now"),
         ]
@@ -132,5 +132,5 @@ class LiftRestriction:
             "ledger_account__holder", "ledger_account__user", "token__issuer"
         ).get(pk=UUID(request.content["restriction"]))
         if restriction.ended_at:
-            raise Overtaken("It was lifted meanwhile.")
+            raise Overtaken("It has been lifted meanwhile.")
         return restriction

@@ -43,9 +43,9 @@ def rule_content(
     present = rule_in_force(token, kind)
     check_countries(parameters)
     if parameters is None and present is None:
-        raise RuleRefused(f"{token.symbol} has no rule {kind} that could end.")
+        raise RuleRefused(f"{token.symbol} has no rule {kind} to end.")
     if present and parameters == present.parameters:
-        raise RuleRefused(f"{token.symbol} has this rule {kind} already.")
+        raise RuleRefused(f"{token.symbol} already has this rule {kind}.")
     content = {
         "token": str(token.pk),
         "kind": kind,
@@ -65,7 +65,7 @@ def check_countries(parameters: Parameters | None) -> None:
     known = Country.objects.filter(pk__in=codes).values_list("pk", flat=True)
     if unknown := sorted(codes.difference(known)):
         raise RuleRefused(
-            f"{', '.join(unknown)}: no such country. Write the two letters of "
+            f"{', '.join(unknown)}: unknown country. Use the two-letter code of "
             "ISO 3166-1, such as FR."
         )
 
@@ -79,7 +79,7 @@ def text_of(kind: str, parameters: Parameters) -> str:
     """A rule as partners and staff read it."""
     match kind:
         case Kind.TRANSFERS_PAUSED:
-            return "Units go from no holder to another for the time being."
+            return "Transfers between holders are paused."
         case Kind.VERIFIED_HOLDERS:
             return "Only verified investors may acquire units."
         case Kind.COUNTRIES if "allowed" in parameters:
@@ -94,7 +94,7 @@ def text_of(kind: str, parameters: Parameters) -> str:
             return f"At most {parameters['holders']:,} holders."
         case Kind.MAX_BALANCE if "units" in parameters:
             return f"At most {parameters['units']:,} units for a holder."
-    return f"At most {parameters['bps'] / 100:g} % of the supply for a holder."
+    return f"At most {parameters['bps'] / 100:g} % of the supply per holder."
 
 
 def set_rule(
@@ -108,7 +108,7 @@ def set_rule(
     """End the rule of this kind, if there is one, and make another of `parameters`.
 
     Open orders that it refuses are cancelled in the same transaction, which carries the
-    approval for it. Holders who would not pass keep what they have.
+    approval for it. Holders who would not comply keep what they have.
 
     Raises:
         RuleRefused: the parameters are none of this kind.
@@ -150,12 +150,12 @@ def write(
     except IntegrityError as error:
         if "token_rule_is_valid" not in str(error):
             raise
-        raise RuleRefused(f"{dict(parameters)} are no parameters of {kind}.") from None
+        raise RuleRefused(f"{dict(parameters)} are not parameters of {kind}.") from None
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Holders who would not pass: some of them, of how many that were judged."""
+    """Holders who would not comply: some of them, of how many that were judged."""
 
     some: list[User]
     count: int
@@ -236,12 +236,13 @@ class SetRule:
             refused = refused_by(token, kind, parameters)
         except RuleRefused as error:
             raise Overtaken(str(error)) from None
-        rows.append(("Holders who would not pass", "", str(refused)))
+        rows.append(("Holders who would not comply", "", str(refused)))
         return Preview(
             rows,
             [
-                "A rule binds movements: holders who would not pass keep their units.",
-                "Open orders that it refuses are cancelled.",
+                "A rule applies to movements: holders who do not comply keep "
+                "their units.",
+                "Open orders that the rule refuses are cancelled.",
             ],
             links,
         )
@@ -267,5 +268,5 @@ class SetRule:
         )
         present = rule_in_force(token, content["kind"])
         if (present and str(present.pk)) != content["replaces"]:
-            raise Overtaken("The rule has changed since this was asked for.")
+            raise Overtaken("The rule has changed since this was requested.")
         return token, present

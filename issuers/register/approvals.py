@@ -93,7 +93,7 @@ class EnterUnits:
         ]
         links = token_links(token)
         if entry.reverses:
-            rows.append(("Entry that it undoes", "", undone(token.pk, entry.reverses)))
+            rows.append(("Entry to be reversed", "", undone(token.pk, entry.reverses)))
         rows.append(("Supply", f"{supply:,}", growth(supply, now)))
         balances = dict(
             HolderBalance.objects.filter(token=token, account__in=places).values_list(

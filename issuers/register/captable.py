@@ -25,12 +25,13 @@ from partnerapi.core.standby import SETTLED_AT, settled_arguments, standby
 
 
 class CapitalizationTableTooLarge(PartnerAPIError):
-    """More holders, or balances, than one list may have (`maximum`), or a value above
-    2⁶⁴−1."""
+    """The list would have more holders or balances than `maximum`, or a value above
+    2⁶⁴−1.
+    """
 
     code = "CAPITALIZATION_TABLE_TOO_LARGE"
     example = "`holders` of an issuer that has 50,001"
-    remedy = "Leave `holders` out: the totals have no such limit."
+    remedy = "Leave out `holders`: the totals have no such limit."
 
 
 Listed = Holders | CapitalizationTableTooLarge

@@ -10,7 +10,7 @@ class LedgerError(Exception):
 
 
 class UnknownToken(LedgerError):
-    """There is no such token."""
+    """The token does not exist."""
 
     code = "UNKNOWN_TOKEN"
 
@@ -25,13 +25,13 @@ class AmountNotPositive(LedgerError):
 
 
 class AccountNotAllowed(LedgerError):
-    """This kind of entry does not go from, or to, this kind of account."""
+    """This kind of entry is not possible between these kinds of accounts."""
 
     code = "ACCOUNT_NOT_ALLOWED"
 
 
 class InsufficientBalance(LedgerError):
-    """An account has fewer units than the entry takes; `missing` is the difference."""
+    """An account has fewer units than the entry needs; `missing` is the difference."""
 
     code = "INSUFFICIENT_BALANCE"
 

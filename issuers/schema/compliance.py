@@ -242,7 +242,9 @@ def user_of(caller, input, name, argument):
     found = accounts.Account.objects.of_partner(caller)
     account = found.filter(pk=key_of(input[name], "Account")).first()
     if account is None:
-        raise NotFound("You have no account of this id.", argument=f"input.{argument}")
+        raise NotFound(
+            "You have no account with this id.", argument=f"input.{argument}"
+        )
     return account.user_id
 
 

@@ -191,7 +191,7 @@ class Query(graphene.ObjectType):
             )
         if types is not None and len(types) > len(Type):
             raise BadUserInput(
-                f"`types` holds {len(types)} types; there are {len(Type)}.",
+                f"`types` contains {len(types)} types; there are only {len(Type)}.",
                 argument="types",
                 maximum=len(Type),
             )

@@ -158,7 +158,7 @@ def check_instant(tables, **cursors):
 
 def other_instant(argument):
     return InvalidCursor(
-        "This cursor is of a table at another instant. Pass the date of the table "
-        "from whose page it is, or none.",
+        "This cursor belongs to a table at another instant. Pass the date of "
+        "that table, or no date.",
         argument=argument,
     )

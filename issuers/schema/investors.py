@@ -185,7 +185,7 @@ def check_attest(context, input):
     until = input.get("verified_until")
     if until is not None and input["verification"] != Verified.VERIFIED:
         raise BadUserInput(
-            "`verifiedUntil` is for VERIFIED; leave it out.",
+            "`verifiedUntil` only applies to VERIFIED; leave it out.",
             argument="input.verifiedUntil",
         )
 
@@ -194,14 +194,14 @@ def facts_of(input):
     until, code = input.get("verified_until"), input["country_code"]
     if until is not None and until <= timezone.now():
         raise BadUserInput(
-            "`verifiedUntil` is over; send a later time, or leave it out.",
+            "`verifiedUntil` is in the past; send a later time, or leave it out.",
             argument="input.verifiedUntil",
         )
     # PostgreSQL takes no NUL.
     country = people.Country.objects.filter(pk=code.replace("\0", "?")).first()
     if country is None:
         raise BadUserInput(
-            "`countryCode` is no country of ISO 3166-1; send one such as FR.",
+            "`countryCode` is not an ISO 3166-1 country code; send one such as FR.",
             argument="input.countryCode",
         )
     return investors.Facts(
@@ -239,12 +239,11 @@ class Mutation(graphene.ObjectType):
         account = of.select_related("partner", "user").filter(pk=key).first()
         if account is None:
             raise NotFound(
-                "You have no account of this id.", argument="input.accountID"
+                "You have no account with this id.", argument="input.accountID"
             )
         if account.status in (AccountModel.Status.CLOSED, "REJECTED"):
             raise AccountNotActive(
-                f"The account is {account.status}; nothing is attested of its user "
-                "any more.",
+                f"The account is {account.status}; its user can no longer be attested.",
                 argument="input.accountID",
                 status=account.status,
             )
@@ -253,7 +252,7 @@ class Mutation(graphene.ObjectType):
                 investors.attest(account, facts_of(input))
         except LockTimeout as error:
             raise RequestTimeout(
-                "Something of this investor is just changing, and nothing was "
-                "attested; send the same request again."
+                "Another change of this investor is still running. Nothing was "
+                "attested; retry the request."
             ) from error
         return [Attested(account)]

@@ -118,8 +118,8 @@ def paid_back(execution: Execution, actor: str, reason: str) -> Payment:
     available = lock_heads([buyer, seller])[seller].available
     if available < value:
         raise NotBusted(
-            f"The seller has {euros(available)} that is free, and {euros(value)} went "
-            "to it: cancel its orders, or have it pay in."
+            f"The seller has {euros(available)} available, but received "
+            f"{euros(value)}. Cancel its orders, or ask it to deposit cash."
         )
     return Payment(
         "REVERSAL", seller, buyer, value, actor, reason,

@@ -20,10 +20,10 @@ class NotTradable(PartnerAPIError):
 
 
 class MarketClosed(PartnerAPIError):
-    """The market's `phase` does not take this; the next one comes at `nextPhaseAt`."""
+    """The market's `phase` does not allow this; the next begins at `nextPhaseAt`."""
 
     code = "MARKET_CLOSED"
-    example = "an order after the session"
+    example = "an order after the end of the session"
     remedy = "Wait until `Token.market.phase` is CONTINUOUS; orders can be cancelled."
 
     @classmethod
@@ -36,24 +36,25 @@ class MarketClosed(PartnerAPIError):
 
 
 class InsufficientUnits(PartnerAPIError):
-    """The user has fewer units that are free (`available`) than the order sells
-    (`required`)."""
+    """The user has fewer available units (`available`) than the order sells
+    (`required`).
+    """
 
     code = "INSUFFICIENT_UNITS"
     example = "a sell order for more than `positions.available`"
-    remedy = "Sell `available` at most, or cancel other orders of the user."
+    remedy = "Sell at most `available`, or cancel other orders of the user."
 
 
 class TickSize(PartnerAPIError):
-    """The limit is no multiple of the market's `tickSize`."""
+    """The limit price is not a multiple of the market's `tickSize`."""
 
     code = "TICK_SIZE"
     example = "`limitPrice: 1003` where `tickSize` is 5"
-    remedy = "Round the limit to a multiple of `tickSize`."
+    remedy = "Round the limit price to a multiple of `tickSize`."
 
 
 class LotSize(PartnerAPIError):
-    """The quantity is no multiple of the market's `lotSize`."""
+    """The quantity is not a multiple of the market's `lotSize`."""
 
     code = "LOT_SIZE"
     example = "`quantity: 15` where `lotSize` is 10"
@@ -61,16 +62,20 @@ class LotSize(PartnerAPIError):
 
 
 class PriceOutsideCollar(PartnerAPIError):
-    """The limit is below the market's `floor` or above its `cap`."""
+    """The limit price is below the market's `floor` or above its `cap`."""
 
     code = "PRICE_OUTSIDE_COLLAR"
     example = "a limit of twice the reference price"
-    remedy = "Choose a limit from `floor` to `cap`; both follow the reference price."
+    remedy = (
+        "Choose a limit price between `floor` and `cap`; both follow the "
+        "reference price."
+    )
 
 
 class OrderValueTooLarge(PartnerAPIError):
-    """The quantity, quantity times limit, or all units at this limit would be above
-    `maximum`."""
+    """The quantity, its value at the limit price, or the value of all units at that
+    price exceeds `maximum`.
+    """
 
     code = "ORDER_VALUE_TOO_LARGE"
     example = "`quantity: 9223372036854775808`"
@@ -78,32 +83,33 @@ class OrderValueTooLarge(PartnerAPIError):
 
 
 class TooManyOpenOrders(PartnerAPIError):
-    """The account has `maximum` open orders of this token."""
+    """The account already has `maximum` open orders for this token."""
 
     code = "TOO_MANY_OPEN_ORDERS"
-    example = "the 1,001st open order of an account and a token"
-    remedy = "Cancel some first."
+    example = "the 1,001st open order of an account for a token"
+    remedy = "Cancel some orders first."
 
 
 class TransferRefused(PartnerAPIError):
-    """Rules of the token, or restrictions of the holder, refuse the units' movement;
-    `refusals` names every one."""
+    """Rules of the token or restrictions of the holder forbid the movement; `refusals`
+    lists all of them.
+    """
 
     code = "TRANSFER_REFUSED"
-    example = "a buy order of a user who is not verified, of a token that asks for it"
-    remedy = "`checkTransfer` and `Token.transferRules` tell who may hold the token."
+    example = "a buy order of an unverified user for a token that requires verification"
+    remedy = "See `checkTransfer` and `Token.transferRules` for who may hold the token."
 
 
 class DuplicateClientOrderID(PartnerAPIError):
-    """The account has used this clientOrderID before, in the order `orderID`."""
+    """The account has already used this clientOrderID, for the order `orderID`."""
 
     code = "DUPLICATE_CLIENT_ORDER_ID"
     example = "the same `clientOrderID` twice"
-    remedy = "Read the order that exists; take another clientOrderID for a new one."
+    remedy = "Read the existing order; use another clientOrderID for a new one."
 
 
 class OrderNotOpen(PartnerAPIError):
-    """The order has ended: `status`, `statusReason`."""
+    """The order has ended; see `status` and `statusReason`."""
 
     code = "ORDER_NOT_OPEN"
     example = "an amendment of an order that is FILLED"
@@ -111,8 +117,8 @@ class OrderNotOpen(PartnerAPIError):
 
 
 class OrderChanged(PartnerAPIError):
-    """The order has another `version` than the one that was to be amended."""
+    """The order's `version` is not the one given in the amendment."""
 
     code = "ORDER_CHANGED"
     example = "two amendments of version 1"
-    remedy = "Read the order again, and amend the `version` that it has."
+    remedy = "Read the order again, and amend its current `version`."

@@ -21,15 +21,17 @@ class PartnerAPIError(Exception):
 
 
 class ParseFailed(PartnerAPIError):
-    """The text is not GraphQL; `locations` tell where it stops being so."""
+    """The document is not valid GraphQL; `locations` show where."""
 
     code = "GRAPHQL_PARSE_FAILED"
     example = "{ issuers("
-    remedy = "Correct the text at `locations`."
+    remedy = "Correct the document at `locations`."
 
 
 class ValidationFailed(PartnerAPIError):
-    """The document does not fit the schema: a field, an argument, a literal."""
+    """The document does not match the schema: a field, an argument or a literal is
+    wrong.
+    """
 
     code = "GRAPHQL_VALIDATION_FAILED"
     example = "{ issuers { price } }"
@@ -40,8 +42,9 @@ class ValidationFailed(PartnerAPIError):
 
 
 class OperationResolutionFailure(PartnerAPIError):
-    """`operationName` names none, or is missing where there are several, or the schema
-    has no such operations."""
+    """`operationName` matches no operation, or is missing although there are several,
+    or the schema does not support this kind of operation.
+    """
 
     code = "OPERATION_RESOLUTION_FAILURE"
     example = "query A { __typename } query B { __typename }"
@@ -49,20 +52,21 @@ class OperationResolutionFailure(PartnerAPIError):
 
 
 class BadUserInput(PartnerAPIError):
-    """A variable or an argument has a refused value; `argument` or `variable` names
-    which, and the place inside it."""
+    """A variable or an argument is invalid; `argument` or `variable` names it, with the
+    path inside it.
+    """
 
     code = "BAD_USER_INPUT"
     example = "{ issuers(first: 101) { totalCount } }"
-    remedy = "Correct the value that `argument` or `variable` names."
+    remedy = "Correct the value named by `argument` or `variable`."
 
 
 class InvalidCursor(PartnerAPIError):
-    """A cursor is damaged or comes from another list; `argument` names it."""
+    """A cursor is damaged or belongs to another list; `argument` names it."""
 
     code = "INVALID_CURSOR"
     example = '{ issuers(after: "x") { totalCount } }'
-    remedy = "Pass a cursor of the same list, unchanged, or begin with the first page."
+    remedy = "Pass an unchanged cursor of the same list, or start with the first page."
 
 
 class MaxDepthExceeded(PartnerAPIError):
@@ -70,23 +74,23 @@ class MaxDepthExceeded(PartnerAPIError):
 
     code = "MAX_DEPTH_EXCEEDED"
     example = "fields in 13 levels"
-    remedy = "Ask for the inner objects by their ids, in a second request."
+    remedy = "Query the inner objects by id in a second request."
 
 
 class MaxCostExceeded(PartnerAPIError):
-    """The request costs more than one request may cost; `fields` names what does."""
+    """The request costs more than one request may; `fields` names the costliest."""
 
     code = "MAX_COST_EXCEEDED"
     example = "{ issuers { nodes { tokens(first: 100) { nodes { symbol } } } } }"
-    remedy = "Ask for smaller pages, or for fewer lists inside lists."
+    remedy = "Request smaller pages, or fewer nested lists."
 
 
 class MaxAliasesExceeded(PartnerAPIError):
-    """Too many aliases, or one response name too often."""
+    """Too many aliases, or one response name used too often."""
 
     code = "MAX_ALIASES_EXCEEDED"
     example = "101 aliases in a document"
-    remedy = "Ask for lists, such as `nodes(ids:)`, or send several requests."
+    remedy = "Use lists, such as `nodes(ids:)`, or send several requests."
 
 
 class MaxFragmentsExceeded(PartnerAPIError):
@@ -94,7 +98,7 @@ class MaxFragmentsExceeded(PartnerAPIError):
 
     code = "MAX_FRAGMENTS_EXCEEDED"
     example = "51 fragment spreads in a document"
-    remedy = "Write the fields out, or send several requests."
+    remedy = "Write out the fields, or send several requests."
 
 
 class MaxTokensExceeded(PartnerAPIError):
@@ -116,14 +120,16 @@ class MaxMutationsExceeded(PartnerAPIError):
 
 
 class NotFound(PartnerAPIError):
-    """A mutation names an object that does not exist, or that is not the caller's."""
+    """A mutation refers to an object that does not exist or does not belong to the
+    caller.
+    """
 
     code = "NOT_FOUND"
     example = (
         'mutation { updateAccountStatus(input: {accountID: "Account", status: '
         "CLOSED}) { changedAt } }"
     )
-    remedy = "Read the id again: `argument` names it."
+    remedy = "Check the id named by `argument`."
 
 
 MUTATION_TOO_LONG = (
@@ -133,14 +139,15 @@ MUTATION_TOO_LONG = (
 
 
 class RequestTimeout(PartnerAPIError):
-    """The request took too long and was ended, or what it changes did not come free.
-    Of a mutation nothing was changed: `outcome` is `NOT_COMMITTED`."""
+    """The request took too long, or waited too long for a lock, and was ended. A
+    mutation changed nothing: `outcome` is `NOT_COMMITTED`.
+    """
 
     code = "TIMEOUT"
-    example = "an account that another change holds for 2 seconds"
+    example = "an account locked for 2 seconds by another change"
     remedy = (
-        "Send it again after `Retry-After`, a mutation with the same "
-        "`Idempotency-Key`; ask for smaller pages where it was long."
+        "Retry after `Retry-After`, a mutation with the same `Idempotency-Key`; "
+        "request smaller pages if the query was long."
     )
 
 

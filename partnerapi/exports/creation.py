@@ -18,12 +18,13 @@ MOST_KEPT = 100
 
 
 class TooManyExports(PartnerAPIError):
-    """The partner has so many exports (`maximum`) that wait, are written or can still
-    be downloaded."""
+    """The partner already has `maximum` exports waiting, being written or available for
+    download.
+    """
 
     code = "TOO_MANY_EXPORTS"
-    example = "the hundred and first export of a day"
-    remedy = "Wait until one has expired: `expiresAt` tells when."
+    example = "the 101st export of a day"
+    remedy = "Wait until one expires; see `expiresAt`."
 
 
 @dataclass(frozen=True, slots=True)

@@ -385,6 +385,6 @@ def test_never_shows_another_partners_accounts(
         refused = partner(CHANGE, {"input": values}, **headers)
         refusals.add(str(refused.body))
     [only] = refusals
-    assert "You have no account of this id." in only
+    assert "You have no account with this id." in only
     assert not Account.objects.filter(status="SUSPENDED").exists()
     assert AccountStatusChange.objects.count() == 2 * IDS

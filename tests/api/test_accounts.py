@@ -168,7 +168,7 @@ def test_answers_nothing_for_what_is_not_an_account(
     assert partner(query, {"id": wrong}).data == {"account": None}
     refused = change(partner, wrong, "SUSPENDED")
     assert refused.code == "NOT_FOUND"
-    assert refused.errors[0]["message"] == "You have no account of this id."
+    assert refused.errors[0]["message"] == "You have no account with this id."
 
 
 def test_lists_accounts_of_a_status(account: Account, partner: Ask, observer: Ask):

@@ -291,7 +291,7 @@ def test_rules_of_a_public_token_are_public(stranger: Ask, world: World):
     ]
     assert [country["code"] for country in told[0]["countries"]] == ["US", "FR"]
     assert told[1]["classes"] == ["INFORMED"]
-    assert told[2]["text"] == "At most 2.5 % of the supply for a holder."
+    assert told[2]["text"] == "At most 2.5 % of the supply per holder."
     assert told[3]["maximum"] == 2000
 
 

@@ -205,9 +205,9 @@ def test_a_rule_that_could_mean_two_things_is_refused(kind: str, text: str, why:
 def test_a_rule_names_countries_that_there_are(ana: Client, holder: User, world: World):
     given = {"token": "LUM", "rule": "COUNTRIES", "says": "allowed FR, XX"}
     asked = ana.post("/admin/ask/rule/", given | {"reason": "Why"})
-    assert "XX: no such country" in str(asked.context["form"].errors)
+    assert "XX: unknown country" in str(asked.context["form"].errors)
     token, kind, refused = world.public_token, "COUNTRIES", {"refused": ["US", "ZZ"]}
-    with pytest.raises(RuleRefused, match="ZZ: no such country"):
+    with pytest.raises(RuleRefused, match="ZZ: unknown country"):
         rule_content(token, kind, refused, "Why")
     with (
         pytest.raises(IntegrityError, match="names countries by ISO 3166-1: ZZ"),

@@ -274,7 +274,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         "Reversal of entry 1: 40 LUM",
         OF_LUM
         | {
-            "Entry that it undoes": "1: Mint of 40 units, .* by me",
+            "Entry to be reversed": "1: Mint of 40 units, .* by me",
             "Supply": ("40", "0 (-100.00%)"),
         },
     ),
@@ -355,12 +355,12 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         OF_LUM
         | {
             "Rule": ("none", "Only for tax residents of DE."),
-            "Holders who would not pass": "1 of 1: .*",
+            "Holders who would not comply": "1 of 1: .*",
         },
     ),
     "LIFTING": (
         lifting,
-        "Lifting of the Freeze of .*, all units",
+        "Lift the Freeze of .*, all units",
         {
             "Holder": ".*",
             "Token": "every token of every company",

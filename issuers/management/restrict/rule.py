@@ -93,7 +93,7 @@ examples:
         said = "It ends." if end else rules.text_of(kind, parameters)
         told = f"{symbol} {kind}: {said}"
         if not end:
-            told += f" Holders who would not pass: {refused}."
+            told += f" Holders who would not comply: {refused}."
         return told + DRY_RUN if dry_run else told
 
 

@@ -156,7 +156,7 @@ def accounts_named(caller, texts):
 
 
 def no_account(at="input"):
-    return NotFound("You have no account of this id.", argument=f"{at}.accountID")
+    return NotFound("You have no account with this id.", argument=f"{at}.accountID")
 
 
 def named_in(caller, input):

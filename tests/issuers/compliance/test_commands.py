@@ -56,8 +56,8 @@ def bo(world: World) -> User:
 def test_a_rule_is_asked_for_approved_and_ended(world: World, bo: User):
     rule = ("restrict", "rule", "LUM", "COUNTRIES", "--refused", "us,ca")
     expected = (
-        "LUM COUNTRIES: Not for tax residents of US, CA. Holders who would not pass: "
-        "1 of 1: Bo Berg."
+        "LUM COUNTRIES: Not for tax residents of US, CA. Holders who would not "
+        "comply: 1 of 1: Bo Berg."
     )
     assert run(*rule, "--dry-run").startswith(expected)
     assert not TokenRule.objects.exists()
