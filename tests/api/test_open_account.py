@@ -87,7 +87,7 @@ def test_who_is_known_is_not_told(partner: Ask, world: World, staff: Client):
     assert told[0] == told[1]
 
     account = Account.objects.get(applicant__reference="client-3")
-    with pytest.raises(InvalidStatusTransition, match="another user's"):
+    with pytest.raises(InvalidStatusTransition, match="Another user has"):
         account.change_status("ACTIVE", STAFF, None)
     page = f"/admin/account/{account.pk}/"
     assert staff.get(page).context["known"] == [world.owner]
