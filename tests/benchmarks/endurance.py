@@ -28,7 +28,6 @@ from uuid import uuid4
 
 import psutil
 
-from partnerapi.sandbox.data.approvals import approved_grant
 from tests.benchmarks.yardstick import yardstick
 from tests.chaos.clients import CHANGE
 from tests.system import free_port
@@ -139,6 +138,7 @@ def serve(port: int, directory: Path) -> "subprocess.Popen[bytes]":
 def measure(requests: int, directory: Path) -> Report:
     from django.db import connection
 
+    from partnerapi.sandbox.data.approvals import approved_grant
     from tests.chaos.population import make_accounts
     from tests.characters import new_world
 

@@ -1,6 +1,8 @@
 """The QuickFIX project's acceptance scripts for FIX 4.4 servers, as a command.
 
 The scripts lie in that project's repository, in test/definitions/server/fix44.
+
+python -m tests.marketdata.fix.acceptance --help
 """
 
 import argparse
