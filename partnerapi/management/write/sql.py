@@ -86,6 +86,7 @@ def next_migration(label: str, name: str) -> tuple[Path, list[tuple[str, str]]]:
     loader = MigrationLoader(connection)
     [leaf] = loader.graph.leaf_nodes(label)
     package, _ = loader.migrations_module(label)
+    assert package is not None, label
     [directory] = import_module(package).__path__
     number = int(leaf[1][:4]) + 1
     return Path(directory, f"{number:04d}_{name}.py"), [leaf]
