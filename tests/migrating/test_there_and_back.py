@@ -1,6 +1,5 @@
 """Each migration goes back and forth over data, in a database of its own."""
 
-import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -14,37 +13,19 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify
-from partnerapi.core.owner import OWNER
 from partnerapi.sandbox.data.approvals import approved_record
 from tests.characters import new_world
 from tests.issuers.register import people
-from tests.owner import allow_tampering, credentials
+from tests.migrating.empty import empty_database
+from tests.owner import allow_tampering
 
 
 @pytest.fixture
 def migrated(django_db_setup: None, django_db_blocker) -> Iterator[None]:
-    """Let the usual connection be the owner's, to a database that was just made."""
-    usual = connections["default"]
-    name = f"migrated_{uuid.uuid4().hex}"
-    with django_db_blocker.unblock():
-        usual.close()
-        own = usual.copy()
-        if OWNER in connections.settings:
-            own.settings_dict |= credentials(OWNER)
-        maker = own.copy()
-        with maker._nodb_cursor() as cursor:
-            cursor.execute(f'CREATE DATABASE "{name}"')
-        own.settings_dict["NAME"] = name
-        connections["default"] = own
-        try:
-            call_command("migrate", skip_checks=True, verbosity=0)
-            allow_tampering(own)
-            yield
-        finally:
-            own.close()
-            connections["default"] = usual
-            with maker._nodb_cursor() as cursor:
-                cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    with empty_database(django_db_blocker):
+        call_command("migrate", skip_checks=True, verbosity=0)
+        allow_tampering(connections["default"])
+        yield
 
 
 def test_each_migration_goes_back_and_forth_over_data(migrated: None):

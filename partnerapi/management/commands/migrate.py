@@ -1,13 +1,16 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from django.conf import settings
 from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as MigrateCommand
-from django.db import connections
+from django.db import connections, transaction
+from django.db.migrations.recorder import MigrationRecorder
 
+from partnerapi import migrations
 from partnerapi.core.commands import INSTALLATION
 from partnerapi.core.migrating import (
     LOCK_SECONDS,
@@ -16,6 +19,17 @@ from partnerapi.core.migrating import (
     waiting,
 )
 from partnerapi.core.owner import NO_OWNER, as_owner
+
+BASELINE = Path(migrations.__file__).with_name("baseline.sql")
+NOT_ALL_NOW = (
+    "app_label",
+    "fake",
+    "fake_initial",
+    "plan",
+    "check_unapplied",
+    "prune",
+)
+"""Options with which the tables are not all to be made now."""
 
 
 @contextmanager
@@ -51,6 +65,8 @@ class Command(MigrateCommand):
                 keeping_garbage(),
                 waiting(connections[options["database"]], LOCK_SECONDS),
             ):
+                if not any(options[name] for name in NOT_ALL_NOW):
+                    self.install_baseline(options)
                 return MigrateCommand.handle(self, *arguments, **options)
 
         def told(text):
@@ -63,3 +79,20 @@ class Command(MigrateCommand):
                 f"{error}: others hold the table; pg_locks says who. What is done is "
                 "done: run this again for the rest."
             ) from None
+
+    def install_baseline(self, options):
+        """Make what the first migrations make, if the database has no tables yet."""
+        connection = connections[options["database"]]
+        if MigrationRecorder(connection).has_table():
+            return
+        if options["verbosity"]:
+            self.stdout.write("Tables of the first 127 migrations", ending="")
+            self.stdout.flush()
+        # The zone of an installation stays when the setting changes, as its days do.
+        statements = BASELINE.read_text().replace(
+            "'MARKET_TIME_ZONE'", f"'{settings.MARKET_TIME_ZONE}'"
+        )
+        with transaction.atomic(connection.alias), connection.cursor() as cursor:
+            cursor.execute(statements)
+        if options["verbosity"]:
+            self.stdout.write(self.style.SUCCESS(" OK"))
