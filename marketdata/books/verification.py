@@ -13,7 +13,6 @@ from django.db import connection, transaction
 
 from issuers.models import Token
 from marketdata.books.days import compare_days
-from marketdata.books.guards import GUARDED
 from marketdata.books.livebook import NumberedLadder
 from marketdata.books.orderbook import (
     ASK,
@@ -32,7 +31,7 @@ from marketdata.models import (
     Side,
 )
 from partnerapi.core.database import SCHEMA_FIRST
-from partnerapi.core.guard_lists import differences
+from partnerapi.core.guarding import compared
 
 ROWS_AT_ONCE = 5_000
 
@@ -82,9 +81,8 @@ def verify(
                 cursor.execute(ONE_INSTANT)
                 cursor.execute(SCHEMA_FIRST)
             Verification(token, rules, feed).run(advance)
-    found = GUARDED.found()
-    rules.guards.figure = len(found)
-    rules.guards.breaches.extend(differences(GUARDED.listed(), found))
+    rules.guards.figure, wrong = compared()
+    rules.guards.breaches.extend(wrong)
     return rules.all()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.core.management.base import BaseCommand, CommandError
 
 from partnerapi.core.database import unshadowed
-from partnerapi.core.guard_lists import Guarded, differences
+from partnerapi.core.guarding import compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,11 @@ class Finding:
     details: Sequence[str] = ()
 
 
-def judged(invariants: Sequence[Invariant], guarded: Guarded) -> Iterator[Finding]:
+def judged(invariants: Sequence[Invariant]) -> Iterator[Finding]:
     """Check every invariant, then the guards, each difference in a sentence."""
     yield from kept(invariants)
-    found = guarded.found()
-    wrong = list(differences(guarded.listed(), found))
-    rule = "the guards are those of the migrations"
-    yield Finding(rule, len(found), len(wrong), wrong)
+    number, wrong = compared()
+    yield Finding("the guards are those of the migrations", number, len(wrong), wrong)
 
 
 def kept(invariants: Sequence[Invariant]) -> list[Finding]:

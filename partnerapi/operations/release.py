@@ -8,7 +8,7 @@ from typing import NamedTuple
 from django.apps import apps
 from django.db import connection
 
-from partnerapi.operations.roles import APPLICATION, CALLED_BY_APPLICATION, RIGHTS
+from partnerapi.core.roles import APPLICATION, CALLED_BY_APPLICATION, RIGHTS
 
 
 @cache

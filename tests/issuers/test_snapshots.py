@@ -18,7 +18,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from issuers.register.models import LedgerTransaction
 from marketdata.trading.models import Order
-from partnerapi.operations.roles import APPLICATION, CALLED_BY_APPLICATION
+from partnerapi.core.roles import APPLICATION, CALLED_BY_APPLICATION
 from partnerapi.sandbox.data.approvals import (
     ASKER,
     approved_rule,

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from partnerapi.core.owner import OWNER
-from partnerapi.operations.roles import (
+from partnerapi.core.roles import (
     APPLICATION,
     CALLED_BY_APPLICATION,
     RIGHTS,

@@ -4,7 +4,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.owner import NO_OWNER, owner_alias
-from partnerapi.operations.roles import (
+from partnerapi.core.roles import (
     Role,
     RoleRefused,
     session_statements,

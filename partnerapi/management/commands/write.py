@@ -6,6 +6,5 @@ class Command(CommandGroup):
     verbs = {
         "docs": "partnerapi.management.write.docs.Command",
         "schema": "partnerapi.management.write.schema.Command",
-        "guards": "partnerapi.management.write.guards.Command",
         "sql": "partnerapi.management.write.sql.Command",
     }

@@ -2,11 +2,7 @@
 
 from collections.abc import Iterator
 
-from accounts.cash import guards as cash_guards
-from issuers.register import guards as register_guards
-from marketdata.books import guards as book_guards
-from marketdata.trading import guards as market_guards
-from partnerapi.core.guard_lists import differences
+from partnerapi.core.guarding import compared
 from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.diagnosis.server import asked
 from partnerapi.operations.release import some
@@ -53,15 +49,9 @@ TRIGGERS_OFF = """
 
 def guards() -> Iterator[Finding]:
     """Whether what guards the ledgers is what migrations have made."""
-    guarded = (
-        register_guards.GUARDED,
-        book_guards.GUARDED,
-        cash_guards.GUARDED,
-        market_guards.GUARDED,
-    )
-    wrong = {said for one in guarded for said in differences(one.listed(), one.found())}
+    _, wrong = compared()
     yield none(
-        "guards", sorted(wrong), "wrong", "{}", "All are as migrated",
+        "guards", wrong, "wrong", "{}", "All are as migrated",
         "Find out who changed them, restore them from the migrations, and run "
         "manage.py doctor --deep.",
         State.FAILED,
