@@ -7,6 +7,9 @@ import sys
 import pytest
 from django.conf import settings
 
+from partnerapi.core.sql_files import every_file
+from partnerapi.site import locks_table
+from partnerapi.site.locks_table import Unplaced, takers
 from tests.__main__ import runs
 
 CONTRIBUTING = (settings.BASE_DIR / "CONTRIBUTING.md").read_text()
@@ -14,7 +17,7 @@ PATH = re.compile(r"`((?:[\w.<>-]+/)+[\w.<>-]*)`")
 NOUNS = re.compile(r"`<noun>` is one name in every layer: (.*?)\.\s", re.DOTALL)
 FIX = settings.BASE_DIR / "marketdata" / "fix"
 LOCK = re.compile(
-    r"select_for_update|pg_advisory|\bFOR (NO KEY )?UPDATE\b|\bFOR (KEY )?SHARE\b"
+    r"select_for_update|pg_(?:try_)?advisory|\bFOR (NO KEY )?UPDATE\b|\bFOR (KEY )?SHARE\b"
 )
 HELP_OF_EACH = """
 import runpy, sys, warnings
@@ -116,14 +119,61 @@ def test_every_command_of_the_tests_is_listed():
             assert module in listed, f"say in its docstring: python -m {module}"
 
 
-def test_every_file_that_locks_rows_stands_on_the_page_of_locks():
-    page = section("Locks")
+NAME_LOCKS = {
+    "marketdata/trading/locked.py",
+    "partnerapi/core/sql_locks.py",
+    "partnerapi/site/locks_table.py",
+}
+"""Files that say what locks are, and take none."""
+
+
+def test_all_that_locks_rows_stands_on_the_page_of_locks():
+    page = (settings.BASE_DIR / "partnerapi/core/locks.md").read_text()
     rooms = ("accounts", "issuers", "marketdata", "partnerapi")
-    locking = [
+    locking = {
         str(path.relative_to(settings.BASE_DIR))
         for room in rooms
-        for path in sorted((settings.BASE_DIR / room).rglob("*.py"))
+        for path in (settings.BASE_DIR / room).rglob("*.py")
         if "migrations" not in path.parts and LOCK.search(path.read_text())
-    ]
-    assert len(locking) > 5
-    assert [path for path in locking if f"`{path}`" not in page] == []
+    } - NAME_LOCKS
+    functions = {
+        file.path.stem
+        for file in every_file()
+        if LOCK.search(re.sub("--.*", "", file.text))
+    }
+    assert (len(locking) > 10, len(functions) > 40) == (True, True)
+    taken = {name for who in takers().values() for name in who}
+    assert taken == locking | functions
+    assert [name for name in taken if f"`{name}`" not in page] == []
+
+
+def test_a_lock_without_a_place_in_the_order_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(locks_table, "ALONE", {})
+    with pytest.raises(Unplaced, match=r"is locked by \w+: give it a place in RUNGS"):
+        list(locks_table.rows())
+
+
+LOCKS = {
+    "Account.objects.filter(pk=1).select_for_update(no_key=True)":
+    "accounts_account (FOR NO KEY UPDATE)",
+    "def one() -> QuerySet[Account]: ...\none().select_for_update()":
+    "accounts_account (FOR UPDATE)",
+    "run(f'SELECT FROM accounts_user u JOIN {x} y FOR SHARE OF u')":
+    "accounts_user (FOR SHARE)",
+    "run('SELECT 1 WHERE id IN (SELECT id FROM trading_order FOR UPDATE SKIP LOCKED)')":
+    "trading_order (FOR UPDATE SKIP LOCKED)",
+    "run('SELECT pg_advisory_xact_lock(hashtext(%s))')":
+    "a name that is a parameter (advisory)",
+    "run('LOCK TABLE trading_order IN SHARE MODE')": "trading_order (table, SHARE)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", LOCKS)
+def test_locks_are_read_from_python(source: str):
+    found = [str(lock) for lock in locks_table.locks_of_python(source)]
+    assert found == [LOCKS[source]]
+
+
+def test_what_a_docstring_says_locks_nothing():
+    source = 'def f():\n    """SELECT FROM trading_order FOR UPDATE"""'
+    assert list(locks_table.locks_of_python(source)) == []

@@ -33,7 +33,11 @@ UNLOGGED = {"accounts_totalchange", "issuers_unnumberedevent"}
 
 def compared() -> tuple[int, list[str]]:
     """How many guards there must be, and a sentence for each difference, sorted."""
-    said = {one.key: one for file in every_file() for one in file.objects()}
+    said = {
+        one.key: one
+        for file in every_file()
+        for one in (*file.functions(), *file.triggers())
+    }
     functions = {one.name for one in said.values() if isinstance(one, SqlFunction)}
     tables = names_of_tables()
     with unshadowed() as cursor:
@@ -83,10 +87,12 @@ def allowed() -> set[str]:
 
 
 def names_of_tables() -> set[str]:
-    """Every table that migrations make."""
+    """Every table and view that migrations make."""
     models = apps.get_models(include_auto_created=True)
     named = {model._meta.db_table for model in models if model._meta.managed}
-    return {*named, FORMER_ISSUERS, MigrationRecorder.Migration._meta.db_table}
+    views = {view.name for file in every_file() for view in file.views()}
+    migrations = MigrationRecorder.Migration._meta.db_table
+    return {*named, *views, FORMER_ISSUERS, migrations}
 
 
 @cache
@@ -98,7 +104,7 @@ def wanted_parts() -> dict[str, str]:
         with session.cursor() as cursor:
             cursor.execute("SET TRANSACTION READ WRITE")
             cursor.execute("SET LOCAL search_path = pg_catalog, pg_temp, public")
-            for statement in (*made_by_models(session), *BY_MIGRATIONS):
+            for statement in (*made_by_models(session), *BY_MIGRATIONS, *views()):
                 cursor.execute(statement)
             found = parts(cursor, "pg_my_temp_schema()")
         session.rollback()
@@ -117,6 +123,12 @@ def made_by_models(session: BaseDatabaseWrapper) -> Iterator[str]:
         yield str(statement).replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1)
 
 
+def views() -> Iterator[str]:
+    for file in every_file():
+        for view in file.views():
+            yield f"CREATE TEMPORARY VIEW {view.name} AS {view.query}"
+
+
 def parts(cursor: CursorWrapper, schema: str) -> dict[str, str]:
     """Tables, columns, constraints and indexes of a schema, by name."""
     cursor.execute(PARTS.format(schema=schema, logged=LOGGED))
@@ -129,13 +141,17 @@ LOGGED = "f r p f t"
 # Casts to lists of texts stand elsewhere once a table was restored from a dump.
 PARTS = r"""
     WITH kept AS (
-        SELECT * FROM pg_class WHERE relnamespace = {schema} AND relkind IN ('r', 'p')
+        SELECT * FROM pg_class WHERE relnamespace = {schema}
+            AND relkind IN ('r', 'p', 'v')
     ), parts (name, said) AS (
         SELECT format('table %s', relname), CASE relpersistence
             WHEN 't' THEN '{logged}' ELSE concat_ws(' ', relrowsecurity, relkind,
                 relpersistence, relhassubclass, relowner = (SELECT relowner
                     FROM pg_class WHERE oid = 'public.issuers_token'::regclass)) END
-        FROM kept
+        FROM kept WHERE relkind <> 'v'
+        UNION ALL
+        SELECT format('view %s', relname), pg_get_viewdef(oid, TRUE)
+        FROM kept WHERE relkind = 'v'
         UNION ALL
         SELECT format('column %s of %s', a.attname, g.relname),
             concat_ws(' ', format_type(a.atttypid, a.atttypmod), a.attnotnull,
@@ -187,7 +203,7 @@ OTHERS = """
     SELECT format('policy %%s on %%s', p.polname, g.relname)
     FROM kept g JOIN pg_policy p ON p.polrelid = g.oid
     UNION ALL
-    SELECT format('option of view %%s', relname) FROM kept, owner
+    SELECT format('option of view %%s', relname) FROM kept
     WHERE relkind = 'v' AND reloptions IS NOT NULL
     UNION ALL
     SELECT format('function %%s', signature) FROM functions

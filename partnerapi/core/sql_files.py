@@ -14,7 +14,14 @@ from pathlib import Path
 
 from django.conf import settings
 
-from partnerapi.core.sql_objects import SqlFunction, SqlTrigger, SqlView, spaced, uncast
+from partnerapi.core.sql_objects import (
+    SqlFunction,
+    SqlTrigger,
+    SqlView,
+    bare,
+    spaced,
+    uncast,
+)
 
 ROOMS = {
     "accounts": "accounts/sql/*",
@@ -81,7 +88,8 @@ class SqlFile:
 
     def views(self) -> Iterator[SqlView]:
         for found in VIEW.finditer(self.text):
-            yield SqlView(found["name"], spaced(found["query"]))
+            query = spaced(found["query"])
+            yield SqlView(found["name"], query, bare(query))
 
     def objects(self) -> Iterator[SqlFunction | SqlTrigger | SqlView]:
         yield from self.functions()

@@ -29,11 +29,14 @@ TABLE = re.compile(
 )
 ADVISORY = re.compile(
     r"\bpg_(?P<tries>try_)?advisory_(?:xact_)?lock(?P<shared>_shared)?\s*\("
-    r"\s*hashtext(?:extended)?\s*\(\s*'(?P<what>[^']*)'"
+    r"\s*hashtext(?:extended)?\s*\(\s*(?:'(?P<what>[^']*)'|%s)"
 )
 LOCK_TABLE = re.compile(
     r"\bLOCK\s+TABLE\s+(?P<table>\w+)\s+IN\s+(?P<mode>[A-Z ]+?)\s+MODE"
 )
+
+
+PARAMETER = "a name that is a parameter"
 
 
 def locks(sql: str) -> set[Lock]:
@@ -45,7 +48,8 @@ def locks(sql: str) -> set[Lock]:
     said = COMMENT.sub("", sql)
     for match in ADVISORY.finditer(said):
         mode = "advisory, shared" if match["shared"] else "advisory"
-        found.add(Lock(match["what"], mode + ", not waited for" * bool(match["tries"])))
+        mode += ", not waited for" * bool(match["tries"])
+        found.add(Lock(match["what"] or PARAMETER, mode))
     said = TEXT.sub("''", said)
     for match in LOCK_TABLE.finditer(said):
         found.add(Lock(match["table"], f"table, {match['mode']}"))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db.backends.utils import CursorWrapper
 
@@ -10,6 +10,11 @@ from django.db.backends.utils import CursorWrapper
 def spaced(text: str) -> str:
     """A text with single spaces: where lines break says nothing."""
     return " ".join(text.split())
+
+
+def bare(query: str) -> str:
+    """A query without the tables' names before columns."""
+    return re.sub(r"\b[a-z]\w*\.(?=[a-z])", "", query)
 
 
 def uncast(text: str) -> str:
@@ -91,8 +96,14 @@ class SqlTrigger:
 
 @dataclass(frozen=True, slots=True)
 class SqlView:
+    """Two are equal whether or not columns are told with their table.
+
+    PostgreSQL 16 and newer leave it out where there is one.
+    """
+
     name: str
-    query: str
+    query: str = field(compare=False)
+    bare: str
 
     @property
     def key(self) -> str:
@@ -126,7 +137,7 @@ def installed(cursor: CursorWrapper) -> Iterator[SqlObject]:
         yield SqlTrigger(name, table, says, state)
     cursor.execute(VIEWS)
     for name, query in cursor.fetchall():
-        yield SqlView(name, spaced(query))
+        yield SqlView(name, spaced(query), bare(spaced(query)))
 
 
 FUNCTIONS = """

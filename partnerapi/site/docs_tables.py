@@ -28,6 +28,7 @@ from partnerapi.exports.rows import DOCUMENTS
 from partnerapi.schema import schema
 from partnerapi.settings import FIXED_LIMITS, VARIABLES
 from partnerapi.site import prices, reference
+from partnerapi.site.locks_table import rows
 
 ROOMS = ("partnerapi", "accounts", "issuers", "marketdata")
 MOST_CHOICES = 4
@@ -271,6 +272,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scopes": scopes_table,
     "export-rows": export_rows_table,
     "licences": licences_table,
+    "locks": lambda: table(("", "Order", "What", "Lock", "Who takes it"), rows()),
     **{
         f"commands-{duty.split()[0].lower()}": partial(commands_table, duty)
         for duty in DUTIES

@@ -1,15 +1,18 @@
+from django.conf import settings
 from django.core.management.base import CommandError
 
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.site import docs
 from partnerapi.site.docs_tables import TABLES, filled
 
+LOCKS = settings.BASE_DIR / "partnerapi/core/locks.md"
+
 
 class Command(CommandWithExamples):
     help = """Write the tables of templates/docs that are made from the code.
 
-Settings, limits, errors, scopes and commands have such tables. The rest of a document
-stays as it is.
+Settings, limits, errors, scopes and commands have such tables, and so have locks, in
+partnerapi/core/locks.md. The rest of a document stays as it is.
 
 examples:
   manage.py write docs
@@ -27,7 +30,7 @@ examples:
 
     def handle(self, *, check, **options):
         changed = []
-        for path in sorted(docs.DIRECTORY.glob("*.md")):
+        for path in (*sorted(docs.DIRECTORY.glob("*.md")), LOCKS):
             before = path.read_text()
             try:
                 after = filled(before)
