@@ -302,12 +302,12 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         (
             "CREATE TABLE dummy (id integer);"
             "CREATE TRIGGER register_refuse_change BEFORE UPDATE ON dummy"
-            " EXECUTE FUNCTION register_refuse_change();"
+            " EXECUTE FUNCTION accounts_refuse_change();"
             "DROP TRIGGER register_refuse_change ON issuers_ledgertransaction",
             "guards are those",
         ),
         (
-            "CREATE OR REPLACE FUNCTION register_refuse_change() RETURNS trigger"
+            "CREATE OR REPLACE FUNCTION accounts_refuse_change() RETURNS trigger"
             " LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
             "guards are those",
         ),

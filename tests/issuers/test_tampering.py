@@ -133,7 +133,7 @@ REFUSED = [
     "ALTER TABLE issuers_tokenprice DISABLE TRIGGER ALL",
     "SET session_replication_role = replica",
     "DROP TRIGGER register_refuse_change ON issuers_tokenprice",
-    "CREATE OR REPLACE FUNCTION register_refuse_change() RETURNS trigger"
+    "CREATE OR REPLACE FUNCTION accounts_refuse_change() RETURNS trigger"
     " LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
     "CREATE TABLE public.mine (id integer)",
     "DELETE FROM django_migrations",

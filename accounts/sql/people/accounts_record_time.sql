@@ -6,15 +6,13 @@ CREATE OR REPLACE FUNCTION public.accounts_record_time()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
-DECLARE
-    writer xid8;
 BEGIN
     IF TG_RELID <> 'accounts_account'::regclass THEN
         RAISE EXCEPTION 'accounts_record_time guards accounts_account, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF TG_OP = 'INSERT' OR NEW IS DISTINCT FROM OLD THEN
-        writer := pg_current_xact_id();
+        PERFORM pg_current_xact_id();
         NEW.recorded_at := clock_timestamp();
     END IF;
     RETURN NEW;
