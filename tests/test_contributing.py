@@ -17,7 +17,8 @@ PATH = re.compile(r"`((?:[\w.<>-]+/)+[\w.<>-]*)`")
 NOUNS = re.compile(r"`<noun>` is one name in every layer: (.*?)\.\s", re.DOTALL)
 FIX = settings.BASE_DIR / "marketdata" / "fix"
 LOCK = re.compile(
-    r"select_for_update|pg_(?:try_)?advisory|\bFOR (NO KEY )?UPDATE\b|\bFOR (KEY )?SHARE\b"
+    r"select_for_update|pg_(try_)?advisory"
+    r"|\bFOR (NO KEY )?UPDATE\b|\bFOR (KEY )?SHARE\b"
 )
 HELP_OF_EACH = """
 import runpy, sys, warnings

@@ -19,7 +19,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from partnerapi.core.database import unshadowed
 from partnerapi.core.roles import APPLICATION, CALLED_BY_APPLICATION
 from partnerapi.core.sql_files import every_file
-from partnerapi.core.sql_objects import SqlFunction, SqlTrigger, installed
+from partnerapi.core.sql_objects import SqlObject, SqlTrigger, SqlView, installed
 
 FORMER_ISSUERS = "issuers_formerissuer"
 BY_MIGRATIONS = (
@@ -33,12 +33,13 @@ UNLOGGED = {"accounts_totalchange", "issuers_unnumberedevent"}
 
 def compared() -> tuple[int, list[str]]:
     """How many guards there must be, and a sentence for each difference, sorted."""
-    said = {
+    functions = {one.name for file in every_file() for one in file.functions()}
+    said: dict[str, SqlObject] = {
         one.key: one
         for file in every_file()
-        for one in (*file.functions(), *file.triggers())
+        for one in file.objects()
+        if not isinstance(one, SqlView)
     }
-    functions = {one.name for one in said.values() if isinstance(one, SqlFunction)}
     tables = names_of_tables()
     with unshadowed() as cursor:
         cursor.execute("SELECT pg_is_in_recovery()")
@@ -116,7 +117,7 @@ def wanted_parts() -> dict[str, str]:
 
 def made_by_models(session: BaseDatabaseWrapper) -> Iterator[str]:
     with session.schema_editor(collect_sql=True, atomic=False) as editor:
-        for model in (*apps.get_models(), MigrationRecorder.Migration):
+        for model in [*apps.get_models(), MigrationRecorder.Migration]:
             if model._meta.managed and not model._meta.proxy:
                 editor.create_model(model)
     for statement in editor.collected_sql:

@@ -127,8 +127,11 @@ def installed(cursor: CursorWrapper) -> Iterator[SqlObject]:
     # A role may have set it for itself; PostgreSQL would quote every name otherwise.
     cursor.execute("SET LOCAL quote_all_identifiers = off")
     cursor.execute(FUNCTIONS)
-    for *texts, settings, body, is_public in cursor.fetchall():
-        yield SqlFunction(*map(spaced, texts), tuple(settings), body, is_public)
+    for name, *texts, settings, body, is_public in cursor.fetchall():
+        arguments, result, attributes = map(spaced, texts)
+        yield SqlFunction(
+            name, arguments, result, attributes, tuple(settings), body, is_public
+        )
     cursor.execute(TRIGGERS)
     for name, table, said, function, state in cursor.fetchall():
         says = uncast(said).replace(f" ON {table} ", f" ON public.{table} ", 1)

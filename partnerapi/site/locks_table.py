@@ -122,7 +122,7 @@ def locks_of_python(source: str) -> Iterator[Lock]:
                 n.value if isinstance(n, ast.Constant) else "x" for n in node.values
             )
             yield from locks("".join(map(str, parts)))
-            told |= set(node.values)
+            told |= {part for part in node.values if isinstance(part, ast.Constant)}
         elif isinstance(node, ast.Constant) and node not in told:
             if isinstance(node.value, str):
                 yield from locks(node.value)

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
@@ -103,3 +105,34 @@ def test_a_file_is_a_contract_and_what_it_is_called(name: str):
     )
     assert len(re.findall("^CREATE", file.text, re.M)) == len(list(file.objects()))
     assert not {"GRANT", "DO", "SELECT", "SET ROLE"} & {*statements}
+
+
+WITH_IMPORTS = {
+    "accounts": "0044",
+    "issuers": "0062",
+    "marketdata": "0017",
+    "trading": "0010",
+    "partnerapi": "0014",
+}
+"""The last migrations that could import others, whose text they edited."""
+
+
+@pytest.mark.parametrize("label", WITH_IMPORTS)
+def test_a_new_migration_holds_its_own_text(label: str):
+    directory = Path(apps.get_app_config(label).path, "migrations")
+    new = [
+        path
+        for path in sorted(directory.glob("[0-9]*.py"))
+        if path.name[:4] > WITH_IMPORTS[label]
+    ]
+    imports = (
+        r"^(?:from|import) (?:accounts|issuers|marketdata|.*migrations\.\w)|import_m"
+    )
+    named = [
+        path.name
+        for path in new
+        if re.search(
+            imports, path.read_text().replace("django.db.migrations", ""), re.M
+        )
+    ]
+    assert named == []

@@ -1,6 +1,6 @@
-from importlib import import_module
 from pathlib import Path
 
+from django.apps import apps
 from django.core.management.base import CommandError
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
@@ -85,8 +85,6 @@ def next_migration(label: str, name: str) -> tuple[Path, list[tuple[str, str]]]:
     """Where an app's next migration is written, and the migration that it follows."""
     loader = MigrationLoader(connection)
     [leaf] = loader.graph.leaf_nodes(label)
-    package, _ = loader.migrations_module(label)
-    assert package is not None, label
-    [directory] = import_module(package).__path__
+    directory = Path(apps.get_app_config(label).path, "migrations")
     number = int(leaf[1][:4]) + 1
-    return Path(directory, f"{number:04d}_{name}.py"), [leaf]
+    return directory / f"{number:04d}_{name}.py", [leaf]
