@@ -106,7 +106,6 @@ RENAMED = {
     "verify_register": "verify register",
     "write_docs": "write docs",
     "write_exports": "run exports",
-    "write_guards": "write guards",
     "write_sql": "write sql",
 }
 """Names of the last release, which answer for one more."""
