@@ -1,6 +1,6 @@
 from django.conf import settings
 from django.contrib import admin
-from django.urls import path
+from django.urls import URLPattern, URLResolver, path
 
 from partnerapi.exports.download import download
 from partnerapi.gateway.views import graphql_view
@@ -29,9 +29,9 @@ FOR_PARTNERS = [
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("exports/<uuid:pk>", download, name="export"),
 ]
-served = FOR_PROBES
+served: list[URLPattern | URLResolver] = [*FOR_PROBES]
 if settings.PARTNER_API_SERVES != "admin":
-    served = served + FOR_PARTNERS
+    served = [*served, *FOR_PARTNERS]
 if settings.PARTNER_API_SERVES != "api":
     admin.autodiscover()
     served = [*served, path("admin/", admin.site.urls)]

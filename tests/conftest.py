@@ -211,7 +211,8 @@ def leave_out_long_runs(config: pytest.Config, items: list[pytest.Item]) -> None
         for argument in config.args
         if (path := (config.invocation_params.dir / argument.split("::")[0])).is_file()
     }
-    kept, left_out = [], []
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
     for item in items:
         is_out = item.get_closest_marker("long") and item.path not in named
         (left_out if is_out else kept).append(item)

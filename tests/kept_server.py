@@ -105,7 +105,13 @@ def start_keeper(directory: Path, idle_seconds: float) -> None:
         RunError: it ended instead.
     """
     log = kept_by(directory) / "log"
-    keeper = [sys.executable, "-m", "tests.kept_server", directory, str(idle_seconds)]
+    keeper = [
+        sys.executable,
+        "-m",
+        "tests.kept_server",
+        str(directory),
+        str(idle_seconds),
+    ]
     with log.open("w") as errors:
         starter = subprocess.Popen(
             # It is no child of the run, which ends before it.

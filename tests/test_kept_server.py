@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
@@ -31,8 +32,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         if has_keeper(directory):
             # It ends when its directory is gone.
             rmtree(directory)
-            until(lambda servers=servers: not servers.exists())
+            until(partial(is_gone, servers))
         rmtree(servers, ignore_errors=True)
+
+
+def is_gone(servers: Path) -> bool:
+    return not servers.exists()
 
 
 def has_keeper(directory: Path) -> bool:

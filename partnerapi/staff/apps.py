@@ -1,3 +1,6 @@
+from collections.abc import Sequence
+
+from django.apps import AppConfig
 from django.contrib.admin import autodiscover
 from django.contrib.admin.apps import SimpleAdminConfig
 from django.contrib.admin.checks import check_admin_app, check_dependencies
@@ -14,6 +17,8 @@ class BackOfficeConfig(SimpleAdminConfig):
         register(check_pages, Tags.admin)
 
 
-def check_pages(app_configs: object, **kwargs: object) -> list[CheckMessage]:
+def check_pages(
+    app_configs: Sequence[AppConfig] | None, **kwargs: object
+) -> list[CheckMessage]:
     autodiscover()
     return check_admin_app(app_configs)
