@@ -1,4 +1,4 @@
-"""Who is asking, and what a caller needs a scope or a grant for."""
+"""The caller of a request, and what needs a scope or a grant."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ class Caller:
 
 
 def requires(*scopes: Scope) -> Callable[..., Any]:
-    """Let a batch resolver run only for a caller whose key has one of the scopes.
+    """Run a batch resolver only for a caller whose key has one of the scopes.
 
     Raises:
         Unauthenticated: the request has no key.
@@ -111,11 +111,11 @@ def check_scope(caller: Caller | None, *scopes: Scope) -> None:
 
 
 def requires_grant_of(column: str) -> Callable[..., Any]:
-    """Resolve a field for parents of granted issuers; for each other it is FORBIDDEN.
+    """Resolve a field for parents of granted issuers; any other parent is FORBIDDEN.
 
     `column` of a parent holds the issuer's id. `requiredGrant` in the error names the
-    issuer, which is public. So nothing leaks, and no one mistakes a missing grant for
-    an empty list.
+    issuer, which is public. So nothing leaks, and a missing grant cannot be mistaken
+    for an empty list.
     """
 
     def decorate(resolver: Callable[..., list[Any]]) -> Callable[..., list[Any]]:

@@ -37,7 +37,7 @@ def write_policies(*, using, apps=installed, **kwargs):
     if "approvalpolicy" not in apps.all_models["accounts"]:
         return
     policy = apps.get_model("accounts", "ApprovalPolicy")
-    # What the owner has changed stays.
+    # The owner's changes stay.
     policy.objects.using(using).bulk_create(
         [
             policy(kind=kind, from_amount=ApprovalPolicy.FROM_AMOUNTS.get(kind))

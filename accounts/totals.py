@@ -1,8 +1,8 @@
-"""How many rows long lists have, so that no query counts them.
+"""The row counts of long lists, so that no query counts rows.
 
-Triggers write down what a transaction adds to a list, or takes from it, and at its
-commit add that up. Nothing else writes these tables, and no transaction waits for
-another's total before it commits.
+Triggers record the rows that a transaction adds to a list or removes from it, and sum
+them at its commit. Nothing else writes these tables, and no transaction waits for
+another's total before its commit.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ class Listed(models.TextChoices):
 class Total(models.Model):
     """The number of rows of a list as of the last commit that changed it.
 
-    `key` is the list's partner, account or issuer; without a row there is none.
+    `key` is the list's partner, account or issuer; without a row the total is 0.
     """
 
     list = models.CharField(max_length=20, choices=Listed)
@@ -46,7 +46,7 @@ class Total(models.Model):
 
 
 class TotalChange(models.Model):
-    """What a transaction changes a total by, until its commit: others never see it."""
+    """A transaction's change of a total, until its commit; others never see it."""
 
     transaction = models.BigIntegerField()
     list = models.CharField(max_length=20, choices=Listed)
@@ -66,7 +66,7 @@ class TotalChange(models.Model):
 
 
 def totals(listed: Listed, keys: Sequence[str]) -> Callable[[], list[int]]:
-    """What reads the number of rows of each list of its kind, in order of the keys."""
+    """A reader of the totals of lists of a kind, in the order of the keys."""
 
     def read() -> list[int]:
         found = fetch(TOTALS, [array_text(keys), listed.value], tuple)

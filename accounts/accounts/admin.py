@@ -27,7 +27,7 @@ from partnerapi.core.backoffice import (
 
 
 class AccountSearchAdmin(PrefixSearchAdmin):
-    """Finds rows by an account's id, or by how the client's email or name begins."""
+    """Finds rows by an account's id, or the beginning of the client's email or name."""
 
     account_field: str
     """The column that holds the account's id."""
@@ -184,7 +184,7 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
 
 @admin.register(AccountStatusChange)
 class AccountStatusChangeAdmin(ReadOnly, AccountSearchAdmin):
-    """What has happened to accounts; no one edits history."""
+    """The history of accounts, which no one edits."""
 
     list_display = [
         "account", "created_at", "previous_status", "status", "actor", "approved_by",

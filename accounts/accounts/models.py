@@ -52,7 +52,7 @@ class AccountStatus(models.TextChoices):
 
 
 class Right(models.TextChoices):
-    """Who may make a move: the partner, staff, or staff with a second person."""
+    """The right to make a move: the partner's, staff's, or that of two members of staff."""
 
     PARTNER = "PARTNER", "Partner"
     STAFF = "STAFF", "Staff"
@@ -75,9 +75,9 @@ TRANSITIONS: dict[tuple[AccountStatus, AccountStatus], set[Right]] = {
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who changes an account: a partner by its login, or staff by e-mail address.
+    """The author of a change: a partner, by login, or staff, by e-mail address.
 
-    `approved_by` is the second member of staff, where one has approved the change.
+    `approved_by` is the second member of staff, if one has approved the change.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Actor:
 
 
 def allowed_statuses(status: str, rights: set[Right]) -> list[AccountStatus]:
-    """The statuses to which these rights may move an account from this one."""
+    """The statuses to which these rights allow an account to move from this one."""
     return [
         target
         for (source, target), required in TRANSITIONS.items()
@@ -115,7 +115,7 @@ class AccountQuerySet(models.QuerySet["Account"]):
     def open(
         self, partner: Partner, user: User, actor: Actor, at: datetime
     ) -> "Account":
-        """A new account, PENDING, with the first entry of its history."""
+        """Create a PENDING account with the first entry of its history."""
         with transaction.atomic():
             account = self.create(
                 partner=partner, user=user, created_at=at, updated_at=at
@@ -189,18 +189,18 @@ class Account(models.Model):
     ) -> AccountStatus:
         """Move the account and record the move; return the status before.
 
-        The status of the locked row decides, so of two moves that race the later one
-        sees what the earlier one did. The same status again succeeds and writes
-        nothing. The database's clock dates the move when nothing of the account can
+        The status of the locked row decides, so the later of two concurrent moves sees
+        the result of the earlier one. The same status again succeeds and writes
+        nothing. The database's clock dates the move once no order of the account can
         trade any more.
 
         An account that leaves ACTIVE takes its open orders out of the books.
 
         Raises:
-            InvalidStatusTransition: no such move, or not for this actor; or the
-                client's email or LEI is another user's.
-            AccountNotEmpty: it has cash, and so is not closed.
-            LockTimeout: the books did not come free.
+            InvalidStatusTransition: the move does not exist or is not allowed for
+                this actor; or the client's email or LEI belongs to another user.
+            AccountNotEmpty: the account has cash and cannot be closed.
+            LockTimeout: the books stayed locked for too long.
         """
 
         def lock() -> None:
@@ -215,7 +215,7 @@ class Account(models.Model):
                     raise refused_move(previous, status, allowed)
                 if status == AccountStatus.CLOSED:
                     locked.check_empty()
-                # So that times never run backwards in a history.
+                # Times in a history never run backwards.
                 at = Greatest(Value(locked.updated_at), ClockTimestamp())
                 locked.record(previous, AccountStatus(status), actor, reason, at)
             return previous
@@ -253,7 +253,7 @@ class Account(models.Model):
         reason: str | None,
         at: datetime | Greatest,
     ) -> None:
-        # A trigger lets the account stand where its history ends.
+        # A trigger sets the account's status to that of the last entry.
         self.history.create(
             number=self.changes + 1,
             previous_status=previous,

@@ -36,7 +36,7 @@ class NotJoined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a partner says of a client. A person has no company name and no LEI."""
+    """A partner's description of a client. A person has no company name and no LEI."""
 
     type: str
     first_name: str
@@ -49,9 +49,9 @@ class Description:
 
 class ApplicantQuerySet(models.QuerySet["Applicant"]):
     def called(self, text: str, most: int) -> "ApplicantQuerySet":
-        """Those whose email begins with the text, or whose LEI or reference it is.
+        """Applicants whose email begins with the text, or whose LEI or reference it is.
 
-        At most so many; each of the three reads an index.
+        Returns at most `most`; each of the three conditions reads an index.
         """
         # The index of references is each partner's own.
         each = Partner.objects.order_by().values("pk")
@@ -66,9 +66,9 @@ class ApplicantQuerySet(models.QuerySet["Applicant"]):
     def open(
         self, caller: Caller, reference: str, client: Description, at: datetime
     ) -> Account:
-        """A new account, PENDING, of a new user, whoever else is known by this email.
+        """Create a PENDING account of a new user, even if another user has this email.
 
-        Email and LEI become the user's when staff activate the account.
+        The user gets the email and the LEI when staff activate the account.
 
         Raises:
             DuplicateReference
@@ -106,9 +106,10 @@ class ApplicantQuerySet(models.QuerySet["Applicant"]):
 
 
 class Applicant(models.Model):
-    """What a partner said of the client of an account that it opened.
+    """A partner's description of the client of an account that it opened.
 
-    `user` was made for it. The account is of that user until staff join it to another.
+    `user` is a newly created user. The account belongs to it until staff join the
+    account to another user.
     """
 
     account = models.OneToOneField(
@@ -163,7 +164,7 @@ class Applicant(models.Model):
         return User.objects.filter(same).exclude(pk=self.user_id).order_by("pk")
 
     def join(self, user: User) -> None:
-        """Give the account to the user who is known by the same email or LEI.
+        """Give the account to an existing user with the same email or LEI.
 
         Raises:
             NotJoined: the account is not PENDING, or was joined before; the user has

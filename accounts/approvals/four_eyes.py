@@ -1,7 +1,7 @@
-"""Files requests for a second person, decides and carries them out.
+"""Files requests that need a second person, decides them and carries them out.
 
-A kind of request is a class with `preview` and `execute`. What it does is judged again
-by the database, at the commit: by the content of the request, and by who decided it.
+A kind of request is a class with `preview` and `execute`. At the commit the database
+checks its effect again, against the content of the request and the person who decided.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,18 +23,18 @@ LIFETIME = timedelta(days=7)
 
 
 class Overtaken(Exception):
-    """What was asked for cannot be done any more; the message says why."""
+    """The request cannot be executed any more; the message says why."""
 
 
 class NotApproved(Exception):
-    """The request cannot be decided, or carried out, so; the message says why."""
+    """The request cannot be decided or carried out; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The lines of a request that has many; `rows` reads those of a stretch.
+    """The lines of a long request; `rows` reads a range of them.
 
-    `columns` are their headings, each with whether it holds numbers.
+    `columns` are their headings, each with a flag for columns of numbers.
     """
 
     caption: str
@@ -45,9 +45,9 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a request would change: rows of a name, before and after.
+    """What a request would change: rows with a name, a value before and one after.
 
-    A row without a before is a fact. `links`: what rows are about, by their names.
+    A row without a value before is a fact. `links` are the objects of rows, by name.
     """
 
     rows: list[tuple[str, str, str]] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Kind(Protocol):
         """
 
     def execute(self, request: ApprovalRequest) -> Any:
-        """Do it, in the transaction that carries the request; say what came of it.
+        """Execute the request in the transaction that carries it; return its outcome.
 
         Raises:
             Overtaken
@@ -87,10 +87,10 @@ COMMAND = "command"
 def is_needed(
     kind: str, person: str, amounts: Mapping[UUID, int | None] | int | None = None
 ) -> bool:
-    """Whether an action needs a second person, after what this one did alone today.
+    """Whether an action needs a second person, given what this one did alone today.
 
-    `amounts` are units by issuer, or euro cents; without one it does. `person` is the
-    id, as text, of the user that is signed in, or `COMMAND`.
+    `amounts` are units by issuer, or euro cents; without amounts, it does. `person` is
+    the id, as text, of the signed-in user, or `COMMAND`.
     """
     by_issuer = amounts if isinstance(amounts, Mapping) else {None: amounts}
     [(needed,)] = fetch(
@@ -103,7 +103,7 @@ OVER = "SELECT approvals_over(%s, %s, %s::uuid[], %s::numeric[])"
 
 
 def rests_until(person: User) -> datetime | None:
-    """Until when this person decides nothing; None: they may decide.
+    """The time until which this person may not decide; None: they may decide.
 
     Someone else changed their access less than 24 hours before.
     """
@@ -122,7 +122,7 @@ def file_request(
     filed_by: User,
     lifetime: timedelta = LIFETIME,
 ) -> ApprovalRequest:
-    """Ask for an action; `content` is what the database will compare it with.
+    """File a request for an action; the database compares the action with `content`.
 
     Raises:
         NotApproved: this person may not ask for it.
@@ -144,10 +144,10 @@ def file_request(
 def decide(
     request: ApprovalRequest, decided_by: User, is_approved: bool, reason: str = ""
 ) -> ApprovalDecision:
-    """Approve a request, or refuse it; once, and forever.
+    """Approve or reject a request; the decision is final.
 
     Raises:
-        NotApproved: by this person, or at this time, it cannot be decided.
+        NotApproved: this person cannot decide it, or not at this time.
     """
     try:
         with transaction.atomic():
@@ -162,7 +162,7 @@ def decide(
 
 
 def take_back(request: ApprovalRequest, reason: str = "") -> ApprovalDecision:
-    """End a request that waits, in the name of the person who filed it.
+    """Withdraw an open request in the name of the person who filed it.
 
     Raises:
         NotApproved: it no longer waits.
@@ -172,9 +172,9 @@ def take_back(request: ApprovalRequest, reason: str = "") -> ApprovalDecision:
 
 @contextmanager
 def carrying(requests: Iterable[UUID]) -> Iterator[None]:
-    """A transaction that may do what these approved requests say, each once.
+    """A transaction that may execute these approved requests, each once.
 
-    The database compares at the commit, so a refusal comes at the end of the block.
+    The database compares at the commit, so a refusal is raised at the block's end.
 
     Raises:
         NotApproved
@@ -198,7 +198,7 @@ CARRY = """
 
 
 def carry_out(request: ApprovalRequest, kind: Kind) -> Any:
-    """Execute an approved request; what has become impossible is overtaken for good.
+    """Execute an approved request; mark it superseded if it has become impossible.
 
     Raises:
         Overtaken: it never executes.
@@ -213,7 +213,7 @@ def carry_out(request: ApprovalRequest, kind: Kind) -> Any:
 
 
 def overtake(request: ApprovalRequest, why: str) -> None:
-    """Let a request never execute, because what it builds on has changed."""
+    """Mark a request superseded, because the data on which it depends has changed."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT approvals_overtake(%s, %s)", [request.pk, why])
 

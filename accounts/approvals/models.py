@@ -1,7 +1,7 @@
-"""Four eyes: what one member of staff asks for, another decides.
+"""Four eyes: one member of staff files a request, another decides it.
 
-The database refuses what a policy names unless a request of the same content was
-approved: triggers call `approvals_use` at the commit.
+The database refuses an action that a policy names unless a request with the same
+content was approved: triggers call `approvals_use` at the commit.
 """
 
 from datetime import datetime
@@ -39,13 +39,13 @@ class ApprovalKind(models.TextChoices):
 
 
 class ApprovalPolicy(models.Model):
-    """Whether an action needs a second person; only the owner of the tables writes it.
+    """Whether an action needs a second person; only the owner role writes it.
 
-    A kind without a row, or without `from_amount`, needs one, whatever its amount. With
-    it one person is enough as long as the sum of what this person did alone on a day
-    (UTC), for an issuer where the kind has one, stays below. `from_total` bounds the
-    same sum of all people. A price is compared by itself. A person who rests (see
-    `approvals_rests_until`) does nothing alone.
+    A kind without a row, or without `from_amount`, always needs a second person. With
+    `from_amount`, one person is enough while the sum of that person's actions alone on
+    a day (UTC) stays below it; a kind that has an issuer is summed per issuer.
+    `from_total` bounds the same sum over all people. A price is not summed. A person
+    whose access changed recently (`approvals_rests_until`) does nothing alone.
     """
 
     FROM_AMOUNTS: dict[str, int] = {ApprovalKind.DELIVERY: 10_000}
@@ -75,11 +75,11 @@ class ApprovalPolicy(models.Model):
 
 
 class SoleAmount(models.Model):
-    """How much one person did alone on a day; `person` is empty for all together.
+    """The amount that one person did alone on a day; an empty `person` is everyone.
 
-    Functions of the owner write it, and it only grows. A person is a user's id, since
-    addresses change. Commands are one person: with a shell, anybody is named. A kind
-    without an issuer has the UUID of zeros.
+    Functions of the owner role write it, and it only grows. A person is a user's id,
+    since addresses change. All commands count as one person: in a shell, a user can
+    claim any name. A kind without an issuer has the nil UUID.
     """
 
     pk = models.CompositePrimaryKey("kind", "day", "issuer_id", "person")
@@ -126,7 +126,7 @@ class ApprovalRequestQuerySet(models.QuerySet["ApprovalRequest"]):
 
 
 class ApprovalRequest(models.Model):
-    """What a member of staff wants done, word for word, and why; it never changes."""
+    """An action that a member of staff requests, with the reason; it never changes."""
 
     class Status(models.TextChoices):
         WAITING = "WAITING", "Waiting"
@@ -173,9 +173,9 @@ class ApprovalRequest(models.Model):
 
 
 class ApprovalDecision(models.Model):
-    """What another person said to a request; one, and final.
+    """Another person's decision on a request; there is one, and it is final.
 
-    A refusal by the person who filed it takes the request back.
+    A rejection by the person who filed the request withdraws it.
     """
 
     request = models.OneToOneField(
@@ -200,9 +200,9 @@ class ApprovalDecision(models.Model):
 
 
 class ApprovalOutcome(models.Model):
-    """How a request ended: executed, or overtaken; the database writes it.
+    """The end of a request: executed or superseded; the database writes it.
 
-    `token_id` and `number` name the entry or the price that it led to.
+    `token_id` and `number` name the entry or the price that resulted.
     """
 
     request = models.OneToOneField(

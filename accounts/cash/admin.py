@@ -1,4 +1,4 @@
-"""Cash: where it lies, what banks said, and the withdrawals that staff decide."""
+"""Cash: its accounts, bank statements, and the withdrawals that staff decide."""
 
 from urllib.parse import urlencode
 from uuid import UUID
@@ -25,7 +25,7 @@ OF_ACCOUNT = ("account__user", "account__partner")
 
 
 def asks(kind: str, label: str, **given: object) -> str:
-    """A link to the page on which staff ask for it."""
+    """A link to the page on which staff file the request."""
     page = reverse("admin:ask", args=[kind])
     return format_html('<a href="{}?{}">{}</a>', page, urlencode(given), label)
 
@@ -36,7 +36,7 @@ def account_link(account: CashAccount) -> str:
 
 
 class ByIdentifierAdmin(ReadOnlyAdmin):
-    """Finds rows by identifiers: no name is looked for, so that each is an index."""
+    """Finds rows by identifiers, never by names, so that every search uses an index."""
 
     references: tuple[str, ...]
     """Columns of references, which are compared without white space."""
@@ -154,7 +154,7 @@ class BankStatementAdmin(ReadOnlyAdmin):
 
 
 class StateFilter(admin.SimpleListFilter):
-    """Lines whose money no one was found for."""
+    """Lines whose money is unallocated."""
 
     title = "state"
     parameter_name = "state"
@@ -211,7 +211,7 @@ class BankLineAdmin(ByIdentifierAdmin):
 
 @admin.register(Withdrawal)
 class WithdrawalAdmin(ByIdentifierAdmin):
-    """Another member of staff approves what one asks for; one alone may refuse."""
+    """An approval needs a second member of staff; a refusal needs only one."""
 
     list_display = [
         "payment_reference", "of", "cents", "reference", "status", "created_at",

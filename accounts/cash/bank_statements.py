@@ -1,10 +1,10 @@
-"""Books what a bank says: money that came for clients, and withdrawals that were paid.
+"""Books bank statements: clients' deposits, and withdrawals that were paid.
 
-After it, what lies at the bank by the books is what the bank says, or nothing is
-booked; a second person approves what clients get. A line is known by the bank's
-reference and booked once. Money that came names its client by a deposit reference (ISO
-11649) in the line's text, money that went names its withdrawal so. All else goes to
-SUSPENSE, until staff assign it.
+The balance at the bank by the books then equals the bank's, or nothing is booked. A
+second person approves credits to clients. The bank's reference identifies a line,
+which is booked once. An incoming payment names its client by a deposit reference (ISO
+11649) in the line's text; an outgoing payment names its withdrawal in the same way.
+All other money is booked to SUSPENSE, until staff assign it.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ class OtherBalance(Exception):
 
 @dataclass(slots=True)
 class Booked:
-    """What a statement's lines led to: numbers of lines, and euro cents."""
+    """The result of booking a statement: numbers of lines, and euro cents."""
 
     deposits: int = 0
     deposited: int = 0
@@ -87,10 +87,10 @@ def book_statement(
     closing_balance: int,
     dry_run: bool = False,
 ) -> Booked:
-    """Book the lines of a CSV that were not booked yet, all of them or none.
+    """Book the new lines of a CSV, all of them or none.
 
-    `closing_balance` is what lies at the bank after the last line, as the bank says, in
-    euro cents. At the commit the database asks for an approval of what clients get.
+    `closing_balance` is the bank's own balance after the last line, in euro cents. At
+    the commit the database requires an approval of the credits to clients.
 
     Raises:
         WrongFileError: the file's problems, by line, field and rule.
@@ -121,9 +121,9 @@ def book_statement(
 def book_lines(
     lines: list[BankLine], statement: BankStatement, numbers: dict[str, int]
 ) -> Booked:
-    """Book the lines that were not booked yet, in this transaction.
+    """Book the new lines in this transaction.
 
-    `numbers` are those of the file's lines, by reference, for what is wrong with them.
+    `numbers` are the line numbers in the file, by reference, for error messages.
 
     Raises:
         WrongFileError
@@ -132,7 +132,7 @@ def book_lines(
     clients = clients_of(lines)
     withdrawals = withdrawals_of(lines)
     bank, suspense = (platform_account(kind) for kind in ("BANK", "SUSPENSE"))
-    # Shared, so that no one closes an account whose deposit is being booked.
+    # A shared lock: an account cannot close while its deposit is being booked.
     standing = {
         account.pk: account.status
         for account in Account.objects.raw(
@@ -147,9 +147,9 @@ def book_lines(
             *(withdrawal.cash_account_id for withdrawal in withdrawals.values()),
         ]
     )
-    # Under the bank's lock: two commands that book one file come one after the other.
+    # Under the bank's lock: two commands that book the same file run in turn.
     known = BankLine.objects.in_bulk([line.reference for line in lines])
-    # Their statuses may have changed until the heads were locked.
+    # Their statuses may have changed before the heads were locked.
     withdrawals = withdrawals_of(lines)
     booked = Booked(balance=-heads[bank].balance)
     new: list[BankLine] = []
@@ -250,8 +250,8 @@ def statement_title(booked: Booked) -> str:
 class BookStatement:
     """A bank statement whose deposits need a second person.
 
-    It is overtaken where its lines would lead elsewhere by now, or the bank's closing
-    balance is not what lies there by the books.
+    It is superseded if its lines would now be booked differently, or if the bank's
+    closing balance differs from the books.
     """
 
     def preview(self, request: ApprovalRequest) -> Preview:
@@ -315,7 +315,7 @@ class BookStatement:
 
 
 def listing(lines: Sequence[Sequence[Any]]) -> Listing:
-    """Each line as it would be booked, in the order of the file."""
+    """Each line as it would be booked, in file order."""
 
     def rows(start: int, stop: int) -> list[tuple[str, ...]]:
         shown = lines[start:stop]
@@ -342,7 +342,7 @@ def sum_of(request: ApprovalRequest) -> int:
 
 
 def moves(booked: Booked) -> Iterator[tuple[CashAccount | str, int, int]]:
-    """Clients' accounts, what they had and have; the largest movements first."""
+    """Clients' accounts with balances before and after; the largest movements first."""
     by_size = sorted(
         booked.moved.items(), key=lambda item: -abs(item[1][1] - item[1][0])
     )
@@ -361,23 +361,23 @@ def moves(booked: Booked) -> Iterator[tuple[CashAccount | str, int, int]]:
 
 
 def clients_of(lines: Iterable[BankLine]) -> dict[str, CashAccount]:
-    """The cash accounts whose deposit references lines of money that came name."""
+    """The cash accounts named by the deposit references of incoming payments."""
     named = {references_in(line.text) for line in lines if line.amount > 0}
     accounts = CashAccount.objects.filter(deposit_reference__in=named - {""})
     return {account.deposit_reference or "": account for account in accounts}
 
 
 def withdrawals_of(lines: Iterable[BankLine]) -> dict[str, Withdrawal]:
-    """The withdrawals that lines of money that went name."""
+    """The withdrawals named by outgoing payments."""
     named = {references_in(line.text) for line in lines if line.amount < 0}
     withdrawals = Withdrawal.objects.filter(payment_reference__in=named - {""})
     return {withdrawal.payment_reference: withdrawal for withdrawal in withdrawals}
 
 
 def references_in(text: str) -> str:
-    """The one reference of ours that a text names, whatever separates its signs.
+    """The platform's reference in a text, whatever separates its characters.
 
-    Empty where it names none, or several.
+    Empty if the text names none, or several.
     """
     signs = re.sub("[^A-Z0-9]", "", text.upper())
     found = {name for name in OURS.findall(signs) if iso11649.is_valid(name)}
@@ -387,7 +387,7 @@ def references_in(text: str) -> str:
 def no_deposit(
     found: str, client: CashAccount | None, standing: Mapping[UUID, str]
 ) -> str:
-    """Why money that came is no one's; empty: it is the client's."""
+    """Why an incoming payment is unallocated; empty: it is the client's."""
     if not found:
         return "it names no deposit reference, or several"
     if client is None:
@@ -400,7 +400,7 @@ def no_deposit(
 
 
 def no_withdrawal(found: str, withdrawal: Withdrawal | None, amount: int) -> str:
-    """Why money that went paid no withdrawal; empty: it paid this one."""
+    """Why an outgoing payment paid no withdrawal; empty: it paid this one."""
     if not found:
         return "it names no payment reference of a withdrawal, or several"
     if withdrawal is None:
@@ -415,7 +415,7 @@ def no_withdrawal(found: str, withdrawal: Withdrawal | None, amount: int) -> str
 def read_lines(
     rows: Iterable[CsvRow], problems: Problems
 ) -> list[tuple[int, BankLine]]:
-    """Bank lines with the lines of the file; what is wrong goes to `problems`."""
+    """Bank lines with the lines of the file; errors are added to `problems`."""
     lines, first = [], dict[str, int]()
     for row in rows:
         reference, text = row.values["reference"], row.values["text"]

@@ -1,9 +1,8 @@
-"""Cash: what clients have with the platform, in euro cents, by double entry.
+"""Cash: clients' money with the platform, in euro cents, by double entry.
 
-`accounts.cash.writer` writes transactions; none is changed or deleted. From a
-transaction triggers write its two postings and the heads of the accounts; nothing else
-may. The sum of all balances is 0, and what must lie at the bank is the balance of BANK
-without its sign.
+`accounts.cash.writer` writes transactions, which are append-only. From a transaction
+triggers write its two postings and the heads of the accounts; nothing else may. The
+sum of all balances is 0. The bank must hold the balance of BANK without its sign.
 """
 
 import uuid_utils.compat as uuid
@@ -21,15 +20,15 @@ TEXT_LENGTH = 500
 
 
 def squeezed(text: str) -> str:
-    """A reference of ours as it is stored, however someone has parted its signs."""
+    """A reference of the platform as stored, without separators."""
     return "".join(text.upper().split())
 
 
 class CashAccount(models.Model):
-    """Where cash lies: with a client's account, or with the platform itself.
+    """An account for cash: a client's, or the platform's own.
 
-    Every client's account has one from its first moment. The deposit reference, by
-    ISO 11649, is what a client writes into a payment; a trigger gives it.
+    Every client's account has one from its creation. A client names the deposit
+    reference (ISO 11649) in a payment; a trigger assigns it.
     """
 
     class Kind(models.TextChoices):
@@ -78,9 +77,9 @@ class CashAccount(models.Model):
 
 
 class CashHead(models.Model):
-    """The state of a cash account; the lock of its row is the right to write.
+    """The state of a cash account; a writer must lock its row.
 
-    `reserved` is the sum of what open orders and withdrawals hold; triggers carry it.
+    `reserved` is the sum held by open orders and withdrawals; triggers maintain it.
     """
 
     cash_account = models.OneToOneField(
@@ -117,11 +116,11 @@ class CashHead(models.Model):
 
 
 class BankStatement(models.Model):
-    """A bank's file of lines, as it was booked; it never changes.
+    """A bank statement, as it was booked; it never changes.
 
-    Triggers compare its closing balance with what lies at the bank by the books, and
-    ask for the approval that its deposits need. Statements from before have no
-    `made_in`, and may have no closing balance, or another one.
+    Triggers compare its closing balance with the books, and require the approval that
+    its deposits need. Older statements have no `made_in`, and their closing balance may
+    be missing or different.
     """
 
     id = models.BigAutoField(primary_key=True, editable=False)
@@ -154,7 +153,7 @@ class BankStatement(models.Model):
 
 
 class BankLine(models.Model):
-    """A line of a bank statement: money that came, or that went; booked once."""
+    """A line of a bank statement: an incoming or outgoing payment; booked once."""
 
     reference = models.CharField(
         max_length=REFERENCE_LENGTH,
@@ -188,9 +187,9 @@ class BankLine(models.Model):
 class CashTransaction(models.Model):
     """A movement of cash from one cash account to another; it never changes.
 
-    What a bank line says moves from or to BANK, and `reference` names the line. Money
-    that no one could be found for lies with SUSPENSE until a transaction with `assigns`
-    takes it to its client.
+    The money of a bank line moves from or to BANK, and `reference` names the line.
+    Unallocated money is booked to SUSPENSE until a transaction with `assigns` moves it
+    to its client.
     """
 
     class Kind(models.TextChoices):
@@ -348,10 +347,10 @@ class WithdrawalStatus(models.TextChoices):
 
 
 class Withdrawal(models.Model):
-    """Cash that a client wants at the bank; reserved until it is paid or ended.
+    """A payment to a client; its cash is reserved until it is paid or ends.
 
-    A second person approves it. It is PAID by the bank line alone whose text has its
-    payment reference, by ISO 11649; a trigger gives that, and marks it.
+    A second person approves it. Only a bank line whose text has its payment reference
+    (ISO 11649) makes it PAID; a trigger assigns the reference and sets the status.
     """
 
     Status = WithdrawalStatus

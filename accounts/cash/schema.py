@@ -1,4 +1,4 @@
-"""An account's cash: what there is of it, how it moved, and withdrawals."""
+"""An account's cash: balance, movements and withdrawals."""
 
 import re
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ ENTRIES = OrderedList(
     unique=True,
     parent="cash_account_id",
     identity="cash_account_id",
-    # Whoever writes holds the lock of the head until the end: a number is seen only
-    # when all before it are. So the head has the total.
+    # A writer locks the head until its transaction ends: a number is visible only
+    # when all lower ones are. So the head has the total.
     count="SELECT h.last_number FROM accounts_cashhead h"
     " WHERE h.cash_account_id = p.key",
 )

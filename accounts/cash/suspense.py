@@ -1,4 +1,4 @@
-"""Money that no one could be found for: with SUSPENSE, until staff assign it."""
+"""Unallocated money: booked to SUSPENSE, until staff assign it."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from partnerapi.core.money import euros
 
 
 def unassigned() -> QuerySet[CashTransaction]:
-    """Deposits that lie with SUSPENSE."""
+    """Deposits that are booked to SUSPENSE."""
     assigned = CashTransaction.objects.filter(
         assigns=OuterRef("pk"), reversed_by__isnull=True
     )
@@ -58,7 +58,7 @@ def return_title(assignment: CashTransaction) -> str:
 
 
 class AssignMoney:
-    """Money to a client's account, or back, where it was assigned wrongly."""
+    """Assign money to a client's account, or take a wrong assignment back."""
 
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content
@@ -92,13 +92,13 @@ class AssignMoney:
     def execute(self, request: ApprovalRequest) -> CashTransaction:
         content = request.content
         of = CashTransaction.objects.get(pk=content["assigns"] or content["reverses"])
-        # Who else would move this money waits from here on.
+        # From here on, any other writer that would move this money waits.
         lock_heads([of.source_id, of.target_id, content["to"]])
         [entered] = write_each([self.payment(request)])
         return CashTransaction.objects.get(pk=entered)
 
     def payment(self, request: ApprovalRequest) -> Payment:
-        """The payment, judged as cash stands.
+        """The payment, checked against the present balances.
 
         Raises:
             Overtaken

@@ -1,4 +1,4 @@
-"""What must be true of cash, each rule as one SQL statement."""
+"""The invariants of cash, each as one SQL statement."""
 
 from collections.abc import Iterator
 
@@ -127,7 +127,7 @@ INVARIANTS = (
         ) w USING (cash_account_id)
         """,
     ),
-    # Statements from before have no `made_in`: nothing compared them when they came.
+    # Older statements have no `made_in`: they were not compared when booked.
     Invariant(
         "every statement's closing balance is what lay at the bank by the books",
         """

@@ -1,6 +1,6 @@
 """Withdrawals of cash: requested by partners, decided by two members of staff.
 
-What is requested is reserved at once. Only a line of a bank statement pays it
+The requested cash is reserved at once. Only a line of a bank statement marks it paid
 (`accounts.cash.bank_statements`).
 """
 
@@ -27,7 +27,7 @@ class NotRefused(Exception):
 def request_withdrawal(
     account: Account, amount: int, reference: str, requested_by: str
 ) -> Withdrawal:
-    """Reserve euro cents of an account's cash, to be paid to its client.
+    """Reserve euro cents of an account's cash for a payment to its client.
 
     Raises:
         AccountNotActive
@@ -84,7 +84,7 @@ def refuse(withdrawal: Withdrawal, reason: str) -> None:
 
 
 def content_of(withdrawal: Withdrawal, status: str, reason: str = "") -> dict[str, Any]:
-    """What a request says; the reason, of a cancellation, is read by the partner."""
+    """The content of a request; the partner reads the reason of a cancellation."""
     return {
         "withdrawal": str(withdrawal.pk),
         "status": status,
@@ -154,7 +154,7 @@ class MoveWithdrawal:
 
     def execute(self, request: ApprovalRequest) -> Withdrawal:
         withdrawal, status = self.withdrawal(request.content)
-        # Who closes or suspends the account takes it before its cash, too.
+        # Closing or suspending an account locks it before its cash, too.
         [_] = Account.objects.raw(SHARE, [withdrawal.cash_account.account_id])
         lock_heads([withdrawal.cash_account_id])
         moved = Withdrawal.objects.filter(pk=withdrawal.pk, status=BEFORE[status])

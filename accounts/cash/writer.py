@@ -1,7 +1,7 @@
 """Writes cash: locks its accounts, and enters transactions by double entry.
 
-Nothing else writes them. What follows from a transaction, the postings, balances and
-what is reserved, triggers write; they refuse what does not add up. Amounts are euro
+Nothing else writes transactions. Triggers derive the postings, balances and reserved
+amounts from them, and refuse a transaction that does not add up. Amounts are euro
 cents.
 """
 
@@ -34,8 +34,8 @@ class InsufficientFunds(PartnerAPIError):
 class Payment:
     """A movement of cash between two cash accounts, by their ids.
 
-    `reference` is that of a bank line, for what comes from the bank or goes to it;
-    `reverses` and `assigns` are ids of transactions.
+    `reference` is that of a bank line, for a payment from or to the bank; `reverses`
+    and `assigns` are ids of transactions.
     """
 
     kind: str
@@ -66,17 +66,17 @@ class LockedHead(NamedTuple):
 
 
 def lock_heads(cash_accounts: Iterable[int]) -> dict[int, LockedHead]:
-    """Lock the heads of cash accounts, in the order of their ids, to the transaction's
-    end."""
+    """Lock the heads of cash accounts, in id order, until the transaction ends."""
     rows = fetch(HOLD, [sorted(set(cash_accounts))], tuple)
     return {row[0]: LockedHead(*row) for row in rows}
 
 
 def write_each(payments: Sequence[Payment], at: datetime | None = None) -> list[int]:
-    """Enter payments in their order, in two statements; the transactions' ids.
+    """Enter payments in order, in two statements; return the transactions' ids.
 
-    `at` is the time of all, taken in this transaction; without it, that of the lock. An
-    account's times never run backwards, so a payment may get a later one.
+    `at` is the time of all payments, taken in this transaction; the default is the
+    time of the lock. An account's times never run backwards, so a payment may get a
+    later time.
 
     Raises:
         IntegrityError: a rule of cash refuses one of them; none is written.
@@ -109,12 +109,12 @@ def write_each(payments: Sequence[Payment], at: datetime | None = None) -> list[
 
 
 def account_of(account: Account) -> CashAccount:
-    """Where an account's cash lies."""
+    """The cash account of a client's account."""
     return CashAccount.objects.get(account=account)
 
 
 def platform_account(kind: str) -> int:
-    """The id of a cash account of the platform's own."""
+    """The id of one of the platform's own cash accounts."""
     return CashAccount.objects.values_list("pk", flat=True).get(kind=kind)
 
 

@@ -1,4 +1,4 @@
-"""Who was given access, and by whom; deciders read it, whatever else they may."""
+"""The history of access to the back office; every decider may read it."""
 
 from django.contrib import admin
 
@@ -37,6 +37,6 @@ class StaffChangeAdmin(ReadOnlyAdmin):
 
 
 def may_decide(user):
-    """Whether someone may decide a kind of request."""
+    """Whether a user may decide a kind of request."""
     rights = (f"accounts.decide_{kind.lower()}" for kind in ApprovalKind)
     return any(map(user.has_perm, rights))

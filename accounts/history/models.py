@@ -1,6 +1,6 @@
-"""What was changed in rows that people edit, and of people's access to the back office.
+"""The history of rows that people edit, and of people's access to the back office.
 
-Triggers write it, and nothing changes it.
+Triggers write it; it never changes.
 """
 
 import json
@@ -20,11 +20,11 @@ Of = models.Model | type[models.Model]
 
 class RowChangeManager(models.Manager["RowChange"]):
     def note_export(self, of: Of, **said: Any) -> None:
-        """Keep that someone takes out what a row holds, before they get it."""
+        """Record an export of a row's content, before the export is handed over."""
         self.note("EXPORT", of, said)
 
     def note_import(self, of: Of, **said: Any) -> None:
-        """Keep which file was imported into a row, where no row of its own says so."""
+        """Record which file was imported into a row, if no other row does."""
         self.note("IMPORT", of, said)
 
     def note(self, operation: str, of: Of, said: dict[str, Any]) -> None:
@@ -37,10 +37,10 @@ class RowChangeManager(models.Manager["RowChange"]):
 
 
 class RowChange(models.Model):
-    """A row that was made, changed or deleted; of a change, the columns that it has.
+    """A row that was made, changed or deleted; for a change, only the changed columns.
 
-    Secrets are left out: it says only that they changed. EXPORT and IMPORT say which
-    file left or came, of what the row is about.
+    Secrets are left out: only the fact that they changed is kept. EXPORT and IMPORT
+    name the file that was exported or imported for the row's object.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -66,11 +66,11 @@ class RowChange(models.Model):
 
 
 class StaffChange(models.Model):
-    """What was changed about one person's access by someone else.
+    """A change of one person's access by someone else.
 
-    For 24 hours from `at` on the person approves and rejects nothing, and no request of
-    theirs is approved: the database refuses it. APPOINTED ends that for all changes
-    before it; only the owner of the tables writes one.
+    For 24 hours from `at`, the person cannot approve or reject, and no request that the
+    person filed can be approved: the database refuses it. APPOINTED ends that for all
+    earlier changes; only the owner role writes one.
     """
 
     class What(models.TextChoices):
@@ -114,10 +114,10 @@ class StaffChange(models.Model):
 
 
 class StaffNotice(models.Model):
-    """An e-mail that tells one recipient of the changes of one transaction.
+    """An e-mail that notifies one recipient of the changes of one transaction.
 
-    Each decider gets one, and the person concerned, under the former address, too.
-    Written with the changes; a worker sends it: `accounts/history/notices.py`.
+    Each decider gets one. The person concerned gets one, also at the former address.
+    It is written with the changes; a worker sends it (`accounts/history/notices.py`).
     """
 
     id = models.BigAutoField(primary_key=True)

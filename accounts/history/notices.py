@@ -1,8 +1,8 @@
-"""Sends the e-mails that tell of changes of staff.
+"""Sends the e-mails that notify people of changes of staff.
 
-They were written with the changes, by a trigger. Before an attempt its row says when
-the next one is due, so that of a worker that dies nothing is lost: the e-mail may come
-twice. After `MOST_TRIES` attempts, seventeen hours, it is given up, and its row stays.
+A trigger wrote them with the changes. Before each attempt the row gets the time of the
+next one, so no e-mail is lost when a worker dies; it may arrive twice. After
+`MOST_TRIES` attempts, seventeen hours, the worker gives up, and the row stays.
 """
 
 import logging
@@ -21,9 +21,9 @@ SUBJECT = "A colleague's access was changed"
 
 
 def send_notices(seconds: float) -> tuple[int, int]:
-    """Send what is due, for so many seconds; how many were sent, and how many failed.
+    """Send due e-mails for so many seconds; return how many were sent and failed.
 
-    Without EMAIL_URL nothing is tried, and all waits.
+    Without EMAIL_URL nothing is sent, and all e-mails wait.
     """
     sent = failed = 0
     until = monotonic() + seconds
@@ -31,7 +31,7 @@ def send_notices(seconds: float) -> tuple[int, int]:
         notice = StaffNotice.objects.select_related("change").get(pk=pk)
         try:
             message(notice).send()
-        # What Django says of an address that holds a line break, or is none.
+        # Django raises this for an address with a line break, or an invalid one.
         except (OSError, ValueError) as error:
             failed += 1
             tell_failure(notice, f"{type(error).__name__}: {error}"[:200])
@@ -42,7 +42,7 @@ def send_notices(seconds: float) -> tuple[int, int]:
 
 
 def take() -> int | None:
-    """The id of an e-mail that is due now; others get another one."""
+    """The id of an e-mail that is due now; concurrent workers get different ones."""
     rows = fetch(TAKE, [MOST_TRIES], tuple)
     return rows[0][0] if rows else None
 

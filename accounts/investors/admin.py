@@ -1,4 +1,4 @@
-"""Profiles of investors: what is in force, and who said so."""
+"""Investor profiles in force, and their sources."""
 
 from django.contrib import admin
 from django.urls import reverse
@@ -10,7 +10,7 @@ from partnerapi.core.backoffice import PrefixSearchAdmin, ReadOnlyAdmin
 
 
 class OfUserAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
-    """Finds rows by how the investor's email address or name begins."""
+    """Finds rows by the beginning of the investor's email address or name."""
 
     search_fields = user_columns("user__")
     person = "user_id"
@@ -40,7 +40,7 @@ class InvestorProfileAdmin(OfUserAdmin):
 
 
 class WaitingFilter(admin.SimpleListFilter):
-    """Those that wait for staff, unless all are asked for."""
+    """Attestations that wait for staff, or all of them on request."""
 
     title = "waiting"
     parameter_name = "all"

@@ -1,7 +1,7 @@
-"""What is known of users as investors: who attested it, what is in force, its history.
+"""Investor profiles: attestations, the profile in force, and its history.
 
 A partner attests, staff decide. Each change of a profile is a row of its history; a
-trigger lets the profile stand where its history ends.
+trigger sets the profile to the last row.
 """
 
 import uuid_utils.compat as uuid
@@ -33,7 +33,7 @@ class InvestorClass(models.TextChoices):
 
 
 class InvestorFacts(models.Model):
-    """What an attestation says, and a profile has."""
+    """The facts of an attestation or a profile."""
 
     verification = models.CharField(max_length=8, choices=Verification)
     verified_until = models.DateTimeField(
@@ -63,9 +63,9 @@ class InvestorFacts(models.Model):
 
 
 class InvestorProfile(InvestorFacts):
-    """What is in force of a user; a trigger writes it from the last change.
+    """A user's profile in force; a trigger writes it from the last change.
 
-    `partner` is whose attestation is in force; none where staff decided.
+    `partner` is the author of the attestation in force; None if staff decided.
     """
 
     user = models.OneToOneField(
@@ -83,7 +83,7 @@ class InvestorProfile(InvestorFacts):
 
 class InvestorAttestationQuerySet(models.QuerySet["InvestorAttestation"]):
     def waiting(self) -> "InvestorAttestationQuerySet":
-        """Those that count for nothing yet: neither staff nor its partner went on."""
+        """Attestations without effect yet: staff and the partner have not followed up."""
         followed = Q(attestation=OuterRef("pk"))
         settled = Q(is_staff=True) | Q(partner=OuterRef("partner"))
         later = InvestorChange.objects.filter(
@@ -94,7 +94,7 @@ class InvestorAttestationQuerySet(models.QuerySet["InvestorAttestation"]):
 
 
 class InvestorAttestation(InvestorFacts):
-    """What a partner says of the user of one of its accounts; it never changes."""
+    """A partner's statement about the user of one of its accounts; it never changes."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     account = models.ForeignKey(
@@ -120,7 +120,7 @@ class InvestorAttestation(InvestorFacts):
 class InvestorChange(InvestorFacts):
     """An entry of a profile's history; entries are numbered from 1 without gaps.
 
-    `attestation` is what it follows, where it follows one.
+    `attestation` is the one that it follows, if any.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)

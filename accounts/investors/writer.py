@@ -1,8 +1,8 @@
-"""Attests what users are as investors: partners say it, staff decide.
+"""Writes investor profiles: partners attest, staff decide.
 
-What a partner attests that may attest raises or renews a profile at once; the partner
-whose attestation is in force may lower it, too. All else waits for staff, and the
-profile in force stays.
+An attestation by a partner with that right raises or renews a profile at once. The
+partner whose attestation is in force may lower it, too. Any other attestation waits
+for staff, and the profile in force stays.
 """
 
 from dataclasses import dataclass, fields
@@ -22,7 +22,7 @@ from partnerapi.core.database import fetch
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is said of an investor. Without `verified_until` it does not end."""
+    """The facts about an investor. Without `verified_until` they do not expire."""
 
     verification: str
     verified_until: datetime | None
@@ -35,18 +35,18 @@ class Facts:
 
 
 def profile_of(user: User) -> InvestorProfile:
-    """The profile in force; of whom nothing is known, one that was never saved."""
+    """The profile in force; an unsaved one if there is none."""
     found = InvestorProfile.objects.filter(pk=user.pk).first()
     return found or InvestorProfile(user=user, verification="NONE", changes=0)
 
 
 def attest(account: Account, facts: Facts) -> InvestorAttestation:
-    """Write down what the account's partner attests, and let it count if it may.
+    """Record an attestation of the account's partner; apply it if the partner may.
 
     Open orders that the change forbids are cancelled in the same transaction.
 
     Raises:
-        LockTimeout: someone holds what is needed for too long.
+        LockTimeout: a lock was not released in time.
     """
     partner, user = account.partner, account.user
 
@@ -69,10 +69,10 @@ def decide(
     actor: str,
     attestation: InvestorAttestation | None = None,
 ) -> InvestorChange:
-    """Let a member of staff say what is in force; attestations before it are settled.
+    """Set the profile in force by decision of staff; this settles earlier attestations.
 
-    `attestation` is the one that is followed, where one is: its partner may then renew
-    and lower what is in force.
+    `attestation` is the one that staff follow, if any: its partner may then renew and
+    lower the profile in force.
     """
     return followed(
         [user.pk],
@@ -106,7 +106,7 @@ def write(
 
 
 def raises(profile: InvestorProfile, facts: Facts) -> bool:
-    """Whether no fact is weaker than what is in force, as the database sees it."""
+    """Whether no fact is weaker than the profile in force, by the database's order."""
     country = facts.tax_country.pk if facts.tax_country else None
     [(answer,)] = fetch(
         RAISES,

@@ -39,7 +39,7 @@ class ApiKeyForm(forms.ModelForm):
     )
 
     def clean_scopes(self):
-        """Those that a second person has approved, or fewer."""
+        """The scopes that a second person has approved, or fewer."""
         scopes = self.cleaned_data["scopes"]
         if further := sorted(set(scopes) - set(self.instance.scopes)):
             raise forms.ValidationError(
@@ -65,7 +65,7 @@ class ApiKeyForm(forms.ModelForm):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):
-    """A key that a second person has approved is shown to who asked for it, once."""
+    """A key approved by a second person is shown once, to the person who asked for it."""
 
     form = ApiKeyForm
     list_display = [
@@ -106,7 +106,7 @@ class ApiKeyAdmin(admin.ModelAdmin):
 
     @admin.action(description="Revoke selected keys", permissions=["change"])
     def revoke(self, request, queryset):
-        """Go to the page that tells what it means, and asks why."""
+        """Open the page that explains the consequences and asks for a reason."""
         keys = queryset.values_list("pk", flat=True)
         chosen = urlencode([("key", pk) for pk in keys[:MOST_AT_ONCE]])
         return HttpResponseRedirect(f"{reverse('admin:revoke')}?{chosen}")

@@ -20,7 +20,7 @@ def key_content(
     rotates: ApiKey | None = None,
     overlap_hours: int = 0,
 ) -> dict[str, Any]:
-    """A key to issue; with `rotates`, how long the old one still lives beside it."""
+    """A key to issue; with `rotates`, how long the old key stays valid."""
     content: dict[str, Any] = {
         "partner": str(partner.pk),
         "scopes": sorted(scopes),
@@ -40,7 +40,7 @@ def key_title(
 
 
 class IssueKey:
-    """Executed by who asked for it: the key is shown to that person, once."""
+    """Executed by the person who asked: the key is shown to that person, once."""
 
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content

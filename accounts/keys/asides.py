@@ -1,4 +1,4 @@
-"""What is noted while requests are answered, and written beside them."""
+"""Notes taken while requests are answered, and written in the background."""
 
 import threading
 from collections.abc import Callable
@@ -6,9 +6,9 @@ from time import sleep
 
 
 class Aside:
-    """Calls `write` every `seconds`, from a thread of its own.
+    """Calls `write` every `seconds`, from a separate thread.
 
-    `write` says itself what becomes of what it cannot write.
+    `write` itself handles notes that it cannot write.
     """
 
     def __init__(self, write: Callable[[], None], seconds: float) -> None:
@@ -19,14 +19,14 @@ class Aside:
         self.writer: threading.Thread | None = None
 
     def keep_written(self) -> None:
-        """Have what is noted written, for as long as the process lives.
+        """Write notes for as long as the process lives.
 
-        The thread starts with the first note: a process that is yet to fork has none.
+        The thread starts with the first note, so a process has none before it forks.
         """
         self.is_kept = True
 
     def noted(self) -> None:
-        """Something is to be written."""
+        """Signal that there is a note to write."""
         if self.is_kept and self.writer is None:
             with self.lock:
                 if self.writer is None:

@@ -103,9 +103,10 @@ def new_secret() -> str:
 
 
 class Pepper(models.Model):
-    """One that PARTNER_API_KEY_PEPPER has listed; the database does not know it itself.
+    """A pepper of PARTNER_API_KEY_PEPPER; the database holds only a digest of it.
 
-    Rows are only added: a process whose settings have none of them does not start.
+    The table is append-only: a process whose settings have no known pepper does not
+    start.
     """
 
     digest = models.BinaryField(max_length=32, unique=True)
@@ -132,7 +133,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         scopes: Iterable[str],
         expires_at: datetime | None = None,
     ) -> tuple["ApiKey", str]:
-        """Make a key; return it with its token, which is stored nowhere."""
+        """Create a key; return it with its token, which is not stored."""
         secret = new_secret()
         position, pepper = peppers.current()
         if pepper is None:
@@ -149,10 +150,10 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return key, f"service-apikey_{partner.login}_{secret}"
 
     def authenticate(self, token: str, at: datetime) -> "ApiKey":
-        """The live key behind a token, with its partner; notes the time of its use.
+        """Return a token's active key, with its partner; note the time of its use.
 
         The last underscore ends the login. An unknown login and a wrong secret take the
-        same one statement, so time tells neither.
+        same single statement, so the response time does not distinguish them.
 
         Raises:
             Unauthenticated: malformed, unknown, wrong, revoked or expired; one text.
@@ -230,7 +231,7 @@ class ApiKey(models.Model):
         )
 
     def end_at(self, at: datetime) -> bool:
-        """Let the key be refused from then on; False if it ends earlier anyhow."""
+        """End the key at that time; False if it ends earlier anyway."""
         return bool(
             ApiKey.objects.filter(
                 Q(expires_at=None) | Q(expires_at__gt=at), pk=self.pk, revoked_at=None

@@ -1,13 +1,14 @@
-"""The peppers that key the digests of API secrets, and how one follows another.
+"""The peppers that key the digests of API secrets, and their rotation.
 
-PARTNER_API_KEY_PEPPER lists them, the new one first. The database knows each by a
-digest of its own, and since when: a new pepper keys nothing before every process has
-had time to learn of it. Then a key's digest is written anew when the key is used.
+PARTNER_API_KEY_PEPPER lists them, the new one first. The database stores a digest of
+each pepper and the time when it became known: a new pepper keys nothing until every
+process has had time to learn of it. Then a key's digest is rewritten when the key is
+used.
 
-A digest is of the login and the secret, so that no other partner's key can have it, and
-what it is the SHA-256 of (its opening) opens the way to another digest: the database
-does not hold it, and moves no key without. Digests of secrets alone are those of the
-release before; they are known while the database names their peppers.
+A digest covers the login and the secret, so no other partner's key can have it. It is
+the SHA-256 of its opening, which the database does not hold; without the opening the
+database does not replace a key's digest. Digests of secrets alone come from the
+previous release; they are accepted while the database names their peppers.
 """
 
 import hashlib
@@ -34,7 +35,7 @@ logger = getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class KnownPepper:
-    """A pepper that keyed, or may key, digests; `digest` names it."""
+    """A pepper that has keyed digests, or may key them; `digest` names it."""
 
     id: int
     digest: bytes
@@ -43,13 +44,13 @@ class KnownPepper:
 
 
 def peppers() -> list[bytes]:
-    """Those of the settings, the new one first."""
+    """The peppers of the settings, the new one first."""
     listed = settings.PARTNER_API_KEY_PEPPER.split(",")
     return [pepper.strip().encode() for pepper in listed if pepper.strip()]
 
 
 class Digest(NamedTuple):
-    """What the database holds of a secret, and what opens it."""
+    """The digest of a secret in the database, and its opening."""
 
     digest: bytes
     opening: bytes
@@ -67,9 +68,9 @@ def digests(login: str, secret: str) -> list[Digest]:
 
 
 def canaries() -> list[bytes]:
-    """What the database knows each pepper by, in the order of the settings.
+    """The digests that identify each pepper in the database, in the order of the settings.
 
-    Of each there are two: as it keys logins with secrets, and as it keyed secrets.
+    Each pepper has two: one for logins with secrets, one for secrets alone.
     """
     return [
         keyed(pepper, canary)
@@ -83,7 +84,7 @@ def keyed(pepper: bytes, message: bytes) -> bytes:
 
 
 def known() -> list[KnownPepper]:
-    """All that the database knows, the oldest first; one statement."""
+    """All peppers that the database knows, the oldest first; one statement."""
     with connection.cursor() as cursor:
         spreads: list[Any] = [SPREAD_OF_RELEASE, SPREAD]
         cursor.execute(KNOWN, spreads)
@@ -94,9 +95,9 @@ def known() -> list[KnownPepper]:
 
 
 def is_of(pepper: bytes | None, position: int) -> bool:
-    """Whether a digest at a position of `canaries` is one of the pepper that it names.
+    """Whether a digest names the pepper at a position of `canaries`.
 
-    Digests of before peppers were noted name none; they are of secrets alone.
+    Digests from before peppers were recorded name none; they cover secrets alone.
     """
     if pepper is None:
         return not binds(position)
@@ -104,14 +105,14 @@ def is_of(pepper: bytes | None, position: int) -> bool:
 
 
 def binds(position: int) -> bool:
-    """Whether digests at a position of `canaries` are of logins, too."""
+    """Whether digests at a position of `canaries` cover logins, too."""
     return position % 2 == 0
 
 
 def current() -> tuple[int, int | None]:
-    """Which of `canaries` keys digests now, and its row; one statement.
+    """The position in `canaries` that keys digests now, and its row; one statement.
 
-    It is the first that has had time to spread, else the oldest that is known.
+    It is the first pepper that has had time to spread, else the oldest known one.
     """
     rows = {pepper.digest: pepper for pepper in known()}
     listed = [rows.get(digest) for digest in canaries()]
@@ -123,10 +124,10 @@ def current() -> tuple[int, int | None]:
 
 
 def check_peppers() -> None:
-    """Have the database know the peppers of the settings.
+    """Register the peppers of the settings with the database.
 
     Raises:
-        StartRefused: it knows others and none of these.
+        StartRefused: the database knows other peppers and none of these.
     """
     ours = canaries()
     others = {pepper.digest for pepper in known()}
@@ -144,7 +145,7 @@ def check_peppers() -> None:
             cursor.execute(LEARN, [missing])
 
 
-# The first peppers that key logins, too, after one of the release before.
+# The first peppers that key logins, too, after one of the previous release.
 KNOWN = """
     SELECT id, digest, first_used_at, first_used_at < now() - CASE
         WHEN is_bound AND first_used_at = (

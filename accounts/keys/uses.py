@@ -1,7 +1,7 @@
-"""When keys were used last: noted by who reads them, written aside.
+"""The last use of keys: noted when they are read, written in the background.
 
-The digest of a key that an old pepper keyed is written anew aside, too.
-A request with a key only reads, so that it is answered where nothing can be written.
+The digest of a key that an old pepper keyed is rewritten in the background, too. A
+request with a key only reads, so it is answered even if the database is read-only.
 """
 
 import threading
@@ -26,14 +26,14 @@ MOVE = "SELECT accounts_move_keys(%s, %s::uuid[], %s::bytea[], %s::bytea[])"
 
 
 class KeyUses:
-    """The last use of each key that this process has seen, as far as it is not written.
+    """The unwritten last use of each key that this process has seen.
 
-    Thread-safe. A process that is killed loses what it has not written.
+    Thread-safe. A process that is killed loses its unwritten notes.
     """
 
     def __init__(self) -> None:
         self.noted: dict[UUID, datetime] = {}
-        # What opens a key's digest as it was found, and its digests by all peppers.
+        # The opening of a key's stored digest, and its digests by all peppers.
         self.digests: dict[UUID, tuple[bytes, list[Digest]]] = {}
         self.lock = threading.Lock()
         self.aside = Aside(self.write_or_wait, WRITE_SECONDS)
@@ -48,12 +48,12 @@ class KeyUses:
             self.digests[key_id] = opening, digests
 
     def write(self) -> None:
-        """Write what was noted, at most once a minute for a key; one statement.
+        """Write the notes, at most once a minute for a key; one statement.
 
-        Two more where peppers change, or a key's is not noted.
+        Two more statements where peppers change, or a key's pepper is not recorded.
 
         Raises:
-            django.db.Error: nothing was written, and it stays noted.
+            django.db.Error: nothing was written; the notes stay.
         """
         with self.lock:
             noted = dict(self.noted)
@@ -64,7 +64,7 @@ class KeyUses:
         self.write_digests()
         with self.lock:
             for key_id, at in noted.items():
-                # Another thread may have written it meanwhile.
+                # Another thread may have written the note meanwhile.
                 if self.noted.get(key_id) == at:
                     del self.noted[key_id]
 
@@ -82,7 +82,7 @@ class KeyUses:
             cursor.execute(MOVE, [pepper, list(noted), openings, moved])
 
     def write_or_wait(self) -> None:
-        # Whoever asks for the database meanwhile says what is wrong with it.
+        # Callers that need the database report what is wrong with it.
         try:
             with suppress(Error):
                 self.write()

@@ -26,7 +26,7 @@ def add_staff(parser: CommandParser) -> None:
 
 
 def add_second_person(parser: CommandParser) -> None:
-    """The options --request and --approval, of what a second person approves."""
+    """The options --request and --approval, for actions that need a second person."""
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument(
         "--request",
@@ -45,10 +45,10 @@ def add_second_person(parser: CommandParser) -> None:
 def filed(
     kind: str, content: Mapping[str, Any], title: str, reason: str, person: User
 ) -> str:
-    """File a request for a second person; what the command says of it.
+    """File a request for a second person; return the command's message.
 
     Raises:
-        CommandError: this person did not prove who they are, or may not ask for it.
+        CommandError: this person is not authenticated, or may not file the request.
     """
     prove(person)
     try:
@@ -64,12 +64,12 @@ def filed(
 
 
 def prove(person: User) -> None:
-    """Ask for the password of a person and, where it is needed, for their code.
+    """Ask for a person's password and, if needed, for their second factor.
 
-    Else one person would ask in a colleague's name, and approve in their own.
+    Without it, one person could file in a colleague's name and approve in their own.
 
     Raises:
-        CommandError: one of them is wrong.
+        CommandError: the password or the code is wrong.
     """
     proven = person.check_password(typed(f"Password of {person.email}: "))
     if proven and settings.PARTNER_API_STAFF_OTP:
@@ -86,15 +86,15 @@ def prove(person: User) -> None:
 
 
 def typed(prompt: str) -> str:
-    """A line that is typed unseen, or the next one of standard input."""
+    """A line typed without echo, or the next line of standard input."""
     return getpass(prompt) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
 
 
 def approver(approval: UUID) -> str:
-    """The address of who approved a request; the database judges whether that counts.
+    """The approver's address; the database decides whether the approval is valid.
 
     Raises:
-        CommandError: no one has.
+        CommandError: the request is not approved.
     """
     decision = ApprovalDecision.objects.select_related("decided_by").filter(
         request=approval, is_approved=True
@@ -108,7 +108,7 @@ def approver(approval: UUID) -> str:
 
 
 def active_staff(option: str, email: str) -> User:
-    """The member of staff with this address, who may sign in.
+    """The active member of staff with this address.
 
     Raises:
         CommandError: there is none; the message names `option`.
@@ -126,7 +126,7 @@ def user_named(text: str) -> User:
     """The user of this email address, wallet address, LEI or id.
 
     Raises:
-        CommandError: it is none of the four, or no user's, or several users'.
+        CommandError: it is none of the four, or belongs to no user or to several.
     """
     named = text.removeprefix("User|")
     if "@" in named:

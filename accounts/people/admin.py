@@ -11,13 +11,13 @@ from partnerapi.core.backoffice import (
     ReadOnlyAdmin,
 )
 
-# Its forms show a secret, and take anybody's device as confirmed. Each person enrols
-# their own when they sign in: `partnerapi/staff/authentication/second_factor.py`.
+# Its forms show a secret and accept any device as confirmed. Each person enrols their
+# own device at sign-in: `partnerapi/staff/authentication/second_factor.py`.
 admin.site.unregister(otp_totp_admin.TOTPDevice)
 
 
 def user_columns(path: str = "") -> list[str]:
-    """The columns by whose beginning staff search users; `path` leads to the user."""
+    """The columns whose beginnings staff search for users; `path` leads to the user."""
     names = ("first_name", "last_name", "company_name")
     folded = (f"{path}{name}__folded__startswith" for name in names)
     return [f"{path}email__startswith", *folded]
@@ -33,7 +33,7 @@ class CountryAdmin(ReadOnlyAdmin):
 
 
 class UserAddForm(auth_forms.AdminUserCreationForm):
-    """Staff get a password; a holder, who does not sign in, gets none."""
+    """Staff get a password; holders, who do not sign in, get none."""
 
     class Meta:
         model = User
@@ -115,7 +115,7 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
         # Staff who may edit users must not make themselves superusers.
         fields = super().get_readonly_fields(request, obj)
         if request.user.is_superuser:
-            # Only the owner of the tables makes one (createsuperuser).
+            # Only the owner role creates one (createsuperuser).
             return [*fields, "is_superuser"]
         return [*fields, "is_staff", "is_superuser", "groups", "user_permissions"]
 
@@ -172,5 +172,5 @@ class UserHolderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     autocomplete_fields = ["user"]
 
     def get_readonly_fields(self, request, obj=None):
-        # What the profile holds is the user's.
+        # The units that a profile holds belong to its user.
         return ["id"] if obj is None else ["id", "user"]

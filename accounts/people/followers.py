@@ -1,7 +1,7 @@
-"""What has to follow, in the same transaction, when someone may not trade any more.
+"""Consequences, in the same transaction, when a user may not trade any more.
 
-Rooms above register followers here; neither accounts nor issuers know of them. What
-followers lock comes before accounts and holders in the order of locks (CONTRIBUTING).
+Rooms above register followers here; neither accounts nor issuers import them. The rows
+that followers lock precede accounts and holders in the order of locks (CONTRIBUTING).
 """
 
 from collections.abc import Callable, Collection
@@ -22,13 +22,13 @@ Ids = Collection[UUID] | None
 
 class Follower(Protocol):
     def concerned(self, users: Ids, tokens: Ids) -> set[UUID]:
-        """The tokens in which something of these users has to follow; locks nothing."""
+        """The tokens that a change of these users affects; locks nothing."""
 
     def hold(self, tokens: Collection[UUID]) -> None:
         """Lock these tokens, in the order of locks, to the end of the transaction."""
 
     def follow(self, users: Ids, tokens: Collection[UUID], reason: str) -> None:
-        """Do what follows from a change that is made; the tokens are held."""
+        """Apply the consequences of a change that is made; the tokens are locked."""
 
 
 FOLLOWERS: list[str] = []
@@ -41,7 +41,7 @@ def followers() -> list[Follower]:
 
 
 class _CameUp(Exception):
-    """Another token is concerned than those that are held."""
+    """A token is affected that is not locked."""
 
 
 def followed(
@@ -51,16 +51,16 @@ def followed(
     change: Callable[[], Done],
     lock: Callable[[], object] = lambda: None,
 ) -> Done:
-    """Make a change, and what follows from it, in one transaction.
+    """Make a change, and apply its consequences, in one transaction.
 
-    `change` locks its own rows, and judges under these locks. It may be called more
-    than once: where another token has come up before it had its locks, what it did is
-    rolled back. `lock` takes its locks before, where others may still trade with what
-    came up: `change` is then called when nothing has. `reason` is what followers write
-    down, such as ACCOUNT_NOT_ACTIVE.
+    `change` locks its own rows and decides under these locks. It may be called more
+    than once: if another token became affected before it had its locks, its work is
+    rolled back. `lock` takes the locks of `change` in advance, where others may still
+    trade in a token that became affected: `change` is then called once none has.
+    Followers record `reason`, such as ACCOUNT_NOT_ACTIVE.
 
     Raises:
-        LockTimeout: other tokens came up again and again.
+        LockTimeout: other tokens became affected again and again.
     """
     for _ in range(MOST_TRIES):
         try:
@@ -81,7 +81,7 @@ def _follow(
     held = [follower.concerned(users, tokens) for follower in followers()]
     for follower, of in zip(followers(), held, strict=True):
         follower.hold(of)
-    # Who places an order shares the locks of `lock` or `change`: none comes up now.
+    # Placing an order shares the locks of `lock` or `change`: no new token appears now.
     lock()
     _check_held(users, tokens, held)
     done = change()

@@ -1,7 +1,7 @@
 """Holders in bulk, from a CSV.
 
-Lines lie in a temporary table, and statements judge and write all of them at once: so
-a quarter of a million cost the memory of a few.
+Lines are loaded into a temporary table, and statements check and write all of them at
+once. So a quarter of a million lines need as much memory as a few.
 """
 
 import hashlib
@@ -40,15 +40,15 @@ class HolderChanges:
 def import_holders(
     file_name: str, content: bytes, actor: str, begin: Begin, *, dry_run: bool
 ) -> HolderChanges:
-    """Make the users and profiles of a file's holders, all of them or none.
+    """Create the users and profiles of a file's holders, all of them or none.
 
-    A holder whose e-mail address, wallet or LEI a user has is that user, who gets what
-    is missing of them and stays as stored otherwise. A file that was imported before
-    changes nothing.
+    A holder with the e-mail address, wallet or LEI of a user is that user. The user
+    gets the missing values; stored values stay. A file that was imported before changes
+    nothing.
 
     Raises:
-        WrongFileError: the file's problems, by line, field and rule; of one that is
-            noted as imported, the holders that are not there.
+        WrongFileError: the file's problems, by line, field and rule; for a file that
+            was imported before, the holders that are missing.
     """
     checksum = hashlib.sha256(content).hexdigest()
     with transaction.atomic():
@@ -93,7 +93,7 @@ MISSING = f"""
 
 
 def storable(file_name: str) -> str:
-    """A file's name may hold bytes that are no text."""
+    """Make a file name storable: it may contain bytes that are not text."""
     return file_name.encode("utf-8", "replace").decode()[:255]
 
 
@@ -115,7 +115,7 @@ KINDS_RULE = "{!r} is neither INDIVIDUAL nor COMPANY"
 
 
 class Checks:
-    """What a line by itself can have wrong about its holder."""
+    """Checks of one line's holder, without regard to other lines."""
 
     def __init__(self, problems: Problems) -> None:
         self.problems = problems
@@ -124,9 +124,9 @@ class Checks:
     def holder(
         self, line: int, values: dict[str, str], columns: dict[str, str]
     ) -> list[Any]:
-        """Values for the columns of `incoming_holder` that follow the line.
+        """Values for the columns of `incoming_holder` after the line number.
 
-        `columns` is how the file calls each of `values`.
+        `columns` are the file's names for each of `values`.
         """
         name, kind = values["name"], values["kind"].upper()
         email, wallet = values["email"].lower(), values["wallet"].lower()
@@ -198,7 +198,7 @@ def make_incoming() -> None:
 
 
 def find_holders(table: str) -> None:
-    """Which user each line of a temporary table names by which of its columns."""
+    """Find which user each line of a temporary table names, and by which column."""
     make_temporary("found_holder", "line integer, named_by text, user_id uuid")
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE {table}")
@@ -225,9 +225,9 @@ SEVERAL_USERS = """
 
 
 def judged_holders(columns: dict[str, str]) -> Problems:
-    """What is wrong with the incoming holders beside each other and the stored ones.
+    """Conflicts of the incoming holders with each other and with stored users.
 
-    `columns` is how the file calls the columns of `incoming_holder`.
+    `columns` are the file's names for the columns of `incoming_holder`.
     """
     find_holders("incoming_holder")
     with connection.cursor() as cursor:
@@ -291,7 +291,7 @@ CONTRADICTIONS = """
 
 
 def write_holders() -> HolderChanges:
-    """Make the incoming holders that are new, and complete those that are known."""
+    """Create the new holders, and complete the known ones."""
     with connection.cursor() as cursor:
         cursor.execute(OTHER_NAMES)
         [(known, other_names)] = cursor.fetchall()
@@ -318,7 +318,7 @@ COMPLETED = """
         OR i.lei IS NOT NULL AND u.lei IS NULL
         OR i.country IS NOT NULL AND u.country_id IS NULL
 """
-# No one knows what follows the exclamation mark: it is the hash of no password.
+# The text after the exclamation mark is unknown: it is the hash of no password.
 NEW_USERS = """
     INSERT INTO accounts_user (id, password, is_superuser, is_staff, is_active, type,
         email, first_name, last_name, company_name, lei, country_id, address,

@@ -90,9 +90,9 @@ class LEIIsValid(models.Func):
 
 
 class Folded(models.Transform):
-    """A text in lower case, without accents, with ss for ß: as issuers are searched.
+    """A text in lower case, without accents, with ss for ß, as the search folds issuers.
 
-    What it is compared with is folded, too. Made in a migration of the issuers.
+    Both sides of a comparison are folded. A migration of the issuers creates it.
     """
 
     lookup_name = "folded"
@@ -120,7 +120,7 @@ class UserManager(BaseUserManager):
         return user
 
     def create_superuser(self, email, password=None, **fields):
-        """Only the owner of the tables can. The first two decide at once."""
+        """Only the owner role can create one. The first two may decide at once."""
         with transaction.atomic(using=self.db):
             user = self.create_user(
                 email, password, is_staff=True, is_superuser=True, **fields
@@ -130,9 +130,9 @@ class UserManager(BaseUserManager):
         return user
 
     def appoint(self, user):
-        """Have a member of staff decide at once, whatever changed about their access.
+        """Allow a member of staff to decide at once, despite recent changes of access.
 
-        Only the owner of the tables can; every decider is told.
+        Only the owner role can; every decider is notified.
         """
         with connections[self.db].cursor() as cursor:
             cursor.execute("SELECT accounts_appoint(%s)", [user.pk])
@@ -243,8 +243,8 @@ class User(AbstractBaseUser, PermissionsMixin):
                 name="user_lei_follows_iso_17442",
             ),
         ]
-        # Staff search these by how they begin, in any case and without accents. The
-        # release before searches by the upper case.
+        # Staff search these from the beginning, ignoring case and accents. The
+        # previous release searches by the upper case.
         indexes = [
             models.Index(
                 OpClass(function(field), "text_pattern_ops"), name=f"user_{field}_{end}"
@@ -254,12 +254,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         ]
 
     def __str__(self):
-        """The name, without signs that would turn the text beside it around."""
+        """The name, without characters that would reverse the text beside it."""
         name = self.company_name or f"{self.first_name} {self.last_name}".strip()
         return TURNS_AROUND.sub("", name)
 
     def check_password(self, raw_password):
-        # A right one may be digested anew: that is the user's own change.
+        # A correct password may be hashed again: that is the user's own change.
         with written_by(self.email or "", "sign-in"):
             return super().check_password(raw_password)
 

@@ -121,7 +121,7 @@ def requested(partner, scopes, expires_at, staff, reason):
 
 
 def approved_key(login, approval):
-    """The key that an approved request asks for, with its token."""
+    """Issue the key of an approved request; return it with its token."""
     asked = ApprovalRequest.objects.filter(
         pk=approval, kind=ApprovalKind.KEY, content__partner=str(partner_id(login))
     ).first()
