@@ -52,7 +52,7 @@ class AccountStatus(models.TextChoices):
 
 
 class Right(models.TextChoices):
-    """The right to make a move: the partner's, staff's, or that of two members of staff."""
+    """The right to make a move: partner, staff, or staff with a second person."""
 
     PARTNER = "PARTNER", "Partner"
     STAFF = "STAFF", "Staff"

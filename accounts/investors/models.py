@@ -83,7 +83,7 @@ class InvestorProfile(InvestorFacts):
 
 class InvestorAttestationQuerySet(models.QuerySet["InvestorAttestation"]):
     def waiting(self) -> "InvestorAttestationQuerySet":
-        """Attestations without effect yet: staff and the partner have not followed up."""
+        """Attestations on which neither staff nor the partner has followed up."""
         followed = Q(attestation=OuterRef("pk"))
         settled = Q(is_staff=True) | Q(partner=OuterRef("partner"))
         later = InvestorChange.objects.filter(

@@ -65,7 +65,7 @@ class ApiKeyForm(forms.ModelForm):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):
-    """A key approved by a second person is shown once, to the person who asked for it."""
+    """A key approved by a second person is shown once, to the person who filed."""
 
     form = ApiKeyForm
     list_display = [

@@ -68,7 +68,7 @@ def digests(login: str, secret: str) -> list[Digest]:
 
 
 def canaries() -> list[bytes]:
-    """The digests that identify each pepper in the database, in the order of the settings.
+    """The digests that identify each pepper in the database, in settings order.
 
     Each pepper has two: one for logins with secrets, one for secrets alone.
     """

@@ -90,7 +90,7 @@ class LEIIsValid(models.Func):
 
 
 class Folded(models.Transform):
-    """A text in lower case, without accents, with ss for ß, as the search folds issuers.
+    """A text in lower case, without accents, with ss for ß, as in the issuer search.
 
     Both sides of a comparison are folded. A migration of the issuers creates it.
     """
