@@ -20,9 +20,9 @@ MOST_AT_ONCE = 1_000
 
 
 class ChannelListener:
-    """For one thread. Messages that are published while Redis is away are lost.
+    """Serves one thread. Messages published while Redis is away are lost.
 
-    A wait ends early when `stopping` is set. `outage` is begun and ended.
+    A wait ends early when `stopping` is set. The listener begins and ends `outage`.
     """
 
     def __init__(self, name: str, stopping: Event, outage: Outage) -> None:
@@ -33,17 +33,17 @@ class ChannelListener:
             settings.REDIS_URL,
             socket_connect_timeout=CONNECT_SECONDS,
             socket_timeout=CONNECT_SECONDS,
-            # The next wait connects again; the caller looks for itself meanwhile.
+            # The next wait reconnects. Meanwhile the caller reads the tables.
             retry=Retry(NoBackoff(), 0),
             health_check_interval=HEALTH_SECONDS,
         )
         self.channel: PubSub | None = None
 
     def heard(self, seconds: float) -> set[str]:
-        """The messages that came within so many seconds, or until the end.
+        """The messages that arrive within this many seconds, or until the end.
 
-        It returns as soon as one has come, with all that were published before; where
-        Redis is away, when the seconds are over.
+        Returns on the first arrival, with all messages published before. Without Redis,
+        it returns when the seconds are over.
         """
         deadline = monotonic() + seconds
         try:

@@ -1,4 +1,4 @@
-"""The price limits of a market of ours."""
+"""The price limits of an internal market."""
 
 
 def collar(reference: int, bps: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Order books as they stand now, for any number of tokens at once.
 
-A book is read from its head and the levels beside it: one statement, so one state of
-each, and never one between two messages.
+One statement reads each head with its levels. So it sees one state of each book, and
+never a state between two messages.
 """
 
 from collections.abc import Collection
@@ -10,7 +10,8 @@ from typing import NamedTuple
 from marketdata.books.orderbook import Level
 from partnerapi.core.database import array_text, fetch
 
-# Ids and times are given as text: Python's values would cost more than the rows.
+# Ids and times are text. Converting them to Python's values would cost more than
+# reading the rows.
 STATEMENT = """
 SELECT head.token_id::text, head.last_sequence, head.last_at::text,
     bid.prices, bid.quantities, ask.prices, ask.quantities
@@ -40,8 +41,8 @@ WHERE head.token_id = ANY(%s::uuid[])
 class CurrentBook(NamedTuple):
     """A book's best levels, best first, after the change numbered `sequence`.
 
-    `at` is the time of its last message as PostgreSQL writes it in UTC; None: there
-    has not been one. Prices are euro cents, quantities units.
+    `at` is the time of its last message as PostgreSQL writes it in UTC. None: the book
+    has had no message. Prices are euro cents, quantities units.
     """
 
     sequence: int
@@ -53,9 +54,9 @@ class CurrentBook(NamedTuple):
 def read_books(
     token_ids: Collection[str], depth: int | None = None
 ) -> dict[str, CurrentBook]:
-    """The books of these tokens by token id; a token that has none is left out.
+    """The books of these tokens by token id. Tokens without a book are left out.
 
-    `depth` is the most levels of each side; None: all of them.
+    `depth` is the maximum number of levels on each side. None: all of them.
     """
     if not token_ids:
         return {}

@@ -1,7 +1,7 @@
-"""A token's trading day: what its trades from midnight to midnight add up to.
+"""A token's trading day: the totals of its trades from midnight to midnight.
 
-The day is the calendar day in MARKET_TIME_ZONE. The database keeps each day's figures
-(`marketdata_tradingday`); a feed carries those of the last one on, trade by trade.
+The day is the calendar day in MARKET_TIME_ZONE. The database stores each day's figures
+(`marketdata_tradingday`). A feed updates those of the last day, trade by trade.
 """
 
 from collections.abc import Collection
@@ -17,11 +17,11 @@ from partnerapi.core.database import fetch
 
 
 class DayFigures(NamedTuple):
-    """Of one token and day; prices in euro cents, `volume` in units, `value` in cents.
+    """One token's day: prices in euro cents, `volume` in units, `value` in cents.
 
-    `close` is the price of the last trade so far, `at` its time. Trades that were
-    busted are not counted; a day that has no other keeps its prices. `through` is the
-    number of the last trade, a busted one, too.
+    `close` is the price of the last trade so far, `at` its time. Busted trades are not
+    counted. A day with only busted trades keeps its prices. `through` is the number of
+    the last trade, busted or not.
     """
 
     day: date
@@ -37,13 +37,13 @@ class DayFigures(NamedTuple):
 
     @property
     def vwap(self) -> int:
-        """Value by volume, cents, rounded half up."""
+        """Value divided by volume, cents, rounded half up."""
         return vwap(self.value, self.volume)
 
     def followed_by(
         self, number: int, price: int, quantity: int, at: datetime
     ) -> "DayFigures":
-        """The figures after one more trade, which may be the first of a later day."""
+        """The figures after one more trade. It may be the first of a later day."""
         day = day_of(at)
         if day > self.day or not self.trades:
             return first_trade(day, number, price, quantity, at)
@@ -88,9 +88,9 @@ def zone(name: str) -> ZoneInfo:
 def read_last_days(
     token_ids: Collection[UUID], days: int
 ) -> dict[UUID, list[DayFigures]]:
-    """The last days of tokens on which they were traded, the latest first.
+    """The last days on which these tokens were traded, the latest first.
 
-    One statement, which reads no other day.
+    One statement. It reads no other day.
     """
     found: dict[UUID, list[DayFigures]] = {}
     for token_id, *figures in fetch(LAST_DAYS, [list(token_ids), days], tuple):
@@ -101,7 +101,7 @@ def read_last_days(
 
 
 def compare_days(token_id: UUID) -> list[tuple[date, bool]]:
-    """Of each day that is kept or was traded on: whether it is kept as it was traded.
+    """Compare each stored or traded day with its trades.
 
     Reads all trades of the token.
     """

@@ -1,9 +1,9 @@
 """Keeps order books current from their logs, for any number of tokens.
 
-The tables are the truth. Every second all heads are compared with the books; in
-between notifications say which logs have grown. Either way the changes after a book's
-last number are read, and whole messages are applied. Where the log does not continue a
-book, the book is made anew from the newest snapshot and the changes after it.
+The tables are the truth. Every second the feed compares all heads with the books. In
+between, notifications name the logs that have grown. Either way it reads the changes
+after a book's last number and applies whole messages. If the log does not continue a
+book, the feed rebuilds the book from the newest snapshot and the changes after it.
 """
 
 import logging
@@ -44,15 +44,15 @@ class Feed:
     def __init__(self, token_ids: Iterable[UUID] | None = None) -> None:
         self.token_ids = None if token_ids is None else list(token_ids)
         self.books: dict[UUID, LiveBook] = {}
-        # How often tokens have come, gone or been called otherwise, and writers have
-        # fallen silent or come back.
+        # Counts arrivals, departures and renamings of tokens, and writers that fell
+        # silent or came back.
         self.described = 0
         self.subscribers: list[OnChange] = []
-        # Books of which subscribers were not told yet, and books that must be made
-        # anew: both sets outlast an outage.
+        # Books not yet reported to subscribers, and books to rebuild. Both sets outlast
+        # an outage.
         self.changed: set[LiveBook] = set()
         self.broken: Broken = {}
-        # Why a book could not be made; logged once.
+        # Why a book could not be built; logged once.
         self.unsound: dict[UUID, str] = {}
         self.look_at = 0.0
         self.looked_at = monotonic()
@@ -67,15 +67,15 @@ class Feed:
         self.thread = Thread(target=self.run, name="order books", daemon=True)
 
     def subscribe(self, on_change: OnChange) -> None:
-        """Have the feed's thread call this with the books that changed, each round.
+        """Have the feed's thread pass each round's changed books to this call.
 
-        A book counts as changed, too, when its token was renamed, hidden or withdrawn.
-        An exception of the call ends the feed.
+        A book also counts as changed when its token was renamed, hidden or withdrawn.
+        An exception from the call ends the feed.
         """
         self.subscribers.append(on_change)
 
     def start(self) -> None:
-        """Make all books, then follow the log in a thread.
+        """Build all books, then follow the log in a thread.
 
         Raises:
             OperationalError: PostgreSQL does not answer.
@@ -92,12 +92,12 @@ class Feed:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the log is followed; an unforeseen error would have ended that."""
+        """Whether the feed follows the log. An unforeseen error ends its thread."""
         return self.thread.is_alive()
 
     @property
     def lag(self) -> float:
-        """How long ago the books were compared with all heads, seconds."""
+        """Seconds since the books were compared with all heads."""
         return monotonic() - self.looked_at
 
     def run(self) -> None:
@@ -116,8 +116,8 @@ class Feed:
             connection.close()
 
     def attempt(self, grown: Iterable[UUID]) -> None:
-        """Make a round; where PostgreSQL does not answer, pause for a while."""
-        # A connection that has ended meanwhile is replaced, and not logged.
+        """Run a round. If PostgreSQL does not answer, pause for a while."""
+        # A connection that has ended meanwhile is replaced. This is not logged.
         connection.close_if_unusable_or_obsolete()
         try:
             if monotonic() >= self.look_at:
@@ -129,7 +129,7 @@ class Feed:
         except (OperationalError, InterfaceError) as error:
             connection.close()
             self.outage.begin(error)
-            # All heads are compared as soon as it answers.
+            # Compare all heads as soon as it answers.
             self.look_at = 0.0
             self.stopping.wait(self.pause)
             self.pause = min(2 * self.pause, LONGEST_PAUSE_SECONDS)
@@ -186,10 +186,10 @@ class Feed:
         self.close([one for one in self.books if one not in listed])
 
     def rebuild(self) -> None:
-        """Make the books anew that their logs do not continue.
+        """Rebuild the books that their logs do not continue.
 
-        Where a log has taken another course, another LiveBook takes the place: so the
-        numbers of one are always of one history.
+        If a log has taken another course, a new LiveBook replaces the old one. So the
+        numbers of one LiveBook always belong to one history.
         """
         if not self.broken:
             return
@@ -232,9 +232,9 @@ class Feed:
             self.changed.update(closed.values())
 
     def make(self, token_ids: Iterable[UUID]) -> dict[UUID, LiveBook]:
-        """The books that can be made from their newest snapshots and the changes after.
+        """The books that can be built from their newest snapshots and later changes.
 
-        The others are tried again with each look.
+        Each look tries the others again.
         """
         made, broken = make_books(list(token_ids))
         for book, reason in broken.items():

@@ -1,4 +1,4 @@
-"""Waits until Redis tells that logs of order books have grown."""
+"""Waits until Redis reports that logs of order books have grown."""
 
 import contextlib
 import logging
@@ -24,10 +24,10 @@ class GrowthListener(ChannelListener):
         super().__init__(channel(), stopping, outage)
 
     def wait(self, seconds: float) -> set[UUID]:
-        """The tokens whose logs have grown, within so many seconds or until the end."""
+        """The tokens whose logs grow within this many seconds, or until the end."""
         grown = set()
         for message in self.heard(seconds):
-            # Another publisher's message is no token's id.
+            # A message from another publisher is not a token's id.
             with contextlib.suppress(ValueError):
                 grown.add(UUID(message))
         return grown

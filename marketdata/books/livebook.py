@@ -21,12 +21,12 @@ ChangeRow = tuple[int, int, int, int, bool, int]
 
 
 class Facts(NamedTuple):
-    """What a token and its issuer are called, and what is known of the share class.
+    """The names of a token and its issuer, and the facts of the share class.
 
-    `phase` is that of a market of ours, with the reason of a halt; None: the book is
-    fed from outside. `busts` are its trades that were undone, number and price each, in
-    the order in which they were. `tick_cents` divides all prices and `lot_units` all
-    quantities; limits lie within `collar_bps` of `reference_price`, cents.
+    `phase` is the internal market's phase, with the reason of a halt. None: the book is
+    fed from outside. `busts` are its busted trades, each with number and price, in the
+    order of the busts. Prices are multiples of `tick_cents` and quantities multiples of
+    `lot_units`. Limits lie within `collar_bps` of `reference_price`, cents.
     """
 
     symbol: str
@@ -49,7 +49,7 @@ class Facts(NamedTuple):
 
 
 class BrokenLog(ValueError):
-    """The log does not continue a book; the message says where."""
+    """The log does not continue a book. The message says where."""
 
 
 class PrunedLog(BrokenLog):
@@ -66,7 +66,7 @@ class TradeRow(NamedTuple):
 
 
 class NumberedLadder(NamedTuple):
-    """A ladder, the number of the last change that it holds, and that one's time."""
+    """A ladder, with the number and the time of its last change."""
 
     sequence: int
     ladder: Ladder
@@ -74,10 +74,10 @@ class NumberedLadder(NamedTuple):
 
 
 class Tape(NamedTuple):
-    """What the trades of a book come to: the last one, and the days' figures.
+    """The last trade of a book, and the figures of its days.
 
-    `number` is the last trade's. `day` is the last one with a trade; `closed` is the
-    last one that has ended: the same, or the one before.
+    `number` is the last trade's. `day` is the last day with a trade. `closed` is the
+    last day that has ended: the same day, or the one before.
     """
 
     number: int
@@ -87,13 +87,13 @@ class Tape(NamedTuple):
 
 
 class LiveBook:
-    """A book that stands at change `sequence`, made at `at`; trades to `last_trade`.
+    """A book after change `sequence`, made at `at`, with trades to `last_trade`.
 
-    Only a feed writes it. All its numbers are of one history; `rebuilt` counts how
-    often the log had been pruned before it was read. `live` is False once the feed no
-    longer follows it: its token is gone, or its log has a hole or has taken another
-    course (another LiveBook then takes the place). `is_silent`: what writes the book
-    says no longer that it follows its venue.
+    Only a feed writes it. All its numbers belong to one history. `rebuilt` counts how
+    often the log was pruned before it was read. `live` is False once the feed no longer
+    follows it: its token is gone, its log has a hole, or its log has taken another
+    course (another LiveBook then replaces it). `is_silent`: the book's writer no longer
+    reports that it follows its venue.
     """
 
     symbol: str
@@ -128,15 +128,15 @@ class LiveBook:
         return f"<LiveBook {self.symbol} at {self.sequence}>"
 
     def ladder(self, depth: int) -> Ladder:
-        """The `depth` best levels of each side, 0: all; made once for all readers."""
+        """The `depth` best levels of each side, 0: all. Built once for all readers."""
         return self.numbered_ladder(depth).ladder
 
     def numbered_ladder(self, depth: int) -> NumberedLadder:
-        """The same with the number from which `since` continues it."""
+        """The ladder with the number from which `since` continues it."""
         found = self.ladders.get(depth)
         if found is None:
             with self.lock:
-                # The last holder of the lock may have made it, or changed the book.
+                # The last holder of the lock may have built it, or changed the book.
                 found = self.ladders.get(depth)
                 if found is None:
                     found = NumberedLadder(
@@ -146,10 +146,10 @@ class LiveBook:
         return found
 
     def since(self, sequence: int) -> list[tuple[int, list[Change]]] | None:
-        """Each message after a change, in order: its last number, and its changes.
+        """Each message after a change, in order: its last number and its changes.
 
-        None where they are no longer kept, or no message ended at that number: then
-        only a whole ladder continues it.
+        None if they are no longer kept, or if no message ended at that number. Then
+        only a whole ladder continues the book.
         """
         with self.lock:
             if not self.journal_begin <= sequence <= self.sequence:
@@ -162,7 +162,7 @@ class LiveBook:
         return messages
 
     def trades_since(self, number: int) -> list[TradeRow] | None:
-        """Each trade after one, in order; None where they are no longer all kept."""
+        """Each trade after this one, in order. None if some are no longer kept."""
         with self.lock:
             if not self.last_trade - len(self.trades) <= number <= self.last_trade:
                 return None
@@ -173,13 +173,13 @@ class LiveBook:
 
     @property
     def trades_gone(self) -> int:
-        """The last trade that is no longer kept; 0: all are."""
+        """The last trade that is no longer kept. 0: all are kept."""
         with self.lock:
             return self.last_trade - len(self.trades)
 
     @property
     def limits(self) -> tuple[int, int] | None:
-        """The lowest and the highest price of an order, cents; None: there are none."""
+        """The lowest and the highest price of an order, cents. None: no limits."""
         if self.reference_price is None or self.collar_bps is None:
             return None
         return collar(self.reference_price, self.collar_bps)
@@ -193,7 +193,7 @@ class LiveBook:
     # Only the feed's thread calls these.
 
     def describe(self, *facts: Any) -> bool:
-        """Set the Facts; whether one of them is new."""
+        """Set the Facts; returns whether one of them is new."""
         described = Facts(*facts)
         if described == self.facts:
             return False
@@ -204,15 +204,14 @@ class LiveBook:
     def stand_at(
         self, sequence: int, at: datetime | None, levels: Iterable[Change]
     ) -> None:
-        """Begin at a snapshot; its levels are one message."""
+        """Begin at a snapshot. Its levels count as one message."""
         self.book = OrderBook(levels)
         self.sequence = sequence
         self.at = at
         self.ladders: dict[int, NumberedLadder] = {}
         self.journal: deque[tuple[int, list[Change]]] = deque()
         self.journal_begin = sequence
-        # The last row that was read, and the message that it is part of: a page of
-        # rows may end within a message.
+        # The last row read, and its message: a page of rows may end within a message.
         self.read = sequence
         self.last_row: ChangeRow | None = None
         self.pending: list[Change] = []
@@ -234,9 +233,9 @@ class LiveBook:
             self.rebuilt += 1
 
     def extend(self, rows: Sequence[ChangeRow]) -> bool:
-        """Apply the messages that end in rows of the log; whether there was one.
+        """Apply the messages that end in these rows; returns whether there was one.
 
-        The rows begin with the last one read before, where the log still has it.
+        The rows begin with the last row read before, if the log still has it.
 
         Raises:
             BrokenLog: they do not continue it.
@@ -297,15 +296,15 @@ class LiveBook:
             self.closed = before
 
     def count_anew(self, days: Sequence[DayFigures]) -> None:
-        """Take the figures of the last days with a trade, the latest first.
+        """Set the figures of the last days with a trade, the latest first.
 
-        The latest counts as one that goes on, until `end_day` says otherwise.
+        The latest day counts as unfinished until `end_day` reports its end.
         """
         with self.lock:
             self.day, self.closed, *_ = *days, None, None
 
     def end_day(self, today: date) -> bool:
-        """Whether the day of the last trade has ended, which was not known before."""
+        """Whether the day of the last trade has newly ended."""
         if self.day is None or self.day.day >= today or self.closed == self.day:
             return False
         with self.lock:

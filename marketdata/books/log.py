@@ -1,11 +1,11 @@
-"""Writes the logs of the order books; markets run its statement with their own.
+"""Writes the logs of the order books. Markets run its statement with their own.
 
 The database keeps the numbers: a token's head has the last number of its log. A writer
-that moves the head locks it until the end of the transaction, so numbers have no gaps
-and are seen in their order. A writer remembers the books that it writes, each with its
-number, and checks every message there. One statement then writes, if the log still
-ends at the number of the writer's book. If another writer was first, the head is locked
-and the book is read anew, so each writer succeeds at the second attempt.
+that moves the head locks it until the end of the transaction. So numbers have no gaps
+and become visible in order. A writer remembers its books, each with its number, and
+checks every message against them. One statement then writes, if the log still ends at
+the number of the writer's book. If another writer was first, the writer locks the head
+and reads the book again. So each writer succeeds at the second attempt.
 """
 
 import contextlib
@@ -44,11 +44,11 @@ HEAR_SECONDS = 1.0
 
 
 class MarketClosed(Exception):
-    """A token without an order book; the message says how it gets one."""
+    """The token has no order book. The message says how it gets one."""
 
 
 class Deal(NamedTuple):
-    """A trade of so many units, at a price in euro cents."""
+    """A trade: a number of units, and a price in euro cents."""
 
     price: int
     quantity: int
@@ -79,7 +79,7 @@ class BookState(NamedTuple):
 
 @dataclass(slots=True)
 class Kept:
-    """What this process remembers of a token, for one thread at a time."""
+    """A token's book in this process's memory, for one thread at a time."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     state: BookState | None = None
@@ -89,13 +89,13 @@ class Kept:
 def record(token_id: UUID, messages: Sequence[Message], actor: str) -> Recorded:
     """Append messages to a token's log: all of them or none, at the present instant.
 
-    A change's price is in euro cents and its quantity the level's units from then on;
-    after each message the best bid must be below the best ask. Deals become trades,
-    and the last of them the token's price, which `actor` is said to have recorded; a
-    price that the register refuses is logged there and the trades stand.
+    A change's price is in euro cents, its quantity the level's units from then on.
+    After each message the best bid must be below the best ask. Deals become trades. The
+    last one sets the token's price, recorded under `actor`. A price that the register
+    refuses is logged there, and the trades stand.
 
-    A transaction around this one locks the log until it ends; one that writes several
-    logs takes them in the order of the tokens' ids.
+    An enclosing transaction locks the log until it ends. A transaction that writes
+    several logs must take them in the order of the tokens' ids.
 
     Raises:
         MarketClosed: there is no such token, or it is not on the secondary market.
@@ -116,11 +116,10 @@ def record(token_id: UUID, messages: Sequence[Message], actor: str) -> Recorded:
 
 
 def hear(token_ids: Iterable[UUID]) -> None:
-    """Say that the writer of these books follows their venues, though nothing changes.
+    """Report that the writer of these books follows their venues without a change.
 
-    To be said every HEAR_SECONDS. A book of which it was said, and no longer is, counts
-    as out of date; one of which it was never said, as current. Own markets are passed
-    over.
+    Call it every HEAR_SECONDS. A book whose reports have stopped counts as out of date.
+    A book without any report counts as current. Internal markets are skipped.
 
     Raises:
         OperationalError: PostgreSQL does not answer.
@@ -150,7 +149,7 @@ class Rows:
         self.deal_quantities = [quantity for _, quantity in deals]
 
     def check(self) -> None:
-        """Refuse numbers that no order has; OrderBook checks the rest."""
+        """Refuse numbers that no order can have. OrderBook checks the rest."""
         for name, numbers, least in (
             ("change's price", self.prices, 1),
             ("change's quantity", self.quantities, 0),
@@ -166,25 +165,25 @@ def write(
     token_id: UUID, messages: Sequence[Message], rows: Rows, actor: str
 ) -> Recorded:
     if not connection.get_autocommit():
-        # The transaction around this one may be rolled back: nothing is remembered.
+        # The enclosing transaction may be rolled back, so nothing is remembered.
         _, recorded = write_locked(token_id, messages, rows, actor)
         return recorded
     connection.close_if_unusable_or_obsolete()
     connection.close_if_health_check_failed()
-    # A new connection forgets all books: it is made before one is trusted.
+    # A new connection forgets all books. So connect before trusting one.
     connection.ensure_connection()
     mine = kept_of(token_id)
     with mine.lock:
         state, mine.state = mine.state, None
         written = None
         if state is not None and not mine.is_contended:
-            # An error means nothing where the book is not the newest.
+            # An error means nothing if the book is not the newest.
             with contextlib.suppress(ImpossibleChange, CrossedBook):
                 written = append(token_id, state, messages, rows, actor)
         if written is None:
             written = write_locked(token_id, messages, rows, actor)
             found = written[1].sequence - len(rows.prices)
-            # While others write, too, the first attempt would fail again.
+            # While others also write, the first attempt would fail again.
             mine.is_contended = state is not None and state.sequence != found
         mine.state, recorded = written
     return recorded
@@ -209,7 +208,7 @@ def append(
 ) -> tuple[BookState, Recorded] | None:
     """Apply messages to a book and write them; None if the log ends elsewhere.
 
-    Unless something is returned, the book must not be used again.
+    If it returns None, the book must not be used again.
 
     Raises:
         ImpossibleChange, CrossedBook: what the first wrong message breaks.
@@ -233,7 +232,7 @@ def append(
         with transaction.atomic():
             recorded = execute(parameters)
             if recorded is not None:
-                # Deals of one call have one time: only the last is ever the price.
+                # Deals of one call have the same time. Only the last becomes the price.
                 last = Price(token_id, rows.deal_prices[-1], TokenPrice.Source.TRADE)
                 ledger.set_prices([last], actor)
     else:
@@ -246,7 +245,7 @@ def append(
 def next_snapshot(sequence: int, ladder: Ladder) -> int:
     """The change at which the next snapshot is due, after one at `sequence`.
 
-    So all snapshots of a deep book together are no larger than its log.
+    Thus all snapshots of a deep book together are no larger than its log.
     """
     return sequence + max(SNAPSHOT_EVERY, len(ladder.bids) + len(ladder.asks))
 
@@ -291,8 +290,8 @@ kept_lock = threading.Lock()
 def forget(**connected: object) -> None:
     """Forget all books when a connection to PostgreSQL is made.
 
-    A database that was restored, or that has taken over from another, may have lost
-    changes, and may give their numbers to other ones.
+    A database after a restore or a failover may have lost changes. It may give their
+    numbers to other changes.
     """
     with kept_lock:
         kept.clear()

@@ -1,7 +1,7 @@
 """Notifies feeds, by way of Redis, that a log of an order book has grown.
 
-A notification is only a hint: the tables are the truth, and feeds look at them without
-it, too. So a writer does not wait for Redis, and does not fail without it.
+A notification is only a hint. The tables are the truth, and feeds also read them
+without a notification. So a writer neither waits for Redis nor fails without it.
 """
 
 import logging

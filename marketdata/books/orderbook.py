@@ -1,7 +1,7 @@
 """A Level-2 order book in whole numbers: price levels of two sides, absolute sizes.
 
-Pure arithmetic over the standard library. Prices and quantities are integers of
-whatever tick the caller uses (the log's are euro cents and units).
+Pure arithmetic over the standard library. Prices and quantities are integers in the
+caller's tick. The log uses euro cents and units.
 """
 
 from bisect import bisect_left, insort
@@ -36,7 +36,7 @@ class Ladder(NamedTuple):
 
 
 class Update(NamedTuple):
-    """What a client does to a level; a deleted level's quantity is 0."""
+    """A client's update of a level; a deleted level's quantity is 0."""
 
     action: int
     side: int
@@ -45,7 +45,7 @@ class Update(NamedTuple):
 
 
 class ImpossibleChange(ValueError):
-    """A change that no book can make; the message names it and the rule."""
+    """A book cannot make this change. The message names it and the rule."""
 
 
 class CrossedBook(ValueError):
@@ -55,8 +55,9 @@ class CrossedBook(ValueError):
 class OrderBook:
     """The levels of one instrument; begins with `changes` as its first message."""
 
-    # A dictionary answers by price, a sorted list by rank: a change costs a lookup,
-    # and a bisection only where a level comes or goes. Lowest price first on both.
+    # A dictionary finds levels by price, a sorted list by rank. A change costs a
+    # lookup, and a bisection only if a level appears or disappears. The lowest price
+    # comes first on both sides.
     __slots__ = ("_ask_prices", "_asks", "_bid_prices", "_bids")
 
     def __init__(self, changes: Iterable[tuple[int, int, int]] = ()) -> None:
@@ -77,8 +78,8 @@ class OrderBook:
     def apply(self, changes: Iterable[tuple[int, int, int]]) -> None:
         """Make the changes (side, price, quantity afterwards) of one whole message.
 
-        Between two of them the book may be crossed. Where an error is raised, the book
-        is as it was before the message.
+        Between two changes the book may be crossed. After an error the book is as it
+        was before the message.
 
         Raises:
             ImpossibleChange: an unknown side; a price or quantity that is no integer;
@@ -147,7 +148,7 @@ class OrderBook:
         self._ask_prices[:] = sorted(self._asks)
 
     def quantity(self, side: int, price: int) -> int:
-        """The quantity of a level; 0: there is no such level."""
+        """The quantity of a level. 0: no such level."""
         return (self._asks if side else self._bids).get(price, 0)
 
     def best(self, side: int) -> Level | None:
@@ -160,7 +161,7 @@ class OrderBook:
 
     def ladder(self, depth: int = 0) -> Ladder:
         """The `depth` best levels of each side; 0: all of them."""
-        # The last 0 prices are, to a slice, all prices.
+        # A slice [-0:] takes all prices.
         bid_prices = self._bid_prices[-depth:]
         ask_prices = self._ask_prices[: depth or None]
         return Ladder(
@@ -174,9 +175,9 @@ def _shown(side: object, price: object, quantity: object) -> str:
 
 
 def difference(before: Ladder, after: Ladder) -> list[Update]:
-    """The updates that turn one ladder into the other: deletions, then best first.
+    """The updates that turn one ladder into another: deletions, then best first.
 
-    A client that makes them in this order never holds more levels than a ladder has.
+    A client that applies them in this order never holds more levels than a ladder has.
     """
     deleted, rest = [], []
     for side in (BID, ASK):

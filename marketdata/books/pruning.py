@@ -1,8 +1,8 @@
-"""Deletes old changes and trades of order books whose result a snapshot holds.
+"""Deletes old changes and trades of order books that a snapshot covers.
 
-Of each log these are kept: the newest two snapshots, all changes younger than asked
-for, and the snapshot that the remaining changes continue. Trades are kept forever. The
-database refuses to remove what is younger than KEEP.
+Each log keeps its newest two snapshots, all changes younger than the given age, and the
+snapshot that the remaining changes continue. Trades are kept permanently. The database
+refuses to remove what is younger than KEEP.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,8 +20,8 @@ ROWS_AT_ONCE = 10_000
 class PrunableLog:
     """The part of a token's log that a snapshot covers.
 
-    A log has no gaps: so the part has the changes from `first_change` to `sequence`,
-    and the older `snapshots`.
+    A log has no gaps. So the part consists of the changes from `first_change` to
+    `sequence`, and the older `snapshots`.
     """
 
     token_id: UUID
@@ -40,7 +40,7 @@ class PrunableLog:
 
 
 def prunable_logs(before: datetime) -> list[PrunableLog]:
-    """What may be deleted and is older than `before`, by the tokens' symbols."""
+    """The prunable parts older than `before`, by the tokens' symbols."""
     with connection.cursor() as cursor:
         cursor.execute(COVERED, [before])
         found = [PrunableLog(*row) for row in cursor.fetchall()]
@@ -50,14 +50,14 @@ def prunable_logs(before: datetime) -> list[PrunableLog]:
 def prune(
     logs: Iterable[PrunableLog], advance: Callable[[int], object] = lambda done: None
 ) -> int:
-    """Delete these parts, in steps that are each committed; return how many rows.
+    """Delete these parts, committing each step; return the number of rows.
 
-    It may run at any time, beside writers and beside itself: a second run finds less to
-    delete. `advance` is told how many rows each step deleted.
+    It may run at any time, beside writers and other runs: a second run finds less to
+    delete. `advance` receives the number of rows that each step deleted.
     """
     deleted = 0
     for log in logs:
-        # First the snapshots: a log must continue its oldest one.
+        # Snapshots go first: a log must continue its oldest snapshot.
         done = delete(log.token_id, log.sequence, first=1, last=0)
         advance(done)
         deleted += done

@@ -1,6 +1,6 @@
-"""Reads order books and what follows them from the logs, for many tokens at once.
+"""Reads order books and their later changes from the logs, for many tokens at once.
 
-On Django's connection of the thread that asks; rows stay tuples.
+Uses the calling thread's Django connection. Rows stay tuples.
 """
 
 from collections.abc import Iterable
@@ -30,20 +30,20 @@ Broken = dict[LiveBook, ValueError]
 
 
 def read_heads(token_ids: list[UUID] | None) -> list[tuple[Any, ...]]:
-    """Each token on the secondary market, of these or of all (None).
+    """Each of these tokens that is on the secondary market; None: of all tokens.
 
-    A row has its id, what LiveBook.describe takes, whether its writer is silent, and
-    its last change and trade.
+    A row has the id, the arguments of LiveBook.describe, whether the writer is silent,
+    and the last change and trade.
     """
     return fetch(HEADS, [token_ids, token_ids], tuple)
 
 
 def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
-    """The books of tokens from their newest snapshots and the changes after those."""
+    """The books of tokens from their newest snapshots and the later changes."""
     made: dict[UUID, LiveBook] = {}
     broken: Broken = {}
     ends: dict[LiveBook, int] = {}
-    # All statements see one state: no pruning comes between them.
+    # All statements see one state, so no pruning comes between them.
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -57,7 +57,7 @@ def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
             try:
                 book.stand_at(sequence, at and instant(at), levels(*row[-4:]))
             except ValueError as error:
-                # Columns of different lengths, or levels that no book has.
+                # Columns of different lengths, or impossible levels.
                 broken[book] = error
             book.last_trade = last_trade
         by_place = [book for book in ends if book not in broken]
@@ -99,9 +99,9 @@ def as_trade(number: int, price: int, quantity: int, at: int) -> TradeRow:
 
 
 def advance(books: Iterable[LiveBook], moved: set[LiveBook], broken: Broken) -> None:
-    """Read the logs to their ends; add books to those that moved or that are broken.
+    """Read the logs to their ends; add each book to the moved or the broken ones.
 
-    One statement for all books; further ones where a book has more than a page.
+    One statement for all books, and more if a book has more than a page.
     """
     behind = list(books)
     while behind:
@@ -157,7 +157,7 @@ COLUMNS = {
 """Where each of the Facts is read; a fact without a row fails the import."""
 TOKEN = ", ".join(COLUMNS[fact] for fact in Facts._fields)
 MARKET = "LEFT JOIN trading_market m ON m.token_id = h.token_id"
-# Loading a timestamptz takes longer than all other columns of a row together.
+# Loading a timestamptz takes longer than loading all other columns of a row.
 MICROSECONDS = "(extract(epoch FROM {}.at) * 1000000)::bigint"
 
 SILENT = f"""h.source = 'EXTERNAL' AND h.heard_at IS NOT NULL
@@ -187,8 +187,8 @@ NEWEST = f"""
     ) s ON TRUE
     WHERE h.token_id = ANY (%s::uuid[])
 """
-# Changes from the last row that was read: else a log that was restored, and then took
-# another course, would seem to continue any book.
+# Changes from the last row read, inclusive. Otherwise a log that was restored and then
+# took another course would seem to continue any book.
 FOLLOWING = f"""
     SELECT w.place, l.is_trade, l.sequence, l.side, l.price_cents, l.quantity,
         l.ends_message, {MICROSECONDS.format("l")}

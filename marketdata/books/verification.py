@@ -1,7 +1,7 @@
-"""Verifies the order books' logs, and the tables that are derived from them.
+"""Verifies the order books' logs and the tables derived from them.
 
-Each book is rebuilt, message by message, from where its log begins: from nothing, or
-from the oldest snapshot where the changes before it were pruned.
+Each book is rebuilt, message by message, from the beginning of its log: from nothing,
+or from the oldest snapshot if the changes before it were pruned.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -38,7 +38,7 @@ ROWS_AT_ONCE = 5_000
 
 @dataclass(slots=True)
 class Rule:
-    """`figure` is how many things were compared; each breach is a sentence."""
+    """`figure` is the number of comparisons; each breach is a sentence."""
 
     says: str
     figure: int = 0
@@ -68,11 +68,10 @@ def verify(
     feed: Mapping[UUID, NumberedLadder | None],
     advance: Callable[[int], object] = lambda done: None,
 ) -> list[Rule]:
-    """Check the logs of these tokens, each as it stands at one instant.
+    """Check the logs of these tokens, each at one instant.
 
-    `feed` has the books of a feed by the token, None where it had a log when the feed
-    was started and the feed has no book of it; `advance` is told how many changes were
-    read.
+    `feed` has a feed's books by token. None: the token had a log when the feed started,
+    but the feed has no book of it. `advance` receives the number of changes read.
     """
     rules = Rules()
     for token in tokens:
@@ -87,7 +86,7 @@ def verify(
 
 
 class Verification:
-    """Of one token, in a transaction that sees one instant."""
+    """Verifies one token, in a transaction that sees one instant."""
 
     def __init__(
         self, token: Token, rules: Rules, feed: Mapping[UUID, NumberedLadder | None]
@@ -98,7 +97,7 @@ class Verification:
         self.lacks_feed = token.pk in feed and self.feed_book is None
         self.sequence = 0
         self.at: datetime | None = None
-        # None: not known before the next snapshot.
+        # None: unknown until the next snapshot.
         self.book: OrderBook | None = OrderBook()
         self.snapshots: Iterator[BookSnapshot] = (
             BookSnapshot.objects.filter(token=token).order_by("sequence").iterator(100)
@@ -128,7 +127,7 @@ class Verification:
         covered_trade = self.snapshot.trade_sequence if self.snapshot else 0
         first = self.read_changes(covered, advance)
         self.check_end(head)
-        # Changes go before trades do.
+        # Changes are pruned before trades.
         self.check_trades(head, 0 if first == 1 else covered_trade)
         self.check_days()
         self.check_digests()
@@ -137,14 +136,14 @@ class Verification:
     def read_changes(
         self, covered: int, advance: Callable[[int], object]
     ) -> int | None:
-        """Rebuild the book; the number of the first change, None: there is none.
+        """Rebuild the book; returns the number of the first change, None: none.
 
-        `covered` is where the oldest snapshot stands.
+        `covered` is the change of the oldest snapshot.
         """
         changes = BookChange.objects.filter(token=self.token).order_by("sequence")
         first = changes.values_list("sequence", flat=True).first()
         if first != 1:
-            # What was pruned ends where the oldest snapshot stands, or before.
+            # Pruning ends at the oldest snapshot, or before it.
             self.sequence = covered if first is None else min(first - 1, covered)
             if first is not None or covered:
                 self.book = None
@@ -197,7 +196,7 @@ class Verification:
             self.book = None
 
     def compare(self) -> None:
-        """Compare the book with the snapshot and the feed's book of the same change."""
+        """Compare the book with the snapshot and the feed's book at the same change."""
         while self.snapshot and self.snapshot.sequence < self.sequence:
             self.breach(
                 self.rules.snapshots,
@@ -265,7 +264,7 @@ class Verification:
             )
 
     def check_trades(self, head: OrderBookHead, covered: int) -> None:
-        """`covered` is the last trade that pruning may have taken."""
+        """`covered` is the last trade that pruning may have deleted."""
         with connection.cursor() as cursor:
             cursor.execute(TRADES, [self.token.pk])
             [(count, first, last, astray, backwards, at)] = cursor.fetchall()
@@ -356,8 +355,8 @@ TRADES = """
     ) t
 """
 
-# Between each two places whose sums are known: the beginning if all of the log is
-# there, the snapshots, and the head.
+# Compares between neighbouring points with known sums: the beginning if the log is
+# complete, the snapshots, and the head.
 DIGESTS = """
     SELECT m.after, m.sequence, m.after_trade, m.trade, m.said, c.digests + d.digests
     FROM (
