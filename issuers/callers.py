@@ -1,4 +1,4 @@
-"""Who a key speaks for, and which issuers its partner has grants for."""
+"""The caller behind a key, with the issuers for which its partner has grants."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

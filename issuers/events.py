@@ -1,7 +1,7 @@
-"""Finds a partner's events of some types, in order, however rare these are.
+"""Finds a partner's events of some types, in order, however rare they are.
 
-The events of one type are a range of an index, so a page reads of each type no more
-than it holds.
+The events of one type are a range of an index, so a page reads at most its own length
+from each type.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class TypedEvents:
         inclusive: bool = False,
         limit: int,
     ) -> list[EventPlace]:
-        """At most `limit` places between two others, from the end that is asked."""
+        """At most `limit` places between two others, from the requested end."""
         where, values = self.condition, list(self.values)
         for place, sign in ((after, ">"), (before, "<")):
             if place is not None:
@@ -56,7 +56,7 @@ class TypedEvents:
             " CROSS JOIN LATERAL (SELECT sequence, id FROM issuers_event"
             f" WHERE issuers_event.type = wanted.type AND {where} {order}) AS e {order}"
         )
-        # For any values, PostgreSQL would expect that most events are of each type.
+        # In a generic plan, PostgreSQL would expect most events to be of each type.
         found = fetch(
             statement, [list(self.types), *values, limit, limit], tuple, PlannedAnew
         )

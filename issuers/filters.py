@@ -62,7 +62,7 @@ class IssuerFilter(django_filters.FilterSet):
         return issuers.filter(country_id=value.upper())
 
     def in_industry(self, issuers, name, value):
-        # Written as in the indexes: PostgreSQL does not know what a parameter will be.
+        # Literals as in the indexes: PostgreSQL does not know a parameter's value.
         beginning = Func(
             "industry_code",
             template=f"LEFT(%(expressions)s, {len(value)})",

@@ -1,4 +1,4 @@
-"""Requests for a grant of an issuer, or of every issuer, those to come included."""
+"""Requests for a grant of an issuer, or of every issuer, future ones included."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def grant_title(partner: Partner, issuer: Issuer | None) -> str:
 
 
 class GiveGrant:
-    """Superseded where the partner sees the issuer, or every issuer, by now."""
+    """Superseded if the partner now sees the issuer, or every issuer."""
 
     def preview(self, request: ApprovalRequest) -> Preview:
         partner, issuer = self.parties(request.content)

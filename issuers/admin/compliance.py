@@ -16,7 +16,7 @@ HOLDER = "ledger_account__user__"
 
 
 class InForceFilter(admin.SimpleListFilter):
-    """What is in force, unless what has ended is asked for."""
+    """Rows in force, or ended ones on request."""
 
     title = "in force"
     parameter_name = "ended"
@@ -37,7 +37,7 @@ class InForceFilter(admin.SimpleListFilter):
 
 @admin.register(TokenRule)
 class TokenRuleAdmin(ReadOnlyAdmin):
-    """Rules are asked for, and decided by another person."""
+    """One person requests a rule, another decides."""
 
     list_display = [
         "token", "kind", "says", "created_at", "created_by", "approved_by", "ended_at",
@@ -65,7 +65,7 @@ class TokenRuleAdmin(ReadOnlyAdmin):
 
 
 class OfHolderAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
-    """Finds rows by how the holder's email address or name begins."""
+    """Finds rows by the beginning of the holder's email address or name."""
 
     search_fields = user_columns(HOLDER)
     person = "ledger_account__user_id"
@@ -82,7 +82,7 @@ class OfHolderAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
 
 @admin.register(Restriction)
 class RestrictionAdmin(OfHolderAdmin):
-    """A holder's own page restricts it; another person lets a restriction be lifted."""
+    """A holder's own page restricts it; lifting a restriction needs a second person."""
 
     list_display = [
         "__str__", "token", "units", "until", "created_at", "created_by", "ended_at",

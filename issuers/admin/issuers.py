@@ -57,7 +57,7 @@ class IssuerAdmin(ProtectedAdmin):
 
 @admin.register(IssuerGrant)
 class IssuerGrantAdmin(admin.ModelAdmin):
-    """Grants are requested and decided; a page of its own ends one."""
+    """Grants are requested and decided; a separate page ends one."""
 
     list_display = ["partner", "issuer_or_every", "created_at", "ended_at", "page"]
     list_select_related = ["partner", "issuer"]

@@ -20,7 +20,7 @@ MOST_LINES = 500
 
 class LegacyShareholderForm(forms.ModelForm):
     def clean_replaces(self):
-        """Let a line replace only one whose delivery was reversed."""
+        """Allow a line to replace only one whose delivery was reversed."""
         wrong = self.cleaned_data["replaces"]
         if wrong is None:
             return wrong
@@ -83,7 +83,7 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
 
     @admin.action(description="Mark DELIVERED", permissions=["change"])
     def mark_delivered(self, request, queryset):
-        """Ask where the tokens come from; the next page tells what would happen."""
+        """Ask for the source of the tokens; the next page shows a preview."""
         if (count := queryset.count()) > MOST_LINES:
             reason = (
                 f"{count:,} lines are selected; at most {MOST_LINES} are delivered "

@@ -24,7 +24,7 @@ OF_TRADED = ("identity", "another symbol or ISIN")
 
 @admin.register(Token)
 class TokenAdmin(ProtectedAdmin):
-    """Commands record units and prices, because they ask who does it and why."""
+    """Commands record units and prices, because they ask for a person and a reason."""
 
     protection = "A token stays: capitalization tables of the past list it."
 

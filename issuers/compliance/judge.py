@@ -1,6 +1,6 @@
 """Asks the database what may move under the rules of tokens and holders' restrictions.
 
-Nothing is written, and nothing is locked: who goes on to move units holds the accounts.
+Nothing is written or locked: a caller that then moves units holds the accounts.
 """
 
 import json
@@ -25,10 +25,10 @@ __all__ = ["Refusal", "Side", "Standing", "TransferRefused", "refusals"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an account may send and receive of a token, units, and why not more.
+    """The units of a token that an account may send and receive, and why not more.
 
-    Units that open orders sell (`reserved`) are part of what it may send. `places` is
-    how many further holders the token may have; None: any number.
+    Units reserved by open orders (`reserved`) are part of what it may send. `places` is
+    how many more holders the token may have; None: any number.
     """
 
     may_send: int
@@ -46,7 +46,7 @@ NO_LIMIT = MAX_UINT64
 
 
 def limits(token_id: UUID, accounts: Iterable[int], at: datetime) -> dict[int, Limits]:
-    """Of holders' ledger accounts, by account; others are left out."""
+    """The limits of holders' ledger accounts, by account; others are left out."""
     rows = fetch(LIMITS, [token_id, list(accounts), at], tuple)
     return {
         account: Limits(
@@ -73,10 +73,10 @@ def ask(
     amount: int,
     newcomer: UUID | None = None,
 ) -> list[Refusal]:
-    """Why an entry would be refused by the balances and the rules of now.
+    """Why the present balances and rules would refuse an entry.
 
-    A side of a TRADE or TRANSFER that is None is any holder who may. The receiver may
-    be a user who has no ledger account yet, a `newcomer`.
+    A side of a TRADE or TRANSFER that is None stands for any eligible holder. The
+    receiver may be a user without a ledger account, a `newcomer`.
     """
     rows = fetch(ASK, [token_id, kind, source, target, amount, newcomer], tuple)
     return [Refusal(code, json.loads(details)) for code, details in rows]

@@ -1,6 +1,6 @@
-"""What binds a token's units: its rules, approved holders, holders' restrictions.
+"""Constraints on a token's units: its rules, approved holders, holders' restrictions.
 
-Rows end, and never change otherwise; triggers see to it, and to the second person.
+A row can end, but never changes otherwise; triggers enforce it, and the second person.
 """
 
 from datetime import datetime
@@ -25,7 +25,7 @@ class RuleIsValid(Func):
 class TokenRule(models.Model):
     """A rule that every movement of a token's units must keep.
 
-    A changed rule is another row, which `replaces` the one before.
+    A changed rule is a new row, which `replaces` the previous one.
     """
 
     class Kind(models.TextChoices):
@@ -76,7 +76,7 @@ class TokenRule(models.Model):
 
 
 class JudgedLedger(models.Model):
-    """Up to which entry a token's ledger was judged for good; which broke a rule.
+    """The last entry of a token's ledger judged finally, and entries that broke a rule.
 
     Only `register_keep_judged` writes it.
     """
@@ -89,7 +89,7 @@ class JudgedLedger(models.Model):
 
 
 class ApprovedHolder(models.Model):
-    """Whom a company lets acquire a token that has the rule APPROVED_HOLDERS."""
+    """A holder who may acquire a token that has the rule APPROVED_HOLDERS."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     token = models.ForeignKey(Token, models.PROTECT, related_name="+", db_index=False)
@@ -122,15 +122,15 @@ class ApprovedHolder(models.Model):
 
 class RestrictionQuerySet(models.QuerySet["Restriction"]):
     def in_force(self, at: datetime) -> "RestrictionQuerySet":
-        """Those that no one has lifted and that end later, if at all."""
+        """Restrictions that are not lifted and have not expired."""
         return self.filter(Q(until=None) | Q(until__gt=at), ended_at=None)
 
 
 class Restriction(models.Model):
     """A freeze, a lock-up or a pledge of a holder's units.
 
-    Without `token` it is of all tokens, without `units` of all units. Of a freeze of
-    all units nothing leaves and nothing comes; else the units stay where they are.
+    Without `token` it covers all tokens, without `units` all units. Under a freeze of
+    all units the holder neither sends nor receives; otherwise the units cannot leave.
     """
 
     class Kind(models.TextChoices):

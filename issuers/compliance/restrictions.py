@@ -1,4 +1,4 @@
-"""Freezes, locks and pledges units of a holder; another person lets them be lifted."""
+"""Freezes, locks and pledges units of a holder; lifting needs a second person."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +25,7 @@ Kind = Restriction.Kind
 class Terms:
     """What is restricted. Without `token`: all tokens; without `units`: all units.
 
-    Without `until` it is for as long as no one lifts it.
+    Without `until` it lasts until someone lifts it.
     """
 
     kind: str
@@ -41,13 +41,13 @@ class Terms:
 
 
 def restrict(user: User, terms: Terms, actor: str) -> Restriction:
-    """Restrict a holder from now on; open orders that it forbids are cancelled.
+    """Restrict a holder from now on; cancel open orders that the restriction forbids.
 
-    What moved before stays. `actor` is an e-mail address. The first restriction of a
+    Earlier movements stay. `actor` is an e-mail address. The first restriction of a
     user opens its ledger account.
 
     Raises:
-        LockTimeout: someone holds what is needed for too long.
+        LockTimeout: a lock was not released in time.
     """
     account = ledger.holder_accounts([user.pk])[user.pk]
 

@@ -1,4 +1,4 @@
-"""Rules of tokens: who asks for one, whom it would refuse, and what it does."""
+"""Rules of tokens: their requests, the holders they would refuse, and their effect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ def rule_in_force(token: Token, kind: str) -> TokenRule | None:
 def rule_content(
     token: Token, kind: str, parameters: Parameters | None, reason: str
 ) -> dict[str, Any]:
-    """A rule to make, or to change; without `parameters`, to end.
+    """A rule to create or change; without `parameters`, to end.
 
     Raises:
-        RuleRefused: there is no rule to end, or it says the same already.
+        RuleRefused: there is no rule to end, or it is the same already.
     """
     present = rule_in_force(token, kind)
     check_countries(parameters)
@@ -58,7 +58,7 @@ def rule_content(
 def check_countries(parameters: Parameters | None) -> None:
     """
     Raises:
-        RuleRefused: a code is no country's.
+        RuleRefused: a code is not a country's.
     """
     named = parameters or {}
     codes = {*named.get("allowed", ()), *named.get("refused", ())}
@@ -105,14 +105,14 @@ def set_rule(
     actor: str,
     approved_by: str,
 ) -> TokenRule | None:
-    """End the rule of this kind, if there is one, and make another of `parameters`.
+    """End the rule of this kind, if there is one, and make a new one of `parameters`.
 
-    Open orders that it refuses are cancelled in the same transaction, which carries the
-    approval for it. Holders who would not comply keep what they have.
+    Open orders that it refuses are cancelled in the same transaction, which carries its
+    approval. Holders who do not comply keep their units.
 
     Raises:
-        RuleRefused: the parameters are none of this kind.
-        LockTimeout: someone holds the token's ledger for too long.
+        RuleRefused: the parameters do not fit this kind.
+        LockTimeout: the token's ledger stayed locked for too long.
     """
     return followed(
         None,
@@ -155,7 +155,7 @@ def write(
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Holders who would not comply: some of them, of how many that were judged."""
+    """Holders who would not comply: a sample, and how many were judged."""
 
     some: list[User]
     count: int
@@ -172,12 +172,12 @@ class Refused:
 
 
 def refused_by(token: Token, kind: str, parameters: Parameters) -> Refused:
-    """Who holds units of the token, and could not acquire them under this rule.
+    """Holders of the token who could not acquire its units under this rule.
 
-    The judge says it of the largest holders, of a rule that is rolled back again.
+    The judge examines the largest holders under a rule that is then rolled back.
 
     Raises:
-        RuleRefused: the parameters are none of this kind.
+        RuleRefused: the parameters do not fit this kind.
     """
     balances = HolderBalance.objects.filter(
         token=token, balance__gt=0, user__isnull=False
@@ -215,7 +215,7 @@ FAILING = """
 
 
 class SetRule:
-    """A rule that is made, changed or ended; overtaken where it has changed since."""
+    """A rule that is made, changed or ended; superseded if it has changed since."""
 
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content

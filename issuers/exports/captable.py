@@ -1,7 +1,7 @@
 """An issuer's capitalization table at an instant, holder by holder, of any length.
 
-The instant is fixed as for partners (`issuers.register.captable`); the holders are then
-read as of the entries that it names, with a cursor that the database keeps.
+The instant is fixed as for partners (`issuers.register.captable`). The holders are then
+read as of the entries that it names, with a server-side cursor.
 """
 
 from collections.abc import Iterator
@@ -85,10 +85,10 @@ class DatedTable:
 
 
 def dated_table(issuer: Issuer, at: datetime | None) -> DatedTable:
-    """The table's totals; None is now, and so is an instant to come.
+    """The table's totals; None, or a future instant, means now.
 
     Raises:
-        RequestTimeout: a writer holds one of the ledgers for too long.
+        RequestTimeout: a writer locks one of the ledgers for too long.
     """
     date, [tokens] = tokens_as_of([str(issuer.pk)], at)
     symbols = dict(Token.objects.filter(issuer=issuer).values_list("pk", "symbol"))
@@ -101,7 +101,7 @@ def dated_table(issuer: Issuer, at: datetime | None) -> DatedTable:
 
 @contextmanager
 def holdings(table: DatedTable) -> Iterator[Iterator[Holding]]:
-    """Who held what, by the value that a holder held, then by user, then by token."""
+    """Holdings, by the total value of the holder, then by user, then by token."""
     held = [
         (place, token) for place, token in enumerate(table.tokens) if token.holder_count
     ]

@@ -1,6 +1,6 @@
 """Documents in PDF: a heading, tables, and numbered pages.
 
-The same content makes the same bytes: nothing of the present time stands in them.
+The same content makes the same bytes: they do not contain the present time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,7 +41,7 @@ def document(
     title: str, facts: Sequence[tuple[str, str]], tables: Sequence[DocumentTable]
 ) -> bytes:
     """A PDF of A4 pages, each with the title and its number."""
-    # The first time to learn how many pages there are.
+    # The first pass counts the pages.
     pages = Pages(title, 0).filled(facts, tables).number
     return Pages(title, pages).filled(facts, tables).finished()
 
@@ -106,9 +106,9 @@ class Pages:
         numbers: Sequence[bool] = (),
         names: Sequence[str] = (),
     ) -> None:
-        """Write values side by side, each in lines of its own.
+        """Write values side by side, each wrapped into its own lines.
 
-        Where they do not fit, a new page begins, with `names` at its top.
+        If they do not fit, a new page begins, with `names` at its top.
         """
         split = [
             simpleSplit(value, font, size, width)

@@ -46,7 +46,7 @@ PRICE_COLUMNS = (
 class LedgerLine(NamedTuple):
     """An entry; `source` and `target` are users' ids, "treasury", or None.
 
-    Names are those of the entry's time.
+    Names are as of the entry's time.
     """
 
     seq: int
@@ -70,7 +70,7 @@ class LedgerLine(NamedTuple):
 
 @contextmanager
 def entries(token: Token, user_id: Any = None) -> Iterator[Iterator[LedgerLine]]:
-    """The entries of a token in their order; with a user, those of that user."""
+    """The entries of a token in order; with a user, only that user's."""
     statement = ENTRIES.format(condition=OF_USER if user_id else "")
     arguments = [token.pk, user_id, user_id] if user_id else [token.pk]
     with transaction.atomic(), connection.chunked_cursor() as cursor:
@@ -80,7 +80,7 @@ def entries(token: Token, user_id: Any = None) -> Iterator[Iterator[LedgerLine]]
 
 @contextmanager
 def prices(token: Token) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """The values of PRICE_COLUMNS for each price of a token, in their order."""
+    """The values of PRICE_COLUMNS for each price of a token, in order."""
     with transaction.atomic():
         columns = [column.name for column in PRICE_COLUMNS]
         found = token.prices.order_by("number").values_list(*columns)

@@ -1,4 +1,4 @@
-"""What a register says, as documents: an issuer's extract, a holder's statement."""
+"""Documents from the register: an issuer's extract, a holder's statement."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -94,7 +94,7 @@ def register_extract(table: DatedTable) -> bytes:
 
 
 def holder_statement(user: User, at: datetime | None) -> bytes:
-    """What a user holds at an instant, and each entry that it comes from.
+    """A user's holdings at an instant, and the entries that led to them.
 
     Raises:
         TooManyLines
@@ -175,9 +175,9 @@ def token_rows(
 def chain_rows(
     summaries: Sequence[TokenSummary], tokens: dict[str, Token]
 ) -> list[tuple[str, ...]]:
-    """The digest after the entry up to which a token was read.
+    """The digest after the last entry that was read of a token.
 
-    The head has that of the last entry; an earlier one is computed again.
+    The head has the digest of the last entry; an earlier digest is recomputed.
     """
     heads = TokenLedgerHead.objects.in_bulk([s.token_id for s in summaries])
     ends = {str(pk): (h.last_seq, h.entry_digest.hex()) for pk, h in heads.items()}

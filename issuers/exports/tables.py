@@ -1,6 +1,6 @@
-"""Tables for whoever asks: as text, CSV, Excel workbook or JSON lines.
+"""Tables in several formats: text, CSV, Excel workbook or JSON lines.
 
-Rows are read once and written as they come: memory does not grow with them.
+Rows are read once and written at once: memory does not grow with their number.
 """
 
 import csv
@@ -54,7 +54,7 @@ def write_text(columns: Sequence[Column], rows: Iterable[Row], file: IO[str]) ->
 
 
 def write_csv(columns: Sequence[Column], rows: Iterable[Row], file: IO[str]) -> int:
-    """Commas; a text that would be a formula gets an apostrophe before it."""
+    """Separate by commas; put an apostrophe before a text that would be a formula."""
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow([column.name for column in columns])
     count = 0
@@ -82,7 +82,7 @@ def write_workbook(
     columns: Sequence[Column], rows: Iterable[Row], path: Path, made_at: datetime
 ) -> int:
     """Sheets of a million rows below their header. The same rows make the same file."""
-    # Few processes write workbooks, and all would load it.
+    # Few processes write workbooks; all others need not load it.
     import xlsxwriter
 
     options = {

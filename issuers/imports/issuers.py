@@ -27,7 +27,7 @@ from partnerapi.core.times import past_date
 
 REQUIRED = ("name", "isin", "symbol", "country", "city")
 OPTIONAL = ("website", "sector", "industry", "formation_date")
-# As the columns that they are stored in.
+# As in the columns that store them.
 MAX_LENGTHS = {"name": 200, "city": 100, "symbol": 20, "website": 200}
 MAX_SLUG_LENGTH = 100
 SYMBOL = re.compile(r"[A-Z0-9][A-Z0-9.-]*")
@@ -89,8 +89,8 @@ def shortened(name: str, longest: int | None) -> str:
 def import_issuers(content: bytes, begin: Begin, *, dry_run: bool) -> IssuerChanges:
     """Create or update an issuer, its owner and its token for each row.
 
-    The ISIN says which company a row is of. A slug never changes, nor does a symbol
-    that got a number. `begin` is told how many rows there are to import.
+    The ISIN identifies the company of a row. A slug never changes, nor does a symbol
+    that got a number. `begin` receives the number of rows to import.
 
     Raises:
         WrongFileError: it names every line, field and rule; nothing was changed.
@@ -115,7 +115,7 @@ def import_issuers(content: bytes, begin: Begin, *, dry_run: bool) -> IssuerChan
 
 
 def wrong_values(rows: list[CsvRow]) -> list[Problem]:
-    """The problems of the rows; writes their codes in capitals, as the standards do."""
+    """The problems of the rows; puts their codes in capitals, as the standards do."""
     countries = set(Country.objects.values_list("code", flat=True))
     today = timezone.now().date()
     first_lines: dict[str, int] = {}
@@ -172,7 +172,7 @@ def broken_rules(
 
 
 class IssuerImporter:
-    """Writes batches of rows; it knows the names that are taken, and counts changes."""
+    """Writes batches of rows; keeps the names that are taken, and counts changes."""
 
     def __init__(self, changes: IssuerChanges) -> None:
         self.changes = changes
@@ -241,10 +241,10 @@ class IssuerImporter:
         )
 
     def update(self, token: Token, row: CsvRow) -> bool:
-        """Whether anything differed; an empty value of the file changes nothing."""
+        """Whether anything differed and was updated; empty values change nothing."""
         values, issuer, owner = row.values, token.issuer, token.issuer.owner
         before = state_of(token)
-        # Where staff have renamed or replaced the owner, theirs stays.
+        # If staff have renamed or replaced the owner, their change stays.
         if owner.company_name == issuer.trading_name:
             owner.company_name = values["name"]
             owner.country_id, owner.city = values["country"], values["city"]
@@ -285,7 +285,7 @@ class IssuerImporter:
     def subsector(
         self, values: dict[str, str]
     ) -> IndustryClassificationBenchmark | None:
-        # Other classifications share a few names; a part of a name would be a guess.
+        # Other classifications share a few names; a partial match would be a guess.
         return self.subsectors.get(values.get("industry", ""))
 
 

@@ -81,7 +81,7 @@ def import_financial_data(
 def checked(
     rows: list[CsvRow], slugs: Collection[str], problems: Problems
 ) -> dict[Period, dict[str, int]]:
-    """The figures of each period; what is wrong with rows goes to `problems`."""
+    """The figures of each period; errors in rows are added to `problems`."""
     periods: dict[Period, dict[str, int]] = {}
     lines: dict[Period, int] = {}
     for row in rows:
@@ -113,7 +113,7 @@ def checked(
 
 
 def figure(line: int, name: str, text: str, problems: Problems) -> int | None:
-    """Euro cents; None where the file says nothing, or nothing that can be read."""
+    """Euro cents; None if the value is empty or unreadable."""
     if not text:
         return None
     if not re.fullmatch("-?[0-9]{1,16}", text) or abs(int(text)) > MOST:

@@ -22,7 +22,7 @@ MOST_TOKENS, MOST_LINES = 10, 5
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The lines of a token as they are frozen; `new_holders` have no unit of it yet."""
+    """The frozen lines of a token; `new_holders` have no unit of it yet."""
 
     token: UUID
     lines: int
@@ -32,7 +32,7 @@ class Part:
 
 
 def parts(job: DeliveryJob) -> list[Part]:
-    """The largest first; lines that are gone, or have no token, are left out."""
+    """The largest first; deleted lines and lines without a token are left out."""
     return [
         Part(token, lines, int(shares), holders, new_holders)
         for token, lines, shares, holders, new_holders in fetch(PARTS, [job.pk], tuple)
@@ -54,7 +54,7 @@ PARTS = """
 
 
 def delivery_content(job: DeliveryJob) -> dict[str, Any]:
-    """The job as it is frozen: its lines cannot change any more."""
+    """The frozen job: its lines cannot change any more."""
     lines, shares = delivery.frozen_totals(job)
     return {
         "job": str(job.pk),

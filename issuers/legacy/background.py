@@ -1,7 +1,7 @@
-"""Deliveries that a worker does: which are due stands in the database.
+"""Deliveries by a worker: the database records which are due.
 
-A worker takes a delivery by the time at which it was last tried. One that was killed
-leaves it between two steps, and after the lease another worker goes on there.
+A worker claims a delivery by the time of its last attempt. A killed worker leaves the
+delivery between two steps, and after the lease another worker continues there.
 """
 
 from datetime import timedelta
@@ -19,7 +19,7 @@ LEASE = timedelta(seconds=5)
 
 
 def hand_over(job: DeliveryJob, resumed_by: str | None = None) -> None:
-    """Have a worker deliver the lines that are left, in this name if one is given."""
+    """Schedule the remaining lines for a worker, in this name if one is given."""
     changes = {"resumed_by": resumed_by} if resumed_by else {}
     DeliveryJob.objects.filter(pk=job.pk).update(
         handed_over_at=timezone.now(), tried_at=None, held="", **changes
@@ -28,7 +28,7 @@ def hand_over(job: DeliveryJob, resumed_by: str | None = None) -> None:
 
 
 def deliver_due(seconds: float) -> bool:
-    """Deliver what is due, for so many seconds; whether there is more to do now."""
+    """Deliver due lines for so many seconds; return whether more are due now."""
     deadline = monotonic() + seconds
     while taken := fetch(TAKE, [LEASE], tuple):
         [(pk,)] = taken

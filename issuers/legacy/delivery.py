@@ -1,4 +1,4 @@
-"""Delivers legacy shares as tokens: each line once, and whole.
+"""Delivers legacy shares as tokens: each line once and completely.
 
 The entry's trigger marks the line DELIVERED.
 """
@@ -41,7 +41,7 @@ REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a line: delivered, skipped, or refused: the reason; the remedy."""
+    """The result of a line: delivered, skipped or refused, with reason and remedy."""
 
     shareholder_id: UUID
     is_delivered: bool = False
@@ -50,9 +50,9 @@ class Outcome:
 
 
 def deliver(step: DeliveryStep, source: str, actor: str) -> list[Outcome]:
-    """Deliver each line that the rules allow, in one transaction; an outcome for each.
+    """Deliver each line that the rules allow, in one transaction; return the outcomes.
 
-    It locks lines in the order of their keys, then ledgers in the order of theirs.
+    It locks lines in key order, then ledgers in key order.
     """
     with transaction.atomic():
         rows = {row.pk: row for row in locked(step.shareholder_ids)}
@@ -63,7 +63,7 @@ def deliver(step: DeliveryStep, source: str, actor: str) -> list[Outcome]:
     return outcomes_of(step.shareholder_ids, rows, due, results)
 
 
-# The database compares each entry with the line as the step has frozen it.
+# The database compares each entry with the frozen line of the step.
 NAME_STEP = "SELECT set_config('partnerapi.delivery_step', %s, TRUE)"
 
 
@@ -90,8 +90,9 @@ def unchanged(
 class DryRun:
     """Tries deliveries one after another, and writes none of them.
 
-    Each is judged by what those before it would have left. Between two of them nothing
-    is locked, so the dry run does not see what others write to the same ledgers.
+    Each is judged by the state that the previous ones would have left. Nothing is
+    locked between two of them, so the dry run misses concurrent writes to the same
+    ledgers.
     """
 
     def __init__(self, source: str) -> None:
@@ -99,24 +100,24 @@ class DryRun:
         self.register = ledger.DryRun()
 
     def deliver(self, ids: Sequence[UUID]) -> list[Outcome]:
-        """What would come of each line.
+        """The outcome that each line would have.
 
         Raises:
-            LockTimeout: a ledger did not come free.
+            LockTimeout: a ledger stayed locked for too long.
         """
         with lock_waits.named(), transaction.atomic():
             rows = {row.pk: row for row in lines(ids)}
             due = pending(rows.values())
-            # This opens missing ledger accounts, which the rollback takes back.
+            # This opens missing ledger accounts; the rollback undoes it.
             results = self.register.record_each(entries(due, self.source))
             transaction.set_rollback(True)
         return outcomes_of(ids, rows, due, results)
 
 
 def begin_job(source: str, ids: Sequence[UUID], created_by: str) -> DeliveryJob:
-    """Freeze the lines of a delivery, and what they say, in steps of 200.
+    """Freeze the lines of a delivery, with their content, in steps of 200.
 
-    `release` lets `deliver_next` deliver them.
+    After `release`, `deliver_next` can deliver them.
     """
     with transaction.atomic():
         job = DeliveryJob.objects.create(
@@ -149,7 +150,7 @@ def frozen_step(job: DeliveryJob, first: int, ids: Sequence[UUID]) -> DeliverySt
 
 
 def frozen_totals(job: DeliveryJob) -> tuple[int, int]:
-    """How many lines a job has, and how many shares they have together."""
+    """The number of lines of a job, and the sum of their shares."""
     with connection.cursor() as cursor:
         cursor.execute(TOTALS, [job.pk])
         [(lines, shares)] = cursor.fetchall()
@@ -165,9 +166,10 @@ TOTALS = """
 
 
 def needs_approval(ids: Sequence[UUID], person: str) -> bool:
-    """Whether a delivery of these lines needs a second person, after today's others.
+    """Whether a delivery of these lines needs a second person, given today's others.
 
-    It does where `person` made or changed a line of it, as `is_needed` names people.
+    It does if `person` created or changed one of its lines. `is_needed` describes how
+    people are named.
     """
     rows = fetch(BY_ISSUER, [person, [*ids]], tuple)
     units = {issuer: None if own else int(units) for issuer, units, own in rows}
@@ -182,10 +184,10 @@ BY_ISSUER = """
 
 
 def release(job: DeliveryJob) -> None:
-    """Let the lines of a job be delivered; once.
+    """Release the lines of a job for delivery; once.
 
     Raises:
-        IntegrityError: it needs an approval that the transaction does not carry.
+        IntegrityError: the job needs an approval that the transaction does not carry.
     """
     DeliveryJob.objects.filter(pk=job.pk, released_at=None).update(
         released_at=timezone.now()
@@ -194,20 +196,20 @@ def release(job: DeliveryJob) -> None:
 
 
 def steps_of(ids: Sequence[UUID]) -> Iterator[tuple[int, Sequence[UUID]]]:
-    """The lines of each step, and how many lines come before them."""
+    """The lines of each step, and the number of lines before them."""
     for first in range(0, len(ids), LINES_OF_A_STEP):
         yield first, ids[first : first + LINES_OF_A_STEP]
 
 
 def deliver_next(job: DeliveryJob, actor: str = "") -> int:
-    """Deliver the lines of the next step and count them; how many lines it had.
+    """Deliver the lines of the next step; return their number.
 
-    `actor` is who resumes a job that someone else began; else it is who resumed it
-    last. A job that is closed, or not released, has no next step. One transaction: a
+    `actor` resumes a job that someone else began; the default is the last person to
+    resume it. A closed or unreleased job has no next step. All is one transaction: a
     run that ends early leaves the job between two steps.
 
     Raises:
-        LockTimeout: lines or ledgers did not come free; nothing was delivered.
+        LockTimeout: lines or ledgers stayed locked; nothing was delivered.
     """
     with lock_waits.named(), transaction.atomic():
         locked_job = DeliveryJob.objects.select_for_update().get(pk=job.pk)
@@ -229,7 +231,7 @@ def deliver_next(job: DeliveryJob, actor: str = "") -> int:
 
 
 def note_held(job: DeliveryJob, what: str) -> None:
-    """Leave a note that a step met a lock, unless someone works at the job now."""
+    """Record that a step met a lock, unless someone works on the job now."""
     with transaction.atomic():
         free = DeliveryJob.objects.select_for_update(skip_locked=True)
         if locked_job := free.filter(pk=job.pk).first():
@@ -240,10 +242,10 @@ def note_held(job: DeliveryJob, what: str) -> None:
 
 
 def close_job(job: DeliveryJob) -> None:
-    """Let the lines that are left be; whoever still delivers them stops.
+    """Cancel the remaining lines; a process that still delivers them stops.
 
     Raises:
-        LockTimeout: someone delivers a step of it, and did not end.
+        LockTimeout: a process that delivers a step did not finish in time.
     """
     with lock_waits.named(), transaction.atomic():
         locked_job = DeliveryJob.objects.select_for_update().get(pk=job.pk)
@@ -260,7 +262,7 @@ def lines_left(job: DeliveryJob) -> list[UUID]:
 
 
 def unpriced(ids: Sequence[UUID]) -> list[str]:
-    """A sentence for each token that has no price, where lines of it have one."""
+    """A sentence for each token without a price whose lines have one."""
     rows = (
         LegacyShareholder.objects.filter(
             pk__in=ids, price_cents__gt=0, token__ledger_head__price_cents=None

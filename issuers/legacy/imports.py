@@ -1,7 +1,7 @@
 """Imports capitalization tables from before the platform.
 
-Lines lie in a temporary table, and statements judge and write all of them at once: so
-a quarter of a million cost the memory of a few.
+Lines are loaded into a temporary table, and statements check and write all of them at
+once. So a quarter of a million lines need as much memory as a few.
 """
 
 import hashlib
@@ -72,13 +72,13 @@ def import_legacy_shareholders(
     create_holders: bool,
     dry_run: bool,
 ) -> LegacyChanges:
-    """Write what a file says of an issuer's lines, all of it or nothing.
+    """Write an issuer's lines from a file, all of them or none.
 
     A file that was imported before changes nothing.
 
     Raises:
-        WrongFileError: the problems of the file, by line, field and rule; of one that
-            is noted as imported, the lines that are not there.
+        WrongFileError: the problems of the file, by line, field and rule; for a file
+            that was imported before, the lines that are missing.
     """
     checksum = hashlib.sha256(content).hexdigest()
     imported = LegacyImport.objects.filter(issuer=issuer, checksum_sha256=checksum)
@@ -104,7 +104,7 @@ def import_legacy_shareholders(
         )
         problems = stream.problems
         holders = made_holders(problems) if create_holders else None
-        # Holders that could not be created are missing for what was told already.
+        # The reasons for missing holders were reported already.
         are_there = not create_holders or holders is not None
         problems += judged_lines(are_there)
         problems += judged_changes(issuer)
@@ -127,8 +127,8 @@ MISSING = f"""
 
 
 def await_other_imports(issuer: Issuer) -> None:
-    """Let the later of two imports of an issuer see what the earlier one wrote."""
-    # Not by the issuer's row: to the end of an import, no one could change that.
+    """Wait for an earlier import of the issuer, so that this one sees its result."""
+    # Not by a lock of the issuer's row: no one could change it during an import.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
@@ -137,7 +137,7 @@ def await_other_imports(issuer: Issuer) -> None:
 
 
 class Lines:
-    """Reads a file's lines, and tells what is wrong with each by itself."""
+    """Reads a file's lines, and reports the errors of each line by itself."""
 
     def __init__(self, stream: CsvStream, issuer: Issuer) -> None:
         self.stream = stream
@@ -163,7 +163,7 @@ class Lines:
                 rule = f"{text!r:.60} is not a whole number without signs or separators"
                 refuse(name, rule)
                 return None
-            # So many digits are neither read nor repeated.
+            # So many digits are neither parsed nor quoted.
             if len(text) > MAX_DIGITS or not least <= int(text) <= MAX_INT:
                 refuse(name, f"{text[:MAX_DIGITS]} is not from {least} to {MAX_INT}")
                 return None
@@ -213,9 +213,9 @@ COLUMNS = (
 
 
 def made_holders(problems: Problems) -> HolderChanges | None:
-    """Create the holders of the incoming lines that do not exist yet; one of several
-    lines that name the same holder alike. What is wrong with them goes to `problems`;
-    as long as there are any, none is created.
+    """Create the new holders of the incoming lines; several lines that name the same
+    holder in the same way create one. Errors are added to `problems`; while there are
+    any, no holder is created.
     """
     make_incoming()
     with connection.cursor() as cursor:
@@ -234,7 +234,7 @@ HOLDERS_OF_LINES = """
     WHERE email IS NOT NULL OR wallet IS NOT NULL OR lei IS NOT NULL
     ORDER BY email, lower(wallet), lei, line
 """
-# By one value, of which PostgreSQL makes a hash: NULL is one like any other in it.
+# By one value, which PostgreSQL can hash: NULL counts as a value like any other.
 OTHER_WORDS = """
     SELECT l.line, 'name', 'the name, the kind or the country of the holder is another '
         || 'than on line ' || h.line || '; write the same'
@@ -246,9 +246,9 @@ OTHER_WORDS = """
 
 
 def judged_lines(are_there: bool) -> Problems:
-    """What is wrong with the lines beside each other, and with the holders they name.
+    """Conflicts of the lines with each other, and with the holders that they name.
 
-    Whether these exist is only judged where they `are_there`.
+    The existence of the holders is only checked if they `are_there`.
     """
     find_holders("incoming_line")
     problems = broken_rules(TWICE, {})
@@ -276,12 +276,12 @@ NOBODY = """
 
 
 def judged_changes(issuer: Issuer) -> Problems:
-    """Lock the stored lines that the file names; which of them cannot change."""
+    """Lock the stored lines that the file names; return those that cannot change."""
     make_temporary("changed_line", "line integer, stored_id uuid, before jsonb")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE incoming_line SET user_id = NULL")
         cursor.execute(RESOLVE)
-        # In the order of keys, as a delivery locks them.
+        # In key order, as a delivery locks them.
         cursor.execute(LOCK, [issuer.pk])
         cursor.execute(CHANGED, [issuer.pk])
     return broken_rules(DELIVERED, {})
@@ -297,7 +297,7 @@ LOCK = """
     WHERE s.issuer_id = %s AND s.reference IN (SELECT reference FROM incoming_line)
     ORDER BY s.id FOR UPDATE
 """
-# A line without a time says nothing of it.
+# A line without a time leaves the stored time.
 CHANGED = """
     INSERT INTO changed_line (line, stored_id, before)
     SELECT i.line, s.id,
@@ -327,7 +327,7 @@ DELIVERED = """
 
 
 def write(batch: LegacyImport) -> LegacyChanges:
-    """Create and correct lines, and keep what the corrected ones said."""
+    """Create and correct lines, and keep the earlier values of corrected ones."""
     with connection.cursor() as cursor:
         cursor.execute(KEEP, [batch.pk])
         cursor.execute(CORRECT, [batch.pk])

@@ -172,7 +172,7 @@ class LegacyShareholder(models.Model):
 
 
 class LegacyShareholderChange(models.Model):
-    """What a line said before a later file corrected it."""
+    """The content of a line before a later file corrected it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     shareholder = models.ForeignKey(
@@ -187,10 +187,10 @@ class LegacyShareholderChange(models.Model):
 
 
 class DeliveryJob(models.Model):
-    """Lines that staff chose to deliver, frozen in steps, and how far it has come.
+    """Lines that staff chose to deliver, frozen in steps, with the progress.
 
-    Each line ends delivered, skipped (it was delivered before) or refused; its step
-    holds the reason.
+    Each line ends delivered, skipped (delivered before) or refused; its step holds the
+    reason.
     """
 
     class Source(models.TextChoices):
@@ -255,7 +255,7 @@ class DeliveryJob(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """It was released, lines are left to deliver, and no one closed it."""
+        """Whether the job is released, not closed, and has lines to deliver."""
         return (
             self.released_at is not None
             and self.finished_at is None
@@ -285,7 +285,7 @@ class DeliveryStep(models.Model):
         help_text="How many lines of the delivery come before these."
     )
     shareholder_ids = ArrayField(models.UUIDField())
-    # What the lines said when the delivery began, in their order.
+    # The content of the lines when the delivery began, in order.
     units = ArrayField(models.BigIntegerField(), db_default=[])
     token_ids = ArrayField(models.UUIDField(null=True), db_default=[])
     user_ids = ArrayField(models.UUIDField(null=True), db_default=[])

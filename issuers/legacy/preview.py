@@ -1,4 +1,4 @@
-"""What a delivery would do, by line and by token, before anything happens."""
+"""The effect that a delivery would have, by line and by token."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Part:
-    """The lines of a token; before and after are of the token's ledger."""
+    """The lines of a token, with its ledger before and after."""
 
     issuer: str
     token_id: UUID | None
@@ -46,7 +46,7 @@ class Part:
             self.shares += line.shares
 
     def compare(self, ledger: LockedLedger, source: str) -> None:
-        """Tell what the lines make of the ledger, which is as they would leave it."""
+        """Compare with the ledger as the lines would leave it."""
         supply, treasury = ledger.supply, ledger.supply - ledger.held
         is_made = source == DeliveryJob.Source.MINT
         self.supply = (supply - is_made * self.shares, supply)
@@ -57,7 +57,7 @@ class Part:
 class Preview:
     """`shares`: of all lines, as a policy counts them. `refusals`: by a line's id.
 
-    The same checksum says that all of it is the same.
+    Equal checksums mean equal previews.
     """
 
     source: str
@@ -77,10 +77,10 @@ class Preview:
 
 
 def preview(source: str, chosen: Sequence[UUID]) -> Preview:
-    """Try the lines in the order of their ids, as a delivery takes them.
+    """Try the lines in id order, as a delivery takes them.
 
     Raises:
-        LockTimeout: a ledger did not come free.
+        LockTimeout: a ledger stayed locked for too long.
     """
     rows = LegacyShareholder.objects.filter(pk__in=chosen).order_by("pk")
     lines = [Line(*values) for values in rows.values_list(*COLUMNS)]

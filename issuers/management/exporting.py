@@ -1,4 +1,4 @@
-"""What the commands that export the register have in common."""
+"""Code shared by the commands that export the register."""
 
 import os
 from argparse import ArgumentTypeError
@@ -47,7 +47,7 @@ def add_output(parser: CommandParser, needs_file: str) -> None:
 def named_file(output: Path | None, format: str) -> Path:
     """
     Raises:
-        CommandError: none is named, and this format is no text.
+        CommandError: no file is named, and this format is not text.
     """
     if output is None:
         raise CommandError(f"Name the file that becomes {format} with --output FILE.")
@@ -55,7 +55,7 @@ def named_file(output: Path | None, format: str) -> Path:
 
 
 def file_name(output: Path | None) -> str:
-    """What the log calls the place to which an export goes."""
+    """The log's name for the destination of an export."""
     return output.name if output else "standard output"
 
 
@@ -68,10 +68,10 @@ def issuer_named(slug: str) -> Issuer:
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """A file beside `path`, which takes its place when all of it is written.
+    """A temporary file beside `path`, which replaces it when it is complete.
 
     Raises:
-        CommandError: it cannot be written, or the register did not come free.
+        CommandError: it cannot be written, or the register stayed locked.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -89,16 +89,17 @@ def written(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def opened(path: Path | None, stdout: OutputWrapper) -> Iterator[IO[str]]:
-    """Standard output, or a file that is there when all of it is written.
+    """Standard output, or a file that appears when it is complete.
 
-    Who reads standard output may stop, as `head` does: then the command ends, with 0.
+    A reader of standard output may stop early, as `head` does: then the command exits
+    with 0.
     """
     if path is None:
         try:
             yield Unstyled(stdout)  # type: ignore[misc]
             stdout.flush()
         except BrokenPipeError:
-            # Python flushes once more at its end.
+            # Python flushes once more at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
             raise SystemExit(0) from None
         return
@@ -117,7 +118,7 @@ def write_rows(
     stdout: OutputWrapper,
     made_at: datetime,
 ) -> int:
-    """Write rows with `write`, or, without it, as a workbook; how many there were.
+    """Write rows with `write`, or else as a workbook; return their number.
 
     Raises:
         CommandError: a workbook without a file, or a file that cannot be written.
@@ -130,7 +131,7 @@ def write_rows(
 
 
 class Unstyled:
-    """Django's output adds the end of a line, and a colour; a table has its own."""
+    """Output without the line ends and colours that Django adds."""
 
     def __init__(self, output: OutputWrapper) -> None:
         self.output = output

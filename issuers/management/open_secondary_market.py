@@ -31,7 +31,7 @@ examples:
     def handle(self, *, symbol, staff, reason, dry_run, **options):
         person, token = active_staff("--staff", staff), token_named(symbol)
         with writing(dry_run):
-            # Of two that come at once, one opens the market.
+            # Of two concurrent commands, one opens the market.
             opened = Token.objects.filter(
                 pk=token.pk, market_type=Token.MarketType.PRIMARY_MARKET
             ).update(market_type=Token.MarketType.SECONDARY_MARKET)

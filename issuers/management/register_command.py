@@ -1,4 +1,4 @@
-"""What the commands that write the register have in common."""
+"""Code shared by the commands that write the register."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def reason_text(text: str) -> str:
 def whole(text: str) -> int:
     """
     Raises:
-        ArgumentTypeError: it is no whole number, or has a sign.
+        ArgumentTypeError: the value is not a whole number, or has a sign.
     """
     try:
         number = typed_whole(text)
@@ -50,7 +50,7 @@ def whole(text: str) -> int:
 
 
 class RegisterCommand(DryRunCommand):
-    """Names a token, who does it and why."""
+    """Takes a token, a person and a reason."""
 
     is_approved = True
     """Whether a policy may ask for a second person."""
@@ -95,7 +95,7 @@ def account_named(text: str, token: Token) -> int:
 
 @contextmanager
 def writing(dry_run: bool, approval: UUID | None = None) -> Iterator[None]:
-    """One transaction, undone in a dry run; the ledger's refusal ends the command.
+    """One transaction, undone in a dry run; a refusal of the ledger ends the command.
 
     It carries out an approved request.
 

@@ -1,4 +1,4 @@
-"""What the commands have in common that restrict a holder's units."""
+"""Code shared by the commands that restrict a holder's units."""
 
 from argparse import ArgumentTypeError
 from datetime import datetime

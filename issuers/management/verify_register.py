@@ -43,7 +43,7 @@ examples:
 
 
 def stated(file: Path, public_key: str | None) -> dict[str, Any]:
-    """What a statement's file says.
+    """The content of a statement's file.
 
     Raises:
         CommandError: it cannot be read, or is not signed with the key.
@@ -73,7 +73,7 @@ def findings(statement: dict[str, Any] | None, file: Path) -> Iterator[Finding]:
     yield from verify()
     if statement is not None:
         wrong = list(statements.differences(statement))
-        # The names of holders are one more.
+        # The names of holders count as one more.
         covered = len(statement["tokens"]) + len(statement["tables"]) + 1
         rule = f"what {file.name} states is still so"
         yield Finding(rule, covered, len(wrong), wrong)

@@ -14,7 +14,7 @@ from issuers.models.files import kept_bytes, sniff_content_type
 
 class DocumentQuerySet(models.QuerySet):
     def unsaved(self, name: str, content: bytes) -> "Document":
-        """A document with the media type that its bytes show, not stored yet.
+        """An unsaved document with the media type that its bytes show.
 
         Raises:
             ValidationError: not a PNG, JPEG, WebP or PDF, damaged, or too large.

@@ -1,7 +1,7 @@
-"""What has changed, told to each partner in the order of commits.
+"""Events: changes, reported to each partner in the order of commits.
 
-Triggers write down what a transaction did; at its commit they number it for every
-partner who may see it. No one else writes these tables.
+Triggers record the changes of a transaction; at its commit they number them for every
+partner who may see them. Nothing else writes these tables.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ def types_shown_to(caller: Caller) -> list[EventType]:
 
 
 def shown_to(caller: Caller) -> Q:
-    """What the partner sees of its events, or of their counts, by scopes and grants."""
+    """The partner's events, or their counts, that scopes and grants allow it to see."""
     shown = Q(partner_id=caller.partner_id, type__in=types_shown_to(caller))
     if caller.granted_issuers is None:
         return shown
@@ -80,14 +80,14 @@ def shown_to(caller: Caller) -> Q:
 
 class EventQuerySet(models.QuerySet["Event"]):
     def visible_to(self, caller: Caller) -> "EventQuerySet":
-        """The partner's events, as far as scopes and grants go now."""
+        """The partner's events that its present scopes and grants allow it to see."""
         return self.filter(shown_to(caller))
 
     def prune(self, advance: Callable[[int], object] = lambda done: None) -> int:
-        """Delete what is no longer kept, in committed batches; return how many.
+        """Delete events past retention, in committed batches; return their number.
 
-        `advance` gets the size of each batch. A partner whose events are just being
-        numbered is passed over: no transaction waits.
+        `advance` gets the size of each batch. A partner whose events are being numbered
+        is skipped: no transaction waits.
         """
         deleted = 0
         while True:
@@ -104,7 +104,7 @@ PRUNE = "SELECT events_prune(%s, %s)"
 
 
 class Told(models.Model):
-    """What an event tells besides what it is about: of an order, as it was then."""
+    """The details of an event in addition to its object: an order as it was then."""
 
     issuer_id = models.UUIDField(null=True)
     token_id = models.UUIDField(null=True)
@@ -126,9 +126,9 @@ class Told(models.Model):
 
 
 class Event(Told):
-    """Something that a partner is told; numbered from 1 without gaps, per partner.
+    """An event of a partner's feed; numbered from 1 without gaps, per partner.
 
-    What it names may be gone: it refers to rows by their ids alone.
+    Its object may no longer exist: it refers to rows by their ids alone.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
@@ -166,7 +166,7 @@ class Event(Told):
 
 
 class EventHead(models.Model):
-    """How far a partner's events have come; the lock of its row is the right to number.
+    """The last number of a partner's events; a writer must lock its row to number them.
 
     Events up to `pruned_sequence` are no longer kept.
     """
@@ -187,10 +187,10 @@ class EventHead(models.Model):
 
 
 class EventCount(models.Model):
-    """How many events a partner has of a type, kept as they are numbered and pruned.
+    """The number of a partner's events of a type, updated by numbering and pruning.
 
-    They are counted apart by what decides whether a key is shown them: the issuer where
-    that takes a grant, and the token of a price.
+    Counts are separate for everything that decides whether a key may see the events:
+    the issuer, if that takes a grant, and the token of a price.
     """
 
     partner = models.ForeignKey(
@@ -222,17 +222,17 @@ class EventCount(models.Model):
 
 
 def number_of_events(caller: Caller, types: Sequence[EventType]) -> int:
-    """How many events of these types the partner is shown."""
+    """The number of events of these types that the partner sees."""
     counts = EventCount.objects.filter(shown_to(caller), type__in=types)
     number: int = counts.aggregate(number=Coalesce(Sum("number"), 0))["number"]
     return number
 
 
 class UnnumberedEvent(Told):
-    """What a transaction did, until its commit: others never see a row of it.
+    """A change by a transaction, until its commit: others never see the row.
 
-    Of events that a commit may have several of about one order, `order_id` is what they
-    are about, and `subject_id` tells them apart.
+    A commit may have several events about one order: `order_id` is the order, and
+    `subject_id` distinguishes the events.
     """
 
     class Audience(models.TextChoices):
@@ -266,7 +266,7 @@ class UnnumberedEvent(Told):
 
 
 class ArticleToCome(models.Model):
-    """An article that is published at a time to come, and then told."""
+    """An article with a future publication time, at which it becomes an event."""
 
     article_id = models.UUIDField(primary_key=True)
     published_at = models.DateTimeField(db_index=True)
@@ -279,7 +279,7 @@ class ArticleToCome(models.Model):
 
 
 def announce_articles() -> int:
-    """Tell partners of the articles whose time has come; return how many."""
+    """Write events for the articles that are now published; return their number."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT events_announce_articles()")
         [(announced,)] = cursor.fetchall()

@@ -1,4 +1,4 @@
-"""What is kept of files that are sent: pictures anew, PDFs that can be read."""
+"""The stored form of uploaded files: pictures re-encoded, PDFs if readable."""
 
 import io
 
@@ -8,7 +8,7 @@ FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP"}
 
 
 def sniff_content_type(content: bytes) -> str | None:
-    """The media type that the bytes show; None if documents of it are not stored."""
+    """The media type that the bytes show; None if that type is not stored."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):
@@ -21,18 +21,18 @@ def sniff_content_type(content: bytes) -> str | None:
 
 
 def kept_bytes(name: str, content_type: str, content: bytes) -> bytes:
-    """The bytes to be kept of a file of this media type.
+    """The bytes to store for a file of this media type.
 
-    Of a picture only the pixels are kept: where and by whom it was taken is lost, and
-    so is whatever else a file may hide.
+    Only the pixels of a picture are kept: place, author and any other hidden data are
+    removed.
 
     Raises:
-        ValidationError: the file is damaged, or a picture is too large or moves.
+        ValidationError: the file is damaged, or a picture is too large or animated.
     """
     if content_type == "application/pdf":
         check_pdf(name, content)
         return content
-    # Most processes of the platform are sent no file, and would load it for nothing.
+    # Most processes receive no file and need not load it.
     from issuers.models.pictures import encoded_anew
 
     return encoded_anew(name, FORMATS[content_type], content)

@@ -112,7 +112,7 @@ class Issuer(models.Model):
             models.CheckConstraint(
                 condition=~Q(trading_location=""), name="issuer_has_a_trading_location"
             ),
-            # What is past stays past: a row that keeps the rule keeps it for good.
+            # The past stays past: a row that satisfies the rule always will.
             models.CheckConstraint(
                 condition=Q(formation_date__isnull=True) | Q(formation_date__lte=Now()),
                 name="issuer_was_formed_before_now",
@@ -195,11 +195,11 @@ class IssuerGrant(models.Model):
         return f"{self.partner.login} → {self.issuer or 'every issuer'}"
 
     def end(self, at: datetime) -> bool:
-        """Let the partner see the issuer no longer; False if it had ended before."""
+        """End the partner's access to the issuer; False if it had ended before."""
         live = IssuerGrant.objects.live().filter(pk=self.pk)
         return bool(live.update(ended_at=at))
 
     def give_again(self, at: datetime) -> bool:
-        """Let a grant that ended live once more; False if it lives."""
+        """Reactivate an ended grant; False if it is active."""
         ended = IssuerGrant.objects.filter(pk=self.pk, ended_at__isnull=False)
         return bool(ended.update(ended_at=None, created_at=at))

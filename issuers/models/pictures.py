@@ -1,4 +1,4 @@
-"""Pictures that are sent, encoded anew. Who imports it loads Pillow."""
+"""Re-encodes uploaded pictures. Importing this module loads Pillow."""
 
 import io
 import struct
@@ -24,7 +24,7 @@ def encoded_anew(name: str, format_: str, content: bytes) -> bytes:
                 f"{name} is {picture.width} × {picture.height} pixels; make it at most "
                 f"{MOST_PIXELS} on each side."
             )
-        # Telephones put further pictures behind the first one of a JPEG.
+        # Phones append more pictures to the first one of a JPEG.
         if format_ != "JPEG" and getattr(picture, "is_animated", False):
             raise ValidationError(f"{name} is animated; send a still picture.")
         picture.load()
@@ -46,7 +46,7 @@ def encoded_anew(name: str, format_: str, content: bytes) -> bytes:
             "side."
         ) from error
     if upright.mode.startswith("I"):
-        # Sixteen bits a pixel, of which eight are kept.
+        # Sixteen bits per pixel, reduced to eight.
         upright = upright.point(lambda value: value * (1 / 256)).convert("L")
     if upright.mode not in KEPT_MODES[format_]:
         transparent = upright.has_transparency_data and format_ != "JPEG"
@@ -59,9 +59,9 @@ def encoded_anew(name: str, format_: str, content: bytes) -> bytes:
 
 
 def in_srgb(picture: Image.Image) -> Image.Image:
-    """The picture in the colours that are shown where no profile tells others.
+    """The picture converted to sRGB, the colours shown without a profile.
 
-    A profile that cannot be read, or is of pixels of another kind, does not count.
+    A profile that is unreadable, or for another kind of pixels, is ignored.
     """
     profile = picture.info.get("icc_profile")
     if not profile:

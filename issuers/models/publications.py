@@ -80,7 +80,7 @@ class IssuerFinancialData(models.Model):
 
 class ArticleQuerySet(models.QuerySet):
     def published(self):
-        """Articles whose time has come by the database's clock; drafts have none."""
+        """Articles published by now, on the database's clock; drafts have no time."""
         return self.filter(published_at__lte=Now())
 
 
@@ -144,8 +144,8 @@ class Article(models.Model):
 def public_documents(
     documents: models.QuerySet[Document] | None = None,
 ) -> models.QuerySet[Document]:
-    """Those of some documents, or of all, that anybody may fetch: logos, and covers of
-    published articles."""
+    """The public ones of some or all documents: logos, and covers of published
+    articles."""
     if documents is None:
         documents = Document.objects.all()
     covers = Article.objects.published().filter(cover_image=OuterRef("pk"))

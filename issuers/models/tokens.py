@@ -49,7 +49,7 @@ class ISINIsValid(Func):
 
 class TokenQuerySet(models.QuerySet):
     def visible_to(self, caller: Caller | None):
-        """PUBLIC tokens for everybody; PRIVATE ones with a grant for their issuer."""
+        """PUBLIC tokens for everyone; PRIVATE ones with a grant for their issuer."""
         if caller is not None and caller.granted_issuers is None:
             return self
         public = Q(visibility=Token.Visibility.PUBLIC)
@@ -190,5 +190,5 @@ class Token(models.Model):
 
     @property
     def is_traded(self) -> bool:
-        """It has an order book, so partners' programs know it by symbol and ISIN."""
+        """Whether it has an order book, so that programs use its symbol and ISIN."""
         return self.market_type == Token.MarketType.SECONDARY_MARKET

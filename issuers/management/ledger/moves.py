@@ -1,4 +1,4 @@
-"""The entries that make, move and destroy units."""
+"""Commands for entries that make, move and destroy units."""
 
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from partnerapi.core.commands import DRY_RUN
 
 
 class MoveCommand(RegisterCommand):
-    """Enters units that go from one ledger account to another, or to or from none."""
+    """Enters a movement between two ledger accounts, or to or from none."""
 
     ends: ClassVar[dict[str, str]]
     """The options that name ledger accounts, with what they are of an entry."""
@@ -49,7 +49,7 @@ class MoveCommand(RegisterCommand):
     def kind(self, options: dict[str, Any]) -> str:
         """
         Raises:
-            CommandError: no kind of entry goes between these ends.
+            CommandError: no kind of entry fits these two ends.
         """
         raise NotImplementedError
 

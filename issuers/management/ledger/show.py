@@ -77,7 +77,7 @@ examples:
 
 @dataclass(frozen=True)
 class Kind:
-    """What of a ledger is written."""
+    """The part of a ledger that is written."""
 
     name: str
     chain: Chain
