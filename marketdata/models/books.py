@@ -23,7 +23,7 @@ class OrderBookHead(models.Model):
     """The last numbers of a token's log; a writer locks them while it appends.
 
     A token has one from the moment it comes to the secondary market. Its book is fed
-    from outside until a market of our own opens, for good.
+    from outside until an internal market opens permanently.
     """
 
     class Source(models.TextChoices):

@@ -1,7 +1,7 @@
-"""Lets invented events happen on a market of ours, as orders of sandbox clients.
+"""Turns invented events into orders of sandbox clients on an internal market.
 
 A placement becomes an order, a withdrawal cancels orders, and a trade is an order that
-takes what it can at once. So each of them is judged and settled as anybody's is.
+takes what it can at once. So each is judged and settled like any other order.
 """
 
 from collections import Counter
@@ -63,7 +63,7 @@ CLIENTS = """
 
 
 class OwnBook:
-    """The book of a market of ours, and the clients who make its events."""
+    """The book of an internal market, and the clients who make its events."""
 
     def __init__(self, token_id: UUID, chance: Random) -> None:
         self.token_id = token_id
@@ -72,7 +72,7 @@ class OwnBook:
         self.simulation = Simulation(OrderBook(), price or UNPRICED_HOME, chance)
 
     def go_on(self, events: int) -> Happened:
-        """Let so many events happen: one list of cancellations and one of orders.
+        """Generate this many events: one list of cancellations and one of orders.
 
         Nothing happens while the market is not CONTINUOUS.
         """

@@ -14,7 +14,7 @@ from partnerapi.core.backoffice import ReadOnlyAdmin, money
 
 @admin.register(Market)
 class MarketAdmin(ReadOnlyAdmin):
-    """open_market opens markets. Who may change one halts it, on its page."""
+    """open_market opens markets. Staff who may change a market halt it on its page."""
 
     list_display = [
         "token", "phase", "phase_since", "next_phase", "next_phase_at", "reference",

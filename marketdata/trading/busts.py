@@ -1,4 +1,4 @@
-"""Undoes trades: units and cash go back together, as two people have agreed."""
+"""Busts trades: units and cash go back together, after approval by two people."""
 
 from datetime import datetime
 from typing import Any
@@ -28,7 +28,7 @@ from partnerapi.core.money import euros
 
 
 class NotBusted(Exception):
-    """The trade cannot be undone; the message says why, and what would let it."""
+    """The trade cannot be busted. The message says why, and names the remedy."""
 
 
 def bust_content(execution: Execution, reason: str) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def events(execution: Execution, made: Bust, reason: str) -> list[tuple[Any, ...
 
 
 class BustTrade:
-    """A request to bust a trade; overtaken where units or cash have moved on."""
+    """A request to bust a trade; superseded once units or cash have moved on."""
 
     def preview(self, request: ApprovalRequest) -> Preview:
         execution = self.execution(request)

@@ -18,7 +18,7 @@ class Stop(StrEnum):
 
 
 class Ending(Enum):
-    """When an order that rests expires."""
+    """When a resting order expires."""
 
     SESSION = auto()
     LATEST = auto()

@@ -76,7 +76,7 @@ def books(token_ids: Collection[UUID], holds: bool = True) -> dict[UUID, Book]:
     """The markets of these tokens, whose books' heads are locked by id.
 
     Raises:
-        NotTradable: one of them is no market of ours.
+        NotTradable: one of them is not an internal market.
     """
     statement = LOCK_BOOKS if holds else READ_BOOKS
     rows = fetch(statement, [sorted(token_ids)], tuple)

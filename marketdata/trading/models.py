@@ -1,4 +1,4 @@
-"""Markets of our own: their phases, orders and executions, and each market's log.
+"""Internal markets: their phases, orders and executions, and each market's log.
 
 `market` writes orders, executions and events, a whole request in one transaction;
 `busts` writes the events that undo a trade. Triggers judge what is
@@ -64,7 +64,7 @@ class OrderStatusReason(models.TextChoices):
 
 
 class Market(models.Model):
-    """The market of a token whose book holds orders of ours.
+    """The internal market of a token.
 
     `phase`, `last_event` and `last_at` follow from the market's log. Session times are
     those of MARKET_TIME_ZONE; a session that opens when it closes lasts all day.

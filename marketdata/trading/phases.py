@@ -34,7 +34,7 @@ CLOCK = "market"
 
 
 class PhaseRefused(Exception):
-    """The market cannot open, or not become this; the message says why."""
+    """The market cannot open or enter this phase. The message says why."""
 
 
 def open_market(
@@ -46,10 +46,10 @@ def open_market(
     collar_bps: int = COLLAR_BPS,
     reference_price: int | None = None,
 ) -> None:
-    """Turn a token's book into a market of ours, for good; it is CLOSED at first.
+    """Turn a token's book permanently into an internal market, CLOSED at first.
 
-    What was fed is taken out of the book in one message. A beat later the session's
-    phase comes, if a session lasts.
+    One message removes the fed levels from the book. One beat later the session's phase
+    begins, if a session is open.
 
     Raises:
         PhaseRefused
@@ -178,7 +178,7 @@ def reopening_title(market: Market, phase: str) -> str:
 
 
 class ReopenMarket:
-    """A request to reopen a halted market; overtaken where it is that halt no more."""
+    """A request to reopen a halted market; superseded once that halt has ended."""
 
     def preview(self, request: ApprovalRequest) -> Preview:
         market, phase = self.market(request), request.content["phase"]

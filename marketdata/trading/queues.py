@@ -156,7 +156,7 @@ class Queues:
             self.add(taker)
 
     def place(self, taker: Resting, time_in_force: str, may: May = anybody) -> Match:
-        """Let an order meet the queues.
+        """Match an order against the queues, and place the rest.
 
         Raises:
             RanOut: nothing was changed.

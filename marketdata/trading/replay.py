@@ -115,7 +115,7 @@ class Replay:
         return None
 
     def apply(self, said: Said, taker: Resting, match: Match) -> None:
-        """Let an order trade, and expect the events of it."""
+        """Match an order, and expect its events."""
         left = said.remaining
         for maker, quantity in match.fills:
             left -= quantity

@@ -1,4 +1,4 @@
-"""What partners read of trading besides the market's own tables."""
+"""What partners read about trading outside the market's own tables."""
 
 from django.db import connection, models
 
@@ -37,7 +37,7 @@ class Fill(models.Model):
 
 
 class RegisterTold(models.Model):
-    """Up to which entry partners were told that a token's register has changed."""
+    """The last entry whose change of a token's register was reported to partners."""
 
     token = models.OneToOneField(
         Token,
@@ -56,7 +56,7 @@ class RegisterTold(models.Model):
 
 
 def tell_registers() -> int:
-    """Tell partners of registers that trades have moved; return of how many."""
+    """Report registers changed by trades to partners; return their number."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT trading_tell_registers()")
         [(told,)] = cursor.fetchall()

@@ -49,7 +49,7 @@ def write(of: Round) -> None:
 
 
 def update(orders: Iterable[Order]) -> None:
-    """Let orders that were there be what they are now."""
+    """Write the present state of the earlier orders."""
     rows = [values(order, CHANGEABLE) for order in orders]
     if rows:
         columns = [list(column) for column in zip(*rows, strict=True)]
@@ -76,7 +76,7 @@ def record(of: Round) -> None:
 
 
 def price(of: Round) -> None:
-    """Let the last trade's price be the token's; a refusal leaves the trade."""
+    """Make the last trade's price the token's. If it is refused, the trade stands."""
     last = Price(of.book.token_id, of.executions[-1].price, TokenPrice.Source.TRADE)
     try:
         of.writer.price(last, of.moved)

@@ -1,6 +1,6 @@
-"""Logons that wait for their CompID, where another acceptor of the group may have it.
+"""Logons that wait for a CompID that another acceptor of the group may have.
 
-All that wait share each statement: after an acceptor was killed, hundreds do.
+All waiting Logons share each statement: after an acceptor was killed, hundreds wait.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ HELD_ELSEWHERE = (
 
 @dataclass(eq=False)
 class Claim:
-    """`generation` is that of its Logon, 0 before it is known."""
+    """`generation` is that of its Logon; 0: not yet known."""
 
     address: Address
     taken: asyncio.Future[int]
@@ -37,7 +37,7 @@ class Claim:
 
 
 class Claims:
-    """Runs in the listener's loop; `in_thread` calls what waits for the database."""
+    """Runs in the listener's loop. `in_thread` makes calls that await the database."""
 
     def __init__(
         self, leases: Leases, in_thread: Callable[..., Awaitable[Any]]
@@ -48,11 +48,11 @@ class Claims:
         self.news = asyncio.Event()
 
     async def take(self, comp_id: str, address: Address) -> int:
-        """Wait for a CompID; the generation that has it now.
+        """Wait for a CompID; returns the generation that now has it.
 
         Raises:
-            LogonRefused: the other one does not give it up.
-            django.db.Error: that cannot be known now.
+            LogonRefused: the other acceptor keeps it. django.db.Error: the database
+            does not answer.
         """
         taken = asyncio.get_running_loop().create_future()
         claim = Claim(address, taken, monotonic() + WAIT_SECONDS)
@@ -65,7 +65,7 @@ class Claims:
             self.leases.forget(comp_id, claim.generation)
 
     async def run(self) -> None:
-        """Look whenever someone waits, has come, or is told that a lease is free."""
+        """Look while Logons wait, when one arrives, and when a lease is free."""
         pause: float | None = None
         while True:
             with contextlib.suppress(TimeoutError):
@@ -75,7 +75,7 @@ class Claims:
             pause = await self.look()
 
     async def look(self) -> float | None:
-        """Settle what can be; the seconds to the next look, None where none waits."""
+        """Settle claims; returns the seconds to the next look. None: none waits."""
         waiting = {c: one for c, one in self.waiting.items() if not one.taken.done()}
         if not waiting:
             return None
@@ -94,7 +94,7 @@ class Claims:
         for comp_id, claim in waiting.items():
             claim.generation = settled.generations[comp_id]
             if claim.taken.done():
-                # Its connection has ended meanwhile.
+                # The connection has ended meanwhile.
                 self.leases.forget(comp_id, claim.generation)
                 self.leases.release(comp_id, claim.generation)
             elif comp_id not in settled.holders:
@@ -108,7 +108,7 @@ class Claims:
 
 
 def refusal_of(claim: Claim, holder: Holder) -> str:
-    """Why a Logon that has not got its lease need not wait any longer, or ""."""
+    """Why a Logon without a lease need not wait any longer, or ""."""
     if holder.since and holder.refused >= claim.generation:
         return logged_on_from(holder.address, holder.since)
     return HELD_ELSEWHERE if monotonic() > claim.deadline else ""

@@ -1,6 +1,6 @@
-"""Answers to questions about instruments and the market, as one session may know them.
+"""Answers about instruments and the market, within one session's rights.
 
-The engine's threads ask them first, the session's thread asks them again.
+The engine's threads ask first. The session's thread asks again.
 """
 
 import secrets
@@ -50,7 +50,7 @@ UNKNOWN_SESSION = f"TradingSessionID(336) must be {DAY_SESSION}, or be left out"
 
 
 class Inquiries:
-    """Of one session; `may_see` says of a book whether it may be known."""
+    """Answers one session; `may_see` says whether the session may see a book."""
 
     def __init__(self, feed: Feed, may_see: Callable[[LiveBook], bool]) -> None:
         self.feed = feed
@@ -92,7 +92,7 @@ class Inquiries:
         return Reply(found and found.facts, "d", [body])
 
     def security_status(self, request_id: str, named: InstrumentKey) -> Reply:
-        """f; who asks again for what it can no longer see is told that it is gone."""
+        """f; a repeated request for a book that is now hidden gets its removal."""
         found = self.directory().find(named)
         if found is None:
             status, figures = TradingStatus(UNKNOWN, NOT_FOUND), ""
@@ -122,7 +122,7 @@ def unsolicited_status(book: LiveBook, status: TradingStatus) -> str:
 
 
 def hidden_status(book_identity: str) -> str:
-    """f of a book that may no longer be seen, by the name it was last sent under."""
+    """f of a book that is now hidden, under the name sent last."""
     status = TradingStatus(NOT_AVAILABLE, HIDDEN)
     return security_status(book_identity, status, timezone.now())
 

@@ -1,8 +1,8 @@
 """One CompID is live on one acceptor of a group: leases by the database's clock.
 
-An acceptor without a name, FIX_ACCEPTOR, is alone and needs none. Acceptors tell each
-other by way of Redis what they want and what they gave back: a hint, without which they
-look again after a second.
+An acceptor without a name, FIX_ACCEPTOR, is alone and needs none. Through Redis,
+acceptors notify each other of leases that they want or gave back. This is only a hint:
+without it, they look again after a second.
 """
 
 import logging
@@ -38,19 +38,19 @@ LOST = (
 
 
 def channel() -> str:
-    """The channel of leases that are wanted or given back; a message is the CompID."""
+    """The channel of wanted and returned leases; a message is the CompID."""
     return f"marketdata:leases:{database()}"
 
 
 class Wanted(NamedTuple):
-    """What a Logon from this address waits for; generation 0: it is not known yet."""
+    """The lease for which this address's Logon waits; generation 0: unknown."""
 
     generation: int
     address: str
 
 
 class Holder(NamedTuple):
-    """Who has a lease: until when, whom it has refused, and whose session it is."""
+    """A lease's end, the newest Logon it refused, and the session's address."""
 
     seconds_left: float
     refused: int
@@ -59,18 +59,18 @@ class Holder(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """Generations of all that was wanted, and who has what was not to be had."""
+    """The generations of all wanted leases, and the holders of those not free."""
 
     generations: dict[str, int]
     holders: dict[str, Holder]
 
 
 class Leases:
-    """Those of this acceptor; `end` logs a CompID's session out with a reason.
+    """The leases of this acceptor; `end` logs a CompID's session out with a reason.
 
-    `on_lost` does so where another acceptor has the lease, and may wait until the
-    Logout was sent. `on_told` hears of CompIDs that were wanted or given back,
-    `on_wanted` of one whose lease is here, and of the generation that wants it.
+    `on_lost` does so if another acceptor has the lease. It may wait until the Logout
+    was sent. `on_told` receives CompIDs that were wanted or given back. `on_wanted`
+    receives a CompID whose lease is here, with the generation that wants it.
     """
 
     def __init__(self, end: Callable[[str, str], object]) -> None:
@@ -80,9 +80,9 @@ class Leases:
         self.on_told: Callable[[str], object] = lambda comp_id: None
         self.held: dict[str, int] = {}
         self.left: dict[str, int] = {}
-        # Generations of Logons of ours that have not got their lease yet.
+        # Generations of our Logons that still wait for their lease.
         self.claimed: dict[str, int] = {}
-        # The newest generation of others that each lease was asked for.
+        # The newest generation for which other acceptors requested each lease.
         self.wanted: dict[str, int] = {}
         self.renewed_at = monotonic()
         self.renew_at = 0.0
@@ -115,12 +115,12 @@ class Leases:
         if self.thread.is_alive():
             self.thread.join()
 
-    # For threads that may wait for the database.
+    # The methods below may wait for the database.
 
     def settle(self, wanted: Mapping[str, Wanted]) -> Settled:
-        """Claim CompIDs of Logons that were proven here, and take those that are free.
+        """Claim CompIDs of Logons that were verified here, and take the free ones.
 
-        A lease is free where no other acceptor has it and no newer Logon has come.
+        A lease is free if no other acceptor has it and no newer Logon has come.
         """
         new = [comp_id for comp_id, one in wanted.items() if not one.generation]
         generations = {comp_id: one.generation for comp_id, one in wanted.items()}
@@ -139,7 +139,7 @@ class Leases:
         return Settled(generations, holders)
 
     def refuse(self, comp_id: str, generation: int) -> None:
-        """Say that the session here lives, and is not left to Logons up to this one."""
+        """Report that the session here lives; Logons up to this one do not get it."""
         fetch(REFUSE, [generation, comp_id, self.acceptor], tuple)
         self.tell(comp_id)
 
@@ -148,7 +148,7 @@ class Leases:
             for comp_id in comp_ids:
                 call("PUBLISH", channel(), comp_id)
 
-    # For threads that wait for nothing.
+    # The methods below never wait.
 
     def forget(self, comp_id: str, generation: int) -> None:
         """A Logon has got its lease, or waits for it no longer."""
@@ -156,13 +156,13 @@ class Leases:
             del self.claimed[comp_id]
 
     def release(self, comp_id: str, generation: int) -> None:
-        """Give a lease back with the next renewal, unless it was taken anew."""
+        """Return a lease with the next renewal, unless it was taken again."""
         with self.lock:
             if self.held.get(comp_id) == generation:
                 self.left[comp_id] = self.held.pop(comp_id)
 
     def give_up_what_ends(self) -> None:
-        """End all sessions where their leases could not be renewed in time."""
+        """End all sessions if their leases could not be renewed in time."""
         if monotonic() - self.renewed_at < LEASE_SECONDS - MARGIN_SECONDS:
             return
         for comp_id in list(self.held):
@@ -199,7 +199,7 @@ class Leases:
             self.outage.end()
 
     def renew(self) -> None:
-        """Renew all leases in one statement; end the sessions that others have now."""
+        """Renew all leases in one statement; end sessions that others now have."""
         at = monotonic()
         with self.lock:
             held, left = dict(self.held), dict(self.left)
@@ -232,8 +232,8 @@ class Leases:
                 }
 
 
-# Each statement locks its rows in the order of the sessions: so none waits for another
-# that waits for it. A lease without a holder is over already.
+# Each statement locks its rows in the order of the sessions, so two statements never
+# wait for each other. A lease without a holder has already ended.
 CLAIM = """
     INSERT INTO marketdata_fixlease AS lease
         (session_id, acceptor, generation, taken, until)

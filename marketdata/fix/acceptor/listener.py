@@ -166,7 +166,8 @@ class Listener:
                 await asyncio.sleep(0.1)
                 continue
             address = address_of(peer[0])
-            # What comes through a proxy is counted when the proxy has told whose it is.
+            # A connection through a proxy is counted once the proxy has named its
+            # source.
             counted = None if is_trusted(address) else source(address)
             if counted and not self.may_enter(counted):
                 accepted.close()
@@ -178,7 +179,8 @@ class Listener:
                 partial(self.end, accepted=accepted, address=address, counted=counted)
             )
             if len(self.without_logon) > MOST_WITHOUT_LOGON:
-                # A partner sends its Logon at once: the oldest is the least likely one.
+                # A partner sends its Logon at once. So the oldest is the least likely
+                # to be one.
                 oldest = self.without_logon.pop(next(iter(self.without_logon)))
                 oldest.cancel(
                     f"more than {MOST_WITHOUT_LOGON} connections without a Logon"
@@ -219,7 +221,7 @@ class Listener:
             logger.error("A connection of %s failed", address, exc_info=error)
 
     async def serve(self, accepted: socket.socket, address: Address) -> None:
-        """One connection, from its first byte to its last; all its lines have an id."""
+        """One connection, from first byte to last; all its log lines have an id."""
         request_id.set(str(uuid_utils.uuid7()))
         if not is_trusted(address):
             await self.serve_partner(accepted, address)
@@ -247,7 +249,7 @@ class Listener:
                     logon, rest = await read_logon(client.reader)
             except TimeoutError:
                 raise Cut(f"no whole Logon within {LOGON_SECONDS:.0f} s") from None
-            # It is no stranger's that sends nothing.
+            # It is not a stranger's silent connection.
             self.without_logon.pop(accepted, None)
             try:
                 admission = await self.admit(logon, address)
@@ -328,7 +330,7 @@ class Listener:
         """Take the CompID, where another acceptor of the group may have it.
 
         Raises:
-            LogonRefused: the other one does not give it up.
+            LogonRefused: the other acceptor keeps it.
         """
         if self.leases.is_alone:
             return
@@ -341,7 +343,7 @@ class Listener:
     # The thread of the leases calls these three.
 
     def on_told(self, comp_id: str) -> None:
-        """A lease was wanted, refused or given back: who waits for it looks again."""
+        """A lease was wanted, refused or returned: its waiters look again."""
         if comp_id in self.claims.waiting:
             self.loop.call_soon_threadsafe(self.claims.news.set)
 
@@ -378,13 +380,13 @@ class Listener:
         await asyncio.to_thread(self.leases.tell, comp_id)
 
     async def watch_leases(self) -> None:
-        """Give leases up in time, whatever waits for the database."""
+        """Give up leases in time, even while threads wait for the database."""
         while True:
             self.leases.give_up_what_ends()
             await asyncio.sleep(LEASE_LOOK_SECONDS)
 
     async def in_thread(self, call: Callable[..., T], *arguments: object) -> T:
-        """What a call that waits for the database answers."""
+        """The result of a call that waits for the database."""
 
         def called() -> T:
             try:

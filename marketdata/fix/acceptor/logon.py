@@ -72,7 +72,7 @@ class CredentialsRefused(LogonRefused):
 class NotForUs(LogonRefused):
     """A Logon for a session that is not ours: no answer (FIX 4.4, test case 1S c).
 
-    TargetCompID(56) is not ours, or SenderCompID(49) not of the form we give out.
+    TargetCompID(56) is not ours, or SenderCompID(49) does not have the form we issue.
     """
 
 
@@ -183,8 +183,8 @@ def token_of(logon: Mapping[int, str]) -> str:
 def verify(logon: Mapping[int, str], address: Address, now: datetime) -> Admission:
     """Admit a Logon by its key, CompID and address; three statements.
 
-    The CompID is looked up only after the key has been proved: without a key, no one
-    can tell a CompID that exists from one that does not, neither by text nor by time.
+    The CompID is looked up only after the key has been verified. So without a key,
+    neither text nor timing reveals whether a CompID exists.
 
     Raises:
         CredentialsRefused, LogonRefused

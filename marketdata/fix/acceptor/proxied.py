@@ -17,21 +17,21 @@ LONGEST_LINE = 107
 
 
 def is_trusted(address: Address) -> bool:
-    """Whether a proxy of ours connects from here (FIX_TRUSTED_PROXIES)."""
+    """Whether this is the address of a trusted proxy (FIX_TRUSTED_PROXIES)."""
     return any(address in network for network in settings.FIX_TRUSTED_PROXIES)
 
 
 async def told_address(
     loop: asyncio.AbstractEventLoop, connection: socket.socket, proxy: Address
 ) -> Address:
-    """The address that the line tells; the proxy's own where it has none to tell.
+    """The address that the line states; the proxy's own if the line has none.
 
     Raises:
-        Cut: no such line comes first.
-        OSError: the connection failed.
+        Cut: the connection does not begin with such a line. OSError: the connection
+        failed.
     """
     line = b""
-    # What follows the line is TLS's: no byte of it may be taken.
+    # The bytes after the line belong to TLS: none may be read.
     while not line.endswith(b"\r\n"):
         byte = await loop.sock_recv(connection, 1)
         if not byte or len(line) == LONGEST_LINE:

@@ -49,7 +49,7 @@ INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 class Relay:
     """A CompID's connection, from its admission to its end.
 
-    `before` is the one in whose place it comes, whose client is silent. `begun`: the
+    `before` is the connection that it replaces, whose client is silent. `begun`: the
     engine has answered the Logon. `heard`: the client has sent a message, and goes on.
     `ended`: the engine has been left; the client may still read.
     """
@@ -86,7 +86,7 @@ class Proxy:
         self.log = SparingLog(logger)
 
     async def enter(self, admission: Admission, address: Address) -> Relay:
-        """Take a CompID's place; the client of a connection that has it is asked first.
+        """Take a CompID's place, after a test of the client that has it.
 
         Raises:
             LogonRefused: it lives.
@@ -113,9 +113,9 @@ class Proxy:
                 del self.relays[comp_id]
 
     async def is_alive(self, relay: Relay) -> bool:
-        """Whether a connection's client sends something, now that it is asked to.
+        """Whether a connection's client answers a test.
 
-        Several that want to know at once ask once.
+        Simultaneous callers share one test.
         """
         if relay.asking is None or relay.asking.done():
             relay.asking = asyncio.create_task(self.ask(relay))
@@ -175,7 +175,7 @@ class Proxy:
                 await asyncio.sleep(LOGOUT_SECONDS)
                 return
             if inward.done() and not isinstance(inward.exception(), OSError):
-                # Raises what is wrong with what the client sent.
+                # Raises the client's error.
                 await inward
             if not outward.done():
                 # The client sends no more; the engine may still answer.
@@ -252,7 +252,7 @@ class Proxy:
 
 
 def logged_on_from(address: object, since: datetime) -> str:
-    """What a second Logon is told, whose CompID's session lives."""
+    """The refusal of a second Logon while the CompID's session lives."""
     at = f"{since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     return LOGGED_ON_FROM.format(address=address, since=at)
 

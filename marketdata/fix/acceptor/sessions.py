@@ -87,7 +87,7 @@ class Sessions:
             # Others may end what is live, and wait for its thread.
             session.start()
             self.live[comp_id] = session
-        # Who waits for a session that is admitted finds it live now.
+        # A caller that waits for an admitted session now finds it live.
         del self.admitted[comp_id]
         with logged_as(admission.request_id):
             logger.info("%s is logged on", comp_id)
@@ -124,7 +124,7 @@ class Sessions:
             session.end(text)
 
     def on_change(self, books: Collection[LiveBook]) -> None:
-        """The feed's thread calls this: what is told of states is told soon."""
+        """The feed's thread calls this, so that changed states are sent soon."""
         if self.feed.described != self.described:
             self.described = self.feed.described
             self.look()
@@ -144,7 +144,7 @@ class Sessions:
             time.sleep(0.005)
 
     def end_now(self, comp_id: str, text: str) -> None:
-        """Have a session whose connection is about to be cut told why, if it lives."""
+        """Send a live session the reason, before its connection is cut."""
         if session := self.begun(comp_id):
             session.end_now(text)
 
@@ -163,8 +163,8 @@ class Sessions:
     def end_all(self, text: str) -> None:
         """Log all sessions out with a reason, and admit no further one."""
         self.logout_reason = text
-        # A Logon that was admitted before is about to begin a session, which is told
-        # why it ends, too.
+        # A Logon that was admitted before is about to begin a session. This session
+        # also gets the reason.
         deadline = time.monotonic() + BEGIN_SECONDS
         while self.admitted and time.monotonic() < deadline:
             time.sleep(0.005)

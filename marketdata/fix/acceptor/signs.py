@@ -1,4 +1,4 @@
-"""Signs of life that acceptors leave in Valkey, for who watches them."""
+"""Signs of life that acceptors leave in Valkey, for monitoring."""
 
 import socket
 from time import time
@@ -35,7 +35,7 @@ def leave_sign(lag: float, sessions: int) -> None:
 
 
 def take_sign_away() -> None:
-    """Say that this acceptor was told to end.
+    """Remove this acceptor's sign, because it was asked to end.
 
     Raises:
         RedisError: no answer.
@@ -44,7 +44,7 @@ def take_sign_away() -> None:
 
 
 def read_signs() -> list[Sign]:
-    """The signs of all acceptors that were not told to end.
+    """The signs of all acceptors, except those that were asked to end.
 
     Raises:
         RedisError: no answer.

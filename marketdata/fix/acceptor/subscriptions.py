@@ -57,15 +57,14 @@ class Unread(NamedTuple):
 class Subscription:
     """An instrument of a MarketDataRequest.
 
-    `shown` is the version that the client's book equals; None: it has no book yet.
-    `is_emptied`: the instrument's name changed, and the client's book under the old
-    name was emptied; the next W has the new name. `is_lost`: the client missed
-    messages, and needs a W. `trade` is the number of the last
-    trade that the client was sent, or that came before its first W. `busts` is how many
-    trades were undone that the client knows of. `unread` tells where both go back to
-    when the client has missed a message. `told` is the state (f) that it was
-    told last. `is_numbered`: BookSequence(5083) says which change of the log a message
-    leads to.
+    `shown` is the version that the client's book equals. None: the client has no book
+    yet. `is_emptied`: the instrument's name changed, and the client's book under the
+    old name was emptied; the next W has the new name. `is_lost`: the client missed
+    messages, and needs a W. `trade` is the number of the last trade that was sent, or
+    that came before the first W. `busts` is the number of busts that the client knows.
+    `unread` has the values to which both return when the client has missed a message.
+    `told` is the state (f) sent last. `is_numbered`: BookSequence(5083) names the
+    change of the log to which a message leads.
     """
 
     __slots__ = ("busts", "conflation", "depth", "entry_types", "is_emptied", "is_lost",
@@ -109,7 +108,7 @@ class Subscription:
 
     @property
     def known(self) -> tuple[int, int] | None:
-        """The last trade and the number of busts that the client was told of.
+        """The last trade and the number of busts that were sent to the client.
 
         None: it has no book yet.
         """
@@ -184,7 +183,7 @@ class Subscription:
         busts = self.watched.book.busts or []
         if self.shown is None or len(busts) == self.busts:
             return None
-        # A trade is told before its bust.
+        # A trade is sent before its bust.
         new = list(takewhile(lambda bust: bust[0] <= self.trade, busts[self.busts :]))
         self.busts += len(new)
         if not new or not self.wants_trades:
@@ -193,7 +192,7 @@ class Subscription:
         return self.message("X", text, self.shown)
 
     def snapshot(self, version: BookVersion) -> OutgoingMessage:
-        # Later trades are told one by one.
+        # Later trades are sent one by one.
         is_first = self.shown is None
         self.advance_to(version)
         text = version.snapshot(self.depth, self.entry_types, is_first)

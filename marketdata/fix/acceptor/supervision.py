@@ -109,7 +109,7 @@ class Supervisor:
                 uses.write()
                 self.write_at = monotonic() + WRITE_SECONDS
                 self.count()
-                # Who watches sees that signs are missing.
+                # Monitoring sees that signs are missing.
                 with suppress(RedisError):
                     leave_sign(self.sessions.feed.lag, len(self.sessions.live))
         except Error as error:

@@ -1,4 +1,4 @@
-"""Requests of a session, besides those for books, that are answered again."""
+"""Requests of a session that are answered again; requests for books are elsewhere."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from threading import Lock
@@ -38,7 +38,7 @@ class Watches:
             self.standing.pop(key, None)
 
     def changed(self) -> Iterator[Reply]:
-        """The replies that are others than were given last."""
+        """The replies that differ from the last ones given."""
         for key, (ask, gist) in list(self.standing.items()):
             reply = ask()
             if reply.gist == gist:

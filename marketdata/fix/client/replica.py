@@ -105,7 +105,7 @@ class Replica:
             )
 
     def take_trade(self, one: TradeSeen) -> None:
-        """Trades are numbered; after a gap they are told again from one of them on."""
+        """Take a trade; after a gap, trades are repeated from an earlier one."""
         while one.id and self.trades and int(self.trades[-1].id or 0) >= int(one.id):
             self.trades.pop()
         self.trades.append(one)

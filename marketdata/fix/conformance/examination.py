@@ -1,7 +1,7 @@
 """Goes through the rules with a partner's program, and notes how each fares.
 
-What can be said by the acceptor is: the sandbox refuses a Logon or a request as the
-market would, in its own words. Only what no acceptor provokes of itself is put in here.
+The acceptor says what it can: the sandbox refuses a Logon or a request as the market
+would, in its own words. The examination adds only what no acceptor provokes by itself.
 Standard library only.
 """
 
@@ -136,7 +136,8 @@ class Examination:
                 return False
             case "5":
                 self.is_over = True
-                # Who was told to go has no session with the acceptor to end.
+                # A program that was asked to leave has no session with the acceptor to
+                # end.
                 return not self.is_leaving
         return True
 

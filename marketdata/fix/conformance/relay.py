@@ -29,7 +29,7 @@ Fields = Sequence[tuple[int, object]]
 
 
 class Judge(Protocol):
-    """Sees what passes; `heard` and `told` say whether a message is passed on."""
+    """Sees passing messages; `heard` and `told` decide whether to pass each on."""
 
     def may_connect(self, place: int) -> bool: ...
     def heard(self, message: Message) -> bool: ...

@@ -18,7 +18,7 @@ ATTRIBUTES = (
 
 
 def listed(group: int) -> tuple[Tag, ...]:
-    """What a partner is told of an instrument."""
+    """The tags that describe an instrument to a partner."""
     return (
         *instrument(group),
         Tag(460, "Product", "5: equity.", group=group),

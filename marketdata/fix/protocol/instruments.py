@@ -1,4 +1,4 @@
-"""What a partner is told of an instrument: SecurityList(y), SecurityDefinition(d).
+"""Instruments as partners see them: SecurityList(y), SecurityDefinition(d).
 
 Standard library only.
 """
@@ -74,7 +74,7 @@ def attributes(instrument: Instrument) -> list[tuple[str, str]]:
         found += [("FLOOR", price(floor)), ("CAP", price(cap))]
     if instrument.authorized_units is not None:
         found.append(("AUTHORISED", str(instrument.authorized_units)))
-    # Whose orders make the book: another venue's, which feeds it, or our partners'.
+    # The source of the book's orders: another venue, which feeds it, or our partners.
     found.append(("MARKET", "FED" if instrument.phase is None else "OWN"))
     return found
 

@@ -127,7 +127,7 @@ def increment(entries: Sequence[str]) -> str:
 def market_data(request_id: str, rest: str, sequence: int | None = None) -> str:
     """W or X, whole; with BookSequence(5083) behind the last entry where it is given.
 
-    No dictionary knows a tag of ours inside a group.
+    No dictionary knows our tag inside a group.
     """
     number = "" if sequence is None else f"{BOOK_SEQUENCE}={sequence}\x01"
     return f"262={request_id}\x01{rest}{number}"

@@ -1,4 +1,4 @@
-"""What a partner is told of the market's state: f, h, and notices (B).
+"""The market's state as partners see it: f, h, and notices (B).
 
 Standard library only.
 """

@@ -121,7 +121,7 @@ examples:
     def handle(self, *, symbols, depth, trades, raw, as_json, **options):
         self.raw = raw
         client = self.client(**options)
-        # Told to end, it logs out as after Ctrl-C.
+        # On SIGTERM it logs out as after Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             with client:
@@ -177,7 +177,7 @@ examples:
             self.stdout.write(f"{direction} {readable(raw)}")
             self.stdout.flush()
         except BrokenPipeError:
-            # Who read along, as `head` does, has seen enough; the Logout goes unread.
+            # The reader, such as `head`, has closed the pipe. The Logout goes unread.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise KeyboardInterrupt from None
 

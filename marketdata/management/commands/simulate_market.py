@@ -188,7 +188,7 @@ class Market:
         return self.running[token]
 
     def own_books(self):
-        """The ids of the tokens whose books hold orders of ours, by now."""
+        """The ids of the tokens that have an internal market by now."""
         heads = OrderBookHead.objects.filter(
             token__in=self.tokens, source=OrderBookHead.Source.OWN
         )
@@ -209,7 +209,7 @@ class Market:
         self.events = 0
 
     def go_on(self, events):
-        """Let so many events happen, and write them."""
+        """Generate this many events, and write them."""
         own = self.own_books()
         chosen = self.chance.choices(self.tokens, self.weights, k=events)
         happened = defaultdict(list)
@@ -222,7 +222,7 @@ class Market:
             self.trade(token, count)
 
     def trade(self, token, events):
-        """Let so many events happen on a market of ours."""
+        """Generate this many events on an internal market."""
         if token not in self.own:
             self.own[token] = OwnBook(token.pk, self.dice[token])
         happened = self.own[token].go_on(events)

@@ -1,4 +1,4 @@
-"""What events of orders tell besides what they are about."""
+"""The fields of order events, apart from their subject."""
 
 import graphene
 

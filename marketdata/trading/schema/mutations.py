@@ -41,7 +41,7 @@ EXECUTIONS = Cost(items=1, beyond=1)
 
 @contextmanager
 def within_time():
-    """Let no lock be waited for longer than a request may.
+    """Limit the wait for each lock to a request's time.
 
     Raises:
         RequestTimeout: nothing was changed.

@@ -15,7 +15,7 @@ def issuer() -> Issuer:
 
 @pytest.fixture
 def listed(issuer: Issuer) -> Callable[[str], Token]:
-    """Brings a token of a symbol to the secondary market."""
+    """Moves a token with this symbol to the secondary market."""
 
     def bring(symbol: str) -> Token:
         return Token.objects.create(
@@ -52,13 +52,13 @@ def started() -> Iterator[Callable[..., Feed]]:
 
 @pytest.fixture
 def never(monkeypatch: pytest.MonkeyPatch) -> float:
-    """How many seconds pass between two looks: what comes before comes without one."""
+    """Seconds between two looks, so many that no look happens in a test."""
     monkeypatch.setattr("marketdata.books.feed.LOOK_SECONDS", 100_000.0)
     return 100_000.0
 
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> float:
-    """How many seconds pass between two looks, for tests that wait for one."""
+    """Seconds between two looks, for tests that wait for one."""
     monkeypatch.setattr("marketdata.books.feed.LOOK_SECONDS", 0.1)
     return 0.1

@@ -1,4 +1,4 @@
-"""What tests of the feed write and hear."""
+"""Writing and listening in tests of the feed."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tokens that are traded, what writers say of them, and what came of it."""
+"""Traded tokens, their writers' messages, and the resulting rows."""
 
 from collections.abc import Collection
 from uuid import UUID
@@ -53,7 +53,7 @@ def head_of(token_id: UUID) -> tuple[int, int, int]:
 
 
 def prune_at_once(token_ids: Collection[UUID]) -> int:
-    """Remove what snapshots of these logs stand for, however young; how many rows."""
+    """Prune these logs up to their snapshots at any age; returns the number of rows."""
     removed = 0
     with as_owner(), connection.cursor() as cursor:
         for log in prunable_logs(timezone.now()):

@@ -115,7 +115,7 @@ def test_finds_tokens_that_come_to_the_market_and_go(token, issuer, started, oft
     until(lambda: later.pk in feed.books)
     assert set(before) == {token.pk}
     book = feed.books[later.pk]
-    # Nothing was written of it yet; one that is traded cannot go.
+    # Nothing was written for it yet: a traded token cannot be withdrawn.
     with as_owner():
         later.delete()
     until(lambda: token.pk in feed.books and len(feed.books) == 1)

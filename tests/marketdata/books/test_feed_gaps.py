@@ -1,4 +1,4 @@
-"""The feed when a log does not lead on from its book."""
+"""The feed when a log does not continue its book."""
 
 import logging
 from datetime import datetime
@@ -23,7 +23,7 @@ def test_makes_a_book_anew_when_the_log_was_pruned_before_it(
 ):
     feed = started()
     book = feed.books[token.pk]
-    # In one transaction: the feed sees nothing of it before all of it is done.
+    # One transaction: the feed sees all of it or nothing.
     with transaction.atomic():
         write(token, *(bid(1000, quantity) for quantity in range(1, 1001)))
         write(token, *(bid(1000, quantity) for quantity in range(1001, 1101)))
@@ -45,7 +45,7 @@ def test_makes_a_book_anew_when_the_log_was_pruned_before_it(
 
 
 def take_back(token: Token, sequence: int, *more: Message) -> None:
-    """As a restored backup would: the log ends earlier, and goes on."""
+    """Shorten the log, as a restored backup would; it then continues."""
     BookChange.objects.filter(token=token, sequence__gt=sequence).delete()
     OrderBookHead.objects.filter(token=token).update(last_sequence=sequence)
     kept = BookChange.objects.filter(token=token).order_by("sequence")
@@ -102,7 +102,7 @@ def test_withdraws_a_book_whose_log_has_a_hole(token, listed, started, often, ca
     until(lambda: token.pk not in feed.books)
     assert not book.live
     until(lambda: rounds[-1] == {"LUM"})
-    # It is tried again with each look, and complained of once.
+    # Each look tries it again. It is logged once.
     looked_at = feed.look_at
     until(lambda: feed.look_at > looked_at + 2 * often)
     said = [r.message for r in caplog.records if r.levelno == logging.ERROR]

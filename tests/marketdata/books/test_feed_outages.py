@@ -37,7 +37,7 @@ def test_follows_with_each_look_without_redis(
     until(lambda: feed.growth.outage.is_on)
     for number in (1, 2):
         write(token, bid(1000, number))
-        # One look may have begun before; the next one has begun since.
+        # One look may have begun before. The next one begins after.
         before = len(seen)
         until(lambda before=before: len(seen) > before + 1)
         assert seen[before + 1] == number
@@ -128,7 +128,7 @@ def test_an_outage_keeps_nothing_from_being_told_or_mended(
     with as_owner():
         owners = connection.get_connection_params()
     with psycopg.connect(**owners) as session:
-        # Whoever wants to read snapshots waits, and gives up after two seconds.
+        # Readers of snapshots wait, and give up after two seconds.
         session.execute("LOCK TABLE marketdata_booksnapshot")
         with unguarded():
             BookChange.objects.create(

@@ -1,4 +1,4 @@
-"""What a feed's book shows to those who look, while it is written."""
+"""What a feed's book shows to readers while it is written."""
 
 import threading
 

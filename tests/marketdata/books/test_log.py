@@ -171,7 +171,7 @@ def test_a_book_that_another_process_has_moved_on_is_read_anew(
         elsewhere.setattr(log, "kept", LRUCache(2))
         say(acme, bid(1000, 0), bid(995, 1))
         say(acme, ask(1002, 3))
-    # Each of them would be wrong in one of the two books.
+    # Each message would be wrong in one of the two books.
     assert say(acme, bid(995, 0)).sequence == 6
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(log, "kept", LRUCache(2))
@@ -268,7 +268,7 @@ def test_a_call_is_one_statement_and_in_a_transaction_four(
     with django_assert_num_queries(1):
         say(acme, bid(1000, 2))
     with transaction.atomic(), django_assert_num_queries(4):
-        # A savepoint around the lock and the writing.
+        # A savepoint around the lock and the write.
         say(acme, bid(1000, 3))
 
 

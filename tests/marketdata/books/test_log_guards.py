@@ -1,4 +1,4 @@
-"""The database keeps the logs, whoever writes to it."""
+"""The database guards the logs against every writer."""
 
 import random
 
@@ -21,7 +21,7 @@ def acme(db: None) -> Token:
 
 
 def refuses(statement: str, *, saying: str) -> None:
-    """To the owner the guards refuse it, and the application has no right to it."""
+    """The guards refuse it to the owner. The application has no right to it."""
     with pytest.raises(IntegrityError, match=saying), transaction.atomic():
         execute(statement)
     with (
@@ -128,7 +128,7 @@ RECORD = """SELECT marketdata_record(
 def test_the_database_refuses_the_batches_that_the_order_book_refuses(
     acme: Token, seed: int
 ):
-    """Whoever calls the function: no message of a batch may leave the book crossed."""
+    """For every caller, no message of a batch may leave the book crossed."""
     chance = random.Random(seed)
     book, known, refused = OrderBook(), 0, 0
     for _ in range(60):

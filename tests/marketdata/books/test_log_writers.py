@@ -1,4 +1,4 @@
-"""Many writers of one log, and of several, at once."""
+"""Many simultaneous writers of one log, and of several."""
 
 import random
 import threading
@@ -49,7 +49,7 @@ def test_many_writers_lose_nothing_and_number_without_gaps(
                 changes.append(bid(price, quantity))
             deals = [Deal(price, 1)] * dice.randrange(3) if call % 10 == 0 else []
             if number % 2:
-                # As another process would, which knows nothing of this one's book.
+                # Writes like another process, which does not know this one's book.
                 log.kept.pop(token_id, None)
             recorded = record(token_id, [Message(changes, deals)], "me")
             acknowledged.append((token_id, recorded, changes, deals))
@@ -99,7 +99,7 @@ def test_a_writer_waits_for_a_transaction_that_holds_the_log():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_sleep(0.2)")
         assert said == []
-        # The book that the others wait for is this transaction's to go on with.
+        # This transaction may continue the book for which the others wait.
         record(token_id, [Message([bid(2, 0)])], "me")
     others.join()
     assert sorted(said) == [4, 5, 6]
@@ -132,7 +132,7 @@ def test_after_a_wait_that_is_too_long_the_next_call_goes_on(
 
 
 def end_connection() -> None:
-    """As a server does that goes down."""
+    """Ends the connection, as a server shutdown does."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         [(backend,)] = cursor.fetchall()

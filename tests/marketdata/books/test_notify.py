@@ -38,7 +38,7 @@ def hearer() -> Iterator[Any]:
 
 def heard(hearer: Any) -> list[str]:
     """The tokens that were published since the last time."""
-    # It goes the same way, and so comes after all of them.
+    # It takes the same way, so it arrives after all of them.
     tell("PUBLISH", notify.channel(), "the last")
     published: list[str] = []
     while message := hearer.get_message(timeout=PATIENCE_SECONDS):
@@ -74,7 +74,7 @@ def test_what_is_rolled_back_is_not_published(acme: Token, hearer: Any):
 
 @pytest.fixture
 def somewhere(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Lets the cache be at another port of this machine."""
+    """Points the cache to another port of this machine."""
 
     def at(port: int) -> None:
         own.__dict__.clear()
@@ -92,7 +92,7 @@ def somewhere(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Lets so many seconds pass for the outage, whose clock stands still otherwise."""
+    """Advances the outage's clock by this many seconds; otherwise it stands still."""
     now = [0.0]
     monkeypatch.setattr(outages, "monotonic", lambda: now[0])
 

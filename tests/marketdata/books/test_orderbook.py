@@ -38,7 +38,7 @@ messages = st.lists(one_change, max_size=6)
 
 
 class Model:
-    """The oracle: a dictionary of (side, price), looked through at every question."""
+    """The oracle: a dictionary of (side, price), scanned at every question."""
 
     def __init__(self):
         self.levels = {}
@@ -65,7 +65,7 @@ class Model:
 
 
 def ladder_of(message) -> Ladder:
-    """The ladder of what a message leaves where it may."""
+    """The ladder that a message leaves if it is possible."""
     book = OrderBook()
     for change in message:
         try:

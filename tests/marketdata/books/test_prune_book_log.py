@@ -1,4 +1,4 @@
-"""`prune book-log`: what goes, what stays, and that books lead on from what stays."""
+"""`prune book-log`: what it deletes and keeps, and that books continue from there."""
 
 import io
 import re
@@ -30,7 +30,7 @@ def call(*arguments: str) -> str:
 
 
 def write(token: Token, changes: int) -> None:
-    """So many changes, a deal with every tenth of them."""
+    """Write this many changes, with a deal at every tenth."""
     messages = [
         Message([bid(1 + number % 50, 1 + number)], [Deal(60, 1)] * (number % 10 == 0))
         for number in range(changes)
@@ -40,7 +40,7 @@ def write(token: Token, changes: int) -> None:
 
 
 def age(hours: float) -> None:
-    """Let all that was written be so old."""
+    """Make all written rows this old."""
     earlier = timezone.now() - timedelta(hours=hours)
     for table in ("bookchange", "trade", "booksnapshot"):
         tamper(f"UPDATE marketdata_{table} SET at = '{earlier}'")
@@ -120,12 +120,12 @@ def test_steps_are_committed_and_told(monkeypatch: pytest.MonkeyPatch):
     with CaptureQueriesContext(connection) as queries:
         assert prune(found, advance) == 2001
     assert told == [1, 700, 700, 600]
-    # No step looks again at what the steps before it have deleted.
+    # No step reads rows that earlier steps have deleted.
     ranges = re.findall(r", 0, (\d+), (\d+)\)", str(list(queries)))
     assert [tuple(map(int, numbers)) for numbers in ranges] == [
         (1, 700), (701, 1400), (1401, 2000)
     ]  # fmt: skip
-    # Whoever comes second with the same finds nothing.
+    # A second run with the same parts finds nothing.
     assert prune(found, advance) == 0
 
 

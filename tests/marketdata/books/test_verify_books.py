@@ -1,4 +1,4 @@
-"""`verify books`: what it compares, and that it finds whoever got past the guards."""
+"""`verify books`: what it compares, and that it finds changes past the guards."""
 
 import io
 import random
@@ -35,7 +35,7 @@ def verify(*symbols: str) -> list[str]:
 
 
 def write(token: Token, messages: int, seed: int = 1) -> None:
-    """Messages of two changes, around 1000 cents; every tenth has two deals."""
+    """Write messages of two changes, around 1000 cents; every tenth has two deals."""
     dice = random.Random(seed)
     batch = []
     for number in range(messages):
@@ -81,7 +81,7 @@ def test_sound_books_are_read_from_their_beginning_and_after_pruning():
     assert lines[-1] == f"All {RULES} rules hold."
 
 
-# On tables of this application; and what is then said of ACME.
+# Statements on this application's tables, and the breach then reported for ACME.
 TAMPERED = {
     "UPDATE bookchange SET quantity = 77777 WHERE sequence = 500": (
         "not all of the changes 1 to 1,000 and trades 1 to 100"
@@ -198,7 +198,7 @@ def test_a_market_that_is_opened_meanwhile_is_sound():
     write(nova, 10)
     rules = books_verified(tokens, feed)
     assert [breach for rule in rules for breach in rule.breaches] == []
-    # Of ACME a feed has a book.
+    # A feed has a book of ACME.
     [*_, rule, _] = books_verified(tokens, feed | {acme.pk: None})
     assert rule.breaches == ["ACME: the feed has no book of it"]
 

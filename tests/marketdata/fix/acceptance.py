@@ -88,7 +88,7 @@ def main() -> None:
             found = {}
             for path in track(scripts, console=Console(stderr=True)):
                 found[path.stem] = run_script(path, partner)
-                # The session of the last connection is to end before the next.
+                # The session of the last connection must end before the next begins.
                 time.sleep(0.2)
         if options.log:
             options.log.write_bytes(log.read_bytes())

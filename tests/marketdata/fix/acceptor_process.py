@@ -24,7 +24,7 @@ from tests.waiting import PATIENCE_SECONDS, until
 
 @dataclass
 class Acceptor:
-    """What is needed to reach it; `members` may log on."""
+    """The data to reach it; `members` may log on."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -67,9 +67,9 @@ def running_acceptor(
     tls: ssl.SSLContext | None = None,
     **environment: str,
 ) -> Iterator[Acceptor]:
-    """`run_fix_acceptor` with these settings; on leaving it is told to end.
+    """`run_fix_acceptor` with these settings; leaving the context stops it.
 
-    `tls` is how its clients trust the certificate that the settings name.
+    `tls` is the clients' context, which trusts the certificate in the settings.
     """
     port = free_port()
     settings_of_ours = {

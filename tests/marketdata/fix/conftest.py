@@ -72,7 +72,7 @@ def committed_key(keeps_rows: None, transactional_db: None) -> Iterator[str]:
 
 @pytest.fixture
 def any_port(settings: Any) -> None:
-    """Let the system choose where to listen."""
+    """Listen on a port that the system chooses."""
     settings.FIX_PORT = 0
 
 

@@ -1,4 +1,4 @@
-"""The other end of a FIX session, for what an acceptor of ours would never do."""
+"""The other end of a FIX session, for acts that our acceptor never performs."""
 
 import socket
 import threading

@@ -133,7 +133,7 @@ class Bench:
     # Where the feed is not started: the log of one book, and what a feed does with it.
 
     def change(self, book: LiveBook, *messages: Iterable[tuple[int, int, int]]) -> None:
-        """Let messages of changes (side, price, quantity) be read."""
+        """Feed messages of changes (side, price, quantity) to the book."""
         rows: list[ChangeRow] = []
         for message in messages:
             changes = list(message)
@@ -145,7 +145,7 @@ class Bench:
         self.changed(book)
 
     def trade(self, book: LiveBook, number: int) -> None:
-        """Let so many trades be read; the price of the n-th is n cents."""
+        """Feed this many trades to the book; the n-th has a price of n cents."""
         first = book.last_trade + 1
         book.extend_trades(
             [TradeRow(n, n, 1, NOON) for n in range(first, first + number)]

@@ -93,7 +93,7 @@ def next_message(book: OrderBook, chance: random.Random) -> Message:
 
 @contextmanager
 def moving(*tokens: Token) -> Iterator[None]:
-    """Let the books of these tokens change about a hundred times a second."""
+    """Change the books of these tokens about a hundred times a second."""
     stop = threading.Event()
     failures: list[BaseException] = []
 

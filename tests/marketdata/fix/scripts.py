@@ -1,4 +1,4 @@
-"""Runs the acceptance scripts of the QuickFIX project against an acceptor of ours.
+"""Runs the acceptance scripts of the QuickFIX project against our acceptor.
 
 A line is an action; a digit and a comma after its letter name one of several
 connections: iCONNECT and iDISCONNECT open and close one, eDISCONNECT expects that it is
@@ -37,7 +37,7 @@ class Missed(Exception):
 
 @dataclass
 class Partner:
-    """Who the scripts log on as; `names` maps their CompIDs to ours."""
+    """The partner as which scripts log on; `names` maps their CompIDs to ours."""
 
     host: str
     port: int

@@ -137,7 +137,7 @@ class Model:
                 del self.orders[number]
 
     def suspend(self, account: int) -> None:
-        """Orders of the user's other accounts stay, whatever a rule says by now."""
+        """Orders of the user's other accounts stay, even if a rule now forbids them."""
         self.suspended.add(account)
         own = (n for n, o in self.orders.items() if o.account == account)
         for number in list(own):
@@ -153,7 +153,7 @@ WEIGHTS = {
 
 
 class Both:
-    """A market and its model, to which the same is done."""
+    """A market and its model, which receive the same actions."""
 
     def __init__(self, seed: int) -> None:
         from tests.marketdata.trading.trading import (
@@ -379,7 +379,7 @@ class Both:
 
 
 def run(seed: int, steps: int) -> None:
-    """Take so many actions; the seed leads to the same ones.
+    """Take this many actions; the same seed yields the same actions.
 
     Raises:
         AssertionError: the market and its model differ.

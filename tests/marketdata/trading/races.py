@@ -1,13 +1,12 @@
-"""Freezes, suspensions and rules that race fills: who is stopped trades no more.
+"""Freezes, suspensions and rules that race fills: a stopped user trades no more.
 
     python -m tests.marketdata.trading.races --rounds 1000
 
 Traders send lists to three markets without a pause, while one person freezes holders,
 one suspends accounts, and one changes rules of tokens; each lets a few lists pass and
-takes it back again, so many times. It ends with exit code 1 where an order of theirs
-was left open, or something of theirs traded in between, by the dates that the database
-has written down. It ends with an error where anybody met a deadlock, or waited for a
-minute.
+takes it back again, so many times. It ends with exit code 1 if an order of a stopped
+user was left open, or traded in between by the database's dates. It ends with an error
+if a thread met a deadlock, or waited for a minute.
 """
 
 import argparse
@@ -104,7 +103,7 @@ class Race:
                 self.lists += 1
 
     def look(self, kind: str, **theirs: Any) -> None:
-        """Count orders of theirs that are open now, or after a few lists more."""
+        """Count the stopped users' open orders, now or after a few more lists."""
         from marketdata.trading.models import Order
         from tests.waiting import until
 
@@ -135,7 +134,7 @@ class Race:
         account.change_status("ACTIVE", staff, None)
 
     def rule(self, dice: random.Random) -> None:
-        """Nobody trades any more, or only professionals buy."""
+        """A rule: no one trades any more, or only professionals buy."""
         from issuers.compliance.rules import set_rule
 
         token = dice.choice(self.tokens)
@@ -154,11 +153,11 @@ class Race:
         set_rule(token, kind, None, "", "staff", "other")
 
     def others(self) -> list[Any]:
-        """Users who are no professionals."""
+        """Users who are not professionals."""
         return [c.user_id for c in self.clients if c.user_id not in self.professionals]
 
     def traded(self) -> dict[str, int]:
-        """By what stops, fills of theirs while it was in force."""
+        """By kind of stop, the stopped users' fills while it was in force."""
         from partnerapi.core.database import fetch
 
         found = {}
@@ -168,7 +167,7 @@ class Race:
         return found
 
     def ended(self) -> dict[str, int]:
-        """By what stops, the orders that it took out of the books."""
+        """By kind of stop, the orders that it took out of the books."""
         from marketdata.trading.models import Order
 
         return {

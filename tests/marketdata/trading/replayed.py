@@ -58,7 +58,7 @@ def some_order(dice: random.Random, clients: list["Account"]) -> Any:
 
 
 def change_some(token: "Token", dice: random.Random) -> None:
-    """Amend a few of the orders that rest, and cancel others."""
+    """Amend a few resting orders, and cancel others."""
     from marketdata.trading import market
     from marketdata.trading.models import Order
 

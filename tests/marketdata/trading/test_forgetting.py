@@ -1,4 +1,4 @@
-"""What a writer may forget or falsify, and the database refuses."""
+"""Omissions and falsifications of a writer that the database refuses."""
 
 import uuid
 from datetime import timedelta
@@ -26,7 +26,7 @@ def traded() -> Traded:
 
 
 def forgotten(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
-    """Let a check of the writer find nothing wrong."""
+    """Make a check of the writer find no error."""
     monkeypatch.setattr(module, name, lambda *arguments: None)
 
 

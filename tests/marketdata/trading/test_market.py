@@ -1,4 +1,4 @@
-"""Orders that rest, trade, change and end, each in one transaction with its money."""
+"""Orders rest, trade, change and end, each in one transaction with its cash."""
 
 from datetime import UTC, datetime, timedelta
 

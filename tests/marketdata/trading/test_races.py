@@ -1,4 +1,4 @@
-"""Many at once want the same units, the same cash, or to freeze who trades."""
+"""Simultaneous requests for the same units or cash, or to freeze a trading user."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -43,7 +43,7 @@ pytestmark = [
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """What the calls answer, which threads with connections of their own make."""
+    """The results of calls in threads, each with its own connection."""
 
     def made(call: Callable[[], Any]) -> Any:
         try:
@@ -113,7 +113,7 @@ def test_nobody_trades_after_a_freeze_a_suspension_or_a_rule():
 
 @pytest.mark.parametrize("how", ["kill switch", "freeze"])
 def test_ending_orders_of_several_markets_locks_cash_in_one_order(how: str):
-    """Otherwise who places for both accounts, on a third market, meets a deadlock."""
+    """Otherwise a request for both accounts, on a third market, would deadlock."""
     tokens = sorted([new_market(), new_market()], key=lambda token: token.pk)
     partner = new_partner()
     [first] = new_clients(1, partner)

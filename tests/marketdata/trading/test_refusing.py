@@ -116,7 +116,7 @@ def test_a_rule_ends_what_it_refuses(token: Token):
     [
         ([30, 10], 40, [None, None]),
         ([30, 10], 30, [None, LOCKED]),
-        # What is left serves no order but the oldest.
+        # The remaining units cover only the oldest order.
         ([30, 10], 15, [LOCKED, LOCKED]),
         ([10, 30], 15, [None, LOCKED]),
         ([10, 10, 10, 10], 25, [None, None, LOCKED, LOCKED]),

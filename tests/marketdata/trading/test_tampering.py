@@ -1,4 +1,4 @@
-"""What someone tries who has the application's role, and has no other."""
+"""Attempts by someone who has only the application's role."""
 
 import uuid
 from collections.abc import Iterator
@@ -116,7 +116,7 @@ def traded(db: None) -> Traded:
 
 @contextmanager
 def refused(saying: str = REFUSALS) -> Iterator[None]:
-    """What is done inside is refused, at once or at its end, for a reason of ours."""
+    """The block is refused, at once or at its end, for one of our reasons."""
     with pytest.raises((Error, LedgerError), match=saying), transaction.atomic():  # noqa: PT012
         yield
         as_committed()

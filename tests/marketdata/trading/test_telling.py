@@ -1,4 +1,4 @@
-"""What others are told of trades: a register once, however many trades moved it."""
+"""Reports of trades: a register once, regardless of the number of its trades."""
 
 from accounts.keys.models import Partner
 from issuers.models import Event
@@ -30,7 +30,7 @@ def test_a_register_that_trades_moved_is_told_once(one_person: None):
     for _ in range(3):
         place(token, sell(seller, 5, 100), buy(buyer, 5, 100))
         as_committed()
-    # Who trades waits for no one who may see the register.
+    # A trader does not wait for partners who may see the register.
     assert told.count() == before
     assert (tell_registers(), tell_registers()) == (1, 0)
     as_committed()

@@ -1,4 +1,4 @@
-"""A market of ours in tests: clients with cash and units, and what they send."""
+"""An internal market in tests: clients with cash and units, and their requests."""
 
 import uuid
 from collections.abc import Iterable
@@ -116,5 +116,5 @@ def codes(results: Iterable[Placed | PartnerAPIError]) -> list[str]:
 
 
 def as_committed() -> None:
-    """Let what is judged at the commit be judged now."""
+    """Run the checks of the commit now."""
     connection.check_constraints()

@@ -60,7 +60,7 @@ November 2026. Where none was found, the place in its source is named.
 16. A log that Python made is freed twice.
    Upstream: none found; Python has logs since PR #552.
    Here: `__disown__` in `journal.py`.
-17. A session that was logged out takes no Logon until it is told to.
+17. A session that was logged out takes no Logon until it is allowed to.
    Upstream: none found; Session.cpp, logout.
    Here: `allow_logons` in `engine_session.py`.
 18. Each session has a copy of the dictionary, 2.6 MB.

@@ -14,7 +14,7 @@ from marketdata.fix.acceptor.sessions import Sessions
 class Engine:
     """QuickFIX on `port` of this machine, for the CompIDs of `sessions`.
 
-    Only one engine in a process may serve the pair of our CompID and one of theirs.
+    Only one engine in a process may serve a pair of our CompID and a partner's.
     """
 
     def __init__(self, sessions: Sessions, port: int) -> None:
@@ -58,7 +58,7 @@ class Engine:
         self.acceptor = None
 
     def stop(self, text: str) -> None:
-        """Log all sessions out with a reason, then end for good."""
+        """Log all sessions out with a reason, then end permanently."""
         self.sessions.announce("The acceptor stops", text)
         self.sessions.end_all(text)
         self.stopping.set()

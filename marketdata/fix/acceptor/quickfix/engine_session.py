@@ -10,7 +10,7 @@ class QuickFixSession:
 
     def __init__(self, session_id: fix.SessionID) -> None:
         self.session = fix.Session.lookupSession(session_id)
-        # By type and first tag: what a message holds besides would be sent, too.
+        # One message by type and first tag: any other field it held would also be sent.
         self.messages: dict[tuple[str, str], fix.Message] = {}
 
     def send(self, message_type: str, body: str) -> fix.Message:

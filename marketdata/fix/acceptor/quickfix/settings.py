@@ -14,7 +14,7 @@ DEFAULTS = {
     "ConnectionType": "acceptor",
     "SocketNodelay": "Y",
     "SocketSendBufferSize": SEND_BUFFER,
-    # The engine listens on every address and cannot be told otherwise.
+    # The engine listens on every address. No setting changes this.
     "AllowedRemoteAddresses": "127.0.0.1",
     "NonStopSession": "Y",
     "ResetOnLogon": "Y",

@@ -1,6 +1,6 @@
-"""The QuickFIX project's acceptance scripts, where someone has put them.
+"""The QuickFIX project's acceptance scripts, if they are installed.
 
-They are that project's, under its licence, and are not kept here: clone it, and set
+They belong to that project, under its licence, and are not kept here. Clone it, and set
 QUICKFIX_DEFINITIONS to its test/definitions/server/fix44.
 """
 

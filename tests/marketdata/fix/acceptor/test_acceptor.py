@@ -56,7 +56,7 @@ Start = Callable[..., Acceptor]
 
 
 def logged_out(client: Initiator) -> str:
-    """Keep the session up until the acceptor ends it; why."""
+    """Keep the session up until the acceptor ends it; returns the reason."""
     with pytest.raises(LoggedOut) as end:
         until(lambda: client.receive(0.1) and False)
     return end.value.text
@@ -195,7 +195,7 @@ def test_a_session_that_is_silent_is_taken_over_and_told(
 ):
     acceptor = start_acceptor(LOG_FORMAT="json")
     comp_id = market.members[0].comp_id
-    # It reads nothing, as a line of which only this end is left.
+    # It reads nothing, like a line whose other end is gone.
     first = acceptor.client()
     first.logon()
     with acceptor.client() as second:
@@ -257,7 +257,7 @@ def test_a_second_logon_at_the_other_acceptor_is_refused_too(
                 two.client().logon()
         answering.leave()
         assert (answering.end, first.gaps) == ("", 0)
-        # One that is silent gives way, and is told.
+        # A silent session gives way, and gets the reason.
         with one.client() as silent:
             with two.client() as second:
                 assert symbols(second) == ["LUM", "ORB"]
@@ -265,7 +265,7 @@ def test_a_second_logon_at_the_other_acceptor_is_refused_too(
 
 
 def each_session_has_an_id(comp_id: str, log: str) -> None:
-    """That is in all its lines, whatever thread has written them."""
+    """All its log lines have the id, in every thread."""
     lines = map(json.loads, log.splitlines())
     of_session = defaultdict(list)
     for line in lines:
@@ -352,7 +352,7 @@ def test_serves_tls_checks_its_own_health_and_renews_its_certificate(
             assert symbols(client) == symbols(live)
         with pytest.raises(NoConnection):
             acceptor.client().logon()
-        # Who cannot do without RSA is not given the old certificate.
+        # A client that needs RSA does not get the old certificate.
         only_rsa = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         only_rsa.check_hostname, only_rsa.verify_mode = False, ssl.CERT_NONE
         only_rsa.maximum_version = ssl.TLSVersion.TLSv1_2

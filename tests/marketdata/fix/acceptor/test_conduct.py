@@ -1,4 +1,4 @@
-"""What FIX 4.4 demands of an acceptor and partners seldom do."""
+"""What FIX 4.4 demands of an acceptor, though partners seldom do it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -49,7 +49,7 @@ def test_ignores_what_is_sent_again_and_stands(bench: Bench):
         again = [(262, request), (263, 1), (264, 0), (265, 1), *books]
         client.send("V", (97, "Y"), *again)
         assert client.receive(NEVER) is None
-        # Its end has the same id and is another message.
+        # The request that ends it has the same id, but is another message.
         client.send("V", (97, "Y"), (262, request), (263, 2), (264, 0), *books)
         client.send("V", (97, "Y"), *again)
         assert client.receive().type == "W"
@@ -94,7 +94,7 @@ def test_a_gap_that_swallows_a_test_request_ends_nobody(bench: Bench, monkeypatc
         live = bench.sessions.live[client.sender]
         live.window.sent += PROBE_BYTES
         live.wake.set()
-        # As if it had been lost: what follows it shows the gap.
+        # As if it had been lost: the next message shows the gap.
         assert read(client).type == "1"
         client.send("1", (112, "gap"))
         for _ in range(3):

@@ -25,7 +25,7 @@ def bench(settings: Any) -> Iterator[Bench]:
 
 @pytest.fixture
 def busy_threads() -> Iterator[None]:
-    """Let threads take turns so often that they meet wherever they can."""
+    """Switch threads so often that they meet at every possible point."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

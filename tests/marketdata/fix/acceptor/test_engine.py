@@ -60,7 +60,7 @@ def book_of(bench, symbol):
 
 
 def leads_to(client, tokens):
-    """Take what comes until the client's books are where the logs are, and stay."""
+    """Receive until the client's books equal the logs, and stay equal."""
     ladders = {token.symbol: ladder_of(token) for token in tokens}
 
     def is_there() -> bool:
@@ -73,7 +73,7 @@ def leads_to(client, tokens):
 
 
 def until_logout(client):
-    """What comes before the engine's Logout, and its reason."""
+    """The messages before the engine's Logout, and its reason."""
     messages = []
     try:
         while message := client.receive():
@@ -149,7 +149,7 @@ def test_one_update_in_an_interval(bench, settings):
         took = time.monotonic() - began
         while client.receive(QUIET_SECONDS):
             pass
-        # The snapshot counts, and what comes at either end.
+        # The snapshot counts, as do the messages at either end.
         most = took * 1000 / settings.FIX_CONFLATION_MS + 3
         assert 3 <= client.books["LUM"].updates <= most
         bench.change(book, [(0, 990, 0)])
@@ -360,7 +360,7 @@ def test_a_book_that_is_hidden_meanwhile_becomes_empty_and_ends(bench):
         assert client.receive().get(148) == "HID: subscription ended"
         bench.change(hidden, [(0, 1001, 0)])
         assert client.receive(QUIET_SECONDS) is None
-        # What else the request asked for goes on.
+        # The other subscriptions of the request continue.
         book = book_of(bench, "LUM")
         bench.change(book, [(0, 980, 5)])
         assert client.receive().get(55) == "LUM"
@@ -512,7 +512,7 @@ def test_a_bust_takes_its_trade_away(bench):
     with bench.initiator() as client:
         book.describe(*usual._replace(busts=[[0, 900]]))
         client.send("V", *market_data_request("R1", "ORB", entry_types="012"))
-        # What was busted before the first W is not told.
+        # Busts before the first W are not sent.
         assert client.receive().type == "W"
         book.describe(*usual._replace(busts=[[0, 900], [book.last_trade, 1_234]]))
         bench.feed.described += 1
@@ -614,7 +614,7 @@ def test_after_a_gap_each_book_comes_anew():
         assert {client.receive().get(55) for _ in range(2)} == {"LUM", "ORB"}
         bench.change(lum, [(0, 990, 5)])
         assert client.receive().type == "X"
-        # As if it had not come: what follows shows the gap.
+        # As if it had not arrived: the next message shows the gap.
         client.expected -= 1
         client.send("1", (112, "gap"))
         again = [client.receive() for _ in range(2)]
@@ -647,7 +647,7 @@ def test_trades_that_wait_at_a_gap_come_after_the_book():
 
 
 def lose(client: Initiator, messages: int) -> None:
-    """As if the last messages had not come: what follows them shows the gap."""
+    """Act as if the last messages had not arrived: the next one shows the gap."""
     client.expected -= messages
     client.send("1", (112, "gap"))
 
@@ -670,7 +670,7 @@ def test_trades_of_a_gap_are_told_after_the_book():
         book, trades = client.receive(), client.receive()
         assert [book.type, trades.type] == ["W", "X"]
         assert trades_of(book, trades) == ["3", "4"]
-        # Those that were told again may be lost, too.
+        # Repeated trades may also be lost.
         lose(client, 1)
         assert trades_of(client.receive(), client.receive()) == ["3", "4"]
         bench.trade(lum, 1)
@@ -710,7 +710,7 @@ def test_a_first_book_that_is_lost_comes_as_the_first():
 
 
 def test_what_the_client_has_read_is_not_told_again(bench):
-    """A Heartbeat that answers a TestRequest says what was read."""
+    """A Heartbeat that answers a TestRequest acknowledges what was read."""
     book = book_of(bench, "ORB")
     with bench.initiator() as client:
         client.send("V", *market_data_request("R", "ORB", entry_types="02"))
@@ -749,7 +749,7 @@ def test_a_gap_is_filled_not_sent_again(bench):
 def test_messages_that_wait_for_a_missing_one_are_bounded(
     bench, monkeypatch, limit, count, text
 ):
-    """The engine keeps them, and would do so without an end."""
+    """The engine would keep them without a limit."""
     monkeypatch.setattr("marketdata.fix.acceptor.session.MOST_EARLY", limit)
     client = bench.initiator()
     with logged_on(client, bench):
@@ -848,10 +848,10 @@ def test_status_tells_how_a_session_fares(bench):
 def test_a_session_whose_thread_fails_is_ended(bench):
     client = bench.initiator()
     with logged_on(client, bench) as session:
-        # What no code here does: a message that has no first field.
+        # No code here sends this: a message without a first field.
         session.answer("Y", [""])
         assert until_logout(client) == ([], INTERNAL_ERROR)
-        # Its exception is this test's, and no later one's.
+        # The exception belongs to this test, not to a later one.
         session.thread.join()
 
 

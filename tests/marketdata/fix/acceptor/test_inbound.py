@@ -1,4 +1,4 @@
-"""What of a client's bytes reaches the engine, however they are cut."""
+"""Which of a client's bytes reach the engine, at every split."""
 
 import itertools
 import random
@@ -40,7 +40,7 @@ def passed(pieces: Iterable[bytes]) -> list[bytes]:
 
 def test_whole_messages_pass_wherever_the_stream_is_cut():
     messages = [encode([(35, "1"), (112, "x" * n)]) for n in (0, 1, 30, 400, 5000)]
-    # An engine that writes zeros, and one that speaks another version: it is told so.
+    # An engine that writes zeros, and one of another version, which gets that reason.
     messages += [wire("35=0|").replace(b"9=5", b"9=000005"), b""]
     messages[-1] = messages[0].replace(b"FIX.4.4", b"FIX.4.2")
     for number in (-1, -2):
@@ -163,7 +163,7 @@ def logged_out(client: Initiator) -> str:
 
 
 def test_no_length_ends_the_process(acceptor: Acceptor, market: Market):
-    """Each field once, the values and spellings in turn, for all to see."""
+    """Each field once, with values and spellings in turn."""
     neighbour = acceptor.client(1)
     neighbour.logon()
     values = [value for value in LENGTH_VALUES if value]

@@ -1,4 +1,4 @@
-"""Of a group of acceptors one at a time has a CompID."""
+"""One acceptor of a group at a time has a CompID."""
 
 import signal
 from pathlib import Path
@@ -37,7 +37,7 @@ class Acceptor(Leases):
         return generation
 
     def claim(self, comp_id: str) -> int:
-        """Say that a Logon was proven here; its generation."""
+        """Claim a lease for a Logon verified here; returns its generation."""
         return self.settle({comp_id: Wanted(0, ADDRESS)}).generations[comp_id]
 
     def take(self, comp_id: str, generation: int) -> bool:
@@ -125,7 +125,7 @@ def test_all_that_wait_are_settled_in_few_statements(
 def test_statements_of_two_acceptors_lock_in_one_order(
     transactional_db: None, settings: Any
 ):
-    """Two that lock each other's rows would end one of them as a deadlock."""
+    """Statements that lock each other's rows would deadlock."""
     comp_ids = []
     for number in range(40):
         partner = Partner.objects.create(login=f"p{number}", name="P")
@@ -207,7 +207,7 @@ def test_an_acceptor_that_can_not_renew_gives_up_in_time(pair, comp_id):
 def test_who_holds_a_lease_and_who_waits_for_it_are_told(
     transactional_db: None, pair, monkeypatch
 ):
-    # No one would look for himself.
+    # No acceptor would look without a notification.
     monkeypatch.setattr(leases, "RENEW_SECONDS", 1_000.0)
     one, two = pair
     [session] = FixSession.objects.bind(
@@ -225,7 +225,7 @@ def test_who_holds_a_lease_and_who_waits_for_it_are_told(
         told.clear()
         one.release(session.comp_id, one.held[session.comp_id])
         one.tell(session.comp_id)
-        # The lease was given back, and the next release is told, too.
+        # The lease was given back, and the next release is also notified.
         until(lambda: two.take(session.comp_id, newer))
         one.tell(session.comp_id)
         until(lambda: told)

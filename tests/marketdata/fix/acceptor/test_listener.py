@@ -1,4 +1,4 @@
-"""The listener before the FIX engine: what passes, what is refused, what is cut."""
+"""The listener before the FIX engine: what it passes on, refuses and cuts."""
 
 import gc
 import logging
@@ -233,7 +233,7 @@ def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
 def test_what_is_no_logon_is_cut_without_a_word(
     start, engine, committed_key, change, why, caplog, monkeypatch
 ):
-    # Only what is no whole Logon is waited for.
+    # The listener waits only for an incomplete Logon.
     waits = 0.5 if why == "no whole Logon" else PATIENCE_SECONDS
     monkeypatch.setattr(listeners, "LOGON_SECONDS", waits)
     listener = start()
@@ -272,7 +272,7 @@ def test_a_full_gate_lets_go_of_whom_it_has_waited_for_longest(
     start, committed_key, monkeypatch
 ):
     monkeypatch.setattr(listeners, "MOST_WITHOUT_LOGON", 2)
-    # No one is cut for his silence.
+    # No connection is cut for its silence.
     monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
     listener = start()
     with Partner(listener.port) as live, ExitStack() as stack:
@@ -339,7 +339,7 @@ def push_until_cut(sending: socket.socket) -> None:
 
 
 def told_by(listener) -> Queue[tuple[str, str]]:
-    """What sessions are told when they end."""
+    """The reasons that sessions get when they end."""
     told: Queue[tuple[str, str]] = Queue()
     listener.proxy.end_now = lambda *each: told.put(each)
     return told

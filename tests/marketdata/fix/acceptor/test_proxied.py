@@ -1,4 +1,4 @@
-"""Partners who come through a proxy are known by the address that it tells."""
+"""Partners behind a proxy are known by the address that the proxy states."""
 
 import contextlib
 import logging
@@ -27,7 +27,7 @@ PROXY = address_of("127.0.0.1")
 
 
 class Forwarder(socketserver.ThreadingTCPServer):
-    """A proxy on loopback, which says before all else whose connection it is."""
+    """A proxy on loopback, which first states the address of each connection."""
 
     def __init__(self, target: int) -> None:
         super().__init__(("127.0.0.1", 0), Forwarded)
@@ -74,7 +74,7 @@ def listener(
 def connect(
     listener: Listener, certificate: tuple[Path, Path]
 ) -> Iterator[Callable[[str], Partner]]:
-    """Connects by way of the proxy, which tells this address."""
+    """Connects through the proxy, which states this address."""
     forwarder = Forwarder(listener.port)
     serving = threading.Thread(target=forwarder.serve_forever, args=(0.05,))
     serving.start()

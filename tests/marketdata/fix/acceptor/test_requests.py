@@ -1,4 +1,4 @@
-"""What of a MarketDataRequest holds: all of it or nothing."""
+"""A MarketDataRequest is accepted in full or not at all."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""A book whose writer is silent is told to be out of date, until the writer is back."""
+"""A book with a silent writer is reported out of date until the writer is back."""
 
 import os
 import signal
@@ -70,7 +70,7 @@ def test_a_writer_that_stands_still_is_told_and_its_return(
         await_status(client, "LUM", "17")
         writer.send_signal(signal.SIGSTOP)
         assert await_status(client, "LUM", "20") == SILENT
-        # One of which it was never said is as it was.
+        # A book without any report stays current.
         client.send("e", (324, "S1"), (263, 0), (55, "ORB"))
         await_status(client, "ORB", "17")
         client.send("e", (324, "S2"), (263, 0), (55, "LUM"))

@@ -1,4 +1,4 @@
-"""Clients that do not read: the credit window, and what becomes of trades meanwhile."""
+"""Clients that do not read: the credit window, and the trades meanwhile."""
 
 import time
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def deep(bench, symbol):
 
 
 def flood(bench, book, session, until):
-    """Change all bids again and again; the bytes that were sent when it is so."""
+    """Change all bids repeatedly; returns the bytes sent by then."""
     quantity = 10
     while not until():
         quantity += 1

@@ -1,4 +1,4 @@
-"""What is written of sessions, and that they outlive the database."""
+"""What is written about sessions, and that they outlive the database."""
 
 import logging
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ SINCE, LATER = (datetime(2026, 3, 2, 9, minute, tzinfo=UTC) for minute in (30, 4
 
 
 class Sessions:
-    """Tells what it is told to, and notes whose session was ended."""
+    """Reports the given states, and notes the sessions it ends."""
 
     def __init__(self) -> None:
         self.told: dict[str, Status] = {}
@@ -35,7 +35,7 @@ class Sessions:
         return self.told
 
     def look(self) -> None:
-        """Nobody is told anything."""
+        """Nothing is sent."""
 
     def end(self, comp_id: str, text: str) -> None:
         self.ended.append((comp_id, text))
@@ -140,7 +140,7 @@ def test_leaves_a_sign_of_life_until_it_is_told_to_end(
 ):
     sessions.live = {"PARTNER001": object()}
     supervisor.start()
-    # Of an acceptor that another test has killed there may be one.
+    # An acceptor that another test has killed may have left one.
     until(lambda: [sign.sessions for sign in read_signs()] == [1])
     [sign] = read_signs()
     assert sign.place.endswith(f":{settings.FIX_PORT}")

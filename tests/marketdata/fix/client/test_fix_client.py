@@ -1,4 +1,4 @@
-"""What fix_client tells when things go wrong; with our acceptor, see interop."""
+"""What fix_client reports about failures; with our acceptor, see interop."""
 
 import io
 import json
@@ -268,7 +268,7 @@ def test_explains_that_the_acceptor_wants_tls(certificate):
 
 
 def test_explains_that_the_acceptor_has_no_tls():
-    # Ours closes what does not begin as a FIX message does.
+    # Our acceptor closes a connection that does not begin like a FIX message.
     with counterpart(lambda them: them.connection.recv(9)) as port:
         told = failure(port, "--tls")
     assert "no TLS came about" in told
@@ -333,7 +333,7 @@ def test_measures_how_far_the_clocks_are_apart():
         "The Logon was refused: SendingTime(52) is more than 30 seconds from our clock."
     )
     seconds, _, rest = ours.partition(" ")
-    # What came on its way is counted with it.
+    # Messages on their way are counted with it.
     assert 95 <= float(seconds) < 95 + PATIENCE_SECONDS
     assert rest == "s ahead of the acceptor's."
 

@@ -1,7 +1,7 @@
 """Follows a book with QuickFIX's own initiator as /docs/fix asks for it.
 
 Arguments: host, its two ports, SenderCompID, TargetCompID, symbol; the key in FIX_KEY,
-HeartBtInt in HEARTBEAT. Ends with a Logout when it is told to (SIGTERM).
+HeartBtInt in HEARTBEAT. Ends with a Logout on SIGTERM.
 """
 
 import os

@@ -1,8 +1,7 @@
 """Follows a book with simplefix as /docs/fix asks for it; with a fault, as it does not.
 
 Arguments: host, its two ports, SenderCompID, TargetCompID, symbol, fault; the key in
-FIX_KEY, HeartBtInt in HEARTBEAT; it beats more often. Ends with a Logout when it is
-told to (SIGTERM).
+FIX_KEY, HeartBtInt in HEARTBEAT; it beats more often. Ends with a Logout on SIGTERM.
 """
 
 import os

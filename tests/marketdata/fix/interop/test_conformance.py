@@ -98,7 +98,7 @@ class Examined:
     def await_end(
         self, follower: subprocess.Popen[bytes], examination: subprocess.Popen[str]
     ) -> None:
-        """Nothing is left to be examined when the program has ended by itself."""
+        """The examination is complete when the program has ended by itself."""
         output, _ = follower.communicate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             examination.wait(ENDING_SECONDS)
@@ -165,7 +165,7 @@ def test_calls_each_fault_by_its_rule(
         thread.start()
     for thread in threads:
         thread.join()
-    # A busy machine may be late besides.
+    # A busy machine may also be late.
     missed = {
         fault: found[fault].said
         for fault, rule in FAULTS.items()
