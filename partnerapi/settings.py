@@ -408,8 +408,8 @@ AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
 ]
 PASSWORD_HASHERS = ["partnerapi.staff.authentication.passwords.PBKDF2PasswordHasher"]
-# Who guesses passwords of one member of staff from one address is locked out: for so
-# long that a thousand guesses take two days, and a person who forgot can wait.
+# Guesses at one staff member's password from one address lead to a lockout. It is long
+# enough that a thousand guesses take two days, and short enough for a forgetful person.
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

@@ -17,7 +17,7 @@ def administrator_of(url: str) -> psycopg.Connection:
 
 
 def let_owner_test(url: str) -> None:
-    """Let the owner make a database per worker, and tamper past the triggers."""
+    """Permit the owner to make a database per worker, and to bypass the triggers."""
     with administrator_of(url) as session:
         session.execute(f"ALTER ROLE {OWNER} CREATEDB")
         session.execute(f"CREATE ROLE {READER}")

@@ -70,7 +70,7 @@ TransactionTestCase._fixture_teardown = flush_as_owner
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_passwords() -> Iterator[None]:
-    """Nobody guesses a test's passwords: a digest takes microseconds."""
+    """Digest passwords in microseconds: no one guesses a test's passwords."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PBKDF2PasswordHasher, "iterations", 10)
         yield

@@ -20,7 +20,7 @@ from partnerapi.sandbox.data.approvals import STAFF
 
 
 def become_owner() -> None:
-    """Let the usual connection be the owner's."""
+    """Make the usual connection the owner's."""
     take(OWNER)
 
 
@@ -35,7 +35,7 @@ def become_application(application: dict[str, str]) -> None:
 
 
 def allow_tampering(owner: BaseDatabaseWrapper) -> None:
-    """Let `tamper` work in the owner's database."""
+    """Permit `tamper` in the owner's database."""
     with owner.cursor() as cursor:
         cursor.execute(ALLOW_TAMPERING)
 
@@ -52,9 +52,9 @@ def credentials(alias: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def as_owner() -> Iterator[None]:
-    """Let this thread's connection be one of the owner, which no trigger holds.
+    """Use an owner's connection, which bypasses the triggers, in this thread.
 
-    What is not committed yet it does not see.
+    It does not see uncommitted changes.
     """
     usual = connections["default"]
     own = connections["default"] = usual.copy()
@@ -105,7 +105,7 @@ def break_table(name: str) -> None:
 
 
 def as_committed() -> None:
-    """Let the triggers that wait for the commit do their work now."""
+    """Run the triggers that wait for the commit now."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")

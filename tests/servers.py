@@ -42,10 +42,10 @@ def worker_number() -> int:
 
 
 def redis_database(url: str, number: int) -> str:
-    """The address of the database `number` places after the one that is named.
+    """The address of the database `number` places after the named one.
 
-    Who connects to it waits as long as a busy machine takes, and not the tenth of a
-    second of a request: what becomes of a Redis that is silent, tests try elsewhere.
+    Clients wait as long as a busy machine takes, and not a request's tenth of a second:
+    other tests cover a silent Redis.
     """
     base, _, query = url.partition("?")
     options = dict(parse_qsl(query))
@@ -122,8 +122,8 @@ def pytest_load_initial_conftests(
     early_config.add_cleanup(servers.close)
     number = worker_number()
     if not number:
-        # So that a run which is told to end still stops its servers; and that what it
-        # starts hears SIGINT, which a shell has its background ignore.
+        # So a run that gets a signal still stops its servers, and its children receive
+        # SIGINT, which a shell's background jobs ignore.
         for told in (signal.SIGTERM, signal.SIGINT):
             signal.signal(told, signal.default_int_handler)
         for name, value in (SETTINGS | PATIENCE).items():

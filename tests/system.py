@@ -89,7 +89,7 @@ class System:
 
 @contextlib.contextmanager
 def system(directory: Path, port: int) -> Iterator[System]:
-    """A system that answers; on leaving, it is told to end if it still runs."""
+    """A system that answers; on exit it gets a signal to end if it still runs."""
     log = directory.parent / f"{directory.name}.log"
     with log.open("w") as stderr:
         up = subprocess.Popen(

@@ -16,8 +16,8 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 
-# A room may import what stands before it, and itself. What a room holds besides the
-# rooms inside it stands after those: `issuers` is its schema, its admin, its commands.
+# A room may import itself and the rooms before it. A room's own modules come after the
+# rooms inside it: `issuers` is its schema, its admin, its commands.
 ORDER = [
     "partnerapi.variables",
     "partnerapi.settings",
@@ -113,7 +113,7 @@ def lies_in(module: str, rooms: tuple[str, ...]) -> bool:
 
 
 def room_of(module: str) -> str:
-    """The innermost room of ORDER that a module of ours lies in."""
+    """The innermost room of ORDER that contains one of our modules."""
     return max((room for room in ORDER if lies_in(module, (room,))), key=len)
 
 

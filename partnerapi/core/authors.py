@@ -1,6 +1,6 @@
-"""Who writes, from where, on which request: told once to each transaction.
+"""The author, source and request of a write: sent once to each transaction.
 
-Triggers that keep histories read it. Who tells nothing is the session's role, "SQL".
+Triggers that keep histories read them. The default author is the session's role, "SQL".
 """
 
 import json
@@ -22,10 +22,10 @@ WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|MERGE|WITH)\b", re.IGNORECASE)
 def written_by(
     who: str, source: str, request_id: str = "", using: str = DEFAULT_DB_ALIAS
 ) -> Iterator[None]:
-    """Let what this thread writes be by `who`: a login or an e-mail address.
+    """Attribute this thread's writes to `who`: a login or an e-mail address.
 
-    `source` is the page or the command. A statement outside a transaction gets one of
-    its own; a transaction that has begun already is told at once.
+    `source` is the page or the command. A statement outside a transaction gets its own
+    transaction. A transaction that has already begun gets the author at once.
     """
     text = json.dumps({"who": who, "from": source, "request": request_id})
     before = said.set(text)

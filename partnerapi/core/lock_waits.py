@@ -13,7 +13,7 @@ NAMES: dict[str, str] = {}
 
 
 class LockTimeout(Exception):
-    """Somebody else held a row for too long; trying again may succeed."""
+    """Another transaction held a row for too long; trying again may succeed."""
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """How migrations change tables that requests use meanwhile.
 
-Who waits for a table's lock holds up all who come later. So no one waits for longer
-than LOCK_SECONDS, and tries again a while later.
+A migration that waits for a table's lock blocks every later request for the table. So
+it waits for LOCK_SECONDS at most, and tries again later.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,9 +29,9 @@ class StillLocked(Exception):
 def again_while_locked(
     attempt: Callable[[], Done], told: Callable[[str], object] = lambda text: None
 ) -> Done:
-    """Make an attempt until no one is in its way, MOST_TRIES times at most.
+    """Repeat an attempt until nothing blocks it, MOST_TRIES times at most.
 
-    `told` is called with what is in the way.
+    The callback gets what blocks it.
 
     Raises:
         StillLocked

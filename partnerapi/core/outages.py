@@ -14,8 +14,8 @@ class Outage:
     """What this process knows of one service. Thread-safe.
 
     `away` is logged with the error in place of its %s when the outage begins, `back`
-    when it ends. While it lasts, one caller of `may_try` a period of `retry_seconds`
-    is told to try. `began_at` is a time of `time.monotonic`.
+    when it ends. While it lasts, `may_try` is true for one caller in each period of
+    `retry_seconds`. `began_at` is a time of `time.monotonic`.
     """
 
     def __init__(

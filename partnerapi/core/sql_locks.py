@@ -42,7 +42,7 @@ PARAMETER = "a name that is a parameter"
 def locks(sql: str) -> set[Lock]:
     """The rows, advisory locks and tables that statements lock by name.
 
-    An UPDATE or DELETE locks its rows, too; it is not told here.
+    An UPDATE or DELETE also locks its rows; those locks are left out.
     """
     found = set()
     said = COMMENT.sub("", sql)

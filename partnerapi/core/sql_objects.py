@@ -96,9 +96,9 @@ class SqlTrigger:
 
 @dataclass(frozen=True, slots=True)
 class SqlView:
-    """Two are equal whether or not columns are told with their table.
+    """Two are equal whether or not columns are qualified by their table.
 
-    PostgreSQL 16 and newer leave it out where there is one.
+    PostgreSQL 16 and newer leave the table out where there is only one.
     """
 
     name: str
@@ -120,9 +120,9 @@ SqlObject = SqlFunction | SqlTrigger | SqlView
 
 
 def installed(cursor: CursorWrapper) -> Iterator[SqlObject]:
-    """What the schema `public` has, but for what extensions brought.
+    """The objects in the schema `public`, without those of extensions.
 
-    The search path is `SCHEMA_FIRST`, so that names are told without their schema.
+    The search path is `SCHEMA_FIRST`, so that names come without their schema.
     """
     # A role may have set it for itself; PostgreSQL would quote every name otherwise.
     cursor.execute("SET LOCAL quote_all_identifiers = off")

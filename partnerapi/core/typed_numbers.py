@@ -21,7 +21,7 @@ TWO_WAYS = re.compile(r"(?P<sign>[+\N{MINUS SIGN}-]?)(?P<first>[1-9][0-9]{0,2})"
 
 
 class NotANumber(ValueError):
-    """The text is no number, or could be two; the message says what to write."""
+    """The text is not a number, or could be two; the message says what to write."""
 
 
 def typed_number(text: str) -> Decimal:

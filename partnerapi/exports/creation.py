@@ -106,7 +106,7 @@ def create_export(caller: Caller, wanted: Wanted) -> Export:
             export.last_sequence = seqs.get(str(export.token_id), 0)
     ended = [Export.Status.FAILED, Export.Status.EXPIRED]
     with transaction.atomic():
-        # Who asks at the same time is counted, too.
+        # Concurrent requests are counted, too.
         Partner.objects.select_for_update(no_key=True).get(pk=caller.partner_id)
         kept = Export.objects.of_partner(caller).exclude(status__in=ended)
         if kept.count() >= MOST_KEPT:

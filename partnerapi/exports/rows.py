@@ -82,7 +82,7 @@ class Reader:
     largest_page: int = PAGE_ROWS
 
     def spend(self, points: int) -> None:
-        """An export pays for its rows, and for nothing besides."""
+        """An export pays only for its rows."""
 
     def give_back(self, points: int) -> None:
         """What was not charged is not given back."""

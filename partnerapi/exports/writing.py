@@ -1,8 +1,8 @@
-"""Writes exports: what is to be done stands in the database, for any worker.
+"""Writes exports: the database holds the work, for any worker.
 
-A page of rows, the place where the next one begins, and what was paid are written in
-one transaction under the lock of the export's row. So whoever takes up the export of a
-worker that was killed goes on behind its last page.
+One transaction, under the lock of the export's row, writes a page of rows, the start of
+the next page and the points paid. So another worker continues the export of a killed
+worker after its last page.
 """
 
 import gc
@@ -68,7 +68,7 @@ def write_exports(schema: Any, seconds: float) -> bool:
 
 
 def begin_waiting() -> None:
-    """Let exports that wait take the free places of their partners."""
+    """Start waiting exports in the free places of their partners."""
     with transaction.atomic():
         [(is_mine,)] = run(
             "SELECT pg_try_advisory_xact_lock(hashtextextended('exports', 0))", []
@@ -104,7 +104,7 @@ def write_on(schema: Any, pk: UUID) -> bool:
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Let Python look for no circles: rows make none, and to look takes as long."""
+    """Switch off the cycle collector: rows form no cycles, and it doubles the time."""
     gc.disable()
     try:
         yield

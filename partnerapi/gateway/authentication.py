@@ -33,7 +33,7 @@ def digest(token: str) -> bytes:
 
 
 def known_partner(token: str) -> str | None:
-    """Whose key it was when this process asked last, which proves nothing now."""
+    """The key's partner at this process's last check, which proves nothing now."""
     with lock:
         return partners.get(digest(token))
 

@@ -20,7 +20,7 @@ BYTES_PER_POINT = 2_000
 
 
 def weigh(size: int) -> int:
-    """Points that a body of this size costs, besides the price of its document."""
+    """Points that a body of this size costs, in addition to its document."""
     return max(0, size - 1) // BYTES_PER_POINT
 
 

@@ -46,10 +46,10 @@ def is_spent(head: bytes, remote: str) -> bool:
 
 
 def caller(head: bytes, remote: str) -> str:
-    """Who takes a turn for a request: the partner whose key it has, or its address.
+    """The caller whose turn a request takes: the partner of its key, or its address.
 
-    A key that this process has not seen accepted has its address's turn: who invents
-    keys has one turn for all of them.
+    A key that this process has not seen accepted takes its address's turn: a caller
+    that invents keys has one turn for all of them.
     """
     token = token_of(head)
     partner = known_partner(token) if token is not None else None

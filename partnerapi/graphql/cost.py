@@ -47,10 +47,10 @@ ITEMS_PER_POINT = 4
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of lists before they are read, so that they are not read in vain.
+    """The sizes of lists, known before a read: no list is read only to be refused.
 
-    sizes: tells how many items the list of each parent has.
-    instead: what to do where they cost too much, for partners.
+    sizes: returns how many items the list of each parent has.
+    instead: the remedy where they cost too much, for partners.
     """
 
     sizes: Callable[[list[Any]], list[int]]
@@ -59,28 +59,28 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one field costs: its items, each its points and what is selected below it.
+    """The cost of one field: for each item, its points and the selection below it.
 
-    An object costs 1 point besides its fields, which is the cost where none is
-    declared; scalars and lists of scalars cost nothing. A list of objects declares how
-    many items it counts as, and costs at least 1 point.
+    The default cost of an object is 1 point in addition to its fields. Scalars and
+    lists of scalars cost nothing. A list of objects declares how many items it counts
+    as, and costs at least 1 point.
 
-    points: of an item, without what is selected below it.
-    items: how many items a list counts as, where no argument tells it.
+    points: of an item, without the selection below it.
+    items: how many items a list counts as, where no argument gives the number.
     length: the argument, a list, that is as long as the answer.
-    page: whether `first` and `last` tell how many items there are.
-    follows: the argument with which a page is of what has changed since: of rows that
-        were asked for, and are not there, the points are given back.
-    times: the argument, a number, that multiplies what is selected below an item;
+    page: whether `first` and `last` give the number of items.
+    follows: the argument that restricts a page to later changes. Requested rows that
+        do not exist are refunded.
+    times: the argument, a number, that multiplies the selection below an item;
         without it and without a default, `most`.
-    most: what counts where `times` is above it.
-    statements: whether it takes statements of its own, however little they read. An
-        object that a resolver finds does, where no cost is declared.
-    most_below: the most points that what is selected below it may cost.
-    most_statements: the most fields below it that may take statements of their own.
-    beyond: of items above this number every four count as one more, as soon as someone
-        knows how many they are.
-    known: says so before they are read. What costs more than a request may is refused.
+    most: the largest value of `times` that counts.
+    statements: whether it takes its own statements, however little they read. An
+        object from a resolver does, where no cost is declared.
+    most_below: the most points that the selection below it may cost.
+    most_statements: the most fields below it that may take their own statements.
+    beyond: above this number, every four items count as one more, once the number of
+        items is known.
+    known: gives that number before the read. A cost above a request's limit is refused.
     """
 
     points: int = 1
@@ -288,7 +288,7 @@ def leaves_cost(fields: list[SelectedField]) -> int:
 
 
 def count_cost(field: SelectedField) -> int:
-    """What the `totalCount` of a connection costs, besides its page."""
+    """The cost of a connection's `totalCount`, in addition to its page."""
     assert field.selection is not None
     at_root = field.parent is field.selection.source.schema.query_type
     return ROOT_COUNT_COST * (at_root and field.selection.selects("totalCount"))

@@ -126,10 +126,10 @@ def place_in(cursor: str) -> bytes:
 
 
 def belongs(cursor: str, parent: str | None) -> bool:
-    """Whether a cursor is of this parent's list; None: of a list at the root.
+    """Whether a cursor belongs to this parent's list; None: to a list at the root.
 
-    Until 2027-11-24 a nested list takes those from before 2026-11-24, too, which knew
-    no parents: partners keep cursors, and were told so.
+    Until 2027-11-24 a nested list also accepts cursors from before 2026-11-24, which
+    contain no parent: partners keep cursors, and the changelog promises this.
     """
     content, place = content_of(cursor), place_in(cursor)
     if parent is not None and content[:1] == OF_PARENT:

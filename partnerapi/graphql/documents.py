@@ -244,7 +244,7 @@ class PreparedRequest:
 
     @property
     def price(self) -> int:
-        """What the request costs, points, besides its bytes."""
+        """The cost of the request in points, without its bytes."""
         return self.price_of(self.cost)
 
     def price_of(self, cost: int) -> int:
@@ -429,9 +429,10 @@ def parse_with(parser: Parser) -> DocumentNode:
 
 
 def part_tokens(document: DocumentNode) -> None:
-    """Part the tokens of a document from each other.
+    """Unlink the tokens of a document from each other.
 
-    Who keeps a node would keep all of them, and the collector would have to find them.
+    Otherwise each kept node would keep all of them, and the collector would have to
+    find them.
     """
     token = document.loc and document.loc.start_token
     while token:

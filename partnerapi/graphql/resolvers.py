@@ -29,10 +29,10 @@ BatchResolver = Callable[..., list[Any]]
 
 
 class Info:
-    """What a batch resolver knows besides its parents and arguments.
+    """The input of a batch resolver in addition to its parents and arguments.
 
-    `context` is the request's. `selection` is what the document selects below the
-    field: it tells which columns to read. `variables` are the operation's.
+    `context` is the request's. `selection` is the document's selection below the field:
+    it determines which columns to read. `variables` are the operation's.
     """
 
     __slots__ = ("context", "selection", "variables")
@@ -55,7 +55,7 @@ class Info:
 
 
 def needs(*columns: str) -> Callable[[BatchResolver], BatchResolver]:
-    """Name the columns of its parents that a batch resolver reads, besides the key."""
+    """Name the parents' columns that a batch resolver reads in addition to the key."""
 
     def decorate(resolver: BatchResolver) -> BatchResolver:
         resolver.columns = columns  # type: ignore[attr-defined]
@@ -65,7 +65,7 @@ def needs(*columns: str) -> Callable[[BatchResolver], BatchResolver]:
 
 
 def checked(check: Callable[..., None]) -> Callable[[BatchResolver], BatchResolver]:
-    """Let a mutation's resolver run only after `check(context, **arguments)`.
+    """Run a mutation's resolver only after `check(context, **arguments)`.
 
     The gateway calls the check first, too: a request that raises a PartnerAPIError in
     it is refused before it claims its Idempotency-Key.

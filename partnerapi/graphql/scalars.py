@@ -81,7 +81,7 @@ def serialize_int(value: Any) -> int:
 
 
 def widen_int() -> None:
-    """Let every Int of this process carry ±(2⁵³−1) in answers.
+    """Widen every Int of this process to ±(2⁵³−1) in answers.
 
     graphql-core has one Int for all schemas, and a schema cannot bring another.
     Arguments and variables keep its 32-bit rule.

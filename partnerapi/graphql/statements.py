@@ -35,8 +35,8 @@ class OrderedList:
         one comparison of rows finds where a page begins.
     unique: no two rows of a list have the same keys; an index without the id serves.
     parent: the column that holds the parent's id; None: the list is at the root.
-    identity: what a cursor holds besides the keys: a uuid, or a number.
-    count: SQL that tells how many rows the parent `p.key` has, in place of counting.
+    identity: what a cursor holds in addition to the keys: a uuid, or a number.
+    count: SQL that reads how many rows the parent `p.key` has, instead of counting.
     """
 
     name: str

@@ -46,7 +46,7 @@ def check_prepared() -> None:
     """
     Raises:
         StartRefused: a transaction may be prepared: until it commits,
-            what it has written is invisible, and what is settled would be told wrongly.
+            its writes are invisible, and settled data would be reported wrongly.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('max_prepared_transactions')")

@@ -41,7 +41,7 @@ def scheduled(job: Callable[[], str]) -> Any:
 
 @app.task
 def answer_ping(key: str) -> None:
-    """Leave a sign in Valkey: whoever has asked looks for it there."""
+    """Leave a sign in Valkey, where the process that asked looks for it."""
     call("SET", key, 1, "EX", 60)
 
 

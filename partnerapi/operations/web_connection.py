@@ -194,7 +194,7 @@ class Connection(TConn):  # type: ignore[misc]
         return is_spent(head, self.address)
 
     def called_by(self) -> str:
-        """Whose the whole request is."""
+        """The caller of the complete request."""
         from partnerapi.gateway.heads import caller
 
         return caller(bytes(self.buffers.received[: self.body_at]), self.address)

@@ -1,15 +1,14 @@
 """A worker of gunicorn whose threads never wait for a client.
 
-The poller takes in whole requests and sends answers; a thread sees a request only when
-its last byte is there, and leaves its answer in memory; of an answer that is streamed,
-each piece when the one before it is sent. So clients that send or read slowly, however
-many they are, hold no thread. What they hold is bounded: time, bytes, connections. TLS
-ends in the proxy.
+The poller receives whole requests and sends answers. A thread gets a request only after
+its last byte, and leaves its answer in memory. A streamed answer comes piece by piece:
+the next piece once the one before it is sent. So slow clients, however many there are,
+hold no thread. Their time, bytes and connections are bounded. TLS ends in the proxy.
 
-Threads of Python take turns on one processor, and each further turn costs time. So no
-more of them work at once than there are connections to the database, and the callers
-take turns before a thread is taken (`turns.py`): no caller waits for a connection
-behind all requests of another. Who will wait for something else gives its place up.
+Python's threads take turns on one processor, and each further turn costs time. So no
+more of them work at once than there are connections to the database. Callers take turns
+before they get a thread (`turns.py`): no caller waits for a connection behind all
+requests of another. A request that will wait for something else gives up its place.
 """
 
 import errno
@@ -372,7 +371,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def drop_slowest(self, least: int) -> bool:
         """Close the slowest connection that holds so many bytes; False: there is none.
 
-        Who has nothing to say goes before who speaks slowly.
+        Silent connections are closed before slow ones.
         """
         now = monotonic()
         waiting = [

@@ -155,7 +155,7 @@ def adapt(token: Token) -> None:
 
 
 def label_cells(tokens: Sequence[Token]) -> None:
-    """Let each cell name its column: a narrow window shows no heads of columns."""
+    """Label each cell with its column: a narrow window shows no column headings."""
     names: list[str] = []
     column = 0
     for token, inline in zip(tokens, tokens[1:], strict=False):

@@ -197,7 +197,7 @@ def other_prices() -> Rows:
 
 
 def most() -> Rows:
-    """What there may be, and how much of it at most; settings are told elsewhere."""
+    """The limits, with their values; settings are documented elsewhere."""
     below: dict[int, list[str]] = defaultdict(list)
     lookups: dict[int, list[str]] = defaultdict(list)
     assert schema.mutation_type is not None

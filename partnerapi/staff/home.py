@@ -77,7 +77,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """`find` gets the time. Who may not view `model` does not see the tile."""
+    """`find` gets the time. Staff who may not view `model` do not see the tile."""
 
     title: str
     model: type[Model]

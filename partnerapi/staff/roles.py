@@ -222,7 +222,7 @@ class Row:
 
 
 def row(what: object, *names: str) -> Row:
-    """Who has all of these rights."""
+    """The roles that have all of these rights."""
     return Row(str(what), [person.has_perms(names) for person in PEOPLE.values()])
 
 

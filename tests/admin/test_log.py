@@ -1,4 +1,4 @@
-"""Who did what: every way to change something leads to a line of the log."""
+"""The log has a line with the author for every kind of change."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Who may change the register needs a code besides the password."""
+"""Staff who may change the register need a code in addition to the password."""
 
 import re
 
@@ -121,5 +121,5 @@ def test_a_colleague_removes_a_lost_device_and_nobody_their_own():
     assert list(TOTPDevice.objects.all()) == [own]
     [entry] = LogEntry.objects.filter(object_id=str(rui.pk))
     assert entry.get_change_message() == "Removed the second factor."
-    # Who took the device is out at once.
+    # The thief of the device is signed out at once.
     assert robbed.get("/admin/").status_code == 302

@@ -24,7 +24,7 @@ def client() -> Client:
 
 
 def was(client: Client, began: timedelta, seen: timedelta) -> None:
-    """Let the session have begun, and been seen, so long ago."""
+    """Move the session's beginning and last use this far into the past."""
     session, now = client.session, timezone.now().timestamp()
     session[BEGAN] = now - began.total_seconds()
     session[SEEN] = now - seen.total_seconds()

@@ -131,7 +131,7 @@ def test_one_thread_digests_passwords_and_few_wait():
         with turn.taken():
             first_in.set()
             go_on.wait(PATIENCE_SECONDS)
-            # Who has the turn digests in it.
+            # The thread that has the turn computes the digest.
             done.append(check_password(PASSWORD, encoded))
 
     def ask():

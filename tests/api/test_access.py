@@ -1,4 +1,4 @@
-"""Who may read what: no key, a key without the scope, without the grant, with both."""
+"""Access to fields: without a key, without the scope, without the grant, with both."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""Accounts against a dictionary, whoever changes them; races; other partners' ids."""
+"""Accounts against a dictionary, by every author; races; other partners' ids."""
 
 import os
 import threading

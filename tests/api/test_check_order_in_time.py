@@ -54,7 +54,7 @@ class Quiet:
         approved_rule(self.token, "MAX_HOLDERS", ANY_RULE)
 
     def write(self) -> None:
-        """Somebody's entry: what is asked later is not asked of this instant."""
+        """Write another person's entry, so that later checks have a later instant."""
         entry = Entry(self.token.pk, Kind.BURN, 1, self.third, None)
         tamper("UPDATE accounts_approvalpolicy SET is_required = FALSE")
         ledger.record([entry], "me")

@@ -1,4 +1,4 @@
-"""The feed of events: what is told, to whom, and what a key is shown of it."""
+"""The feed of events: its events, their recipients, and what each key may see."""
 
 import io
 from datetime import timedelta

@@ -2,11 +2,11 @@
 
 python -m tests.benchmarks.back_office --rows 1000000
 
-So many holders, entries of a ledger, lines of an issuer's legacy shareholders and
-accounts of a partner are written. Then every list, its filters and searches, and every
-page of the back office's own is asked three times by a superuser. It ends with 1 where
-the fastest answer of a page takes more than half a second as on idle cores, or more
-than twenty statements; the first page may ask one for each of its tiles besides.
+It writes this many holders, entries of a ledger, lines of an issuer's legacy
+shareholders and accounts of a partner. Then a superuser requests every list, its
+filters and searches, and every other page of the back office, three times. It ends with
+1 where the fastest answer of a page takes more than half a second as on idle cores, or
+more than twenty statements; the first page may also take one for each of its tiles.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""How fast the logs of order books are written, with every commit on the disk.
+"""Measure writes to the logs of order books, with every commit on the disk.
 
 Run it on a quiet machine: `python -m tests.benchmarks.book_log`. One writer, one by one
-and in batches, is compared with a bare INSERT and its commit per change; then eight
-processes write to one log and to eight, and what they were told is compared with what
-is there. It ends with exit code 1 where a number would be missed on idle cores, or a
-change is missed.
+and in batches, is compared with a bare INSERT and its commit per change. Then eight
+processes write to one log and to eight, and the numbers that they got are compared with
+the logs. It ends with exit code 1 where a number would be missed on idle cores, or a
+change is missing.
 """
 
 import argparse
@@ -39,7 +39,7 @@ BARE = """
 
 
 class Written(NamedTuple):
-    """What a writer was told, and the levels that it left."""
+    """The numbers that a writer got, and the levels that it left."""
 
     ends: list[tuple[int, int]]
     levels: dict[int, int]
@@ -163,7 +163,7 @@ def many_writers(name: str, token_ids: list[UUID], calls: int, size: int) -> lis
 
 
 def check(token_id: UUID, written: list[Written]) -> None:
-    """Each number was told once, and the levels are those that the writers left."""
+    """Each number was issued once, and the levels are those that the writers left."""
     from marketdata.models import BookChange, BookLevel
 
     told = sorted(

@@ -1,11 +1,11 @@
 """Whether a web process grows while it answers requests of all kinds.
 
 Run it with `python -m tests.benchmarks.endurance --requests 30000`. One process, as it
-is shipped, counts and logs requests of many kinds: documents that each are new to it,
-mutations, refusals, probes and pages. It ends with exit code 1 where an answer has
-another status than its kind has, or where the process has on average more than 5 % more
-resident memory in the last third than in the first. Of that, most is what all processes
-share; what is its own is told besides.
+is shipped, counts and logs requests of many kinds: documents that are all new to it,
+mutations, refusals, probes and pages. It ends with exit code 1 where an answer's status
+is not that of its kind, or where the process's resident memory is on average more than
+5 % larger in the last third than in the first. All processes share most of that memory;
+the process's own memory is also reported.
 """
 
 import argparse

@@ -2,11 +2,11 @@
 
 python -m tests.benchmarks.events --seconds 5
 
-Writers of tokens of their own write batches for a while, in turns: without the trigger
-that tells of entries; with it and twenty partners that each have a grant for one of the
-issuers; and with a partner besides that has a grant for every issuer, for whose head
-all commits come one after the other. Ends with 1 where batches of 1,000 entries of one
-writer are slower than 0.9 times those without.
+Writers, each with its own tokens, write batches for a while, in turns: without the
+trigger that reports entries; with it and twenty partners that each have a grant for one
+of the issuers; and with another partner that has a grant for every issuer, whose head
+serialises all commits. Ends with 1 where batches of 1,000 entries of one writer are
+slower than 0.9 times those without.
 """
 
 import argparse

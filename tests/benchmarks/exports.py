@@ -2,8 +2,8 @@
 
 python -m tests.benchmarks.exports --holders 250000
 
-Each command runs as a process of its own; told are its seconds, those of them that it
-computed itself, and the most memory that it had.
+Each command runs as its own process. The output has its seconds, its CPU seconds and
+its peak memory.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Measure partners' exports: the holders of a million, and the entries of a ledger.
+"""Measure partners' exports: a million holders, and the entries of a ledger.
 
 python -m tests.benchmarks.exports_api --holders 1000000
 
-A worker of its own writes each; told are its seconds, those of them that it computed
-itself, and the most memory that it had, beside those of a hundredth of the rows.
+A separate worker writes each. The output has its seconds, its CPU seconds and its peak
+memory, beside those of a hundredth of the rows.
 """
 
 import argparse

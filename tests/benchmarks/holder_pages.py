@@ -71,7 +71,7 @@ SELECT DISTINCT ON (token_id, account_id)
 FROM issuers_ledgerposting p JOIN issuers_ledgeraccount a ON a.id = p.account_id
 ORDER BY token_id, account_id, seq DESC;
 """
-# Who sells, and in which order of the users' ids.
+# The sellers, and the order of the users' ids.
 ORDERS = {"nobody": "a.id", "anybody": "a.id", "first": "a.user_id"}
 
 

@@ -2,12 +2,12 @@
 
 python -m tests.benchmarks.ladder --seconds 60
 
-A sandbox runs in a directory that is thrown away, and simulate_market moves two books,
-one fed from outside and one of ours. A browser shows the ladder of each and keeps what
-it shows. Told is how many of these are not the book as the log has it, how old they got
-before the next came, and after which time the page says that no one answers: where the
-web server stands still, and where it is killed. It ends with exit code 1 where a figure
-misses its number.
+A sandbox runs in a temporary directory, and simulate_market moves two books, one of an
+external market and one of an internal market. A browser shows the ladder of each and
+keeps what it shows. The output has the number of ladders that differ from the book in
+the log, their age when the next came, and the time until the page reports that no one
+answers: where the web server stands still, and where it is killed. It ends with exit
+code 1 where a figure misses its number.
 """
 
 import argparse

@@ -82,7 +82,7 @@ class Mirror:
 
     def read(self) -> None:
         self.settled = self.server.data(SETTLED)["viewer"]["settledAt"]
-        # What happened before the walk is in it.
+        # The walk contains all events before it.
         self.after = self.server.data(LAST_EVENT)["events"]["pageInfo"]["endCursor"]
         for issuer in self.walk(ISSUERS, "issuers"):
             self.keep_issuer(issuer)

@@ -218,7 +218,7 @@ def make_markets() -> tuple[list[UUID], list[list[UUID]]]:
 
 
 def trade_a_while(tokens: list[UUID], accounts: list[list[UUID]]) -> None:
-    """Let each market have orders, and PostgreSQL know of them, as it does of a market
+    """Place orders on each market, and update PostgreSQL's statistics, as in a market
     that has been open for a minute."""
     from django.db import connections
 

@@ -154,7 +154,7 @@ class Run:
 
 
 def not_told() -> list[tuple[UUID, int]]:
-    """Events of the markets' logs that their orders' partners were not told of."""
+    """Events of the markets' logs that their orders' partners did not get."""
     from partnerapi.core.database import fetch
 
     return fetch(NOT_TOLD, [], tuple)
@@ -202,7 +202,7 @@ def run(
     over.wait(timeout=seconds)
     over.set()
     lists = dict(written.get(timeout=120) for _ in tokens)
-    # A list that was on its way when the writers were told has come by now.
+    # A list that was on its way at the writers' end has arrived by now.
     ended.set()
     found = Run(lists, dict(seen.get(timeout=120) for _ in keys))
     for process in processes:

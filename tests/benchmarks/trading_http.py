@@ -3,10 +3,10 @@
 Run it on a quiet machine: `python -m tests.benchmarks.trading_http`. Clients, web
 server and PostgreSQL share its processors, every commit is on the disk, budgets never
 run out. First sixteen connections place orders on eight tokens, one by one and in lists
-of 100. Then one order at a time goes to one worker, now resting, now trading: told is
-when a FIX client has the change, with the default conflation, and the next request
-must find the trade in the capitalization table. Beside each figure stands what it
-would be on idle cores. It ends with exit code 1 where that misses its number.
+of 100. Then one order at a time goes to one worker, now resting, now trading. The
+output has the time until a FIX client gets the change, with the default conflation. The
+next request must find the trade in the capitalization table. Each figure stands beside
+its value on idle cores. It ends with exit code 1 where that value misses its number.
 """
 
 import argparse
@@ -130,9 +130,9 @@ class Load(NamedTuple):
 async def load(
     port: int, groups: list[list[Group]], size: int, seconds: float, seed: int
 ) -> Load:
-    """Let all connections place lists of this size for so long.
+    """Place lists of this size on all connections for this long.
 
-    Who is told that all is busy sends the same request again when it is told to.
+    A connection that gets a 503 repeats its request after Retry-After.
     """
     taken: list[float] = []
     codes: Counter[str] = Counter()

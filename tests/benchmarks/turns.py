@@ -1,14 +1,14 @@
 """One partner on fifty connections, and a stranger beside it, at one web process.
 
 Run it with `python -m tests.benchmarks.turns`; `--events 1000000` is the long form. The
-partner has so many events, and sends nothing but dear queries; a stranger without a key
-sends cheap ones all the while. Told is how many requests of either were answered 503,
-and how long the stranger's waited for a connection, by the server's own log. With
-`--against COMMIT` the web server of that commit serves the same tables, and the
-stranger, alone, asks both by turns: told is the CPU of a web process for each of its
-requests. It ends with exit code 1 where someone was answered anything but 200, where
-99 of 100 of the stranger's requests did not have a connection within 50 ms as on idle
-cores, or where its CPU is more than 1.1 times that of the commit.
+partner has this many events, and sends only costly queries. Meanwhile a stranger
+without a key sends cheap ones. The output has the number of 503 answers of each, and
+how long the stranger's requests waited for a connection, by the server's own log. With
+`--against COMMIT` the web server of that commit serves the same tables. The stranger,
+alone, queries both by turns, and the output has a web process's CPU for each of its
+requests. It ends with exit code 1 where any answer is not 200, where 99 of 100 of the
+stranger's requests did not have a connection within 50 ms as on idle cores, or where
+its CPU is more than 1.1 times that of the commit.
 """
 
 import argparse

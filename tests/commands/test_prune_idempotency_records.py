@@ -98,7 +98,7 @@ def test_tells_of_each_batch(acme: Partner, monkeypatch: pytest.MonkeyPatch):
     told: list[tuple[int, int]] = []
 
     def advance(done: int) -> None:
-        # What is told of is committed, so that an early end takes nothing back.
+        # Reported rows are committed, so that an early end undoes nothing.
         assert not connection.in_atomic_block
         told.append((done, IdempotencyRecord.objects.count()))
 

@@ -179,7 +179,7 @@ def refuses_a_second_run(state: Path) -> None:
 
 
 def ends(running: System, number: signal.Signals) -> None:
-    """It ends as it is told, and leaves no process."""
+    """It ends at the signal, and leaves no process."""
     children = running.children()
     assert "postgres" in {child.name() for child in children}
     assert len(children) > 9
@@ -431,7 +431,7 @@ def test_a_start_that_is_interrupted_says_so_in_one_line(fresh: Path, step: str)
     said = process.stderr.read().splitlines()
     process.stderr.close()
     process.wait(PATIENCE_SECONDS)
-    # A step that ended meanwhile has told how long it took.
+    # A step that ended meanwhile has printed its duration.
     [line] = [line for line in said if not line.startswith("  ")]
     assert line in ("up       | stopping", "up stopped before it began")
     assert not (fresh / "processes").exists()

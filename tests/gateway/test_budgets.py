@@ -238,7 +238,7 @@ def test_a_spent_budget_refuses_before_anything_is_read(
 def test_another_process_may_have_spent_the_budget(
     world: World, stranger: Ask, settings: Any
 ):
-    """It is told so by the answer to the first request that it charges."""
+    """The answer to the first request that it charges shows that."""
     settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 10
     settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
     assert stranger("{ spent }").status == 200
@@ -436,7 +436,7 @@ def test_a_refusal_costs_a_thousand_points_at_most(
     answer = stranger(text, variables)
     assert (answer.status, answer.errors[0]["extensions"]["code"]) == (200, code)
     assert headers(answer)[:2] == (1_000, 1_000 - int(answer.headers["X-Query-Cost"]))
-    # What a partner does that is told to wait, and to send the same again.
+    # A partner waits for Retry-After, and sends the same request again.
     throttled = stranger(text, variables)
     while throttled.status == 429:
         pass_by(1_000_000 * int(throttled.headers["Retry-After"]))

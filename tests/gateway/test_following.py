@@ -1,4 +1,4 @@
-"""Who follows a list pays for what has changed, and not for the page that was asked."""
+"""Followers of a list pay for its changes, and not for the requested page."""
 
 from typing import Any
 

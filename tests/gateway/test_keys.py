@@ -283,7 +283,7 @@ def test_every_process_refuses_a_revoked_key_within_a_second(
 
     call_command("key", "revoke", str(key.id))
     revoked_at = time.monotonic()
-    # What was sent later than a second after is refused, whoever answers it.
+    # Every worker refuses requests sent more than a second after the revocation.
     refused = 0
     while refused < 60:
         sent_at = time.monotonic()

@@ -1,7 +1,7 @@
-"""A schema of every shape whose resolvers, when they are told to, fail at random.
+"""A schema of every shape whose resolvers fail at random, on demand.
 
-What a field gives depends only on its parent, its name and its arguments, so that two
-executors that ask in different orders see the same failures.
+A field's result depends only on its parent, its name and its arguments. So two
+executors that call resolvers in different orders see the same failures.
 """
 
 from enum import Enum

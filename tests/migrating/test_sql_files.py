@@ -23,7 +23,7 @@ def catalogue(cursor: CursorWrapper) -> dict[str, SqlObject]:
 
 
 def owners_and_rights(cursor: CursorWrapper) -> list[tuple]:
-    """Who owns each function and view, and what others than the application may do."""
+    """Each function's and view's owner, with the rights of the owner and of PUBLIC."""
     cursor.execute(OWNERS)
     return cursor.fetchall()
 

@@ -36,8 +36,8 @@ Plant = Callable[[Living], Iterator[Mapping[str, str] | None]]
 
 @dataclass(frozen=True)
 class Fault:
-    """While its context lasts, something is wrong; the context yields what `doctor` is
-    told in its environment, where it is told anything."""
+    """Its context plants a fault, and yields the environment variables for `doctor`, if
+    there are any."""
 
     plant: Callable[[Living], AbstractContextManager[Mapping[str, str] | None]]
     check: str

@@ -42,9 +42,9 @@ def manage(
 
 @contextmanager
 def connected_to(cluster: Cluster, **other: str) -> Iterator[None]:
-    """Let this thread's connection be one of the application to the cluster.
+    """Connect this thread to the cluster as the application.
 
-    `other` are settings of Django's that differ.
+    `other` are Django settings that differ.
     """
     usual = connections["default"]
     own = connections["default"] = usual.copy()

@@ -158,7 +158,7 @@ def test_nginx_passes_on_whole_requests_and_answers_by_the_shipped_units(
             "PARTNER_API_HTTPS": "true",
             "PARTNER_API_TRUSTED_PROXIES": "1",
         }
-        # Who comes before the web server does is answered when it is there.
+        # A request that arrives before the web server is answered once it runs.
         with connect(port) as early:
             early.sendall(HEAD + QUESTION)
             service = Service(

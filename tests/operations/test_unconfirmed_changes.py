@@ -58,7 +58,7 @@ class Primary:
 
     @contextmanager
     def cancelling(self) -> Iterator[None]:
-        """Each session that waits for the standby is told to stop waiting."""
+        """Cancel the wait of each session that waits for the standby."""
         ended = threading.Event()
 
         def cancel() -> None:

@@ -119,7 +119,7 @@ def test_documents_draw_on_the_budget_of_the_address(client, issuer, settings):
     etag = f'"{large.checksum_sha256}"'
 
     assert client.get(address(large)).status_code == 200
-    # Who has it already pays for the question alone.
+    # A client that has the file pays only for the request.
     assert (
         client.get(address(large), headers={"If-None-Match": etag}).status_code == 304
     )

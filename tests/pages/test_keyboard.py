@@ -60,7 +60,7 @@ class Keyboard:
 
 @pytest.fixture
 def people(page, running_server):
-    """Who asks, and who decides."""
+    """The requester and the approver."""
     admin, staff = running_server["admin"], running_server["staff"]
     other = page.context.browser.new_page()
     other.set_default_timeout(PATIENCE_MS)

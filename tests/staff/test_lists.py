@@ -70,7 +70,7 @@ def test_a_long_list_says_that_there_are_more(world: World, staff, monkeypatch):
 def test_rows_of_a_person_are_found_by_the_persons_id(
     world: World, staff, monkeypatch, path: str
 ):
-    """Few people are found first; rows of many are looked through in their order."""
+    """Few people are found first; rows of many are scanned in their order."""
 
     def found(term: str) -> tuple[list[str], str]:
         with CaptureQueriesContext(connection) as captured:

@@ -1,4 +1,4 @@
-"""Who imported which file, and who took which register out, is in the log."""
+"""The log shows who imported which file, and who exported which register."""
 
 import io
 import json
@@ -130,7 +130,7 @@ def test_sql_that_imports_is_in_the_log(db: None, staff: Client):
 
 @pytest.fixture
 def held(world: World) -> User:
-    """Somebody who holds 40 units of a token of Lumen."""
+    """A holder of 40 units of a token of Lumen."""
     user = world.shareholders[0].user
     [account] = ledger.holder_accounts([user.pk]).values()
     ledger.record([Entry(world.public_token.pk, "MINT", 40, None, account)], "me")

@@ -216,7 +216,7 @@ class Insider:
     # By commands, in any name.
 
     def run(self, *arguments: object) -> None:
-        """It is refused, whomever it names."""
+        """It is refused in the name of either member of staff."""
         for staff in ("eve@staff.example", "bo@staff.example"):
             said = map(str, (*arguments, "--staff", staff))
             with pytest.raises(CommandError, match="needs an approval"):

@@ -1,4 +1,4 @@
-"""Whose access a colleague changed decides nothing for 24 hours."""
+"""Staff whose access a colleague changed decide no requests for 24 hours."""
 
 import json
 from collections.abc import Callable
@@ -221,7 +221,7 @@ def test_a_lone_superuser_approves_nothing_of_his_own(does, what, asked, sam, il
     assert "cannot decide a request before" in approve(second, asked)
     assert nothing_is_decided()
     change = StaffChange.objects.filter(what=what, change__who=sam.email)[0]
-    # Each who decides is told, and the person concerned.
+    # Each approver gets a notice, and so does the person concerned.
     told = StaffNotice.objects.filter(change__recorded_in=change.recorded_in)
     assert {sam.email, other.email, change.person.email} <= set(
         told.values_list("recipient", flat=True)

@@ -67,7 +67,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return self.loan.raw
 
     def set_autocommit(self, autocommit: bool, *options: Any, **named: Any) -> None:
-        """Django begins a transaction with it, which is told who writes."""
+        """Django begins a transaction with it; the transaction gets its author."""
         super().set_autocommit(autocommit, *options, **named)
         if not autocommit and (said := authors.said.get()):
             authors.tell_transaction(self.connection, said)

@@ -65,8 +65,8 @@ class OutcomeUnknown(OperationalError):
 def is_unconfirmed(notice: Diagnostic) -> bool:
     """Whether a server says that it committed without waiting for a standby.
 
-    It warns so, in the language of lc_messages, where it is told to cancel the wait or
-    to end the session (SyncRepWaitForLSN in PostgreSQL's syncrep.c).
+    A request to cancel the wait or to end the session causes this warning, in the
+    language of lc_messages (SyncRepWaitForLSN in PostgreSQL's syncrep.c).
     """
     return (
         notice.severity_nonlocalized == "WARNING"

@@ -88,10 +88,10 @@ def backend() -> int | None:
 
 
 def is_open(raw: Raw) -> bool:
-    """Whether statements can be sent, as far as it can be told without asking.
+    """Whether statements can be sent, as far as is known without a query.
 
-    A server says nothing unasked while all is well: something to read is the end of the
-    connection, or a notice.
+    A healthy server sends nothing unasked: unread data means the end of the connection,
+    or a notice.
     """
     if raw.closed or raw.broken:
         return False
@@ -121,8 +121,8 @@ class Loan:
 class Lender:
     """Lends at most `permits` connections at a time. Thread-safe.
 
-    `name` is how the log calls the server. `has_ended`: when it was tried last, no one
-    was there, so that no transaction goes on there, as far as can be told from here.
+    `name` is the server's name in the log. `has_ended`: the last attempt found no
+    server, so no transaction is known to continue there.
     `served_at`: when a loan last came back in order, a time of `time.monotonic`.
     """
 
@@ -139,7 +139,7 @@ class Lender:
     def begin(self) -> None:
         """Know of no connection, no loan and no outage."""
         self.taken = 0
-        # Who came first is served first.
+        # First come, first served.
         self.waiting: deque[object] = deque()
         self.served_at = -inf
         self.changed = threading.Condition()
@@ -242,7 +242,7 @@ class Lender:
             if self.outage.is_on:
                 return
             self.outage.begin(error)
-            # Who waits for a connection waits in vain.
+            # Threads that wait for a connection will not get one.
             self.changed.notify_all()
         threading.Thread(target=self.probe, daemon=True).start()
 
@@ -298,9 +298,9 @@ REPLICA = "replica"
 
 
 def rest() -> None:
-    """Let others use this thread's connection until its next statement.
+    """Lend this thread's connection to others until its next statement.
 
-    Nothing happens where it is not lent, or a transaction is open.
+    Does nothing where it is not lent, or a transaction is open.
     """
     is_lent = getattr(connection, "loan", None) is not None
     if is_lent and not connection.in_atomic_block:
@@ -319,7 +319,7 @@ def observing() -> Iterator[None]:
 
 
 def lender_of_thread() -> Lender | None:
-    """Who lends this thread its connection to the primary; None: it makes its own."""
+    """The lender of this thread's connection to the primary; None: it makes its own."""
     return observer if getattr(own, "observes", False) else lender
 
 

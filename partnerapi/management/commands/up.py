@@ -285,7 +285,7 @@ examples:
         return self.directory / "environment"
 
     def write_environment(self, environment):
-        """Let manage.py in another terminal work here: settings.py reads this file."""
+        """Write the file that settings.py reads, for manage.py in another terminal."""
         ours = sorted({*self.ours, *ADDRESSES} & set(environment))
         unfinished = self.environment_file.with_suffix(".unfinished")
         unfinished.touch(mode=0o600)

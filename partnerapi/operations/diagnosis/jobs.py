@@ -60,7 +60,7 @@ def jobs() -> Iterator[Finding]:
             yield Finding(name, State.OK, says, "", figures)
 
 
-# One that was given up is told of for 30 days.
+# A notice that was given up is reported for 30 days.
 UNSENT = """
     SELECT count(*) FILTER (WHERE tries < %(most)s),
         count(*) FILTER (WHERE tries = %(most)s),

@@ -272,7 +272,7 @@ def most_threads(process: Path) -> int | None:
 
 
 def gunicorn_masters() -> dict[int, set[int]]:
-    """The ports of each gunicorn of ours that this user may look at; Linux only."""
+    """The ports of each of our gunicorns that this user may inspect; Linux only."""
     listening = sockets_that_listen()
     parents: dict[int, int] = {}
     ports: dict[int, set[int]] = {}

@@ -112,7 +112,7 @@ def beats() -> Iterator[Finding]:
 
 
 def acceptors() -> Iterator[Finding]:
-    """The FIX acceptors that have not been told to end."""
+    """The FIX acceptors, except those asked to end."""
     try:
         signs = read_signs()
     except RedisError:

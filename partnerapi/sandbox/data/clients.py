@@ -81,7 +81,7 @@ def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
 
 
 def write_cash(partner: Partner) -> None:
-    """Cash for a partner's accounts, a withdrawal, and money that is no one's."""
+    """Cash for a partner's accounts, a withdrawal, and unallocated receipts."""
     accounts = Account.objects.filter(partner=partner).order_by("pk")
     able = accounts.filter(status__in=[Status.ACTIVE, Status.SUSPENDED])
     pay_in({a.pk: dice("cash", a.pk).randrange(100_000, 10_000_000) for a in able})

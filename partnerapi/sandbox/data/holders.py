@@ -128,7 +128,7 @@ def write_shareholders(
     stop: int,
     advance: Callable[[int], object],
 ) -> None:
-    """Write shareholders `start` to `stop - 1`; `advance` is told how many are done.
+    """Write shareholders `start` to `stop - 1`; `advance` gets the number done.
 
     Raises:
         IntegrityError: some of them are there already.

@@ -1,4 +1,4 @@
-"""Four markets of ours in the sandbox, and clients who trade on them.
+"""Four internal markets in the sandbox, and clients who trade on them.
 
 Clients get their units from the treasuries, and cash by a bank statement.
 """

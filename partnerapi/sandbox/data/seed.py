@@ -255,7 +255,7 @@ def owner(company: Company, at: datetime) -> User:
 
 
 def tokens(company: Company, issuer: Issuer, number: int) -> list[Token]:
-    """Ordinary shares; for some companies a private class or two besides."""
+    """Ordinary shares; for some companies also a private class or two."""
     market, visibility = Token.MarketType, Token.Visibility
     classes = [
         (

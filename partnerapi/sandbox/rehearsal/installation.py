@@ -146,10 +146,10 @@ class Installation:
         return json.loads(text), text
 
     def diagnose(self, token: str, comp_id: str) -> None:
-        """Let `doctor` look at everything, with a Logon and every rule.
+        """Run every check of `doctor`, with a Logon and every rule.
 
         Raises:
-            RunError: something has failed; it names what.
+            RunError: a check has failed; the error names it.
         """
         web = f"http://127.0.0.1:{self.port}"
         options = ("--deep", "--json", "--web", web, "--comp-id", comp_id)

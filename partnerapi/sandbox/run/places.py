@@ -19,7 +19,7 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 
 def server_account(private: Path) -> Account | None:
-    """Whom the servers run as; None for ourselves. PostgreSQL refuses root.
+    """The account that runs the servers; None: our own. PostgreSQL refuses root.
 
     Raises:
         RunError: we are root, and there is no user nobody.
@@ -49,13 +49,13 @@ def reachable(path: Path, account: Account | None) -> bool:
 
 
 def private_directory(directory: Path, account: Account | None) -> Path:
-    """Where data and sockets lie: mode 0700, a short path, owned by the account.
+    """The directory of data and sockets: mode 0700, a short path, owned by the account.
 
-    That is `servers` below the directory, or, where the account cannot reach it
-    or sockets would have too long a path, a directory that `servers` points to.
+    It is `servers` below the directory. Where the account cannot reach that, or its
+    path is too long for sockets, `servers` is a link to another directory.
 
     Raises:
-        RunError: the account cannot reach what was made for it.
+        RunError: the account cannot reach its new directory.
     """
     private = directory / "servers"
     if private.is_symlink() and not private.exists():
@@ -94,7 +94,7 @@ def wheel_directory(package: str) -> Path | None:
 
 
 def give(path: Path, account: Account) -> None:
-    """Let an account own a file, or a directory with all that is in it."""
+    """Make an account the owner of a file, or of a directory with its contents."""
     os.chown(path, account.uid, account.gid)
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):

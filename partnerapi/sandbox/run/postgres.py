@@ -245,7 +245,7 @@ def administration(private: Path, database: str) -> psycopg.Connection:
 
 
 def hand_over(private: Path) -> None:
-    """Let the owner have a database that an earlier version made as administrator."""
+    """Give the owner role a database that an earlier version made as administrator."""
     with administration(private, DATABASE) as connection, connection.transaction():
         for (statement,) in connection.execute(HAND_OVER, [OWNER]).fetchall():
             connection.execute(statement)

@@ -27,7 +27,7 @@ class RunError(Exception):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody asked for the end while something was awaited."""
+    """A signal asked the run to end while it waited."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ VIEWER = "{ viewer { login partner scopes rateLimit { limit remaining } } }"
 
 @dataclass
 class Running:
-    """A system on these ports; `access` is what `sandbox access --json` has told."""
+    """A system on these ports; `access` is the output of `sandbox access --json`."""
 
     port: int
     fix_port: int

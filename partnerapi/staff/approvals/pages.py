@@ -169,7 +169,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(link(asked))
 
     def do(self, request: HttpRequest, asked: ApprovalRequest) -> str | HttpResponse:
-        """Decide or carry out; what staff are told then, or the page of a key."""
+        """Decide or carry out; returns the message for staff, or the page of a key."""
         assert isinstance(request.user, User)
         kind, said = KINDS[asked.kind], request.POST.get("do")
         if said == "approve":
@@ -314,10 +314,11 @@ def may_view(user: Any, row: Model) -> bool:
 
 
 def may_collect(request: HttpRequest, asked: ApprovalRequest) -> bool:
-    """Who asked for it may; of a key no one else, because it is shown then.
+    """Whether this user may carry out an approved request.
 
-    A register needs its package, which no page has. Anything else was to follow at once
-    on its approval: the decider tries again.
+    The requester may. No one else may collect a key, because the page shows it. A
+    register needs its package, which no page has. Any other action follows its approval
+    at once: where that failed, an approver may try again.
     """
     if asked.kind == ApprovalKind.REGISTER:
         return False

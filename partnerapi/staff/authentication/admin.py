@@ -6,7 +6,7 @@ from partnerapi.staff.authentication.models import FailedSignIn
 
 @admin.register(FailedSignIn)
 class FailedSignInAdmin(ReadOnlyAdmin):
-    """Who failed to sign in, from where; rows stay for 90 days."""
+    """Failed sign-ins, by login and address; rows stay for 90 days."""
 
     list_display = ["at", "login", "address", "is_locked"]
     list_filter = ["is_locked"]

@@ -1,4 +1,4 @@
-"""Who may change the register proves at each sign-in to have a device.
+"""Staff who may change the register prove at each sign-in that they have a device.
 
 The device is an app that shows a new code each half minute (TOTP, RFC 6238).
 """

@@ -1,7 +1,7 @@
-"""Staff sign in with a password; whoever guesses is slowed down, locked out, recorded.
+"""Staff sign in with a password; guesses are slowed down, locked out and recorded.
 
-A process has one sign-in at a time in hand, and a few that wait. An address pays for
-each from its budget, and each that fails is a row and, sparingly, a line of the log.
+A process handles one sign-in at a time, and a few wait. An address pays for each from
+its budget. Each failure writes a row and, sparingly, a line of the log.
 """
 
 import logging
@@ -38,7 +38,7 @@ digest, and would else be answered as often as it likes."""
 def limit_sign_ins(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Let who signs in pay, and wait for the others."""
+    """Charge each sign-in, and queue it behind the others."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.path != PATH or request.method != "POST":
@@ -74,9 +74,10 @@ def stand_aside(request: HttpRequest) -> None:
 
 
 def hold(request: HttpRequest) -> None:
-    """Have the answer wait where the server can do that without a thread.
+    """Delay the answer where the server can do that without a thread.
 
-    Who repeats what is refused would else take the processor from the API.
+    Otherwise a caller that repeats refused sign-ins would take the processor from the
+    API.
     """
     have_wait = getattr(request.META.get("gunicorn.socket"), "hold", None)
     if have_wait:

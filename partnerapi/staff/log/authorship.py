@@ -19,9 +19,9 @@ def written_by_user(request: HttpRequest) -> AbstractContextManager[None]:
 def tell_author(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Who changes something in the back office stands in its history.
+    """Record the author of each change in the back office.
 
-    No page tells of a change that a failover could lose.
+    No page reports a change that a failover could lose.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:

@@ -21,7 +21,7 @@ OF_ACCOUNT = ("account__user", "account__partner")
 
 
 def show_execution(request: HttpRequest, pk: UUID, trade: int) -> HttpResponse:
-    """Who may asks from here for its bust."""
+    """An execution; permitted staff request its bust here."""
     if not request.user.has_perm("trading.view_execution"):
         raise PermissionDenied
     rows = Execution.objects.select_related(

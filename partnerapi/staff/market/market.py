@@ -1,4 +1,4 @@
-"""A market of ours: its phase, its last trades, and the form that halts it."""
+"""An internal market: its phase, its last trades, and the form that halts it."""
 
 from typing import Any
 from uuid import UUID

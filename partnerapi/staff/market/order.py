@@ -1,4 +1,4 @@
-"""An order: what it asks for, what happened to it, and its executions."""
+"""An order: its terms, its activity and its executions."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""A client's account with a partner: the moves that are allowed, and what happened."""
+"""A client's account with a partner: its allowed changes of status, its activity."""
 
 from typing import Any
 from uuid import UUID

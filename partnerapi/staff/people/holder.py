@@ -1,4 +1,4 @@
-"""A user who holds units: holdings at an instant, accounts, lines, what happened."""
+"""A holder: holdings at an instant, accounts, legacy lines and activity."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,7 @@
-"""What happened to a user, newest first: status, entries, legacy lines, profile.
+"""A user's activity, newest first: status, entries, legacy lines, investor profile.
 
-One statement reads a page of it. The address of the next page names the last row, so
-that a page costs the same however far back it lies.
+One statement reads a page. The address of the next page names the last row, so that
+every page costs the same, however old its rows are.
 """
 
 import json
@@ -111,9 +111,9 @@ class Page:
 
 
 def read(request: HttpRequest, user: User, accounts: Collection[UUID]) -> Page:
-    """The page that the address asks for, as far as this member of staff may see it.
+    """The requested page, as far as this member of staff may see it.
 
-    `accounts` are those whose status is told. One statement.
+    `accounts` are those whose status is shown. One statement.
     """
     before = place_of(typed(request, "before"))
     sources = [s for s, right in SEEN_BY.items() if request.user.has_perm(right)]

@@ -1,8 +1,8 @@
-"""Files that staff import: looked through first, written when they confirm.
+"""Files that staff import: checked first, written when they confirm.
 
-The file waits in the cache for an hour, one for each member of staff. What is written
-is what was previewed: where the stored rows have changed meanwhile, nothing is, and the
-new preview is shown.
+The file waits in the cache for an hour, one for each member of staff. Only previewed
+changes are written: where the stored rows have changed meanwhile, nothing is written,
+and the page shows a new preview.
 """
 
 import hashlib
