@@ -6,7 +6,7 @@ from marketdata.models import FixSession
 
 @admin.register(FixSession)
 class FixSessionAdmin(admin.ModelAdmin):
-    """CompIDs are bound by fix_session issue, which says how to log on with them."""
+    """fix_session issue binds CompIDs, and prints how to log on with them."""
 
     list_display = [
         "comp_id", "partner", "health", "sources", "connected_since",
@@ -36,7 +36,7 @@ class FixSessionAdmin(admin.ModelAdmin):
         return False
 
     def has_delete_permission(self, request, obj=None):
-        # Its CompID would go to the next partner, whose engine is another one.
+        # Its CompID would go to the next partner, who has another engine.
         return False
 
     def save_model(self, request, obj, form, change):

@@ -43,7 +43,7 @@ class Acceptor:
         self.supervisor = Supervisor(admissions, sessions)
 
     def start(self) -> None:
-        """Take the port, make the books, then serve the connections that wait.
+        """Take the port, build the books, then serve the waiting connections.
 
         Raises:
             OSError: the port cannot be taken.
@@ -58,7 +58,7 @@ class Acceptor:
         self.listener.start()
 
     def renew(self, context: ssl.SSLContext) -> None:
-        """Use another certificate for connections from now on."""
+        """Use another certificate for new connections."""
         self.listener.context = context
 
     @property
@@ -72,7 +72,7 @@ class Acceptor:
         )
 
     def stop(self) -> None:
-        """Log all sessions out, let the Logouts be read, and end."""
+        """Log all sessions out, wait until the Logouts are read, and end."""
         # No client may log on again before the end.
         self.listener.close()
         self.engine.stop(GOING_DOWN)

@@ -15,11 +15,11 @@ sent together, and none waits long for its moment."""
 
 
 class Conflation:
-    """Publishes the books that the feed changed, each once in `interval` s at most.
+    """Publishes changed books, each at most once in `interval` seconds.
 
-    With an interval of 0 every round of the feed publishes. The moments of a book
-    follow its first change, not the clock: a book that changes as often as it may be
-    published is published as often, and soon.
+    With an interval of 0 every round of the feed publishes. A book's times of
+    publication follow its first change, not the clock: a book that changes once per
+    interval is published as often, and soon.
     """
 
     def __init__(self, feed: Feed, interval: float) -> None:
@@ -28,7 +28,7 @@ class Conflation:
         self.rest = STEPS if interval else 0
         self.watched: dict[UUID, WatchedBook] = {}
         self.changed: set[WatchedBook] = set()
-        # Held by the session that sends: threads that send at once would spend more
+        # Held by the sending session: threads that send simultaneously would spend more
         # time on waking each other than on sending.
         self.send_lock = Lock()
         self.has_changes = Event()
@@ -66,7 +66,7 @@ class Conflation:
         with self.lock:
             for book in books:
                 watched = self.watched.get(book.token_id)
-                # A token that came back has another book; the old one may be reported
+                # A token that came back has another book. The old one may be reported
                 # for the last time together with it.
                 if watched and (book.live or book is watched.book):
                     watched.book = book
@@ -74,7 +74,7 @@ class Conflation:
             if self.changed and self.step:
                 self.has_changes.set()
         if not self.step:
-            # Another thread would only wait for this one.
+            # Another thread would only wait for this thread.
             self.publish(0)
 
     def run(self) -> None:
@@ -88,7 +88,7 @@ class Conflation:
             self.publish(moment)
 
     def publish(self, moment: int) -> None:
-        """Make versions of the changed books that are due, and wake their watchers."""
+        """Make versions of the due changed books, and wake their watchers."""
         wakes: set[Event] = set()
         with self.lock:
             due = [watched for watched in self.changed if watched.due <= moment]

@@ -15,7 +15,7 @@ class FailedLogons:
     """Counts the failures of a login at an address; `per_minute` of them are allowed.
 
     So neither strangers elsewhere nor other logins at the address lock a partner out.
-    Of this process only. Thread-safe.
+    It counts in this process only. Thread-safe.
     """
 
     def __init__(self, per_minute: int) -> None:

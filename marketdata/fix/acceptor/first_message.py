@@ -1,4 +1,4 @@
-"""The first message of a connection: one whole Logon, else the connection is cut."""
+"""A connection's first message: one whole Logon, or the connection is cut."""
 
 import asyncio
 import contextlib
@@ -29,10 +29,10 @@ class Stream(NamedTuple):
 
 
 async def read_logon(reader: asyncio.StreamReader) -> tuple[dict[int, str], bytes]:
-    """The first message, which must be a whole Logon, and the bytes that follow it.
+    """The first message, which must be a whole Logon, and the bytes after it.
 
     Raises:
-        Cut: it is no Logon, is too long, or lacks a field that even a refusal needs.
+        Cut: it is not a Logon, is too long, or lacks a field that even a refusal needs.
     """
     decoder = wire.Decoder()
     message = None
@@ -60,13 +60,13 @@ async def read_logon(reader: asyncio.StreamReader) -> tuple[dict[int, str], byte
 
 
 def with_ticket(logon: Mapping[int, str], admission: Admission) -> bytes:
-    """The Logon as the engine sees it: a ticket, no key, and the fields it reads."""
+    """The Logon for the engine: a ticket, no key, and the fields it reads."""
     kept = [(tag, logon[tag]) for tag in PASSED_ON if logon.get(tag)]
     return wire.encode([(35, "A"), *kept, (554, admission.ticket)])
 
 
 async def refuse(client: Stream, comp_id: str, text: str) -> None:
-    """Send a Logout that says why, and wait until it was read."""
+    """Send a Logout with the reason, and wait until the client has read it."""
     client.writer.write(
         wire.encode(
             [
@@ -84,6 +84,6 @@ async def refuse(client: Stream, comp_id: str, text: str) -> None:
             await client.writer.drain()
             if client.writer.can_write_eof():
                 client.writer.write_eof()
-            # To close while bytes are unread would be a reset, which loses the Logout.
+            # Closing with unread bytes would reset the connection and lose the Logout.
             while await client.reader.read(CHUNK):
                 pass

@@ -1,8 +1,8 @@
-"""What of a client's bytes the engine may read, message by message.
+"""Filters a client's bytes for the engine, message by message.
 
-The engine trusts what a message says of itself: how long it is, and how long its
-fields are. So only messages pass that are whole and well-formed, and that hold no field
-which tells the length of another.
+The engine trusts the lengths that a message states for itself and its fields. So a
+message passes only if it is whole and well-formed, and has no field that states the
+length of another.
 """
 
 import re
@@ -28,26 +28,26 @@ TAG = re.compile(rb"-?([0-9]+)")
 
 
 class RuleBroken(Exception):
-    """A client has sent what the engine must not read; the message is its Logout's.
+    """A client sent a message that the engine must not read; the text is the Logout's.
 
-    At a Logon within a session the engine would begin its numbers anew before it
-    refused it: what was sent meanwhile, and the Logout, would be numbered too low.
+    At a Logon within a session the engine would restart its numbers before refusing it.
+    Messages sent meanwhile, and the Logout, would get numbers that are too low.
     """
 
 
 class Inbound:
-    """Finds messages in a client's bytes, where the engine would find them."""
+    """Finds messages in a client's bytes as the engine would."""
 
     def __init__(self) -> None:
         self.buffer = bytearray()
 
     def messages(self, data: bytes) -> Iterator[bytes]:
-        """The messages that are whole with these bytes.
+        """The messages that these bytes complete.
 
         A garbled one is left out (FIX 4.4, volume 2, Garbled messages: ignored).
 
         Raises:
-            RuleBroken: with the first message that may not pass.
+            RuleBroken: at the first message that may not pass.
         """
         self.buffer += data
         while (found := self.next()) is not None:
@@ -56,7 +56,7 @@ class Inbound:
                 yield message
 
     def next(self) -> tuple[bytes, int] | None:
-        """The next message, and where its body is said to end; None: more must come.
+        """The next message, and its body's stated end; None: more bytes are needed.
 
         Raises:
             RuleBroken: it is too long.
@@ -80,10 +80,10 @@ class Inbound:
 
 
 def is_well_formed(message: bytes, body_end: int) -> bool:
-    """Whether its length and its sum are right, and its fields are tag=value.
+    """Whether its length and checksum are right, and its fields are tag=value.
 
     Raises:
-        RuleBroken: it is, and may not pass.
+        RuleBroken: it is well-formed, but may not pass.
     """
     trailer = b"10=%03d\x01" % (sum(message[:body_end]) % 256)
     if message[body_end - 1 :] != b"\x01" + trailer:

@@ -1,11 +1,11 @@
 """Takes connections for the FIX engine: TLS, then the first message.
 
-A connection reaches the engine only with one whole Logon that was admitted; a ticket
-replaces its key.
+A connection reaches the engine only with one whole, admitted Logon. A ticket replaces
+its key.
 
-The error that ended a TLS connection is kept by the connection, and its traceback
-keeps the connection, with buffers of 256 KB. Garbage is collected seldom here: so
-tracebacks are dropped at once.
+A TLS connection keeps the error that ended it. The error's traceback keeps the
+connection, with buffers of 256 KB. Garbage is rarely collected here, so tracebacks are
+dropped at once.
 """
 
 import asyncio
@@ -62,11 +62,11 @@ NO_DATABASE = "Keys cannot be looked up at this moment; log on again in a minute
 
 
 class Listener:
-    """Takes connections in a thread of its own, and connects partners to the engine.
+    """Takes connections in its own thread, and connects partners to the engine.
 
     The engine listens on `engine_port` of this machine. `context`: TLS; None: plain.
-    `end_now` has the engine log a CompID's session out at once, with a reason, `test`
-    send it a TestRequest. `leases`: those of a group of acceptors.
+    `end_now` has the engine log a CompID's session out at once, with a reason. `test`
+    has it send a TestRequest. `leases`: those of a group of acceptors.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Listener:
     def close_socket(self) -> None:
         if self.socket.fileno() < 0:
             return
-        # Else a connection that has just come would be handed to a cancelled task.
+        # Otherwise a new connection would be handed to a cancelled task.
         self.loop.remove_reader(self.socket)
         self.accepting.cancel()
         self.socket.close()
@@ -132,7 +132,7 @@ class Listener:
     def stop(self) -> None:
         """Take no more connections, and end the open ones.
 
-        A session that the engine has logged out has CLOSE_SECONDS to read why.
+        A logged-out session has CLOSE_SECONDS to read the reason.
         """
         self.close()
         self.loop.call_soon_threadsafe(self.stopping.set)
@@ -161,7 +161,7 @@ class Listener:
             try:
                 accepted, peer = await self.loop.sock_accept(self.socket)
             except OSError as error:
-                # No more files may be open: wait for some to be closed.
+                # The process has too many open files: wait until some are closed.
                 self.log.warn("No connection can be accepted: %s", error)
                 await asyncio.sleep(0.1)
                 continue
@@ -187,7 +187,7 @@ class Listener:
                 )
 
     def may_enter(self, counted: str) -> bool:
-        """Count a connection of this address or network, unless it holds too many."""
+        """Count a connection from this address or network, unless it has too many."""
         held = self.connections[counted]
         if held >= settings.FIX_CONNECTIONS_PER_ADDRESS:
             self.log.warn(
@@ -240,7 +240,7 @@ class Listener:
                 self.leave(counted)
 
     async def serve_partner(self, accepted: socket.socket, address: Address) -> None:
-        """A connection whose address is known."""
+        """Serve a connection whose address is known."""
         client: Stream | None = None
         try:
             try:
@@ -289,7 +289,7 @@ class Listener:
                 await close(client)
 
     async def open(self, accepted: socket.socket) -> Stream:
-        """The connection's stream, after the TLS handshake if there is one."""
+        """The connection's stream, after the TLS handshake, if any."""
         reader = asyncio.StreamReader(CHUNK, self.loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=self.loop)
         seconds = {
@@ -327,7 +327,7 @@ class Listener:
             self.unverified -= 1
 
     async def take_lease(self, admission: Admission, address: Address) -> None:
-        """Take the CompID, where another acceptor of the group may have it.
+        """Take the CompID, which another acceptor of the group may have.
 
         Raises:
             LogonRefused: the other acceptor keeps it.
@@ -348,7 +348,7 @@ class Listener:
             self.loop.call_soon_threadsafe(self.claims.news.set)
 
     def on_wanted(self, comp_id: str, generation: int) -> None:
-        """A Logon of a CompID that is logged on here has come to another acceptor."""
+        """Another acceptor has received a Logon of a CompID that is logged on here."""
         self.loop.call_soon_threadsafe(self.judge, comp_id, generation)
 
     def give_way(self, comp_id: str, text: str) -> None:
@@ -363,10 +363,10 @@ class Listener:
         task.add_done_callback(self.tasks.discard)
 
     async def refuse_or_give_way(self, comp_id: str, generation: int) -> None:
-        """Have the newer Logon refused, if the session here lives."""
+        """If the session here lives, refuse the newer Logon; otherwise give way."""
         relay = self.proxy.relays.get(comp_id)
         if relay is None:
-            # Its lease is given back by the next renewal.
+            # The next renewal returns its lease.
             return
         if await self.proxy.is_alive(relay):
             try:
@@ -392,7 +392,7 @@ class Listener:
             try:
                 return call(*arguments)
             finally:
-                # Logons are rare: the next one must not meet a connection that died.
+                # Logons are rare. The next one must not get a dead database connection.
                 connection.close()
 
         return await self.loop.run_in_executor(
@@ -401,15 +401,15 @@ class Listener:
 
 
 async def close(client: Stream) -> None:
-    """End a connection; bytes that were written have CLOSE_SECONDS to be sent."""
+    """End a connection; written bytes have CLOSE_SECONDS to be sent."""
     client.writer.close()
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
             await client.writer.wait_closed()
     except TimeoutError as error:
         error.__traceback__ = None
-        # Only here: of a connection that its partner has ended, Python 3.11.2 cannot
-        # abort the TLS.
+        # Only here: Python 3.11.2 cannot abort TLS on a connection that the partner has
+        # ended.
         client.writer.transport.abort()
     except OSError as error:
         error.__traceback__ = None

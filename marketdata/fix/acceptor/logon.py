@@ -1,7 +1,7 @@
 """Admits Logons: by the rules of engagement, the API keys and the CompIDs.
 
-A Logon is judged before the FIX engine sees it. The engine gets a ticket instead of the
-key, good for one use within seconds, so that no secret reaches it.
+A Logon is judged before the FIX engine sees it. Instead of the key, the engine gets a
+ticket for one use within seconds. So no secret reaches the engine.
 """
 
 import re
@@ -59,11 +59,11 @@ TIMESTAMP = re.compile(r"(\d{8}-\d\d:\d\d:\d\d)(?:\.(?:\d{3}|\d{6}|\d{9}))?", re
 
 
 class LogonRefused(Exception):
-    """A Logon that is not admitted; the message says which rule and what to do."""
+    """The Logon is refused. The message names the rule and the remedy."""
 
 
 class CredentialsRefused(LogonRefused):
-    """The key is not live, or the CompID is another partner's; one text for all."""
+    """The key is not live, or the CompID is another partner's; one text for both."""
 
     def __init__(self) -> None:
         super().__init__(CREDENTIALS_REFUSED)
@@ -80,9 +80,9 @@ class NotForUs(LogonRefused):
 class Admission:
     """An admitted Logon, and the caller on whose behalf it acts.
 
-    `caller` follows the database for as long as the session lives. `is_numbered`: the
-    CompID is sent BookSequence(5083). `lease`: its generation, in a group. What is
-    logged of its session has its `request_id`.
+    `caller` follows the database as long as the session lives. `is_numbered`: the
+    CompID gets BookSequence(5083). `lease`: its generation, in a group. The session's
+    log lines have the `request_id`.
     """
 
     comp_id: str
@@ -99,7 +99,7 @@ class Admission:
 
 
 def check_rules(logon: Mapping[int, str], now: datetime) -> None:
-    """Refuse a Logon that breaks a rule which can be checked without a secret.
+    """Refuse a Logon that breaks a rule that needs no secret to check.
 
     Raises:
         NotForUs, LogonRefused
@@ -154,7 +154,7 @@ def sending_time(text: str) -> datetime:
     """The instant of a UTCTimestamp, whole seconds.
 
     Raises:
-        LogonRefused: it is none.
+        LogonRefused: it is not a UTCTimestamp.
     """
     match = TIMESTAMP.fullmatch(text)
     try:
@@ -170,7 +170,7 @@ def sending_time(text: str) -> datetime:
 def token_of(logon: Mapping[int, str]) -> str:
     """The key of a Logon in the form of X-Token-Auth; "" where 553 contradicts it.
 
-    554 holds all of it, or its secret alone; then 553 holds its login.
+    554 holds the whole key, or only its secret. In the second case 553 holds the login.
     """
     login, password = logon.get(553, ""), logon[554]
     if not password.startswith(PREFIX):
@@ -215,9 +215,9 @@ def verify(logon: Mapping[int, str], address: Address, now: datetime) -> Admissi
 
 
 class Admissions:
-    """Hands admitted Logons over to the engine, and knows which of them are live.
+    """Hands admitted Logons to the engine, and knows which of them are live.
 
-    Thread-safe; nothing here waits for the database except `admit`.
+    Thread-safe. Only `admit` waits for the database.
     """
 
     def __init__(self) -> None:
@@ -252,7 +252,7 @@ class Admissions:
         return admission
 
     def redeem(self, ticket: str, comp_id: str) -> Admission | None:
-        """The Admission of a ticket, once; None: unknown, used, late, another CompID's.
+        """Redeem a ticket once. None: unknown, used, late or another CompID's.
 
         The engine calls this while it handles the Logon.
         """
@@ -265,7 +265,7 @@ class Admissions:
         return admission
 
     def on_disconnect(self, admission: Admission) -> None:
-        """Its connection has ended; a later one of the same CompID stays."""
+        """Forget an admission whose connection has ended; a later one stays."""
         with self.lock:
             self.waiting.pop(admission.ticket, None)
             if self.live.get(admission.comp_id) is admission:

@@ -1,4 +1,4 @@
-"""Connects admitted partners to the FIX engine, and relays the bytes of both."""
+"""Connects admitted partners to the FIX engine, and relays both sides' bytes."""
 
 import asyncio
 import contextlib
@@ -50,8 +50,8 @@ class Relay:
     """A CompID's connection, from its admission to its end.
 
     `before` is the connection that it replaces, whose client is silent. `begun`: the
-    engine has answered the Logon. `heard`: the client has sent a message, and goes on.
-    `ended`: the engine has been left; the client may still read.
+    engine has answered the Logon. `heard`: the client has sent a message since the last
+    test. `ended`: the engine has been left; the client may still read.
     """
 
     def __init__(self, admission: Admission, address: Address) -> None:
@@ -67,9 +67,9 @@ class Relay:
 class Proxy:
     """Relays clients to the engine, which listens on `engine_port` of this machine.
 
-    After the Logon, the engine's bytes pass as they are, the client's as messages that
+    After the Logon, the engine's bytes pass unchanged, the client's as messages that
     the engine may read. `end_now` has a CompID's session send a Logout with a reason at
-    once, `test` a TestRequest.
+    once. `test` has it send a TestRequest.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Proxy:
         while before := self.relays.get(comp_id):
             if await self.is_alive(before):
                 raise LogonRefused(logged_on_from(before.address, before.since))
-            # Another Logon may have taken the place meanwhile.
+            # Meanwhile another Logon may have taken the place.
             if self.relays.get(comp_id) is before:
                 own.before = before
                 break
@@ -103,7 +103,7 @@ class Proxy:
         return own
 
     def leave(self, own: Relay) -> None:
-        """Leave a CompID's place to the connection before, where that still stands."""
+        """Return a CompID's place to the connection before, if it still stands."""
         own.ended.set()
         comp_id = own.admission.comp_id
         if self.relays.get(comp_id) is own:
@@ -152,10 +152,9 @@ class Proxy:
     ) -> None:
         """Pass on the Logon, then the bytes of either side, until one of them ends.
 
-        `rest` came together with the Logon. Nothing follows the Logon before it is
-        answered: an engine that refuses a Logon closes the socket, and closes it again
-        for each message that follows. By then the descriptor may be another
-        connection's.
+        `rest` came together with the Logon. No message follows the Logon before its
+        answer: an engine that refuses a Logon closes the socket, and closes it again
+        for each later message. By then the descriptor may belong to another connection.
         """
         admission = own.admission
         engine, answer = await self.connect(admission, logon)
@@ -204,8 +203,8 @@ class Proxy:
     async def settle(self) -> None:
         """Wait while the engine may still read a connection that has ended.
 
-        It reads the descriptor once more after closing it: a new connection must not
-        be given the number before that.
+        It reads the descriptor once more after closing it. No new connection may get
+        the number before that.
         """
         # Another connection may end meanwhile.
         while (left := self.engine_closed_at + SETTLE_SECONDS - monotonic()) > 0:
@@ -214,8 +213,8 @@ class Proxy:
     async def connect(self, admission: Admission, logon: bytes) -> tuple[Stream, bytes]:
         """Connect to the engine and log on; its first bytes are its answer.
 
-        For a moment after a connection has ended, the engine still has the CompID in
-        use, and closes a new connection without an answer: then the Logon is repeated.
+        For a moment after a connection has ended, the engine still uses the CompID, and
+        closes a new connection without an answer. Then the Logon is repeated.
 
         Raises:
             Cut: the engine does not take the Logon.
@@ -258,7 +257,7 @@ def logged_on_from(address: object, since: datetime) -> str:
 
 
 async def first_of(*events: asyncio.Event, seconds: float) -> None:
-    """Wait for one of several events, so long at the most."""
+    """Wait for one of several events, up to this time."""
     waits = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -306,7 +305,7 @@ async def relay_out(engine: Stream, client: asyncio.StreamWriter) -> None:
                 await client.drain()
         except TimeoutError:
             raise Cut(f"it read too little for {STALL_SECONDS:.0f} s") from None
-        # The engine writes each message alone, and waking up for each costs the most.
+        # The engine writes each message separately. Waking up for each costs the most.
         transport.pause_reading()
         await asyncio.sleep(GATHER_SECONDS)
         transport.resume_reading()

@@ -1,4 +1,4 @@
-"""MarketDataRequests against the rules of engagement: all of one holds or nothing."""
+"""Checks MarketDataRequests by the rules of engagement: in full, or not at all."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, NoReturn
@@ -26,7 +26,7 @@ ISIN, OURS = "4", "8"
 
 
 class RequestRefused(Exception):
-    """A MarketDataRequest that gets a reject: MDReqRejReason(281), and why."""
+    """A MarketDataRequest is rejected: MDReqRejReason(281), and the reason."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         text = MD_REJECT_REASONS[reason]
@@ -35,7 +35,7 @@ class RequestRefused(Exception):
 
 
 class InstrumentKey(NamedTuple):
-    """An instrument as a request names it; "" where a field is not there."""
+    """An instrument as a request names it; "": the field is absent."""
 
     symbol: str
     security_id: str = ""
@@ -46,7 +46,7 @@ class InstrumentKey(NamedTuple):
 
 
 class MarketDataRequest(NamedTuple):
-    """The fields of V; "" where one is not there."""
+    """The fields of V; "": the field is absent."""
 
     request_id: str
     action: str
@@ -58,7 +58,7 @@ class MarketDataRequest(NamedTuple):
 
 
 class Directory:
-    """The books that a partner may see, by what a request calls them."""
+    """The books that a partner may see, by the names in requests."""
 
     def __init__(self, books: Iterable[LiveBook]) -> None:
         self.by_symbol: dict[str, LiveBook] = {}
@@ -85,12 +85,12 @@ def is_request_id(text: str) -> bool:
 def requested_books(
     request: MarketDataRequest, active: Mapping[str, int], directory: Directory
 ) -> list[LiveBook]:
-    """The books of a request that subscribes (263=0 or 1), each once.
+    """The books of a subscribing request (263=0 or 1), each once.
 
-    `active` says how many instruments each MDReqID of the session has.
+    `active` has the number of instruments of each MDReqID of the session.
 
     Raises:
-        RequestRefused: with the first rule that it breaks.
+        RequestRefused: for the first rule that it breaks.
     """
 
     def refuse(reason: str, detail: str = "") -> NoReturn:

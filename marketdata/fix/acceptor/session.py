@@ -1,4 +1,4 @@
-"""A session that is logged on, and the thread that sends to it."""
+"""A logged-on session, and the thread that sends to it."""
 
 import logging
 import secrets
@@ -74,10 +74,10 @@ class EngineSession(Protocol):
 
 
 class LiveSession:
-    """Answers a client and sends it books, in a thread that waits for no other session.
+    """Answers a client and sends it books, in its own independent thread.
 
-    There is no queue of book changes: whenever the window is open, the thread sends
-    what leads from the books that the client has to the books as they are.
+    There is no queue of book changes. Whenever the window is open, the thread sends the
+    difference between the client's books and the present books.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class LiveSession:
         self.early = 0
         self.refused = ("", "")
         self.answers: deque[OutgoingMessage] = deque()
-        # Bytes of answers: the engine's thread counts those that were queued, this
-        # session's thread those that were sent.
+        # Bytes of answers: the engine's thread counts the queued bytes, the session's
+        # thread the sent ones.
         self.queued = self.answered = 0
         self.wake = Event()
         self.subscriptions = Subscriptions(conflation, self.wake, admission.is_numbered)
@@ -109,7 +109,7 @@ class LiveSession:
         # The first messages that the client missed, and those that follow the last.
         self.gaps: deque[tuple[int, int]] = deque()
         self.must_test, self.tested = Event(), Event()
-        # What a look has seen, and whether something is other since.
+        # The result of the last look, and whether something has changed since.
         self.seen: object = None
         self.has_news = False
         self.window = Window()
@@ -119,26 +119,26 @@ class LiveSession:
         self.disconnect_reason = CONNECTION_LOST
         self.thread = Thread(target=self.run, name=f"FIX {self.comp_id}", daemon=True)
 
-    # The engine calls these while it handles a message: they may not wait.
+    # The engine calls these methods while it handles a message. They may not wait.
 
     def on_message(self) -> None:
         self.heard_at = timezone.now()
 
     def charge_rate(self) -> None:
-        """Charge a message of the client's; one too many ends the session."""
+        """Charge a message of the client; one over the limit ends the session."""
         if not self.rate.take(1):
             per_second = settings.FIX_MESSAGES_PER_SECOND
             self.end(TOO_MANY_MESSAGES.format(per_second=per_second))
 
     def on_early(self) -> None:
-        """Charge a message that the engine keeps until those before it have come."""
+        """Charge a message that the engine keeps until the earlier ones have come."""
         self.early += 1
         if self.early > MOST_EARLY:
             self.end(TOO_MANY_EARLY)
         self.charge_rate()
 
     def is_known(self, message_type: str, reference: str, action: str) -> bool:
-        """Whether a message that is sent again (97=Y) has been handled before.
+        """Whether a repeated message (97=Y) was handled before.
 
         A MarketDataRequest has where its MDReqID(262) stands, unless its `action`,
         SubscriptionRequestType(263), ends that; another where it was refused last.
@@ -161,7 +161,7 @@ class LiveSession:
     def on_inquiry(
         self, number: str, key: tuple[str, str], action: str, ask: Callable[[], Reply]
     ) -> None:
-        """Answer a request of another type, and again whenever the answer changes.
+        """Answer a request of another type, and repeat when the answer changes.
 
         `key` is its type and id, `action` its SubscriptionRequestType(263), or "".
         """
@@ -199,7 +199,7 @@ class LiveSession:
     def on_gap(self, first: int, following: int) -> None:
         """The client missed messages, by their MsgSeqNum(34).
 
-        A W of each book, and the trades of the gap, are sent in their place.
+        Instead, a W of each book and the trades of the gap are sent.
         """
         self.window.lose_probe()
         self.gaps.append((first, following))
@@ -211,7 +211,7 @@ class LiveSession:
         self.disconnect_reason = reason.removesuffix(": ")
 
     def answer(self, message_type: str, bodies: Iterable[str]) -> None:
-        """Queue an answer; one more than the client reads ends the session."""
+        """Queue an answer; too many unread answers end the session."""
         if self.queued - self.answered > MOST_UNSENT_BYTES:
             self.end(TOO_MANY_ANSWERS)
             return
@@ -225,7 +225,7 @@ class LiveSession:
         return book.is_public or self.admission.caller.may_see(book.issuer_id)
 
     def look(self) -> None:
-        """Have instruments and states looked at again where one may be another."""
+        """Have instruments and states checked again after a possible change."""
         caller = self.admission.caller
         seen = is_fresh(self.feed.lag), self.feed.described, caller.granted_issuers
         if seen != self.seen:
@@ -233,7 +233,7 @@ class LiveSession:
             self.wake.set()
 
     def test(self) -> None:
-        """Ask the client whether it lives (TestRequest); returns when that was sent."""
+        """Send the client a TestRequest; returns once it was sent."""
         self.tested.clear()
         self.must_test.set()
         self.wake.set()
@@ -243,7 +243,7 @@ class LiveSession:
         """Send a notice (B)."""
         self.answer("B", [news(headline, lines)])
 
-    # Its beginning and end.
+    # The session's beginning and end.
 
     def start(self) -> None:
         self.thread.start()
@@ -259,7 +259,7 @@ class LiveSession:
         self.wake.set()
 
     def end_now(self, text: str) -> None:
-        """Send a Logout at once, for a connection that is about to be cut."""
+        """Send a Logout at once, before the connection is cut."""
         with self.logout_lock:
             if self.logout_reason:
                 return
@@ -277,12 +277,12 @@ class LiveSession:
         """The connection has ended."""
         with self.logout_lock:
             self.logout_reason = self.logout_reason or self.disconnect_reason
-            # A session that was logged out refuses the CompID's next Logon, too.
+            # A logged-out session would also refuse the CompID's next Logon.
             self.engine_session.allow_logons()
         self.wake.set()
         self.subscriptions.close()
 
-    # The thread.
+    # The session's thread.
 
     def run(self) -> None:
         request_id.set(self.admission.request_id)
@@ -293,10 +293,10 @@ class LiveSession:
                 with self.conflation.send_lock:
                     self.send_what_is_due()
         finally:
-            # After an unforeseen error, no client must keep a book that stands still.
+            # After an unforeseen error, no client may keep a stale book.
             self.end(INTERNAL_ERROR)
             if self.is_cut:
-                # Only threads of the engine have its sockets.
+                # Only the engine's threads can use its sockets.
                 self.engine_session.send("5", f"58={self.logout_reason}{SOH}")
 
     @property
@@ -310,7 +310,7 @@ class LiveSession:
             self.end(SLOW_CONSUMER)
             return
         elif self.window.is_probe_due:
-            # What followed the answered one may fill the window by itself.
+            # The bytes after the answered TestRequest may already fill the window.
             self.send_probe()
         if self.must_test.is_set():
             self.must_test.clear()
@@ -345,7 +345,7 @@ class LiveSession:
             self.end(TOO_MANY_TRADES)
 
     def send_book(self, subscription: Subscription) -> None:
-        """Send what leads a subscription on, as far as the window allows.
+        """Send a subscription's next messages, as far as the window allows.
 
         Raises:
             TradesLost
@@ -356,7 +356,7 @@ class LiveSession:
             if due is None:
                 return
             if subscription.is_once:
-                # First: with the answer the client may use the MDReqID again.
+                # This goes first: after the answer the client may reuse the MDReqID.
                 self.subscriptions.drop(subscription)
             sent = self.send(due)
             if subscription.known != before:
@@ -368,7 +368,7 @@ class LiveSession:
                 return
 
     def tell_news(self) -> None:
-        """Answer again what is otherwise now, and tell states that changed."""
+        """Repeat answers that have changed, and send changed states."""
         for reply in self.watches.changed():
             self.answer(reply.type, reply.bodies)
         for subscription in self.subscriptions.in_turn():
@@ -385,7 +385,7 @@ class LiveSession:
         self.send(OutgoingMessage("f", body))
 
     def hide(self, subscription: Subscription) -> None:
-        """End a subscription to a book that was hidden, or whose grant was taken."""
+        """End a subscription to a book that was hidden, or whose grant was ended."""
         symbol = subscription.name.symbol
         logger.info("%s may no longer see %s", self.comp_id, symbol)
         self.subscriptions.drop(subscription)
@@ -395,7 +395,7 @@ class LiveSession:
         self.notify(f"{symbol}: subscription ended", HIDDEN)
 
     def send(self, outgoing: OutgoingMessage) -> Any:
-        """Send a message; what the engine makes of it."""
+        """Send a message; returns the engine's result."""
         self.messages_sent += 1
         sent = self.engine_session.send(outgoing.type, outgoing.body)
         self.window.sent += outgoing.size

@@ -1,4 +1,4 @@
-"""The sessions that are logged on, and what is known of each CompID of the pool."""
+"""The logged-on sessions, and the state of each CompID of the pool."""
 
 import logging
 import time
@@ -51,16 +51,16 @@ class Sessions:
         self.comp_ids = comp_ids
         self.live: dict[str, LiveSession] = {}
         self.admitted: dict[str, Admission] = {}
-        # Sessions that were disconnected; their threads may still run.
+        # Disconnected sessions, whose threads may still run.
         self.left: dict[str, LiveSession] = {}
         self.sent_before: dict[str, int] = dict.fromkeys(comp_ids, 0)
         self.reasons: dict[str, str] = dict.fromkeys(comp_ids, "")
         self.lock = Lock()
         self.described = feed.described
-        # Why all sessions end, also those that begin meanwhile.
+        # Why all sessions end, including those that begin meanwhile.
         self.logout_reason = ""
 
-    # QuickFIX's threads call these three, by way of the application.
+    # QuickFIX's threads call these three methods, through the application.
 
     def admit(self, comp_id: str, ticket: str) -> bool:
         """Whether a Logon with this ticket may pass."""
@@ -68,7 +68,7 @@ class Sessions:
             return False
         before = self.left.get(comp_id)
         if before:
-            # Its thread must not send to the session that comes after it.
+            # Its thread must not send to the next session.
             before.thread.join(LEAVE_SECONDS)
             if before.thread.is_alive():
                 return False
@@ -84,7 +84,7 @@ class Sessions:
         admission = self.admitted[comp_id]
         session = LiveSession(admission, self.feed, self.conflation, engine_session)
         with self.lock:
-            # Others may end what is live, and wait for its thread.
+            # Other threads may end a live session, and wait for its thread.
             session.start()
             self.live[comp_id] = session
         # A caller that waits for an admitted session now finds it live.
@@ -130,12 +130,12 @@ class Sessions:
             self.look()
 
     def look(self) -> None:
-        """Have each session tell what has changed of instruments and states."""
+        """Have each session send changes of instruments and states."""
         for session in list(self.live.values()):
             session.look()
 
     def announce(self, headline: str, text: str) -> None:
-        """Send a notice (B) to each session; wait a little until it was sent."""
+        """Send a notice (B) to each session; wait briefly until it was sent."""
         sessions = list(self.live.values())
         for session in sessions:
             session.notify(headline, text)
@@ -149,7 +149,7 @@ class Sessions:
             session.end_now(text)
 
     def test(self, comp_id: str) -> None:
-        """Have a session's client asked whether it lives."""
+        """Have a session send its client a TestRequest."""
         if session := self.begun(comp_id):
             session.test()
 
@@ -161,7 +161,7 @@ class Sessions:
         return self.live.get(comp_id)
 
     def end_all(self, text: str) -> None:
-        """Log all sessions out with a reason, and admit no further one."""
+        """Log all sessions out with a reason, and admit no more."""
         self.logout_reason = text
         # A Logon that was admitted before is about to begin a session. This session
         # also gets the reason.
@@ -173,7 +173,7 @@ class Sessions:
         deadline = time.monotonic() + LEAVE_SECONDS
         while self.live and time.monotonic() < deadline:
             time.sleep(0.02)
-        # The engine forgets its sessions next: no one may send to them any more.
+        # The engine forgets its sessions next. No thread may send to them any more.
         for session in list(self.left.values()):
             session.thread.join(max(0.0, deadline - time.monotonic()))
 

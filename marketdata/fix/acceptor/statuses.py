@@ -1,7 +1,7 @@
 """The state of instruments and of the market, as one session may know it.
 
-A book that is fed by another venue is ready as long as its feed is fresh and its writer
-is heard of; the phase of its market decides for a book of the internal market.
+A book fed by another venue is ready as long as its feed is fresh and its writer
+reports. A book of an internal market follows the market's phase.
 """
 
 from marketdata.books.livebook import LiveBook
@@ -45,7 +45,7 @@ def status_of(book: LiveBook, may_see: bool, lag: float) -> TradingStatus:
 
 
 def session_status_of(lag: float) -> tuple[str, str]:
-    """TradSesStatus(340) and why."""
+    """TradSesStatus(340) and the reason."""
     return (OPEN, "") if is_fresh(lag) else (SESSION_UNKNOWN, STALE)
 
 

@@ -1,4 +1,4 @@
-"""The subscriptions of a session, and which message leads each of them on."""
+"""The subscriptions of a session, and the next message of each."""
 
 from collections import deque
 from itertools import islice, takewhile
@@ -43,10 +43,10 @@ class OutgoingMessage(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """A message with trades that the client is not known to have read.
+    """A message with trades whose reading the client has not acknowledged.
 
-    `number` is its MsgSeqNum(34), `sent` the bytes sent up to its end, `before` what
-    was `known` before it.
+    `number` is its MsgSeqNum(34), `sent` the bytes sent up to its end, `before` the
+    value of `known` before it.
     """
 
     number: int
@@ -115,7 +115,7 @@ class Subscription:
         return None if self.shown is None else (self.trade, self.busts)
 
     def note(self, number: int, before: tuple[int, int] | None, window: Window) -> None:
-        """Note that what the client knows has changed by the message just sent."""
+        """Note the change of `known` by the message just sent."""
         while self.unread and self.unread[0].sent <= window.acknowledged:
             self.unread.popleft()
         self.unread.append(Unread(number, window.sent, before))
@@ -141,7 +141,7 @@ class Subscription:
         """The next message; None: the client's book is up to date.
 
         Raises:
-            TradesLost: trades that the client was not sent are no longer kept.
+            TradesLost: unsent trades are no longer kept.
         """
         if self.shown is None:
             version = self.watched.version
@@ -179,7 +179,7 @@ class Subscription:
                 return self.message("X", text, version)
 
     def busted(self) -> OutgoingMessage | None:
-        """Trades that were undone since the client's first W; None: no further ones."""
+        """Trades busted since the client's first W; None: no more."""
         busts = self.watched.book.busts or []
         if self.shown is None or len(busts) == self.busts:
             return None
@@ -204,11 +204,11 @@ class Subscription:
 
     @property
     def name(self) -> History:
-        """How the client's book was last called."""
+        """The last name of the client's book."""
         return (self.shown or self.watched.version).history
 
     def emptied(self) -> OutgoingMessage:
-        """An empty W, by the name that the client's book was last sent under."""
+        """An empty W, under the last name of the client's book."""
         version = self.shown or self.watched.version
         text = snapshot(self.name.identity, EMPTY, None, self.entry_types)
         return self.message("W", text, version)
@@ -244,7 +244,7 @@ class Subscriptions:
         self.is_numbered = is_numbered
         self.wake = wake
         self.by_request: dict[str, list[Subscription]] = {}
-        # Where sending stopped last; it goes on from there, so that all get their turn.
+        # Where sending stopped last. It continues from there, so each gets its turn.
         self.stopped_at: Subscription | None = None
         self.lock = Lock()
 
@@ -252,7 +252,7 @@ class Subscriptions:
         """Subscribe to all books of a request.
 
         Raises:
-            RequestRefused: nothing of it holds.
+            RequestRefused: it is refused in full.
         """
         with self.lock:
             active = {one: len(several) for one, several in self.by_request.items()}
@@ -266,7 +266,7 @@ class Subscriptions:
             ]
 
     def end(self, request_id: str) -> None:
-        """End those of a request.
+        """End the subscriptions of a request.
 
         Raises:
             RequestRefused: there are none.
@@ -279,7 +279,7 @@ class Subscriptions:
             subscription.close()
 
     def drop(self, subscription: Subscription) -> None:
-        """End one of them, where its request has not been ended meanwhile."""
+        """End one subscription, unless its request has ended meanwhile."""
         with self.lock:
             several = self.by_request.get(subscription.request_id, [])
             if subscription not in several:
@@ -297,7 +297,7 @@ class Subscriptions:
             subscription.close()
 
     def in_turn(self) -> list[Subscription]:
-        """All of them, beginning where sending stopped last."""
+        """All subscriptions, from where sending stopped last."""
         with self.lock:
             found = self.all()
         stopped_at, self.stopped_at = self.stopped_at, None

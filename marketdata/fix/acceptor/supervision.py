@@ -1,4 +1,4 @@
-"""Ends sessions that the database forbids, and writes down the state of all."""
+"""Ends sessions that the database forbids, and records the state of all."""
 
 import logging
 import threading
@@ -48,14 +48,14 @@ WHERE kept.comp_id = now.comp_id
 
 
 class Supervisor:
-    """A thread that ends sessions without a live key, and writes every state down."""
+    """A thread that ends sessions without a live key, and records every state."""
 
     def __init__(self, admissions: Admissions, sessions: Sessions) -> None:
         self.admissions = admissions
         self.sessions = sessions
         self.written: dict[str, Status] = {}
         self.write_at = 0.0
-        # Of the messages sent, so many are in the metrics.
+        # The number of sent messages that the metrics already include.
         self.counted = 0
         self.outage = Outage(
             logger,
@@ -68,7 +68,7 @@ class Supervisor:
         )
 
     def start(self) -> None:
-        """Clear the states that a killed acceptor left behind, then supervise.
+        """Clear the states left by a killed acceptor, then supervise.
 
         Raises:
             django.db.Error: PostgreSQL does not answer, or is not migrated.
@@ -96,7 +96,7 @@ class Supervisor:
             connection.close()
 
     def attempt(self) -> None:
-        """Supervise once; without a database sessions go on as they are."""
+        """Supervise once; without a database, sessions continue unchanged."""
         self.sessions.look()
         connection.close_if_unusable_or_obsolete()
         try:
@@ -155,9 +155,9 @@ class Supervisor:
 
 
 def reasons_to_end(admissions: Admissions, at: datetime) -> dict[str, str]:
-    """Why sessions must end, by CompID; brings the callers of the others up to date.
+    """Why sessions must end, by CompID; updates the callers of the others.
 
-    One statement; none where no one is logged on.
+    One statement, or none without a logged-on session.
     """
     live = admissions.live_admissions()
     if not live:

@@ -1,7 +1,7 @@
-"""Versions of books that sessions are sent, and the texts that lead to each.
+"""Versions of books that sessions get, and the texts that lead to each.
 
 Conflation decides when a book's state becomes a version, for all sessions at once. So
-all sessions are sent the same text but for MDReqID(262), and it is made once.
+all sessions get the same text except MDReqID(262), and it is built once.
 """
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
@@ -39,11 +39,11 @@ SIDES = (BIDS, ASKS)
 
 
 class TradesLost(Exception):
-    """Trades that were not sent are no longer kept."""
+    """Unsent trades are no longer kept."""
 
 
 class History(NamedTuple):
-    """Where a version's numbers count: numbers of another history mean nothing in it.
+    """The scope of a version's numbers: those of another history mean nothing in it.
 
     `identity` is how a W names the book, `symbol` how an X does.
     """
@@ -55,7 +55,7 @@ class History(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A figure of a trading day, and the time of the trade that it stands after."""
+    """A figure of a trading day, and the time of the last trade in it."""
 
     day: date
     value: int
@@ -103,13 +103,13 @@ class BookVersion:
         return Ladder(self.ladder.bids[:depth], self.ladder.asks[:depth])
 
     def follows(self, before: "BookVersion") -> bool:
-        """Whether an X leads here; else a W is needed."""
+        """Whether an X leads here; otherwise a W is needed."""
         return before.history.identity == self.history.identity
 
     def shows_what(
         self, before: "BookVersion", depth: int, entry_types: Collection[str]
     ) -> bool:
-        """Whether a W of it would say the same as one of `before`, times aside."""
+        """Whether its W would equal one of `before`, apart from times."""
         return not self.updates_since(before, depth, entry_types) and not any(
             self.figure_updates(before, entry_types)
         )
@@ -152,13 +152,13 @@ class BookVersion:
     ) -> str:
         """Of X, what follows MDReqID(262): levels since a version, and these trades.
 
-        "" where there is nothing to say.
+        "": nothing has changed.
         """
         key = before.number, trades and trades[0].number, depth, entry_types
         text = self.texts.get(key)
         if text is None:
             with self.watched.lock:
-                # The last holder of the lock may have made it.
+                # The last holder of the lock may have built it.
                 if key not in self.texts:
                     self.texts[key] = self.increment_text(
                         before, trades, depth, entry_types
@@ -192,7 +192,7 @@ class BookVersion:
     def figure_updates(
         self, before: "BookVersion", entry_types: Collection[str]
     ) -> Iterator[str]:
-        """What became of figures; one of another day than before is new."""
+        """The updates of figures; a figure of another day is new."""
         if before is self:
             return
         for type_ in FIGURES:
@@ -216,7 +216,7 @@ class BookVersion:
         trades = book.trades_since(number)
         if trades is None:
             if book.rebuilt != self.history.rebuilt:
-                # The next version tells which trades there still are.
+                # The next version knows which trades are still kept.
                 return ()
             raise TradesLost
         return tuple(trades[: min(self.last_trade - number, TRADES_IN_A_MESSAGE)])
@@ -244,11 +244,12 @@ class WatchedBook:
         """A version of the book as it stands."""
         book = self.book
         self.history = History(book, book.rebuilt, book.symbol, identity(book))
-        # Trades first: a trade that comes meanwhile belongs to the next version.
+        # Trades first: a trade that arrives meanwhile belongs to the next version.
         tape = book.tape
         ladder = book.numbered_ladder(DEEPEST)
         if not book.live:
-            # Its token left the market, or its log has a hole: it is not followed.
+            # Its token left the market, or its log has a hole: the feed does not follow
+            # it.
             ladder = ladder._replace(ladder=EMPTY)
         return BookVersion(self, ladder, tape)
 

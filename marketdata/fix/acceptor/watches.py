@@ -9,7 +9,7 @@ MOST_WATCHES = 200
 
 
 class Reply(NamedTuple):
-    """What is answered now: a message's type and bodies; `gist` says what they say."""
+    """The present answer: a message's type and bodies; `gist` is their meaning."""
 
     gist: Hashable
     type: str
@@ -17,7 +17,7 @@ class Reply(NamedTuple):
 
 
 class Watches:
-    """By the type and the id of a request, what to ask again, and what was said last.
+    """By type and id of a request: the question to repeat, and the last answer.
 
     The engine's threads keep them, the session's thread asks.
     """

@@ -1,4 +1,4 @@
-"""Flow control of a session: how much may be sent before the client must have read.
+"""Flow control of a session: how much may be sent ahead of the client's reading.
 
 Nothing is sent here. Instants are seconds of a monotonic clock, which callers pass in.
 """
@@ -11,7 +11,7 @@ from marketdata.fix.protocol.rules import CREDIT_SECONDS, PROBE_BYTES, WINDOW_BY
 
 @dataclass(slots=True)
 class Probe:
-    """A TestRequest that was not answered yet, sent after so many bytes."""
+    """An unanswered TestRequest, and the number of bytes sent before it."""
 
     id: str
     sent: int
@@ -19,11 +19,11 @@ class Probe:
 
 
 class Window:
-    """Counts the bytes that were sent, and those that the client is known to have read.
+    """Counts the bytes sent, and those that the client has acknowledged.
 
-    A Heartbeat that answers a TestRequest acknowledges what was sent before the
-    TestRequest. The session's thread calls all but `answer` and `lose_probe`, which
-    the engine's threads call.
+    A Heartbeat that answers a TestRequest acknowledges all bytes sent before the
+    TestRequest. The session's thread calls all but `answer` and `lose_probe`, which the
+    engine's threads call.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Window:
         return self.probe.id
 
     def answer(self, test_request_id: str) -> bool:
-        """Take a Heartbeat; whether it answers the TestRequest that is open."""
+        """Take a Heartbeat; returns whether it answers the open TestRequest."""
         probe = self.probe
         if probe is None or probe.id != test_request_id:
             return False
@@ -59,7 +59,7 @@ class Window:
         self.is_probe_lost = self.probe is not None
 
     def seconds_left(self, now: float) -> float | None:
-        """Until the open TestRequest must have been answered; None: none is open."""
+        """Seconds left to answer the open TestRequest; None: none is open."""
         probe = self.probe
         if probe is None:
             return None
