@@ -174,7 +174,7 @@ def in_files_order(steps: list[OcfStep], read: list[OcfStep]) -> list[OcfStep]:
 def without_doubles(steps: list[OcfStep], made: ReplayPlan) -> list[OcfStep]:
     """A cancellation and a repurchase of as many units of a security are one event.
 
-    Some systems tell it twice. The first of the two is kept, at the earlier date.
+    Some systems record it twice. The first of the two is kept, at the earlier date.
     """
     kept: dict[tuple[str, int | Fraction | None], OcfStep] = {}
     doubles = set()
@@ -324,7 +324,7 @@ def sorted_steps(
     Of one time, that is the first of `steps`.
     """
     steps.sort(key=attrgetter("at"))
-    # Few wait. Who does, does so for one step at a time.
+    # Few steps wait, and each waits for one other step at a time.
     waiting: dict[int, list[tuple[int, OcfStep]]] = {}
     ready: list[tuple[int, OcfStep]] = []
     done: list[OcfStep] = []

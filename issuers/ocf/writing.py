@@ -57,7 +57,7 @@ def import_package(
 ) -> ImportedPackage:
     """Write a package's register once, all of it or nothing.
 
-    `begin` is told how many events there are to write.
+    `begin` receives the number of events to write.
 
     Raises:
         WrongFileError: every problem of the package.

@@ -58,8 +58,8 @@ def token_links(token: Token) -> dict[str, Model]:
 class EnterUnits:
     """An entry of a ledger: units that are made, destroyed, moved or moved back.
 
-    It is overtaken where the supply that it was to lead to is no longer what it leads
-    to, or where the ledger's rules refuse it by now.
+    It is superseded if it would now lead to another supply than approved, or if the
+    ledger's rules now refuse it.
     """
 
     def preview(self, request: ApprovalRequest) -> Preview:
@@ -148,7 +148,7 @@ def undone(token_id: UUID, seq: int) -> str:
 
 
 def moving_kind(source: int, target: int) -> str:
-    """What a movement between two ledger accounts is that was asked for."""
+    """The kind of a requested movement between two ledger accounts."""
     kinds = LedgerAccount.objects.in_bulk([source, target])
     if kinds[source].kind == LedgerAccount.Kind.TREASURY:
         return Kind.ALLOCATE
@@ -202,7 +202,7 @@ def last_price(token_id: UUID) -> int:
 
 
 def changed(before: int, after: int) -> str:
-    """Euro cents after a change, and by how much it is."""
+    """Euro cents after a change, and the amount of the change."""
     if not before:
         return euros(after)
     return f"{euros(after)} ({Decimal(100 * (after - before)) / before:+,.2f}%)"

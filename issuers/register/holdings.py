@@ -1,4 +1,4 @@
-"""What users held of all tokens at an instant."""
+"""Users' holdings of all tokens at an instant."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -64,7 +64,7 @@ def within_limit(
     )
 
 
-# Whoever has ever had units of a token has a balance of it, which may be nothing.
+# A user who has ever had units of a token has a balance of it, perhaps 0.
 KNOWN = """
     SELECT a.user_id::text, b.account_id, b.token_id::text, t.issuer_id::text
     FROM issuers_ledgeraccount a

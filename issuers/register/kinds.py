@@ -18,7 +18,7 @@ MADE = DESTROYED = None
 
 
 class Judged(Flag):
-    """By what an entry is judged, besides its numbers."""
+    """What decides about an entry, in addition to its numbers."""
 
     PAUSE = auto()
     """A pause of the token stops it."""

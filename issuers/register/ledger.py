@@ -92,7 +92,7 @@ class DryRun:
         self.writer = Writer([], actor="", holds=False)
 
     def record_each(self, entries: Sequence[Entry]) -> list[Recorded | LedgerError]:
-        """What would come of each."""
+        """The result that each entry would have."""
         with transaction.atomic():
             self.writer.lock(entry.token_id for entry in entries)
             results = enter_each(self.writer, entries)
@@ -114,7 +114,7 @@ def enter_each(
 
 
 def set_price(token_id: UUID, price_cents: int, source: str, actor: str) -> Recorded:
-    """Let a unit cost this many euro cents from the present instant on.
+    """Set the price of a unit, in euro cents, from the present instant on.
 
     A refusal rolls nothing back: an enclosing transaction can go on, but keeps the
     token's ledger locked until it ends.
@@ -152,7 +152,7 @@ def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerErr
             except LedgerError as error:
                 results.append(error)
                 if price.source == TokenPrice.Source.TRADE:
-                    # No person sees the refusal of a trade's price; the log tells it.
+                    # No person sees the refusal of a trade's price; it is logged.
                     logger.error(UNPRICED, error)
         writer.open()
         writer.flush()
@@ -172,14 +172,14 @@ def write_history(
     actor: str,
     advance: Advance = lambda done: None,
 ) -> int:
-    """Write what happened before tokens came here; how many events there were.
+    """Write the history of tokens from before the platform; return how many events.
 
     The tokens must be empty: no entry, no price, never opened. Each of the `events` is
     of one of them and has a time `at`: not before the token's creation, not before its
     last event, not in the future. They are read once, in batches, so they may be a
     generator; accounts come from `holder_accounts` and `treasury`. All is one
     transaction, after which the tokens are open and the clock gives their times.
-    `advance` is told how many events each batch had.
+    `advance` receives the number of events of each batch.
 
     Raises:
         LedgerError: a rule that an event breaks; nothing is written then.
@@ -240,7 +240,7 @@ def check_time(locked: LockedLedger, event: Entry | Price) -> datetime:
 
 
 def check_reversals(writer: Writer, entries: Iterable[Entry]) -> None:
-    """Let a reversal undo an entry whole and once; a reversal is not undone."""
+    """Check that each reversal undoes a whole entry, once, and no other reversal."""
     for entry in entries:
         if entry.kind != Kind.REVERSAL:
             continue

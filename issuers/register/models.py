@@ -1,9 +1,9 @@
-"""The register: who holds how many units of a token, and what a unit costs.
+"""The register: the holders of a token's units, and the price of a unit.
 
-Only a `Writer` writes transactions and prices, and they are forever: triggers, made in
-the migrations, refuse to change or remove them, and demand that they are numbered
-without gaps in the order of their times. From a transaction the triggers write its
-postings, the holders' balances and the token's head; no one else may.
+Only a `Writer` writes transactions and prices, which are append-only: triggers, made
+in the migrations, refuse to change or remove them, and require numbers without gaps in
+the order of their times. From a transaction the triggers write its postings, the
+holders' balances and the token's head; nothing else may.
 """
 
 from django.contrib.postgres.indexes import BrinIndex
@@ -24,7 +24,7 @@ CLASS = "floor(%(to_a_doubling)s * ln(%(expressions)s::float8) / ln(2::float8)):
 
 
 class TokenPrice(models.Model):
-    """What a unit of a token costs from an instant on; numbered per token from 1."""
+    """The price of a token's unit from an instant on; numbered per token from 1."""
 
     class Source(models.TextChoices):
         ISSUE = "ISSUE", "Issue price"
@@ -76,7 +76,7 @@ class TokenPrice(models.Model):
 
 
 class LedgerAccount(models.Model):
-    """Where units lie: with a holder, or in an issuer's treasury."""
+    """An account for units: a holder's, or an issuer's treasury."""
 
     class Kind(models.TextChoices):
         HOLDER = "HOLDER", "Holder"
@@ -121,9 +121,9 @@ class LedgerAccount(models.Model):
 
 
 class TokenLedgerHead(models.Model):
-    """The state of a token's ledger; the lock of its row is the right to write.
+    """The state of a token's ledger; a writer must lock its row.
 
-    Every token has one from its first moment. `held` and `holder_count` leave the
+    Every token has one from its creation. `held` and `holder_count` leave the
     treasury out. Before `is_open`, a history with times of its own may be imported, and
     its entries and prices need not come in the order of their times.
     """

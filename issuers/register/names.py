@@ -1,6 +1,6 @@
-"""What holders were called at an instant, as their profiles say.
+"""The names of holders at an instant, from their profiles.
 
-Before the first change that was kept it is the present name.
+Before the first recorded change it is the present name.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def holder_names(holders: Sequence[Holder]) -> list[str]:
 
 
 def names_of(users: Sequence[str], date: str) -> dict[str, str]:
-    """The names at an instant of those users that have a profile, by their ids."""
+    """The names at an instant of the users with a profile, by id."""
     return dict(fetch(NAMES, [date, array_text(users)], tuple))
 
 

@@ -1,4 +1,4 @@
-"""What must be true of rules and of investors, each as one SQL statement."""
+"""The invariants of rules and investors, each as one SQL statement."""
 
 from django.db import connection
 
@@ -9,9 +9,9 @@ JUDGED_AT_ONCE = 10_000
 
 
 def keep_judged() -> None:
-    """Judge what is older than two days for good; a session that only reads does not.
+    """Judge entries older than two days finally; a read-only session does not.
 
-    Later, such an entry is not looked at again, and one that broke a rule stays told.
+    Later checks skip such an entry, and a breach of a rule stays reported.
     """
     with connection.cursor() as cursor:
         cursor.execute("SHOW transaction_read_only")

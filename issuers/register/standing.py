@@ -1,6 +1,6 @@
-"""Compares an entry with what stands against its accounts; tells all that it breaks.
+"""Compares an entry with the constraints on its accounts; reports every breach.
 
-What stands against an account the database says, in one place: `register_standing`. A
+The database states the constraints on an account in one place: `register_standing`. A
 writer that enters a batch compares the numbers here, entry by entry; the database
 compares them again when the entries are written.
 """
@@ -28,19 +28,19 @@ class Refusal(NamedTuple):
 
     @property
     def text(self) -> str:
-        """A sentence that tells staff and partners what is in the way."""
+        """A sentence that explains the obstacle to staff and partners."""
         told = {name: written(name, value) for name, value in self.details.items()}
         return TEXTS[self.code].format_map(defaultdict(str, UNKNOWN | told))
 
     @property
     def until(self) -> datetime | None:
-        """When what is in the way ends, or ended."""
+        """The time when the obstacle ends, or ended."""
         said = [self.details[name] for name in UNTIL if self.details.get(name)]
         return from_rfc3339(said[0]) if said else None
 
 
 def written(name: str, value: Any) -> str:
-    """A detail, as it stands in a sentence."""
+    """A detail, as written in a sentence."""
     if name in UNTIL:
         return UNTIL[name] + to_rfc3339(from_rfc3339(value))
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -87,7 +87,7 @@ class TransferRefused(LedgerError):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What binds an account in a token, whatever moves.
+    """The constraints on an account in a token, for any movement.
 
     `sending` and `receiving`: why it may do neither. `locked` units stay. The bounds
     are the token's: of what a holder may have, in units and in basis points of the
@@ -104,7 +104,7 @@ class Standing:
     most_holders: int | None = None
 
     def most(self, supply: int) -> int | None:
-        """How many units a holder may have where there are `supply` of them."""
+        """The most units that a holder may have at this supply."""
         bounds = [] if self.most_units is None else [self.most_units]
         if self.most_bps is not None:
             bounds.append(supply * self.most_bps // 10_000)
@@ -139,7 +139,7 @@ def standing_of(row: Sequence[Any]) -> Standing:
 
 
 def refusals_in(text: str) -> list[Refusal]:
-    """Those of a JSON array, as the database tells them."""
+    """The refusals in a JSON array from the database."""
     return [Refusal(said.pop("code"), said) for said in json.loads(text)]
 
 
@@ -152,7 +152,7 @@ def refusals(
     holders: int,
     holders_after: int,
 ) -> list[Refusal]:
-    """Why an entry is refused that leads to this supply, and to so many holders."""
+    """Why an entry is refused that leads to this supply and number of holders."""
     judged = EntryKind(kind).judged
     found = list(gives.standing.sending) if Judged.SENDER in judged else []
     receiving = takes.standing.receiving

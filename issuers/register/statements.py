@@ -1,4 +1,4 @@
-"""Signed statements of what the register says, to be kept outside the database.
+"""Signed statements of the register, to be kept outside the database.
 
 A statement is a file of two lines: a JSON object, and the base64 of the Ed25519
 signature of that line's UTF-8. The object names all issuers; for each token, its
@@ -6,8 +6,8 @@ issuer, its creation, how many entries and prices there are and the digests of t
 chains; for each table of TABLES, how many of its rows are older than an hour and the
 SHA-256 of their lines; and the SHA-256 of the names that holders had then.
 
-Whoever rewrites what a statement covers must also forge it: the database's owner has
-neither its key nor the place where it is kept.
+A person who rewrites covered rows must also forge the statement: the database's owner
+has neither its key nor access to the place where it is kept.
 """
 
 import base64
@@ -57,7 +57,7 @@ CHAINS = {
 
 
 class WrongStatementError(Exception):
-    """A file that is no statement of ours; the message says why."""
+    """The file is not a statement of this platform; the message says why."""
 
 
 def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Path:
@@ -84,7 +84,7 @@ def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Pa
 
 
 def take_statement(at: datetime) -> dict[str, Any]:
-    """What a statement says, all of it as of one state of the database."""
+    """The content of a statement, as of a single state of the database."""
     until = at - SETTLED
     with one_state(), connection.cursor() as cursor:
         cursor.execute(HEADS)
@@ -139,7 +139,7 @@ def read_statement(path: Path, key: Ed25519PublicKey) -> dict[str, Any]:
 
 
 def differences(said: dict[str, Any]) -> Iterator[str]:
-    """What the register no longer says of what a statement covers, a sentence each."""
+    """Differences between the register and a statement, a sentence each."""
     with one_state():
         yield from token_differences(said)
         for token in said["tokens"]:
@@ -174,7 +174,7 @@ def differences(said: dict[str, Any]) -> Iterator[str]:
 
 
 def late_additions(said: dict[str, Any]) -> Iterator[str]:
-    """Entries and prices that were not there, with times before the statement's."""
+    """Entries and prices added later, with times before the statement's."""
     settled = datetime.fromisoformat(said["at"]) - SETTLED
     with connection.cursor() as cursor:
         for token in said["tokens"]:
@@ -190,7 +190,7 @@ def late_additions(said: dict[str, Any]) -> Iterator[str]:
 
 
 def token_differences(said: dict[str, Any]) -> Iterator[str]:
-    """Tokens that tables of the past no longer list as they did."""
+    """Tokens that past tables now list differently."""
     stated = {one["token"]: one for one in said["tokens"]}
     issuers = set(said["issuers"])
     settled = datetime.fromisoformat(said["at"]) - SETTLED
@@ -240,7 +240,7 @@ def names_digest(tokens: list[dict[str, Any]], until: datetime) -> tuple[int, st
 
 @contextmanager
 def one_state() -> Iterator[None]:
-    """A transaction all of whose statements see one state of the database."""
+    """A transaction whose statements all see the same state of the database."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

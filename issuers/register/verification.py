@@ -1,4 +1,4 @@
-"""What must be true of the register, each rule as one SQL statement."""
+"""The invariants of the register, each as one SQL statement."""
 
 from collections.abc import Iterator
 

@@ -17,7 +17,7 @@ FOUND = OrderedList(
     "found",
     "Issuer",
     models.Issuer,
-    # The class and the folded name, of which places consist besides the id.
+    # A place consists of the class, the folded name and the id.
     (OrderKey("kind", "bigint"), OrderKey("name", "text")),
 )
 

@@ -31,7 +31,7 @@ DECIDE = """
 
 
 class Race:
-    """A mint that was asked for twice; `overtaken` was approved by Ben beforehand."""
+    """A mint that was requested twice; Ben approved the other request beforehand."""
 
     def __init__(self) -> None:
         from accounts.approvals.four_eyes import decide
@@ -107,7 +107,7 @@ class Race:
             ledger.record([self.entry], person.email)
 
     def run(self, racers: int, at_once: int = AT_ONCE) -> Counter[str]:
-        """What happened, by its name; of the attempts, which exception ended each."""
+        """Counts of the outcomes by name, and of the exceptions that ended attempts."""
         numbers, lock = count(), threading.Lock()
         barrier = threading.Barrier(at_once)
 

@@ -64,7 +64,7 @@ def bank(*lines: Line, closing_balance: int | None = None) -> Booked:
 
 
 def at_bank(content: bytes) -> int:
-    """What lies at the bank after the lines of a file that were not booked yet.
+    """The balance at the bank after the unbooked lines of a file.
 
     No other session books before the transaction ends.
     """
@@ -98,7 +98,7 @@ def reference_of(account: Account) -> str:
 
 
 def head_of(account: Account) -> tuple[int, int]:
-    """The account's balance, and what is reserved of it; euro cents."""
+    """The account's balance and its reserved part; euro cents."""
     head = CashHead.objects.get(cash_account__account=account)
     return head.balance, head.reserved
 

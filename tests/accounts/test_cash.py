@@ -229,7 +229,7 @@ def test_cash_keeps_an_account_from_being_closed(account: Account):
     approve(withdrawal)
     bank((withdrawal.payment_reference, -1_000))
     account.change_status("CLOSED", PARTNER, None)
-    # Who pays in later pays no one.
+    # A later payment has no client.
     assert len(bank((reference_of(account), 7)).unknown) == 1
     as_committed()
 

@@ -1,4 +1,4 @@
-"""Who has the application's role and no other makes no cash, and takes none."""
+"""The application's role alone cannot create or remove cash."""
 
 from collections.abc import Callable
 from typing import Any
@@ -211,7 +211,7 @@ def test_verify_cash_looks_at_the_guards(cash: Cash):
 
 
 class Counted:
-    """Calls of many threads, each on its connection; what became of them."""
+    """Calls by many threads, each on its own connection, with their outcomes."""
 
     def __init__(self) -> None:
         self.done: list[Any] = []

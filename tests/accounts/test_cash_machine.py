@@ -19,7 +19,7 @@ ACCOUNTS = 4
 
 
 class Model:
-    """What cash is: who has how much, what is reserved, and what is no one's."""
+    """A model of cash: balances, reserved cash and unallocated cash."""
 
     def __init__(self) -> None:
         self.cash = [0] * ACCOUNTS

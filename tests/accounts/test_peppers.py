@@ -41,7 +41,7 @@ def use(token: str) -> ApiKey:
 
 
 def spread() -> None:
-    """Let an hour pass since the peppers became known."""
+    """Move the time when the peppers became known an hour into the past."""
     # Not ten minutes and a second: the transaction may have begun a while before.
     tamper("UPDATE accounts_pepper SET first_used_at = first_used_at - interval '1h'")
 
@@ -131,7 +131,7 @@ def test_each_pepper_leaves_a_row_of_history(acme):
 
 
 class Thief:
-    """Who has a key of its own, the application's role, and knows the pepper."""
+    """A thief with its own key, the application's role and the pepper."""
 
     def __init__(self, acme: Partner) -> None:
         peppers.check_peppers()

@@ -1,4 +1,4 @@
-"""Clients in threads of their own, who ask until they are told to end."""
+"""Clients in separate threads, which send requests until they are stopped."""
 
 import contextlib
 import http.client

@@ -1,4 +1,4 @@
-"""Who takes part in the histories of order books: writers, a feed, and their end.
+"""The actors in histories of order books: writers, a feed, and their end.
 
 To be imported before Django is set up; each runs in a process that is forked then.
 """
@@ -170,7 +170,7 @@ def as_dictionary(ladder: Any) -> dict[tuple[int, int], int]:
 
 
 class Writer:
-    """A process that writes; what it was doing when it was killed no one knows."""
+    """A process that writes; its last call before a kill has an unknown outcome."""
 
     def __init__(self) -> None:
         self.kills = self.refused = 0
@@ -195,7 +195,7 @@ class Writer:
         self.pipe.send((token_ids, seed, records, width))
 
     def read(self) -> None:
-        """Take what it has told.
+        """Read its reports.
 
         Raises:
             EOFError: it was killed, and nothing more is there.
@@ -255,7 +255,7 @@ class FeedProcess:
         self.kills += 1
 
     def sleep(self, seconds: float, token_ids: list[UUID]) -> None:
-        """Let it miss what is pruned before it wakes."""
+        """Suspend it while the log is pruned, so that it misses changes."""
         os.kill(self.process.pid, signal.SIGSTOP)
         try:
             time.sleep(seconds)

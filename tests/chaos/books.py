@@ -95,7 +95,7 @@ def rage(
     dice: random.Random,
     report: Report,
 ) -> None:
-    """Let the writers write, and break things meanwhile and at last."""
+    """Cause faults while the writers write, and at the end."""
     for writer in writers:
         writer.begin(token_ids, dice.random(), CALLS, NARROW)
     fault_at = time.monotonic() + dice.uniform(0, LONGEST_CALM_SECONDS)

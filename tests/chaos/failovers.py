@@ -113,7 +113,7 @@ class Pair:
 
     @property
     def told(self) -> int:
-        """How often clients were told what became of a change without a standby."""
+        """How often clients got the outcome of a change without a standby."""
         if self.is_control:
             return self.clients.answered
         return self.clients.repeated["503 UNAVAILABLE"]

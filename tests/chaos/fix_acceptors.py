@@ -140,7 +140,7 @@ class AcceptorProcess:
         return self.log.read_text(errors="replace")[-SHOWN:]
 
     def sleep(self, seconds: float) -> None:
-        """Let it miss what happens for so long."""
+        """Suspend it for so long."""
         self.process.send_signal(signal.SIGSTOP)
         time.sleep(seconds)
         self.process.send_signal(signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""Who sends mutated messages to an acceptor, before a Logon and after one.
+"""Attackers that send mutated messages to an acceptor, before and after a Logon.
 
 To be imported before Django is set up: its processes are forked then.
 """

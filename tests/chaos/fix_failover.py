@@ -1,4 +1,4 @@
-"""Lets all sessions of an acceptor go to the other one of its group when it is killed.
+"""Moves all sessions of a killed acceptor to the other one of its group.
 
 Before, each CompID tries to log on to the other one while its session lives, and is
 refused. Then all come at once. Books are compared with the log in the end.

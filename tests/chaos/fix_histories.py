@@ -155,7 +155,7 @@ class Storm:
         return sum(acceptor.kills + acceptor.restarts for acceptor in self.acceptors)
 
     def rage(self, token_ids: list[UUID], watch: Watch) -> None:
-        """Let all play and write, and break things until they have done so."""
+        """Cause faults until all clients have played and all writers have written."""
         fault_at = time.monotonic() + self.dice.uniform(0, LONGEST_CALM_SECONDS)
         may_kill = True
         playing = list(self.players)
@@ -201,7 +201,7 @@ class Storm:
             self.report.pruned += 1
 
     def known(self, watch: Watch) -> dict[str, Known]:
-        """What the log holds, where it is what its writers were told."""
+        """The content of the log, if it agrees with the answers to its writers."""
         from marketdata.models import BookLevel
 
         known = {}

@@ -96,7 +96,7 @@ class Neighbourhood:
 
     @contextlib.contextmanager
     def watched(self, name: str) -> Iterator[None]:
-        """Let the witnesses say how they fared within, and the log why it ended."""
+        """Record the witnesses' observations during the block, and the log's reason."""
         said_before = self.acceptor.log.stat().st_size
         self.witnesses.look()
         yield

@@ -322,7 +322,7 @@ class Player:
         return missing
 
     def unsaid(self) -> list[str]:
-        """Which states this client was not told, and which questions stand open."""
+        """States that this client did not receive, and questions without an answer."""
         states = self.reader.states
         unsaid = [f"no answer to {request}" for request in states.unanswered]
         for holding in self.reader.holdings.values():
@@ -333,7 +333,7 @@ class Player:
 
 
 def play(pipe: Pipe, port: int, target: str, seats: list[Seat]) -> None:
-    """Play a history on each seat whenever told to; to be run in a process.
+    """Play a history on each seat on request; to be run in a process.
 
     Receives the tokens' ids by symbol and a seed, and says when all have been played;
     receives what is known then, and answers with the outcomes.

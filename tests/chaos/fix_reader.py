@@ -25,9 +25,9 @@ BID, ASK = "0", "1"
 class Holding:
     """A MarketDataRequest, and what came of it, by symbol; instants are monotonic.
 
-    `before` are the last trades that the first W's told; no X tells them again.
+    `before` are the last trades in the first W's; no X repeats them.
     `awaited` are symbols whose book is wrong until their W comes, after a gap;
-    `told_again` those whose trades may be told again once.
+    `told_again` those whose trades may be repeated once.
     """
 
     request: str
@@ -106,7 +106,7 @@ class Holding:
         if trades:
             [self.before[symbol]] = trades
             if symbol in self.books:
-                # The first one, which it was, is told again.
+                # The first one is repeated.
                 self.books[symbol].trades.clear()
                 self.whole_at[symbol] = time.monotonic()
         self.awaited.discard(symbol)

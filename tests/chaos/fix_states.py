@@ -1,4 +1,4 @@
-"""What a partner's FIX session is told of states: f, h and B, held against the rules.
+"""States that a partner's FIX session receives (f, h and B), checked by the rules.
 
 In the histories nothing is hidden and no token leaves the market.
 """
@@ -21,7 +21,7 @@ class Wrong(Exception):
 
 
 class States:
-    """`told` is the last state of each symbol, `prices` are those that f's had.
+    """`told` holds the last state of each symbol, `prices` the prices of f's.
 
     `due` is the symbol of a W, which its state is to follow, or "". `asked` are the
     symbols of requests by their ids, "" for the market; `unanswered` those of them

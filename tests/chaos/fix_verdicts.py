@@ -1,4 +1,4 @@
-"""What clients of the FIX feed were told of trades, held against the log.
+"""Trades that clients of the FIX feed received, compared with the log.
 
 Each function says what is wrong, one thing a text.
 """

@@ -178,7 +178,7 @@ def check_durable() -> None:
 
 
 def close_connection() -> None:
-    """So that no session of ours is in the way of what comes."""
+    """Close this process's session, which would block the next step."""
     from django.db import connection
 
     connection.close()

@@ -55,7 +55,7 @@ class Report:
 
 
 class Guesser(threading.Thread):
-    """Posts wrong passwords until it is told to end."""
+    """Posts wrong passwords until it is stopped."""
 
     def __init__(self, port: int) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ def failures(report: Report, busy: bool) -> list[str]:
         found.append(f"{report.looked_at} passwords were looked at")
     if report.rows != failed:
         found.append(f"{failed} failures are {report.rows} rows")
-    # What is left out in the last second is told by the next line, if one comes.
+    # The next line, if any, reports lines left out in the last second.
     if report.lines < failed - 5 * WORKERS:
         found.append(f"{failed} failures, and the log tells of {report.lines}")
     return found

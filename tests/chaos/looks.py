@@ -6,7 +6,7 @@ its machine. It ends with exit code 1 where a look at /readyz was not 200 althou
 of the partner's requests or more were answered; where one at /metrics lacked a number;
 where PostgreSQL and Valkey saw more than one connection more than by the first tenth of
 the looks; where in the end the numbers are not those of the requests; or where a right
-that is then revoked is not told by both.
+that is then revoked is not reported by both.
 """
 
 import argparse
@@ -55,7 +55,7 @@ FAILED = 2.0
 @dataclass
 class Report:
     """`requests`: of the partner, by answer. `connections`: the most at a time, in the
-    first tenth of the looks and after it. `counted`: requests that /metrics told of."""
+    first tenth of the looks and after it. `counted`: requests in /metrics."""
 
     looks: int = 0
     readiness: dict[int, int] = field(default_factory=dict)

@@ -152,7 +152,7 @@ def other_value_elsewhere(fields: Fields, dice: random.Random) -> Fields:
 
 
 def length_field(fields: Fields, dice: random.Random) -> Fields:
-    """A field of type data whose length is told wrongly, anywhere behind the type."""
+    """A field of type data with a wrong length, anywhere after the type."""
     length, data = dice.choice(tuple(LENGTH_FIELDS.items()))
     spell = dice.choice((str, *SPELLINGS))
     value, text = (

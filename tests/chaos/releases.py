@@ -1,7 +1,7 @@
 """The code of releases: taken from the history, given rows, and run.
 
-A release is told by its migrations. Its code is the commit before the first migration
-that came after it: so the history is needed, and no tag.
+Its migrations identify a release. Its code is the commit before the first later
+migration: so the history is needed, and no tag.
 """
 
 import io

@@ -2,8 +2,8 @@
 
 Run it with `python -m tests.chaos.slow_clients`. 40, 200, then 1,000 clients from
 twenty addresses of this machine send a byte of a head every second, or of a body, or
-read an answer of 2 MB a kilobyte a second. Who is cut off comes again after ten
-seconds. Meanwhile another client asks for a page, each time on a new connection. It
+read an answer of 2 MB a kilobyte a second. A client that is cut off returns after
+ten seconds. Meanwhile another client asks for a page, each time on a new connection. It
 ends with exit code 1 when one of its requests fails, or when its 99th percentile is
 above three times that of a server that no one else asks.
 

@@ -67,7 +67,7 @@ def schedule(total: int, scale: float, web: Web, database: Database) -> list:
 async def run_clients(
     clients: Clients, faults: list[tuple[int, Fault]], name: str
 ) -> None:
-    """Let the clients finish while the faults happen, one after the other."""
+    """Run the clients to the end while faults happen, one after the other."""
     due: asyncio.Queue[Fault] = asyncio.Queue()
     waiting = faults.copy()
     with Progress(console=console) as progress:

@@ -1,4 +1,4 @@
-"""Traders on markets of ours, while web workers, sessions and PostgreSQL are killed.
+"""Traders on internal markets, while web workers, sessions and PostgreSQL are killed.
 
 Run it with `python -m tests.chaos.trading`; `--seconds 5` is a short form. Sixteen
 clients place, amend and cancel orders over HTTP, each request with a key, until it is
@@ -191,7 +191,7 @@ def schedule(
 
 
 async def break_in_time(seconds: float, faults: list[tuple[float, Fault]]) -> None:
-    """Let the faults happen, one after the other, and so many seconds go by."""
+    """Cause the faults, one after the other, at their times, for so many seconds."""
     began = time.monotonic()
     for at, fault in faults:
         await asyncio.sleep(began + at - time.monotonic())
@@ -200,7 +200,7 @@ async def break_in_time(seconds: float, faults: list[tuple[float, Fault]]) -> No
 
 
 async def break_after(traders: list[Trader], intentions: int, fault: Fault) -> None:
-    """Let the fault happen when the traders have sent so much."""
+    """Cause the fault once the traders have sent this many requests."""
     while len(all_of(traders)) < intentions:
         await asyncio.sleep(0.01)
     await asyncio.to_thread(fault)
@@ -209,7 +209,7 @@ async def break_after(traders: list[Trader], intentions: int, fault: Fault) -> N
 async def run_traders(
     traders: list[Trader], breaking: Coroutine[Any, Any, None]
 ) -> None:
-    """Let them trade while something breaks."""
+    """Run the traders while faults happen."""
     async with asyncio.TaskGroup() as group:
         broken = group.create_task(breaking)
         for trader in traders:
@@ -279,7 +279,7 @@ def repeats(traders: list[Trader]) -> Counter[str]:
 
 
 def stop_writing() -> psutil.Process:
-    """Let the server answer before a commit is out of its memory; who would write it.
+    """Make the server answer before a commit is written; return the writing process.
 
     When that process is killed, the server forgets these commits, and recovers.
     """

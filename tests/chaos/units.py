@@ -1,7 +1,7 @@
 """Runs services as systemd does, by the unit files that are shipped.
 
-A socket is held here and handed on; a service is started when it says so, is told to
-end, and is started again when it dies.
+A socket is held here and handed on; a service has started when it says so, gets a
+signal to end, and is started again when it dies.
 """
 
 import configparser

@@ -210,7 +210,7 @@ def deliver(*arguments):
 
 
 def outcome(line):
-    """What comes of a line whose tokens are made for it."""
+    """The outcome of a line whose tokens are newly issued."""
     job = released_job(MINT, [line.pk], STAFF)
     deliver_next(job)
     [refusal] = dict(job.refusals()).values() or [""]
@@ -454,7 +454,7 @@ def test_a_delivery_is_closed_and_its_lines_stay(load, staff):
     assert "50 of 250 lines would stay" in run_deliveries(*close, "--dry-run")
     running = DeliveryJob.objects.get(pk=job.pk)
     assert run_deliveries(*close).endswith("50 of 250 lines stay as they are.")
-    # Who was believed dead delivers no more.
+    # A worker that was presumed dead delivers no more.
     assert running.is_open
     deliver_next(running)
     assert not running.is_open

@@ -79,7 +79,7 @@ def test_a_batch_keeps_every_price_that_the_rules_allow(world: World, token, cap
     ]
     assert first.effective_at == last.effective_at
     assert TokenLedgerHead.objects.get(token=token).price_cents == 6
-    # Who types a wrong price is told so, and needs no alert.
+    # A person who types a wrong price sees an error, so no alert is needed.
     assert [r.getMessage() for r in caplog.records] == [REFUSED]
 
 

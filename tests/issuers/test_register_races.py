@@ -272,7 +272,7 @@ def test_a_reader_of_what_is_settled_waits_for_nobody(register):
         reader.start()
         reader.join(PATIENCE_SECONDS)
         assert [t.supply for t in answers[0].tokens] == [2000, 2000]
-    # For ever the same, also when the writer has come to its end.
+    # The answer stays the same, also after the writer has ended.
     [again] = capitalization_tables(ids, before, True)
     assert again == answers[0]
 

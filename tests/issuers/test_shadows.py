@@ -117,7 +117,7 @@ def test_a_frozen_holder_sends_nothing_behind_a_shadow(
 ):
     register = Register(world)
     colleague(ASKER)
-    # Who imports an issuer's past is not judged.
+    # An import of an issuer's past is not judged.
     tamper("UPDATE issuers_issuer SET recorded_in = NULL")
     restrictions.restrict(register.users[0], Terms("FREEZE", "a court"), ASKER)
     statement, values = register.entry()

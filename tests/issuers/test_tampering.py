@@ -1,4 +1,4 @@
-"""What someone tries who has the application's role, and has no other."""
+"""Attacks with the application's role alone."""
 
 import hashlib
 import json
@@ -406,7 +406,7 @@ def test_heads_are_locked_by_functions_alone(register: Register):
 def chained(lines: list[str]) -> str:
     digest = bytes(32)
     for line in lines:
-        # Canonical: whoever writes the same members comes to the same line.
+        # Canonical: the same members always give the same line.
         members = json.loads(line)
         assert line == json.dumps(
             members, sort_keys=True, separators=(",", ":"), ensure_ascii=False
@@ -487,7 +487,7 @@ def test_a_clock_that_was_set_back_far_is_told_in_one_sentence(
     assert str(refused.value).startswith("The database's clock says 2")
     [result] = ledger.record_each([entry], "me")
     assert isinstance(result, ClockSetBack)
-    # A trade stands; its price is left out, and staff are told.
+    # A trade stands; its price is left out, and staff are notified.
     [result] = ledger.set_prices([Price(register.token, 13, "TRADE")], "feed")
     assert isinstance(result, ClockSetBack)
     [told] = [r for r in caplog.records if r.name == "issuers.register.ledger"]
@@ -545,7 +545,7 @@ def test_a_partner_keeps_the_head_of_a_ledger(
     assert observer(query % register.token).code == "FORBIDDEN"
 
 
-# Who is who.
+# Identities.
 
 
 AGAIN = """DO $$ DECLARE again {table}; BEGIN

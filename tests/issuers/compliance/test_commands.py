@@ -33,7 +33,7 @@ def run(name: str, *arguments: Any) -> str:
 
 
 def approved_in(said: str) -> str:
-    """Let a second person approve the request that a command has filed."""
+    """Approve, as a second person, the request that a command has filed."""
     found = re.match(r"Request (\S+):", said)
     assert found, said
     request = ApprovalRequest.objects.get(pk=found[1])

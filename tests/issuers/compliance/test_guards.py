@@ -1,4 +1,4 @@
-"""Rules and restrictions against who has the application's role, and beside others."""
+"""Rules and restrictions against the application's role, and under concurrency."""
 
 import threading
 from typing import Any
@@ -166,7 +166,7 @@ def test_sql_moves_no_units_that_a_rule_holds(
         transaction.atomic(),
     ):
         ledger.record([listed.transfer(41, kind)], "me")
-    # At a commit a trade needs an execution and a payment besides.
+    # At the commit a trade also needs an execution and a payment.
     with transaction.atomic():
         ledger.record([listed.transfer(40, kind)], "me")
         transaction.set_rollback(True)
@@ -203,7 +203,7 @@ def test_a_full_company_trades_between_its_holders(listed: Listed):
     ledger.record([Entry(token, Kind.TRANSFER, 10, a, b)], "me")
     with pytest.raises(judge.TransferRefused, match="MAX_HOLDERS_EXCEEDED"):
         ledger.record([Entry(token, Kind.TRANSFER, 10, a, c)], "me")
-    # Who sells all makes room; judged entry by entry.
+    # A holder who sells everything makes room; judged entry by entry.
     ledger.record([Entry(token, Kind.TRANSFER, 90, a, c)], "me")
     both = [Entry(token, Kind.TRANSFER, 90, c, a), Entry(token, Kind.TRANSFER, 1, a, c)]
     with pytest.raises(judge.TransferRefused, match="MAX_HOLDERS_EXCEEDED"):

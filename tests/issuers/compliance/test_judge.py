@@ -21,7 +21,7 @@ def codes(refusals: Any) -> list[str]:
 
 
 def by_writer(entry: Entry) -> list[str]:
-    """What a command is told; nothing is written."""
+    """The judgement that a command receives; nothing is written."""
     with transaction.atomic():
         [result] = ledger.DryRun().record_each([entry])
         transaction.set_rollback(True)
@@ -49,7 +49,7 @@ def test_every_way_of_asking_says_what_the_oracle_says(
 ):
     company = Company(random.Random(seed))
     company.bind()
-    # Who has asked for what is not carried any further.
+    # From here on the transaction no longer carries who asked for what.
     as_committed()
     verdicts = []
     for _ in range(ENTRIES):
