@@ -1,4 +1,4 @@
-"""Markets and orders as staff look them up; pages of their own show each of them.
+"""Markets and orders for lookup by staff; separate pages show each of them.
 
 Django lists nothing whose primary key is composite: a market's page lists executions.
 """
@@ -51,7 +51,7 @@ class OrderAdmin(ReadOnlyAdmin):
     ]  # fmt: skip
     list_select_related = ["token", "account__user", "account__partner"]
     list_filter = ["status"]
-    # The box is shown; what is typed is compared as `get_search_results` does.
+    # This shows the box; `get_search_results` compares the input.
     search_fields = ["pk"]
     search_help_text = (
         "An order's id or clientOrderID, an account's id, a holder's id or email"

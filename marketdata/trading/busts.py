@@ -49,10 +49,10 @@ def bust_title(execution: Execution, token: Token) -> str:
 def bust(
     token_id: UUID, trade: int, reason: str, requested_by: str, approved_by: str
 ) -> Bust:
-    """Undo a trade whole and once, in a transaction that carries the approval for it.
+    """Bust a whole trade once, in a transaction that carries its approval.
 
-    The seller must still have the cash, the buyer the units, and neither for an order.
-    If the trade's price is still the token's last, the one before it is recorded anew.
+    The seller must still have the cash, the buyer the units, both unreserved. If the
+    trade's price is still the token's last, the price before it is recorded again.
 
     Raises:
         NotBusted
@@ -105,7 +105,7 @@ def undo(
 
 
 def paid_back(execution: Execution, actor: str, reason: str) -> Payment:
-    """The payment that gives the buyer its cash again.
+    """The payment that returns the buyer's cash.
 
     Raises:
         NotBusted: the seller has less.
@@ -140,7 +140,7 @@ def price_before(execution: Execution, at: datetime) -> int | None:
 
 
 def events(execution: Execution, made: Bust, reason: str) -> list[tuple[Any, ...]]:
-    """Of the market's log, one for each side; the buyer's first."""
+    """Events of the market's log, one for each side; the buyer's first."""
     return [
         (
             made.token_id, made.event + side, OrderEvent.Kind.TRADE_BUSTED, order,

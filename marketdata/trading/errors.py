@@ -1,4 +1,4 @@
-"""Why an order is not taken, each with its published code."""
+"""Refusals of orders, each with its published code."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Takes orders out of the books whose account or holder may not trade any more."""
+"""Removes orders from the books once their account or holder may not trade."""
 
 from collections.abc import Collection
 from uuid import UUID
@@ -22,7 +22,7 @@ def open_orders(users: Ids, tokens: Ids) -> QuerySet[Order]:
 
 
 class OpenOrders:
-    """The follower of accounts and holders that open orders are."""
+    """Makes open orders follow changes of accounts and holders."""
 
     def concerned(self, users: Ids, tokens: Ids) -> set[UUID]:
         return set(

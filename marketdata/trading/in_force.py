@@ -1,4 +1,4 @@
-"""The times in force, a row for each: everything that a market asks of one.
+"""The times in force, a row for each, with all that a market needs of it.
 
 Standard library only. The matcher, the checks of an order, its expiry, the constraint
 of its table, the schema and the back office read these rows. A new row needs a
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Stop(StrEnum):
-    """Why what is left of an order does not rest."""
+    """Why the rest of an order does not stay in the book."""
 
     IMMEDIATE_OR_CANCEL = "IMMEDIATE_OR_CANCEL"
     FILL_OR_KILL = "FILL_OR_KILL"
@@ -30,8 +30,8 @@ class Ending(Enum):
 class TimeInForce(StrEnum):
     """`label` is what staff read, `meaning` what partners read.
 
-    `ending` is when the order expires, or, where it does not rest, why what does not
-    trade at once is cancelled.
+    `ending` is the expiry of the order. If the order does not rest, `ending` is why its
+    untraded units are cancelled.
     """
 
     label: str

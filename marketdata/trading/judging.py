@@ -1,6 +1,6 @@
-"""What an order must keep: its form, the market's rules, cover, and compliance.
+"""The conditions of an order: its form, the market's rules, cover, and compliance.
 
-An order that keeps it is placed or amended by `placing`.
+`placing` places or amends an order that meets them.
 """
 
 from datetime import timedelta
@@ -100,7 +100,7 @@ def check_once(of: Round, request: Request) -> None:
 
 
 def check_movement(of: Round, order: Order, units: int) -> None:
-    """Whether rules let these units move, and what pays for them is free."""
+    """Check that rules allow the movement, and that its cover is available."""
     account = order.ledger_account_id
     own = of.ledger.side(account)
     if order.side == BUY:
@@ -137,7 +137,7 @@ def check_movement(of: Round, order: Order, units: int) -> None:
 def refused(
     of: Round, units: int, gives: Side, takes: Side, further: int
 ) -> list[Refusal]:
-    """Why units may not go from one to another; `further`: holders since."""
+    """Why units may not move from one holder to another; `further`: holders since."""
     ledger = of.ledger
     if not ledger.standings and not gives.reserved:
         return []

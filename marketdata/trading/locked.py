@@ -1,7 +1,7 @@
-"""Reads what the market must know of a request, under locks in their order.
+"""Reads the data that the market needs for a request, under locks in order.
 
-The order is CONTRIBUTING's: books, ledgers, accounts with holders, cash. What only
-tries an order (`holds` is False) reads the same, and locks nothing.
+The order is CONTRIBUTING's: books, ledgers, accounts with holders, cash. A dry run of
+an order (`holds` is False) reads the same data, and locks nothing.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -26,7 +26,7 @@ class MissingHolders(Exception):
 
 @dataclass(slots=True)
 class Book:
-    """A market under the lock of its book's head; the numbers are its last ones."""
+    """A market under the lock of its book's head, with its last numbers."""
 
     token_id: UUID
     source: str
@@ -52,7 +52,7 @@ class Book:
 
 
 class Client(NamedTuple):
-    """An account that sends orders, and where its units and its cash lie."""
+    """An account that sends orders, with the ids of its units and its cash."""
 
     account_id: UUID
     user_id: UUID
@@ -73,7 +73,7 @@ class Cash:
 
 
 def books(token_ids: Collection[UUID], holds: bool = True) -> dict[UUID, Book]:
-    """The markets of these tokens, whose books' heads are locked by id.
+    """The markets of these tokens. The heads of their books are locked by id.
 
     Raises:
         NotTradable: one of them is not an internal market.
@@ -102,8 +102,8 @@ def clients(
 ) -> dict[UUID, Client]:
     """The accounts by id, FOR SHARE, as they are.
 
-    One that became ACTIVE after `at`, while its lock was waited for, has the status
-    that it had before: what it does now is dated before.
+    An account that became ACTIVE after `at`, during the wait for its lock, keeps its
+    earlier status: its actions now are dated before.
 
     Raises:
         MissingHolders
@@ -119,8 +119,8 @@ def clients(
 
 
 def load_holders(writer: Writer, token_id: UUID, accounts: Iterable[int]) -> None:
-    """Read what holders have, and what binds them; they are held FOR SHARE, by id."""
-    # The writer asks for the accounts of entries; of these only the accounts matter.
+    """Read holders' units and restrictions; the holders are locked FOR SHARE, by id."""
+    # The writer expects accounts of entries. Only the accounts matter here.
     writer.load(Entry(token_id, Kind.TRADE, 1, account) for account in accounts)
 
 
@@ -133,7 +133,7 @@ def cash(accounts: Iterable[int], holds: bool) -> dict[int, Cash]:
 
 
 def open_orders(order_ids: Collection[UUID]) -> dict[UUID, Order]:
-    """Those of the orders that are OPEN, by id; the book's head is held."""
+    """The OPEN orders among these, by id; the caller holds the book's head."""
     rows = fetch(OPEN_ORDERS, [list(order_ids)], order_of)
     return {order.pk: order for order in rows}
 
@@ -146,9 +146,9 @@ def makers(token_id: UUID, bid: int, ask: int, most: int) -> list[Order]:
 def queues_of(
     found: Sequence[Order], most: int, wanted: Sequence[int], at: datetime
 ) -> tuple[Queues, list[Order]]:
-    """Queues of those orders that so many units can reach, by side; and these orders.
+    """Queues of the orders in reach of this many units, by side; and these orders.
 
-    `found` are `most` of each side at most. Orders that have expired are not reached.
+    `found` has at most `most` orders of each side. Expired orders are not in reach.
     """
     queues = Queues()
     reached: list[Order] = []

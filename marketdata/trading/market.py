@@ -1,8 +1,8 @@
-"""The one writer of our markets: orders, their trades, and the phases.
+"""The only writer of our markets: orders, their trades, and the phases.
 
-A request is one transaction: orders are taken, matched, delivered against payment, and
-everything is logged, or nothing happened. Locks are taken in the order of CONTRIBUTING;
-who calls from inside a transaction must not hold any of them but the first ones.
+A request is one transaction: its orders are accepted, matched, settled against payment
+and logged, or nothing changes. Locks are taken in the order of CONTRIBUTING. A caller
+inside a transaction may hold only the first of them.
 """
 
 import logging
@@ -66,13 +66,14 @@ class Check(NamedTuple):
 def place_each(
     token_id: UUID, requests: Sequence[Request], actor: str
 ) -> list[Placed | PartnerAPIError]:
-    """Take orders in their turn, in a constant number of statements.
+    """Process orders in sequence, in a constant number of statements.
 
-    Each answer is the order with its executions, or why it was not taken; both stand
-    in the order of the requests. `actor` is a partner's login or staff's e-mail.
+    Each answer is the order with its executions, or the reason for its refusal. The
+    answers have the order of the requests. `actor` is a partner's login or the e-mail
+    address of staff.
 
     Raises:
-        NotTradable, MarketClosed: none of them is taken.
+        NotTradable, MarketClosed: no order is accepted.
     """
 
     def attempt(makers: int) -> list[Placed | PartnerAPIError]:
@@ -85,7 +86,7 @@ def place_each(
 
 
 def check(token_id: UUID, request: Request) -> Check:
-    """What would come of an order now: a dry run, which locks and writes nothing.
+    """The outcome of an order now: a dry run, which locks and writes nothing.
 
     Raises:
         NotTradable, MarketClosed
@@ -112,13 +113,13 @@ def amend(
     quantity: int | None = None,
     limit_price: int | None = None,
 ) -> Amended:
-    """Give an open order another quantity, fills included, or another limit.
+    """Change an open order's quantity, fills included, or its limit.
 
-    A smaller quantity at the same limit keeps the order's place; all else takes a new
-    one and may trade at once.
+    A smaller quantity at the same limit keeps the order's place. Any other change takes
+    a new place and may trade at once.
 
     Raises:
-        OrderNotOpen, OrderChanged, MarketClosed, and whatever refuses a new order: the
+        OrderNotOpen, OrderChanged, MarketClosed, and all refusals of a new order: the
         order stays as it was.
     """
     seen = Order.objects.get(pk=order_id)
@@ -164,7 +165,7 @@ def cancel_each(
     reason: OrderStatusReason | str,
     actor: str,
 ) -> list[Order]:
-    """End those of a token's orders that are OPEN, in any phase; return these.
+    """End a token's OPEN orders among these, in any phase; return them.
 
     Raises:
         NotTradable
@@ -178,7 +179,7 @@ def cancel_each(
 def cancel_all(
     orders: QuerySet[Order], reason: OrderStatusReason | str, actor: str
 ) -> int:
-    """End those of these orders that are OPEN, on all markets; how many they were."""
+    """End the OPEN orders among these, on all markets; return their number."""
     found = orders.filter(status=OrderStatus.OPEN)
     with transaction.atomic():
         tokens = sorted(set(found.order_by().values_list("token", flat=True)))
@@ -192,7 +193,7 @@ def cancel_all(
 
 
 def expire_due(at: datetime) -> int:
-    """End orders whose time is over, each market for itself; how many there were."""
+    """End expired orders, one market at a time; return their number."""
     due = Order.objects.filter(status=OrderStatus.OPEN, expires_at__lte=at)
     tokens = due.order_by().values_list("token_id", flat=True).distinct()
     ended = 0
@@ -206,7 +207,7 @@ def expire_due(at: datetime) -> int:
 
 
 def expire(token_id: UUID) -> int:
-    """End a market's orders whose time is over, a batch at once."""
+    """End a market's expired orders, a batch at a time."""
     ended = 0
     while True:
         with transaction.atomic():
@@ -222,7 +223,7 @@ def expire(token_id: UUID) -> int:
 
 
 def lock_books(token_ids: Collection[UUID]) -> None:
-    """Lock markets, books and then ledgers, to the end of the transaction."""
+    """Lock markets, books and then ledgers, until the end of the transaction."""
     if token_ids:
         locked.books(token_ids)
         Writer(token_ids, "")
@@ -235,11 +236,11 @@ def lock_cash(orders: QuerySet[Order]) -> None:
     locked.cash(buys.values_list("cash_account", flat=True), holds=True)
 
 
-# What all of them do
+# Shared steps
 
 
 def with_makers(attempt: Callable[[int], Done], orders: int) -> Done:
-    """Try with few resting orders, and again with more where they do not suffice."""
+    """Try with few resting orders, and again with more if they do not suffice."""
     makers = FIRST_MAKERS + orders
     for _ in range(MOST_TRIES):
         try:
@@ -248,20 +249,20 @@ def with_makers(attempt: Callable[[int], Done], orders: int) -> Done:
         except RanOut:
             makers *= 2
         except MissingHolders as missing:
-            # Before any lock of the market: a profile's comes first.
+            # A profile's lock comes before any lock of the market.
             ledger.holder_accounts(missing.args[0])
     raise RanOut
 
 
 def hold(token_id: UUID, actor: str, holds: bool) -> tuple[Book, Writer, datetime]:
-    """A market, its ledger, and the time that judges and dates what follows."""
+    """A market, its ledger, and the time of the following checks and records."""
     book = locked.books([token_id], holds)[token_id]
     writer = locked.ledger_writer([token_id], actor, holds)
     return book, writer, max(writer.ledgers[token_id].now, book.last_at)
 
 
 def check_phase(book: Book, at: datetime) -> None:
-    """Refuse what comes outside the session, whether or not the clock has closed it.
+    """Refuse requests outside the session, even if the clock has not closed it yet.
 
     Raises:
         MarketClosed
@@ -289,12 +290,12 @@ def fill(
     own: Sequence[Order],
     holds: bool,
 ) -> Round:
-    """Read what the requests can reach; `own` are orders that are to be amended."""
+    """Read the data in the requests' reach; `own` are orders to amend."""
     token_id = book.token_id
     bid = max((r.limit_price for r in requests if r.side == BUY), default=0)
     ask = min((r.limit_price for r in requests if r.side == SELL), default=2**62)
     found = locked.makers(token_id, bid, ask, most)
-    # The more are read, the more are meant to be reached: some may not trade.
+    # Allow for orders that may not trade: the more are read, the more are in reach.
     reach = most // (FIRST_MAKERS + len(requests))
     wanted = [0, 0]
     for request in requests:
@@ -356,9 +357,9 @@ def end_each(
     orders: list[Order],
     reason: str | None,
 ) -> list[Order]:
-    """End open orders under the locks; without a reason their time is over."""
+    """End open orders under the locks; without a reason they have expired."""
     places = {(order.side, order.limit_price) for order in orders}
-    # What they held is set free by the guards, and is not asked for here.
+    # The guards release their reservations, so these are not read here.
     prepared = Round(
         book,
         writer,
@@ -380,7 +381,7 @@ def end_each(
 
 
 def over(order: Order) -> str:
-    """Why an order expires."""
+    """The reason for which an order expires."""
     if TimeInForce(order.time_in_force).ending is Ending.SESSION:
         return OrderStatusReason.END_OF_SESSION
     return OrderStatusReason.TIME_IN_FORCE

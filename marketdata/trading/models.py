@@ -1,8 +1,7 @@
 """Internal markets: their phases, orders and executions, and each market's log.
 
-`market` writes orders, executions and events, a whole request in one transaction;
-`busts` writes the events that undo a trade. Triggers judge what is
-written.
+`market` writes orders, executions and events, a whole request in one transaction.
+`busts` writes the events that bust a trade. Triggers check all writes.
 """
 
 from datetime import datetime
@@ -123,10 +122,10 @@ class Market(models.Model):
 
 
 class Order(models.Model):
-    """An order of a client, who is `user`; all but the first columns follow from it.
+    """An order of a client (`user`). All but the first columns are derived from it.
 
-    The remaining units are `quantity` less `filled`. `priority` is the number of the
-    event that gave the order its place, `last_event` that of its last one.
+    The remaining units are `quantity` minus `filled`. `priority` is the number of the
+    event that gave the order its place, `last_event` the number of its last event.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
@@ -268,7 +267,7 @@ class Order(models.Model):
         return self.quantity - self.filled
 
     def is_over(self, at: datetime) -> bool:
-        """Whether its time is over, whether or not it has been ended yet."""
+        """Whether it has expired, even if it was not ended yet."""
         return self.expires_at is not None and self.expires_at <= at
 
 

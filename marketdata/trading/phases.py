@@ -77,13 +77,13 @@ def open_market(
 
 
 def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> None:
-    """Move a market to a phase; out of HALTED an approved request must be carried.
+    """Move a market to a phase; leaving HALTED must carry an approved request.
 
     A market that becomes CONTINUOUS has as its reference price that of its last trade,
     else of its last price. One that closes ends the orders of the day.
 
     Raises:
-        PhaseRefused: there is no such move, no price to refer to, or no session now.
+        PhaseRefused: there is no such move, no reference price, or no open session.
     """
     if phase == Phase.CALL:
         raise PhaseRefused("CALL comes with auctions, in a later version.")
@@ -127,7 +127,7 @@ MOVES: dict[Phase, set[Phase]] = {
 
 
 def move_due(at: datetime) -> int:
-    """Move the markets whose next phase is due; how many were moved."""
+    """Move the markets whose next phase is due; return their number."""
     moved = 0
     for market in Market.objects.filter(next_phase_at__lte=at).order_by("token_id"):
         try:
@@ -159,12 +159,12 @@ STANDS = """NOT EXISTS (SELECT FROM trading_bust b
     WHERE b.token_id = trading_execution.token_id
         AND b.sequence = trading_execution.sequence)"""
 OPEN = "SELECT trading_open(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-# What limits refer to is the database's to say.
+# The database determines the reference price of limits.
 CHANGE = "SELECT trading_change_phase(%s, %s, %s, %s, NULL, %s, %s)"
 
 
 def reopening_content(market: Market, phase: str) -> dict[str, Any]:
-    """What a request to reopen a halted market says; another halt needs another one."""
+    """The content of a request to reopen a market; each halt needs its own request."""
     return {
         "token": str(market.token_id),
         "phase": phase,

@@ -1,6 +1,6 @@
-"""What happens with an order: it is judged, trades at once, and what is left rests.
+"""Processes an order: it is judged, trades at once, and the rest may stay.
 
-All of it is done on a `Round`; nothing here reads or writes the database.
+All work happens on a `Round`; no code here uses the database.
 """
 
 from datetime import datetime
@@ -28,18 +28,18 @@ from marketdata.trading.round import Event, Request, Round
 
 
 class Placed(NamedTuple):
-    """An order that was taken, as it stands, and its executions."""
+    """An accepted order in its present state, and its executions."""
 
     order: Order
     executions: list[Execution]
 
 
 def place(of: Round, request: Request) -> Placed:
-    """Judge an order, and let it trade and rest.
+    """Judge an order, match it, and place the rest in the book.
 
     Raises:
-        PartnerAPIError: why it is not taken; nothing has changed.
-        RanOut: it reaches orders that are not here; the round is of no more use.
+        PartnerAPIError: the reason for its refusal; nothing has changed. RanOut: it
+        reaches orders that were not read; discard the round.
     """
     client = of.clients[request.account_id]
     check_shape(of, request)
@@ -80,11 +80,11 @@ def place(of: Round, request: Request) -> Placed:
 
 
 def amend(of: Round, order: Order, quantity: int, limit_price: int) -> bool:
-    """Give an order another quantity or limit; whether it has kept its place.
+    """Change an order's quantity or limit; returns whether it kept its place.
 
     Raises:
-        PartnerAPIError: why not; the round is of no more use.
-        RanOut: as `place`.
+        PartnerAPIError: the reason for its refusal; discard the round. RanOut: as
+        `place`.
     """
     before = (order.limit_price, order.remaining)
     check_limit(of, quantity, limit_price)
@@ -131,7 +131,7 @@ def meet(of: Round, order: Order) -> tuple[Resting, Match]:
 
 
 def close(of: Round, match: Match) -> None:
-    """End orders that a rule keeps from their fill."""
+    """End orders whose fill a rule forbids."""
     for maker in match.closed:
         order = of.orders[maker.order]  # type: ignore[index]
         of.end(order, OrderStatus.CANCELLED, "NOT_ELIGIBLE")

@@ -1,9 +1,9 @@
 """Price-time queues of a market, and how an order meets them; standard library only.
 
 Prices are euro cents and quantities units, both from 1. Of two resting orders the one
-with the better price trades first, of two at one price the one that came first, each at
-its own price. An order that meets one of its own user stops there: what is left of it,
-the newest, is cancelled.
+with the better price trades first. At one price the earlier order trades first. Each
+trades at its own price. An order that meets an order of its own user stops there: the
+rest of the newer order is cancelled.
 """
 
 from bisect import bisect_left, insort
@@ -17,12 +17,12 @@ BUY, SELL = 0, 1
 
 
 class RanOut(Exception):
-    """A queue ended of which more may stand behind it."""
+    """The end of a queue was reached, but more orders may follow it."""
 
 
 @dataclass(slots=True)
 class Resting:
-    """An order in a queue, with the units that are left of it."""
+    """An order in a queue, with its remaining units."""
 
     order: Hashable
     user: Hashable
@@ -32,7 +32,7 @@ class Resting:
 
 
 class Fill(NamedTuple):
-    """Units that a resting order gives or takes, at its price."""
+    """Units that a resting order sells or buys, at its price."""
 
     maker: Resting
     quantity: int
@@ -44,9 +44,9 @@ class Fill(NamedTuple):
 
 @dataclass(slots=True)
 class Match:
-    """What an order meets: its fills in their order, and what is left of it.
+    """The result of matching an order: its fills in order, and the remaining units.
 
-    `closed` are resting orders that may not have the fill that they were due.
+    `closed` are resting orders whose due fill is forbidden.
     """
 
     fills: list[Fill] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Match:
 
 class May(Protocol):
     def __call__(self, maker: Resting, quantity: int) -> bool:
-        """Whether a resting order may have this fill, after those that it allowed."""
+        """Whether a resting order may have this fill, after those allowed before."""
 
 
 def anybody(maker: Resting, quantity: int) -> bool:
@@ -67,7 +67,7 @@ def anybody(maker: Resting, quantity: int) -> bool:
 class Queues:
     """Open orders of a token, by side.
 
-    Where a side `ends_at` a price, further orders stand elsewhere, at it or behind it.
+    If a side `ends_at` a price, more orders at or behind that price were not read.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Queues:
         self.ends_at: list[int | None] = [None, None]
 
     def add(self, resting: Resting) -> None:
-        """Put an order behind all others at its price; it may stand elsewhere, too."""
+        """Put an order behind all others at its price, unless it lies past the end."""
         side, price = resting.side, resting.price
         end = self.ends_at[side]
         if end is not None and (price >= end if side == SELL else price <= end):
@@ -91,10 +91,10 @@ class Queues:
         self.orders[resting.order] = resting
 
     def remove(self, order: Hashable) -> Resting:
-        """Take an order out.
+        """Remove an order.
 
         Raises:
-            KeyError: it is not here.
+            KeyError: no such order.
         """
         resting = self.orders.pop(order)
         side, price = resting.side, resting.price
@@ -112,10 +112,10 @@ class Queues:
             yield from levels[abs(key)].values()
 
     def match(self, taker: Resting, time_in_force: str, may: May = anybody) -> Match:
-        """What an order would meet; nothing is changed.
+        """The result of matching an order, without any change.
 
         Raises:
-            RanOut: the other side has ended here, and goes on elsewhere.
+            RanOut: the other side may have more orders than were read.
         """
         other = 1 - taker.side
         match = Match(left=taker.quantity)
@@ -144,7 +144,7 @@ class Queues:
         return match
 
     def apply(self, taker: Resting, match: Match) -> None:
-        """Trade as `match` found, and let the rest of the order rest, if it may."""
+        """Trade as `match` found, and add the rest to the queue, if it may rest."""
         for maker in match.closed:
             self.remove(maker.order)
         for maker, quantity in match.fills:
@@ -166,7 +166,7 @@ class Queues:
         return match
 
     def keeps_place(self, order: Hashable, price: int, quantity: int) -> bool:
-        """Whether an order that becomes this one keeps its place: it only shrinks."""
+        """Whether an order keeps its place after this change: only if it shrinks."""
         resting = self.orders[order]
         return price == resting.price and quantity <= resting.quantity
 

@@ -1,9 +1,9 @@
-"""A day's records of our markets, as supervisors may ask for them: JSON lines.
+"""A day's records of our markets, for supervisory authorities: JSON lines.
 
 Orders, events and executions of the day, and the rules, restrictions and profiles that
-changed on it. The last line has the number of lines before it and the SHA-256 digest of
-them, line ends included. Orders stand as they are when they are read; what became of
-them on the day is in their events.
+changed on it. The last line has the number of the lines before it and their SHA-256
+digest, line ends included. Orders appear in their state at the time of reading. Their
+history on the day is in their events.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ def records(
 
 
 def rows(statement: str, day: date) -> Iterator[dict[str, Any]]:
-    """Rows by their columns' names, by a cursor of the server, of one instant."""
+    """Rows by column names, from a server-side cursor at one instant."""
     bounded = f"""
         WITH day AS (
             SELECT (%s::date)::timestamp AT TIME ZONE %s AS begins,

@@ -21,9 +21,9 @@ def end_refused(
 ) -> list[Order]:
     """End those open orders of users (None: of all) that the reason forbids.
 
-    What else may stand against an order ends none: an account that left ACTIVE ends its
-    own orders, and says nothing to other accounts of its user, which may be another
-    partner's. Returns the orders that have ended.
+    Other obstacles end no order: an account that left ACTIVE ends its own orders. It
+    does not affect other accounts of its user, which may belong to another partner.
+    Returns the ended orders.
     """
     with transaction.atomic():
         book, writer, at = hold(token_id, actor, holds=True)
@@ -40,7 +40,7 @@ def end_refused(
 def forbidden(
     orders: Sequence[Order], ledger: LockedLedger, reason: str
 ) -> list[Order]:
-    """Those of the orders, which are in the order of their priority, that must end."""
+    """The orders that must end, of orders sorted by priority."""
     if reason == OrderStatusReason.ACCOUNT_NOT_ACTIVE:
         return [o for o in orders if o.account.status != AccountStatus.ACTIVE]
     if reason == OrderStatusReason.UNITS_LOCKED:
@@ -52,7 +52,7 @@ def forbidden(
 
 
 def newest_beyond(orders: Sequence[Order], ledger: LockedLedger) -> list[Order]:
-    """Sell orders of units that may not leave: the newest, until the rest may trade."""
+    """Sell orders beyond the free units: the newest, until the rest may trade."""
     selling: dict[int, int] = defaultdict(int)
     ended = []
     for order in orders:
@@ -65,7 +65,7 @@ def newest_beyond(orders: Sequence[Order], ledger: LockedLedger) -> list[Order]:
 
 
 def is_barred(order: Order, ledger: LockedLedger) -> bool:
-    """Whether the holder may not acquire units, or not dispose of any."""
+    """Whether the holder may not acquire units, or may not dispose of any."""
     standing = ledger.side(order.ledger_account_id).standing
     return bool(standing.receiving if order.side == BUY else standing.sending)
 

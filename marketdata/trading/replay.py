@@ -1,7 +1,7 @@
-"""Plays a market's log again through the pure matcher: the very same trades come of it.
+"""Replays a market's log through the pure matcher, which must make the same trades.
 
-What the log says of rules is taken at its word: an order that was ended for one is not
-there when the next one comes, and one that was killed was killed.
+The replay trusts the log about rules: an order that a rule ended is absent when the
+next one comes, and a killed order stays killed.
 """
 
 from collections import deque
@@ -21,7 +21,7 @@ Kind = OrderEvent.Kind
 
 
 class Said(NamedTuple):
-    """An event, with what its order was from the beginning."""
+    """An event, with the original values of its order."""
 
     number: int
     kind: str
@@ -43,9 +43,9 @@ class Said(NamedTuple):
 def replay(
     token_id: UUID, advance: Callable[[int], object] = lambda done: None
 ) -> Iterator[str]:
-    """A sentence for each event that the matcher does not lead to.
+    """A sentence for each event that differs from the matcher's result.
 
-    After the first one the rest is not compared: the queues are others.
+    After the first difference the rest is not compared: the queues differ.
     """
     replayed = Replay()
     for said in events(token_id, advance):
@@ -58,18 +58,18 @@ def replay(
 
 
 class Replay:
-    """The queues as the events so far leave them, and the trades that are due next."""
+    """The queues after the events so far, and the trades that must follow."""
 
     def __init__(self) -> None:
         self.queues = Queues()
         self.phase = ""
         self.due: deque[tuple[Hashable, int, int, int]] = deque()
         self.ends: tuple[Hashable, str, int] | None = None
-        # One that would fill whole: its next event says whether a rule has killed it.
+        # This one would fill in full. Its next event says whether a rule killed it.
         self.whole: tuple[Said, Resting, Match] | None = None
 
     def follow(self, said: Said) -> str | None:
-        """What is wrong with an event, if anything."""
+        """The error of an event, if any."""
         if said.kind == Kind.TRADE_BUSTED:
             return None
         if self.whole is not None:
@@ -149,7 +149,7 @@ class Replay:
 
 
 def events(token_id: UUID, advance: Callable[[int], object]) -> Iterator[Said]:
-    """The market's log in its order, read in batches of one instant."""
+    """The market's log in order, read in batches at one instant."""
     with transaction.atomic(), connection.cursor() as cursor:
         after = 0
         while True:

@@ -1,7 +1,7 @@
-"""A request against a market: what it may reach, and what it collects.
+"""A request against a market: the orders in its reach, and its results.
 
-Nothing here reads or writes the database: `market` reads what a round needs, `placing`
-lets its orders do what they do, and `writing` writes what it has collected.
+No code here uses the database. `market` reads the data of a round, `placing` processes
+its orders, and `writing` writes the results.
 """
 
 from collections.abc import Mapping
@@ -37,9 +37,9 @@ class Request:
 
 @dataclass
 class Round:
-    """A market and the holdings of those who may trade, as the orders so far leave it.
+    """A market and the holdings of possible traders, after the orders so far.
 
-    `at` judges and dates everything; `moved` is the time of the ledger's entries.
+    `at` is the time of all checks and records; `moved` is that of ledger entries.
     """
 
     book: Book
@@ -71,7 +71,7 @@ class Round:
         return self.writer.ledgers[self.book.token_id]
 
     def reserve(self, order: Order, units: int) -> None:
-        """Hold what open units of an order may cost, and show them in the book."""
+        """Reserve the cost of an order's open units, and show them in the book."""
         if order.side == BUY:
             self.cash[order.cash_account_id].reserved += order.limit_price * units
         else:
@@ -86,7 +86,7 @@ class Round:
         self.reserve(order, -units)
 
     def change(self, order: Order) -> None:
-        """Note that an order that was there before the round is another now."""
+        """Note a change of an order from before the round."""
         if order.pk not in self.new:
             self.changed[order.pk] = order
 
@@ -98,7 +98,7 @@ class Round:
         quantity: int | None = None,
         trade: int | None = None,
     ) -> int:
-        """Number an event of an order as it stands."""
+        """Number an event of an order in its present state."""
         book = self.book
         book.event += 1
         priority = None
@@ -116,7 +116,7 @@ class Round:
         return book.event
 
     def end(self, order: Order, status: str, reason: str) -> None:
-        """End an open order, in the message that is begun."""
+        """End an open order, in the current message."""
         self.release(order, order.remaining)
         if order.pk in self.queues.orders:
             self.queues.remove(order.pk)
@@ -130,7 +130,7 @@ class Round:
         self.change(order)
 
     def end_message(self) -> None:
-        """Close a message of the book's log: what one order has changed."""
+        """Close a message of the book's log: the changes by one order."""
         changes = [
             Change(*key, self.levels[key])
             for key, before in self.touched.items()

@@ -11,8 +11,8 @@ from django.conf import settings
 class Session:
     """The times of day; one that opens when it closes lasts all day.
 
-    A time that the clocks pass twice is meant the second time, and one that they skip
-    an hour later, as PostgreSQL reads them.
+    If clocks pass a time twice, the second time counts. If they skip a time, it counts
+    an hour later. PostgreSQL reads times the same way.
     """
 
     opens: time
@@ -40,12 +40,12 @@ class Session:
             day += timedelta(days=1)
 
     def is_open(self, at: datetime) -> bool:
-        """Whether a session lasts at an instant."""
+        """Whether a session is open at an instant."""
         begins, ends = self.next_open(at), self.next_close(at)
         return self.opens == self.closes or begins <= at or ends < begins
 
     def begins(self, at: datetime) -> datetime:
-        """When a market that is closed opens: at once while a session lasts."""
+        """When a closed market opens: at once during a session."""
         return at if self.is_open(at) else self.next_open(at)
 
 

@@ -8,7 +8,7 @@ from marketdata.trading.models import Order, OrderSide
 
 
 class Fill(models.Model):
-    """An execution as one of its two sides has it; a view.
+    """An execution from one of its two sides; a view.
 
     `id` is derived from the token, the trade's number and the side.
     """

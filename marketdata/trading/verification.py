@@ -1,4 +1,4 @@
-"""What must be true of our markets, a rule a statement; and their replay."""
+"""The invariants of our markets, one statement per rule, and their replay."""
 
 from collections.abc import Callable, Iterator
 

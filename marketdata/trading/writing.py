@@ -1,7 +1,7 @@
-"""Writes what a round has collected, in a constant number of statements.
+"""Writes the results of a round, in a constant number of statements.
 
-The order is that of the guards (the migrations): what gives way first, so that no one
-holds more than there is at any statement, and the market's log last.
+The guards (the migrations) set the order: reductions come first, so that at no
+statement anyone holds more than exists, and the market's log comes last.
 """
 
 import logging
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 def write(of: Round) -> None:
-    # An amended order is alone in its round, so that it only pays, or only sells.
+    # An amended order is alone in its round, so it only pays, or only sells.
     update([*of.changed.values(), *of.amended])
     of.writer.open()
     of.writer.flush()
@@ -57,7 +57,7 @@ def update(orders: Iterable[Order]) -> None:
 
 
 def record(of: Round) -> None:
-    """Append to the log of the book, with its next snapshot where that is due."""
+    """Append to the log of the book, with its next snapshot if due."""
     book = of.book
     rows = log.Rows(of.messages)
     last = book.sequence + len(rows.prices)
