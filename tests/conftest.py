@@ -25,7 +25,7 @@ from tests.waiting import PATIENCE_SECONDS
 
 pytest_plugins = ["tests.characters", "tests.databases"]
 
-# How long an example takes tells of the machine.
+# The time of an example depends on the machine.
 hypothesis.settings.register_profile(
     "any machine",
     deadline=None,

@@ -1,4 +1,4 @@
-"""Benchmarks tell how fast the machine is, and figures as on idle cores."""
+"""Benchmarks report the machine's speed, and figures as on idle cores."""
 
 import ast
 import contextlib

@@ -6,7 +6,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def address_of(text: str) -> Address:
-    """An address as a socket tells it, without a zone, as IPv4 where it is that.
+    """An address as a socket gives it, without a zone, as IPv4 where it is that.
 
     Raises:
         ValueError: it is none.

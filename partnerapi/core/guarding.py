@@ -98,7 +98,7 @@ def names_of_tables() -> set[str]:
 
 @cache
 def wanted_parts() -> dict[str, str]:
-    """The parts that tables must have, as the server tells them."""
+    """The parts that tables must have, as the server reports them."""
     session = connection.copy()
     try:
         session.set_autocommit(False)

@@ -1,4 +1,4 @@
-"""How work that takes long tells how far it has come."""
+"""The progress reports of long work."""
 
 from collections.abc import Callable
 

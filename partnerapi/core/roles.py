@@ -214,7 +214,7 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
         if rights:
             yield f"GRANT {rights} ON {quoted(table)} TO {to}"
     if role is Role.APPLICATION:
-        # `doctor` tells how far they are.
+        # `doctor` reports their progress.
         yield f"GRANT SELECT ON SEQUENCE {owned['SEQUENCE']} TO {to}"
         for function in CALLED_BY_APPLICATION:
             yield f"GRANT EXECUTE ON FUNCTION {function} TO {to}"

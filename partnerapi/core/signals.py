@@ -1,4 +1,4 @@
-"""What the operating system tells a process, as events that its threads wait for."""
+"""The operating system's signals, as events that a process's threads wait for."""
 
 import signal
 import threading

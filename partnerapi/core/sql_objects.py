@@ -1,4 +1,4 @@
-"""Functions, triggers and views of the database, as it tells of them itself."""
+"""Functions, triggers and views, as the database itself reports them."""
 
 import re
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ class SqlFunction:
 
 @dataclass(frozen=True, slots=True)
 class SqlTrigger:
-    """`says` is what `pg_get_triggerdef` tells, `uncast`; `state` is `tgenabled`.
+    """`says` is the output of `pg_get_triggerdef`, `uncast`; `state` is `tgenabled`.
 
     O fires for users, A for replicated changes, too.
     """

@@ -1,4 +1,4 @@
-"""What a request cost, as an answer tells it to who asks with `X-Cost-Debug: 1`."""
+"""A request's cost, as answers report it to callers that send `X-Cost-Debug: 1`."""
 
 from collections import Counter
 from typing import Any

@@ -249,7 +249,7 @@ def mutate(
     run: Callable[[], ExecutionResult],
     write: Callable[..., bytes],
 ) -> tuple[bytes, dict[str, str]]:
-    """The answer of a mutation, and the headers that tell what became of it.
+    """The answer of a mutation, and the headers with its outcome.
 
     Raises:
         InvalidKey: it came without an API key.

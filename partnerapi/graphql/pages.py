@@ -156,7 +156,7 @@ def read_placed(
 
 
 class Finder(Protocol[Place]):
-    """Finds the places of a list that no condition on its rows tells."""
+    """Finds the places of a list that no condition on its rows gives."""
 
     def places(
         self,

@@ -74,7 +74,7 @@ class Shape(NamedTuple):
 
     @property
     def page_columns(self) -> tuple[str, ...]:
-        """What a line tells of its page, before the columns of its row."""
+        """A line's data about its page, before the columns of its row."""
         told = {
             "beyond_after": self.after,
             "beyond_before": self.before,

@@ -111,7 +111,7 @@ def methods(classes: tuple[type, ...], kind: str) -> tuple[Methods, Methods]:
 
 
 class Rules(Visitor):
-    """Asks all rules about each node; `types` tells them where they are.
+    """Asks all rules about each node; `types` gives them their position.
 
     A rule may skip what is below a node, or end. None edits.
     """

@@ -120,7 +120,7 @@ def hide(owner: User, objects: int) -> Hidden:
 
 
 def hold(hidden: Hidden) -> list[str]:
-    """Have the hidden tokens held by people of whom nothing else tells; their ids."""
+    """Mint the hidden tokens for people whom nothing else reveals; their ids."""
     users = people(10)
     profiles = UserHolder.objects.filter(user__in=users)
     accounts = ledger.holder_accounts(user.pk for user in users)

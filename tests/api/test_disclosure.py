@@ -94,7 +94,7 @@ def test_the_right_key_sees_every_one_of_them(hidden: Hidden, blind: Callers):
 def test_lists_with_hidden_rows_are_lists_without(
     field, arguments, hidden: Hidden, blind
 ):
-    """No count, no flag and no cursor tells of them, nor does a cursor of one."""
+    """No count, flag or cursor reveals them, nor does the cursor of one of them."""
     name, _, private = field.partition(" ")
     given = ", ".join(filter(None, [arguments, "visibility: PRIVATE" * bool(private)]))
     declared = "$slug: String, $cursor: String" if "$" in given else "$slug: String"

@@ -109,7 +109,7 @@ def in_a_savepoint() -> None:
 
 @contextmanager
 def told(server: Cluster, said: str) -> Iterator[None]:
-    """What an administrator tells the session that waits for the standby."""
+    """An administrator calls `said` on the session that waits for the standby."""
     statement = f"SELECT {said}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
     def tell() -> None:

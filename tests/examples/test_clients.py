@@ -39,7 +39,7 @@ Ended = subprocess.CompletedProcess[str]
 
 
 def run_program(name: str, directory: Path, **environment: str) -> Ended:
-    """Run it with what its first lines tell a partner to install."""
+    """Run it with the packages that its first lines require."""
     program = PROGRAMS / name
     if program.suffix == ".mjs":
         # Node looks for packages beside the program.

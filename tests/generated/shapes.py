@@ -153,7 +153,7 @@ class Shapes:
         if default is None or self.chance(0.5):
             self.variables[name] = value_from_ast_untyped(value)
         elif self.chance(0.1):
-            # Where null cannot stand, only the request can tell.
+            # Only the request, not the document, shows a null that is not allowed.
             self.variables[name] = None
         variable = VariableNode(name=NameNode(value=name))
         self.definitions.append(

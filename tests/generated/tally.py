@@ -76,7 +76,7 @@ def walk(selection: Any, data: Any) -> Iterator[str]:
         return
     if data is None:
         return
-    # Behind an interface, the keys tell the type, or the object is not counted.
+    # Behind an interface, the keys identify the type, or the object is not counted.
     fitting = [
         type_
         for type_ in selection.types

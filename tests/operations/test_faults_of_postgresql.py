@@ -82,7 +82,7 @@ def found(look: Look, check: str) -> Finding:
 
 
 def named(look: Look, check: str, says: str, remedy: str) -> None:
-    """The fault is named, and the exit code of `doctor` tells of it."""
+    """`doctor` names the fault, and its exit code shows it."""
     until(lambda: found(look, check).state is not State.OK)
     one = found(look, check)
     assert one.state in (State.WARNING, State.FAILED), one

@@ -74,7 +74,7 @@ UNSENT = """
 
 
 def mail() -> Iterator[Finding]:
-    """Whether e-mails that tell staff of changes of staff are sent."""
+    """Whether the e-mails that notify staff of changes of staff are sent."""
     with connection.cursor() as cursor:
         cursor.execute(UNSENT, {"most": MOST_TRIES})
         [(waiting, given_up, error)] = cursor.fetchall()

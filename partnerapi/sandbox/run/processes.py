@@ -50,7 +50,7 @@ class Process:
     readers: list[threading.Thread] = field(default_factory=list)
 
     def reason(self) -> str:
-        """The line of its errors that tells most about its end."""
+        """The line of its errors that best explains its end."""
         for reader in self.readers:
             reader.join(timeout=1)
         for word in ("FATAL", "PANIC", "error:", "Error", "could not"):

@@ -53,7 +53,10 @@ def mostly_the_same(count: int) -> Iterator[int]:
 
 
 class Counters(NamedTuple):
-    """What `functools.lru_cache` tells of a cache; here sizes, not entries, count."""
+    """The statistics of a cache, as `functools.lru_cache` reports them.
+
+    Here sizes, not entries, count.
+    """
 
     hits: int
     misses: int

@@ -167,7 +167,7 @@ class Benchmark:
 
 
 def processor() -> str:
-    """The processor's name as Linux tells it, else its family."""
+    """The processor's name as Linux reports it, else its family."""
     told = Path("/proc/cpuinfo")
     lines = told.read_text().splitlines() if told.exists() else []
     names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
