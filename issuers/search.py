@@ -82,7 +82,7 @@ class Search:
         inclusive: bool = False,
         limit: int,
     ) -> list[Place]:
-        """At most `limit` places between two others, from the end that is asked."""
+        """At most `limit` places between two others, from the requested end."""
         found: list[Place] = []
         for part in reversed(self.ranges) if backward else self.ranges:
             if after and part.kind < after.kind or before and part.kind > before.kind:

@@ -10,7 +10,7 @@ from partnerapi.core.money import counted
 
 
 def register_content(imported: ImportedPackage) -> dict[str, Any]:
-    """What the package made; both ids stand for its content, to the byte."""
+    """The result of a package; both ids are derived from its exact content."""
     replay = imported.replay
     return {
         "issuer": str(imported.issuer.pk),
@@ -30,7 +30,7 @@ def register_title(imported: ImportedPackage, name: str) -> str:
 
 
 class ImportRegister:
-    """Carried out by the command, which has the package."""
+    """Carried out by the command, which alone has the package."""
 
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content

@@ -1,4 +1,4 @@
-"""What OCF has no field for: packages of this register say it in comments.
+"""Facts without a field in OCF, which packages of this register put into comments.
 
 Each is one of an object's comments, such as "Wallet: 0x…". `export captable
 --format ocf` writes them, and `import ocf` reads them.
@@ -17,13 +17,13 @@ WORDS = {LEI, WALLET, EMAIL, SYMBOL, ISIN, NOT_KNOWN}
 
 
 def comments(facts: Mapping[str, str | None]) -> dict[str, list[str]]:
-    """The member of an object that says these facts; none where there is no fact."""
+    """The member of an object that states these facts; none without facts."""
     lines = [f"{word}: {value}" for word, value in facts.items() if value]
     return {"comments": lines} if lines else {}
 
 
 def facts(values: Mapping[str, Any]) -> dict[str, str]:
-    """What the comments of an object say, by the word that it begins with."""
+    """The facts in an object's comments, by the word with which each begins."""
     return dict(filter(None, map(fact, listed(values))))
 
 

@@ -36,7 +36,7 @@ class NotOcf(Exception):
 
 
 def write_package(table: DatedTable, path: Path, advance: Advance) -> int:
-    """Write a zip; how many issuances it has.
+    """Write a zip; return the number of its issuances.
 
     Raises:
         NotOcf
@@ -170,7 +170,7 @@ def plain_number(value: Decimal | int | None) -> str | None:
 def stakeholders(
     table: DatedTable, held: Iterable[Holding]
 ) -> Iterator[dict[str, Any]]:
-    """The treasury, and each holder once: a holder's holdings follow each other."""
+    """The treasury, and each holder once: a holder's holdings are consecutive."""
     if any(needs_treasury(token) for token in table.tokens):
         name = table.issuer.owner.company_name or table.issuer.trading_name
         yield {

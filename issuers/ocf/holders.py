@@ -59,8 +59,8 @@ def treasury_of(package: Package) -> str | None:
 
 
 def email_of(item: Item) -> str | None:
-    """An individual's first address. An institution's addresses are its people's, and
-    its own stands in a comment.
+    """An individual's first address. An institution's addresses belong to its people;
+    its own is in a comment.
     """
     if item.values["stakeholder_type"] == "INDIVIDUAL":
         try:
@@ -107,7 +107,7 @@ def new_holders(
     """The ledger accounts of past and present holders, by stakeholder; and remarks.
 
     An individual with the e-mail address of a user is that user, who stays as stored.
-    What another user has already is left out.
+    Values that another user already has are left out.
     """
     held = sorted(replayed.held - {treasury_of(package)})
     items = [package.stakeholders[id] for id in held]

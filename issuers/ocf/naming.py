@@ -17,7 +17,7 @@ def derived(name: str) -> UUID:
 
 
 def read_name(item: Item, name: str, value: Any, package: Package) -> str:
-    """A name in one line; where there is none, the package gets a problem."""
+    """A name in one line; a missing name is added to the package's problems."""
     if not isinstance(value, str) or not one_line(value):
         package.problems.append(item.problem(f"{name} is {value!r:.60}; give a name"))
         return ""

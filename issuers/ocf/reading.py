@@ -69,7 +69,7 @@ class OcfFile:
 def read_package(path: Path) -> Package:
     """Read a folder or a zip. Wrong objects stand in the package's problems.
 
-    Of a transaction is kept what it does; so a million fit into memory.
+    Only the effect of a transaction is kept, so a million fit into memory.
 
     Raises:
         OSError: the folder or the file cannot be read.
@@ -204,7 +204,7 @@ def not_unpacked(path: Path, error: Exception) -> WrongFileError:
 
 
 def chosen(path: Path, names: list[str], unread: list[str]) -> list[str]:
-    """The files to read. Files that systems leave behind are passed over in silence."""
+    """The files to read. Files left behind by operating systems are ignored."""
     found: list[str] = []
     for name in names:
         if name.startswith("__MACOSX/") or PurePosixPath(name).name.startswith("."):
@@ -239,7 +239,7 @@ def issuer_of(name: str, manifest: dict[str, Any], problems: Problems) -> Item:
 def check_manifest(
     package: Package, name: str, digests: dict[str, str], unread: list[str]
 ) -> None:
-    """What is needed of the files that the manifest names must be there.
+    """The needed files that the manifest names must exist.
 
     Files that it does not name are read as well.
     """
@@ -282,8 +282,8 @@ def check_manifest(
 class ObjectReader:
     """Places objects in a package, each once, and takes of a transaction what it does.
 
-    Of each id it remembers its digest, the file, and a digest of the object: a million
-    ids are larger than that.
+    For each id it keeps a digest of the id, the file, and a digest of the object: a
+    million ids would be larger.
     """
 
     def __init__(self, package: Package) -> None:
@@ -322,7 +322,7 @@ class ObjectReader:
 
 
 def cut_digest(id: str) -> int:
-    """60 bits: of a million ids two have the same once in two million packages."""
+    """60 bits: among a million ids, two collide once in two million packages."""
     digest = hashlib.blake2b(id.encode(errors="surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest()) >> 4
 

@@ -1,4 +1,4 @@
-"""What a share class of an OCF package says of itself, as a token keeps it."""
+"""The facts of a share class of an OCF package, as a token stores them."""
 
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation

@@ -1,4 +1,4 @@
-"""Tables of what an import wrote of an OCF package, and of what it left out."""
+"""Tables of the parts of an OCF package that an import wrote, and left out."""
 
 from collections.abc import Iterator
 

@@ -1,10 +1,10 @@
 """Capitalization tables of many issuers at one instant, in two statements.
 
-The first fixes the instant: it waits for writers in flight, where any may still write
-at or before it, without a lock that the database's log would tell of, and finds, for
-each token, the last entry of its ledger and the price of a unit. The second reads
-everything as of that entry, by number, and what has a number never changes. So no table
-is torn, and the same instant always gives the same table.
+The first fixes the instant. It waits for writers that may still write at or before it,
+without a lock that the database would log, and finds, for each token, the last entry of
+its ledger and the price of a unit. The second reads everything as of that entry, by
+number, and numbered rows never change. So all tables are consistent, and the same
+instant always gives the same table.
 """
 
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ Listed = Holders | CapitalizationTableTooLarge
 class CapitalizationTable:
     """An issuer's table at `date`, an instant as PostgreSQL's text in UTC.
 
-    `is_present`: no instant was asked for, or one in the future. `holders` is None
-    where they were not read.
+    `is_present`: no instant was requested, or a future one. `holders` is None if they
+    were not read.
     """
 
     issuer_id: str
@@ -54,7 +54,7 @@ class CapitalizationTable:
 
     @cached_property
     def total_value(self) -> int:
-        """What the holders hold, euro cents; may be above 2⁶⁴−1."""
+        """The value of all holdings, euro cents; may be above 2⁶⁴−1."""
         return sum(token.held_value for token in self.tokens)
 
 
@@ -91,7 +91,7 @@ def read_tables(
 def read_all_holders(tables: Sequence[CapitalizationTable]) -> list[Listed]:
     """The holders of tables that are all at one instant; in one statement.
 
-    Of a table that has too many it is the error that says so.
+    A table with too many holders gets the error in their place.
     """
     first = tables[0]
     at = None if first.is_present else datetime.fromisoformat(first.date)
@@ -113,7 +113,7 @@ def holders_of(tables: Sequence[CapitalizationTable]) -> list[Listed]:
 
 
 def listed_at_most(table: CapitalizationTable) -> int:
-    """The holders of each of its tokens; a user may be several of them."""
+    """The sum of the holders of each token; a user may be counted several times."""
     return sum(token.holder_count for token in table.tokens)
 
 

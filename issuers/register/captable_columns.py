@@ -1,7 +1,7 @@
 """The tokens of a capitalization table, and its holders as columns.
 
 A register may have a million holders, and a million objects take longer to make than
-to read. So a holder's row, and each column, is made when someone reads it.
+to read. So a holder's row, and each column, is made on first use.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -23,7 +23,7 @@ LAST_USER = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Which users are read: those between two ids, themselves only if `inclusive`."""
+    """A range of users between two ids, which belong to it only if `inclusive`."""
 
     after: str = FIRST_USER
     before: str = LAST_USER
@@ -62,9 +62,9 @@ def any_within(tables: Sequence[CapitalizationTable], stretch: Stretch) -> list[
 
 
 def holder_counts(tables: Sequence[CapitalizationTable]) -> list[int]:
-    """How many holders each table has; at most one statement.
+    """The number of holders of each table; at most one statement.
 
-    Of one token the ledger knows it. Holders of several tokens are counted once.
+    The ledger has the number for one token. Holders of several tokens count once.
     """
     counts = [max([t.holder_count for t in table.tokens] or [0]) for table in tables]
     several = [place for place, table in enumerate(tables) if to_be_counted(table)]
@@ -76,7 +76,7 @@ def holder_counts(tables: Sequence[CapitalizationTable]) -> list[int]:
 
 
 def to_be_counted(table: CapitalizationTable) -> int:
-    """How many holders of single tokens `holder_counts` has to look at."""
+    """How many holders of single tokens `holder_counts` has to read."""
     held = [token.holder_count for token in table.tokens if token.holder_count]
     return sum(held) if len(held) > 1 else 0
 

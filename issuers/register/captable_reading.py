@@ -1,4 +1,4 @@
-"""Reads who held the tokens of capitalization tables, as of an entry of each."""
+"""Reads the holders of tokens of capitalization tables, as of an entry of each."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -127,7 +127,7 @@ def several_tokens(
     )
 
 
-# On the disk it would take twice as long. Balances come in the order of their accounts,
+# On disk it would take twice as long. Balances come in the order of their accounts,
 # so a merge suffices. Parallel workers would each read all of them.
 IN_MEMORY = """
     SELECT set_config('work_mem', '256MB', TRUE), set_config('jit', 'off', TRUE),
@@ -175,7 +175,7 @@ WAYS = {
     """,
 }
 ACCOUNTS = {
-    # The planner would read the accounts of all the world for those of one register.
+    # The planner would read all accounts to get those of one register.
     False: """CROSS JOIN LATERAL (
             SELECT user_id FROM issuers_ledgeraccount WHERE id = p.account_id LIMIT 1
         ) a""",

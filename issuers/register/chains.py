@@ -29,9 +29,9 @@ class Chain(StrEnum):
 def chained(
     chain: Chain, token_id: object, last: int | None = None
 ) -> Iterator[tuple[str, bytes]]:
-    """Each line in order, and the digest after it; at most up to number `last`.
+    """Each line in order, and the digest after it; up to number `last`.
 
-    Outside a transaction the database would hold all of them at once.
+    Outside a transaction the database would hold all lines at once.
     """
     digest = BEGINNING
     for (line,) in rows_of(LINES.format(view=chain), [token_id, last]):
@@ -40,7 +40,7 @@ def chained(
 
 
 def digest_after(chain: Chain, token_id: object, last: int) -> tuple[int, str]:
-    """How many lines there are up to a number, and the digest after the last of them.
+    """The number of lines up to a number, and the digest after the last of them.
 
     The digest is in hexadecimal digits.
     """

@@ -82,7 +82,7 @@ class Recorded(NamedTuple):
 
 @dataclass(slots=True)
 class LockedLedger:
-    """A token's ledger under the writer's lock, as the entries so far leave it."""
+    """A token's ledger under the writer's lock, after the entries so far."""
 
     token_id: UUID
     symbol: str
@@ -114,7 +114,7 @@ class LockedLedger:
         return self.clock
 
     def side(self, account: int | None) -> Side:
-        """What binds an account, as the entries so far leave it."""
+        """The constraints on an account, after the entries so far."""
         if account is None:
             return Side()
         return Side(
@@ -138,9 +138,9 @@ class LockedLedger:
 class Writer:
     """The ledgers that this transaction has locked, and the rows that it will write.
 
-    It holds the accounts of holders that it has loaded, so that no one restricts one of
-    them meanwhile: unless not `holds`, for who only tries. Not `judges`: the rules of
-    tokens and holders do not bind, as in a history from before they came here.
+    It holds the holders' accounts that it has loaded, so that no one can restrict them
+    meanwhile. Without `holds`, for dry runs, it does not. Without `judges`, the rules
+    of tokens and holders do not apply, as in a history from before the platform.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Writer:
             self.ledgers |= {ledger.token_id: ledger for ledger in lock_ledgers(new)}
 
     def load(self, entries: Iterable[Entry]) -> None:
-        """Read the balances of the entries' accounts, and what binds them."""
+        """Read the balances of the entries' accounts, and their constraints."""
         pairs = {
             (entry.token_id, account)
             for entry in entries

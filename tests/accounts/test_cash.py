@@ -1,4 +1,4 @@
-"""Cash: what comes, what is reserved, what goes, and what the database refuses."""
+"""Cash: deposits, reservations, withdrawals, and refusals by the database."""
 
 import io
 from pathlib import Path

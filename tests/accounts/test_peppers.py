@@ -1,4 +1,4 @@
-"""One pepper follows another, and no key notices."""
+"""One pepper replaces another, and every key keeps working."""
 
 import io
 import secrets

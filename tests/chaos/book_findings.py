@@ -1,4 +1,4 @@
-"""What became of order books, held against what their writers know."""
+"""The resulting order books, compared with what their writers know."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tests.chaos.book_logs import ends_of
 
 @dataclass
 class Report:
-    """What was done, and how many histories ended otherwise than acknowledged."""
+    """The work done, and how many histories ended otherwise than acknowledged."""
 
     histories: int
     calls: int = 0

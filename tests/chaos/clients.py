@@ -44,12 +44,12 @@ class Answer:
 
     @property
     def is_final(self) -> bool:
-        """Answered for good: what failed on the server's side has no such header."""
+        """Whether an answer is final: a failure of the server has no such header."""
         return self.status == 200 and "idempotency-key-expires" in self.headers
 
 
 class UnexpectedAnswer(Exception):
-    """An answer that no retry mends."""
+    """An answer that no retry can correct."""
 
 
 def make_request(token: str, key: str, account: uuid.UUID, status: str) -> bytes:
@@ -129,7 +129,7 @@ class Clients:
             self.waiting.extend([old] * self.late)
 
     async def deliver(self, connection: "Connection", key: Key) -> bytes:
-        """The final answer, however often it takes.
+        """The final answer, after any number of attempts.
 
         Raises:
             UnexpectedAnswer

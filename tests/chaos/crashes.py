@@ -1,4 +1,4 @@
-"""Crashes of PostgreSQL while mutations run: what was answered must still be there.
+"""Crashes of PostgreSQL while mutations run: acknowledged effects must survive.
 
 Run it with `python -m tests.chaos.crashes`. It ends with exit code 1 when an effect
 that someone was answered is missing after a crash, or happened twice.

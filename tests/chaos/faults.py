@@ -1,4 +1,4 @@
-"""What `doctor` says of each planted fault, and how much the processes log meanwhile.
+"""What `doctor` reports for each planted fault, and how much processes log meanwhile.
 
 Run it with `python -m tests.chaos.faults --seconds 20`. An installation as production
 has it runs all its parts, and four clients read and change accounts, five times a

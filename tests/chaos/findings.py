@@ -1,4 +1,4 @@
-"""What the database holds, held against what the clients were answered."""
+"""The content of the database, compared with the answers to clients."""
 
 import json
 import os
@@ -76,7 +76,7 @@ def count_kept(keys: Iterable[Key]) -> int:
 
 
 def missing_effects(acknowledged: Iterable[Key]) -> list[str]:
-    """The keys that someone was answered and that no history names."""
+    """The keys that were answered and that no history names."""
     keys = list(acknowledged)
     histories = read_histories({key.account for key in keys})
     present = {row.key for rows in histories.values() for row in rows}

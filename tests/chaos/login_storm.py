@@ -179,7 +179,7 @@ def told(log: Path) -> int:
 
 
 def failures(report: Report, busy: bool) -> list[str]:
-    """What went otherwise than it should; on a busy machine time does not count."""
+    """The failures; on a busy machine time does not count."""
     found = []
     failed = report.answers.get("locked out", 0)
     failed += report.answers.get("wrong password", 0)

@@ -88,7 +88,7 @@ class Outcome:
 
 
 class LockWatch(Asking):
-    """While it is a context, keeps how long whoever serves has waited for a lock.
+    """While it is a context, keeps how long waits of the application for locks last.
 
     On a busy machine answers are slow for other reasons, too.
     """

@@ -1,4 +1,4 @@
-"""What clients are answered while PostgreSQL or Valkey stand still, or refuse to work.
+"""Answers to clients while PostgreSQL or Valkey stand still, or refuse to work.
 
 Run it with `python -m tests.chaos.outages --seconds 30`. Sixteen clients of a real web
 server read accounts with a key and change one, each once a turn, while another reads
@@ -317,7 +317,7 @@ def measure(seconds: float, max_seconds: int, names: list[str]) -> list[Outcome]
 def failures(
     outcomes: list[Outcome], max_seconds: int, busy: bool, pace: Pace
 ) -> list[str]:
-    """What went otherwise than it should; on a busy machine time does not count.
+    """The failures; on a busy machine time does not count.
 
     Seconds are as on idle cores, but for MAX_SECONDS, which are a deadline.
     """

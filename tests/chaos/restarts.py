@@ -1,4 +1,4 @@
-"""Whether anybody notices that web servers restart, or that one of them is killed.
+"""Whether clients notice that web servers restart, or that one of them is killed.
 
 Run it with `python -m tests.chaos.restarts`. Two web servers stand behind one socket,
 as the systemd units that are shipped run them, and clients read accounts and change
@@ -190,7 +190,7 @@ def measure(requests: int, times: int, directory: Path) -> list[Outcome]:
 
 
 def failures(outcomes: list[Outcome], busy: bool, pace: Pace) -> list[str]:
-    """What went otherwise than it should; on a busy machine time does not count."""
+    """The failures; on a busy machine time does not count."""
     usual, restarts, *kills = outcomes
     found = [f"{o.what}: {c}" for o in (usual, restarts) for c in o.codes if c != "200"]
     if busy:

@@ -1,7 +1,7 @@
 """Traders who send each request until it is answered, some of them twice at once.
 
-An intention is one request with its Idempotency-Key. Nothing but its answers tells a
-trader which orders it has.
+An intention is one request with its Idempotency-Key. A trader knows its orders only
+from the answers.
 """
 
 import asyncio
@@ -133,7 +133,7 @@ class Trader:
             connection.close()
 
     async def deliver(self, connection: Connection, intention: Intention) -> None:
-        """Send it until it is answered, or LONGEST_SECONDS are over.
+        """Send it until it is answered, or LONGEST_SECONDS have passed.
 
         Raises:
             UnexpectedAnswer: no retry mends it.

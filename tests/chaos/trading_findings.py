@@ -1,4 +1,4 @@
-"""What markets hold, held against what traders were answered.
+"""The state of markets, compared with the answers to traders.
 
 To be imported once Django is set up.
 """

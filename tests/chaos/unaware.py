@@ -13,7 +13,7 @@ __all__ = ["application"]
 
 
 def hear(wrapper: DatabaseWrapper, notice: Diagnostic) -> None:
-    """Pass over it."""
+    """Ignore it."""
 
 
 DatabaseWrapper.hear = hear  # type: ignore[method-assign, assignment]

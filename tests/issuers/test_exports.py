@@ -1,4 +1,4 @@
-"""What leaves the register: tables and ledgers, in every format."""
+"""Exports of the register: tables and ledgers, in every format."""
 
 import csv
 import hashlib

@@ -1,4 +1,4 @@
-"""What the application cannot invent: ids of the future, files, jobs, old answers."""
+"""The application cannot invent future ids, files, jobs or old answers."""
 
 import hashlib
 import uuid

@@ -1,4 +1,4 @@
-"""Imports that take long, and who works on the same issuers meanwhile."""
+"""Long imports, and concurrent work on the same issuers."""
 
 import io
 import threading
