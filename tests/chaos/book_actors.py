@@ -54,9 +54,9 @@ class Seen(NamedTuple):
 
 
 def write(pipe: Pipe) -> None:
-    """Write what dice say on the tokens that are named; to be run in a process.
+    """Write random changes to the named tokens; to be run in a process.
 
-    Tells each call before it is made, and what came of it.
+    Reports each call before it is made, and its result.
     """
     import marketdata.books.log
     from marketdata.books.log import record
@@ -95,7 +95,7 @@ def throw(dice: random.Random, width: int) -> Any:
         # The sides meet in one price; books of few levels have a snapshot sooner.
         price = 100 + (dice.randrange(width) if side else -dice.randrange(width))
         changes.append(Change(side, price, dice.choice((0, 1, 2, 3, 4, 5, 6, 7))))
-    # Never nothing at all: that would have the numbers of the call before.
+    # Never an empty change: it would have the numbers of the previous call.
     least = 0 if changes else 1
     deals = [Deal(100, dice.randrange(1, 9)) for _ in range(dice.randrange(least, 2))]
     return Message(changes, deals)

@@ -139,7 +139,7 @@ def browsers() -> list[Any]:
 
 
 def begin(slug: str) -> list[tuple[Any, str]]:
-    """Both are shown the lines before either confirms; each with their page."""
+    """Show both people the lines before either confirms; return their pages."""
     sent = {"issuer": slug, "source": "MINT"}
     address = "/admin/delivery/confirm/"
     shown = [(client, client.post(address, sent)) for client in browsers()]

@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 @dataclass
 class Attack:
-    """What was sent, and what came of it."""
+    """The messages sent, and their results."""
 
     sent: Counter[str] = field(default_factory=Counter)
     answers: Counter[str] = field(default_factory=Counter)
@@ -70,7 +70,7 @@ def connect(target: Target, wants_tls: bool) -> socket.socket:
 
 
 def read(connection: socket.socket, seconds: float) -> bytes:
-    """What comes until nothing has come for so long, or the end."""
+    """All bytes until a pause of this length, or the end of the connection."""
     connection.settimeout(seconds)
     said = b""
     with contextlib.suppress(OSError):
@@ -88,7 +88,7 @@ def send(connection: socket.socket, pieces: list[bytes]) -> None:
 
 
 def kinds(said: bytes) -> Counter[str]:
-    """The types of the messages that came; "?" for what is none."""
+    """The types of the received messages; "?" for anything else."""
     decoder = Decoder()
     decoder.feed(said)
     found: Counter[str] = Counter()

@@ -50,7 +50,7 @@ class Seat(NamedTuple):
 
 @dataclass
 class Outcome:
-    """Of a history: what was done, and what was found wrong."""
+    """The work done in a history, and the errors found."""
 
     done: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Player:
         self.day = day_of(datetime.now(UTC))
 
     def play(self, played: threading.Semaphore) -> Outcome:
-        """Do what the dice say, then wait for the end and be judged by it."""
+        """Take random steps, then wait for the end and be judged by it."""
         try:
             try:
                 self.connect()

@@ -279,7 +279,7 @@ class Reader(Initiator):
         self.send("A", (98, 0), (108, self.heartbeat), (141, "Y"))
 
     def read_for(self, seconds: float) -> None:
-        """Take what comes for so long.
+        """Read messages for so long.
 
         Raises:
             Wrong, Inconsistent, GarbledMessage: it may not have come so; and

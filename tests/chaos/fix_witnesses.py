@@ -1,4 +1,4 @@
-"""Sessions that go on as if nothing were, and what they notice of a storm.
+"""Ordinary sessions during a storm, and what they notice of it.
 
 Books change ten times a second; a witness is to hear of each as often. To be imported
 before Django is set up: its processes are forked then.

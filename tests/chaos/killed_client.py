@@ -1,4 +1,4 @@
-"""How soon a key is free again when the process that holds it is killed.
+"""The time until a key is free after the process that holds it is killed.
 
 Run it with `python -m tests.chaos.killed_client`. In each round a process claims a key
 as the web server does, and is killed while its transaction is idle or busy; meanwhile

@@ -89,7 +89,7 @@ class Guesser(threading.Thread):
 
 
 def asked(port: int, token: str, seconds: float) -> list[float]:
-    """How long each answer took, milliseconds."""
+    """The time of each answer, in milliseconds."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     headers = {"Content-Type": "application/json", "X-Token-Auth": token}
     took = []
@@ -139,7 +139,7 @@ def measure(seconds: float, guesses: int) -> Report:
             looked_at = FailedSignIn.objects.filter(is_locked=False).count()
             close_connection()
             answers = tally(guessers)
-        # The fifth was looked at, and locks.
+        # The fifth password was checked, and locks the account.
         looked_at += 1 if answers["locked out"] else 0
         return Report(
             statistics.median(idle),

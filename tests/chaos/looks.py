@@ -166,7 +166,7 @@ def look(report: Report, looks: int, ready: str, metrics: "Metrics") -> None:
 
 
 def is_told(ready: str, metrics: "Metrics") -> bool:
-    """Whether both tell of a right that is revoked, and of its return."""
+    """Whether both report a revoked right, and its return."""
     failed = ("partnerapi_check", 'check="grants"')
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"], autocommit=True) as owner:
         owner.execute(REVOKE)

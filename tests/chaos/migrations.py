@@ -88,7 +88,7 @@ class Outcome:
 
 
 class LockWatch(Asking):
-    """While it is a context, keeps how long waits of the application for locks last.
+    """While it is a context, records how long the application waits for locks.
 
     On a busy machine answers are slow for other reasons, too.
     """

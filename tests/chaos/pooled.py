@@ -94,7 +94,7 @@ def code_of(answer: Answer) -> str:
 async def storm(
     port: int, token: str, accounts: list[UUID], requests: int, reason: str
 ) -> tuple[Counter[str], int]:
-    """What was answered, and how many mutations were sent."""
+    """The answers, and the number of mutations sent."""
     codes = Counter[str]()
     turns = requests // len(accounts)
 

@@ -59,7 +59,7 @@ class Answer:
 
 @dataclass
 class Report:
-    """Each claim, and what was seen in its place where it does not hold."""
+    """Each claim, and the observation if it does not hold."""
 
     claims: dict[str, str] = field(default_factory=dict)
     outage: dict[str, int] = field(default_factory=dict)

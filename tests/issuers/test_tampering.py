@@ -459,7 +459,7 @@ def test_chains_are_what_anybody_computes_from_the_lines(register: Register):
 
 
 def set_back(token_id: Any, by: timedelta) -> None:
-    """As if the database's clock had been set back since the last entry."""
+    """Simulate a database clock that was set back after the last entry."""
     tamper(
         "UPDATE issuers_tokenledgerhead SET last_effective_at = clock_timestamp()"
         f" + interval '{by.total_seconds()} s' WHERE token_id = '{token_id}'"
