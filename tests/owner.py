@@ -97,7 +97,7 @@ def tamper(*statements: str, guarded: bool = False) -> int:
 
 
 def break_table(name: str) -> None:
-    """Have each statement that reads a table fail, as a fault of the code would."""
+    """Make each statement that reads a table fail, as a fault of the code would."""
     tamper(
         f"ALTER TABLE {name} RENAME TO whole",
         f"CREATE VIEW {name} AS SELECT * FROM whole WHERE 1 / 0 = 1",
@@ -121,7 +121,7 @@ def superuser(email: str, password: str | None = None, **fields: object) -> User
 
 
 def appoint(user: User) -> None:
-    """Have staff decide at once, as the owner does."""
+    """Permit new staff to decide at once, as the owner does."""
     with connection.cursor() as cursor:
         statement = f"SELECT accounts_appoint('{user.pk}')"
         cursor.execute("SELECT tests.tamper(%s, FALSE)", [statement])

@@ -77,10 +77,10 @@ def harden(*signatures: str) -> RunSQL:
 
 
 def without_shadows(*signatures: str) -> RunSQL:
-    """Have functions that anybody may call look for types in `pg_temp` last.
+    """Search `pg_temp` for types last, in functions that every role may call.
 
-    PostgreSQL looks there first otherwise, and a CHECK that calls one would believe
-    what a domain of that name makes of a value.
+    Otherwise PostgreSQL searches it first, and a CHECK that calls such a function would
+    accept the value as a domain of that name converts it.
     """
     return RunSQL(
         "".join(f"ALTER FUNCTION {s} {SEARCH_PATH};" for s in signatures),
@@ -123,10 +123,10 @@ def history_of(
     secret: str = "",
     key: str = "id",
 ) -> RunSQL:
-    """Have `history_record` keep a table's changes.
+    """Record a table's changes by `history_record`.
 
-    Columns are named with spaces between them: those that are `left_out`, and those of
-    which it is only kept that they changed. A row is found by its `key`, or by the
+    Column names are separated by spaces: those that are `left_out`, and those of which
+    only the fact of a change is kept. A row is found by its `key`, or by the
     first 40 digits of the SHA-256 of a key that is secret.
     """
     named = f"'{left_out}', '{secret}'" + (f", '{key}'" if key != "id" else "")
@@ -138,10 +138,10 @@ def history_of(
 
 
 def refuse_snapshots(*tables: str) -> RunSQL:
-    """Have tables changed by transactions that are READ COMMITTED, and by no other.
+    """Refuse changes of tables, except by READ COMMITTED transactions.
 
-    What judges a change locks rows, and reads them again: with the snapshot of a
-    REPEATABLE READ transaction it would read them as they were.
+    The check of a change locks rows and reads them again. In a REPEATABLE READ
+    transaction it would read them as they were at the snapshot.
     """
     return RunSQL(
         "".join(
@@ -155,9 +155,9 @@ def refuse_snapshots(*tables: str) -> RunSQL:
 
 
 def refuse_given_ids(*tables: str) -> RunSQL:
-    """Have the rows of tables get their ids from the tables' sequences alone.
+    """Refuse ids that do not come from the tables' sequences.
 
-    A row whose id the sequence gives only later would have that later insert fail.
+    The sequence would reach such an id later, and that later insert would fail.
     """
     return RunSQL(
         "".join(
@@ -171,9 +171,9 @@ def refuse_given_ids(*tables: str) -> RunSQL:
 
 
 def call_without_snapshot(*signatures: str, behind: str = "BEGIN") -> list[RunSQL]:
-    """Have functions that lock rows and then read them refuse a transaction's snapshot.
+    """Refuse a transaction's snapshot in functions that lock rows and then read them.
 
-    The check comes after the first line `behind` of each, as it is in the database.
+    The check follows the first line `behind` of each function, as in the database.
     """
     line = f"\n{behind}\n"
     check = f"    IF {IN_A_SNAPSHOT} THEN\n        {REFUSE_SNAPSHOT}\n    END IF;\n"

@@ -51,7 +51,7 @@ def again_while_locked(
 
 @contextmanager
 def waiting(connection: BaseDatabaseWrapper, seconds: float) -> Iterator[None]:
-    """Have statements wait for locks for so long; 0: without end."""
+    """Limit statements' waits for locks to so many seconds; 0: no limit."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW lock_timeout")
         [(usual,)] = cursor.fetchall()

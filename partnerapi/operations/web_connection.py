@@ -71,7 +71,7 @@ class Buffers:
         return len(data)
 
     def hold(self, seconds: float) -> None:
-        """Have the answer to this request wait for so long; no thread waits with it."""
+        """Delay the answer to this request, in seconds; no thread waits with it."""
         self.held_seconds = seconds
 
     def setblocking(self, blocking: bool) -> None:
@@ -246,7 +246,7 @@ class Connection(TConn):  # type: ignore[misc]
         return False
 
     def read_on(self) -> None:
-        """Have the application make the next piece of the answer; in a thread."""
+        """Get the next piece of the answer from the application; in a thread."""
         stream = self.buffers.stream
         assert stream is not None
         piece = next(stream.pieces, None)

@@ -95,7 +95,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.open_places(settings.PARTNER_API_DATABASE_CONNECTIONS)
 
     def open_places(self, places: int) -> None:
-        """Have so many requests worked on at once."""
+        """Set how many requests are handled at once."""
         self.turns = Turns(places)
         threads = max(self.cfg.threads, places + WITHOUT_PLACE)
         self.tpool = ThreadPoolExecutor(threads)
@@ -123,7 +123,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.receive(conn)
 
     def watch(self, conn: Connection, events: int) -> None:
-        """Have the poller wait for these events of a connection, or for none."""
+        """Watch a connection for these events, or stop watching it."""
         if events == conn.events:
             return
         if not events:
@@ -207,7 +207,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.call_threads()
 
     def call_threads(self) -> None:
-        """Have threads begin with what is next, as long as a place is free for it."""
+        """Start threads for the next requests, as long as a place is free."""
         while True:
             with self.turn:
                 work = self.turns.take()
@@ -216,7 +216,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             self.tpool.submit(self.work, work)
 
     def give_place(self, work: Work[Connection]) -> None:
-        """Have others go on in the place of a thread that will wait."""
+        """Give the place of a thread that will wait to other requests."""
         with self.turn:
             self.turns.give_place(work)
         self.call_threads()

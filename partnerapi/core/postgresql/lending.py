@@ -269,7 +269,7 @@ class Lender:
                 self.call_in(loan)
 
     def call_in(self, loan: Loan) -> None:
-        """Have the statement of a loan end, or else the connection."""
+        """End the statement of a loan, or else the connection."""
         with self.changed:
             if loan not in self.loans:
                 return
@@ -309,7 +309,7 @@ def rest() -> None:
 
 @contextmanager
 def observing() -> Iterator[None]:
-    """Have this thread's statements wait for none of the requests' connections."""
+    """Run this thread's statements without waiting for the requests' connections."""
     own.observes = True
     try:
         yield
@@ -335,7 +335,7 @@ def served_within(seconds: float) -> bool:
 
 
 def discard() -> None:
-    """Have this thread's connection closed when it is given back."""
+    """Close this thread's connection on its return to the lender."""
     loan = getattr(connection, "loan", None)
     if loan is not None:
         loan.is_called_in = True
@@ -359,10 +359,10 @@ def reading_replica() -> Iterator[None]:
 
 
 def lend(permits: int, changes: dict[str, Any]) -> Lender:
-    """Have the threads of this process share so many connections from now on.
+    """Share `permits` connections among the threads of this process from now on.
 
-    They are made as DATABASES says, with these changes. As many go to the standby,
-    where there is one, and `/readyz` has one of its own.
+    They use DATABASES with these changes. The standby, if there is one, gets as many,
+    and `/readyz` has its own connection.
     """
     global lender, standby, observer
     connections.settings[DEFAULT_DB_ALIAS].update(changes)

@@ -36,7 +36,7 @@ def has_ended(session: SessionBase, now: float) -> bool:
 def end_sessions(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Have a person sign in again whose session has ended."""
+    """Require a new sign-in after the end of a session."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.path.startswith("/admin/") and request.user.is_authenticated:

@@ -67,7 +67,7 @@ def limit_sign_ins(
 
 
 def stand_aside(request: HttpRequest) -> None:
-    """Have the web server reckon with a thread that waits, and use another."""
+    """Notify the web server that this thread waits, so that it uses another."""
     stands_aside = getattr(request.META.get("gunicorn.socket"), "stand_aside", None)
     if stands_aside:
         stands_aside()
