@@ -62,7 +62,7 @@ def client_program() -> str:
 
 @cache
 def conformance_program() -> str:
-    """The examination of partners' programs, as one file likewise."""
+    """The examination of partners' programs, also as one file."""
     return one_file(CONFORMANCE_HEAD, CONFORMANCE)
 
 
@@ -85,7 +85,7 @@ def one_file(head: str, modules: Parts) -> str:
 
 
 def names_of(node: ast.stmt) -> set[str]:
-    """What a statement of a module's top level gives a name to."""
+    """The names that a top-level statement of a module defines."""
     targets = [one for each in getattr(node, "targets", []) for one in ast.walk(each)]
     names = {one.id for one in targets if isinstance(one, ast.Name)}
     return names | {getattr(node, "name", "")}

@@ -1,4 +1,4 @@
-"""The content of the FIX feed's page, from the rules that the acceptor obeys."""
+"""The content of the FIX feed's page, from the acceptor's rules."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -133,7 +133,7 @@ def limits() -> list[Limit]:
 
 
 def logouts() -> list[str]:
-    """Text(58) of the Logouts that a partner may meet."""
+    """Text(58) of the Logouts that a partner may get."""
     return [
         text.format(
             per_second=settings.FIX_MESSAGES_PER_SECOND,

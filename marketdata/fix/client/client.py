@@ -1,6 +1,6 @@
 """A FIX client of market data: lists instruments, subscribes, rebuilds books.
 
-For partners' first tries, the acceptor's health check and tests; the standard library
+For partners' first attempts, the acceptor's health check, and tests. Standard library
 only.
 """
 
@@ -62,7 +62,7 @@ class Client(Initiator):
         return super().logon()
 
     def receive(self, seconds: float = ANSWER_SECONDS) -> Message | None:
-        """As Initiator's; W and X are applied before they are handed out.
+        """As Initiator's; applies W and X before returning them.
 
         Raises:
             Inconsistent: a message does not fit the book; and Initiator's.
@@ -79,7 +79,7 @@ class Client(Initiator):
 
     def apply(self, message: Message) -> None:
         if message.get(262) not in self.requests:
-            # The acceptor sent it before it read our unsubscription.
+            # The acceptor sent this before it read our unsubscription.
             return
         entries = message.group(268)
         if message.type == "W":
@@ -97,7 +97,7 @@ class Client(Initiator):
                 self.books[symbol].take(message, own)
 
     def instruments(self) -> list[Instrument]:
-        """Every instrument that this session may subscribe, from SecurityList(y).
+        """Every instrument that this session may subscribe to, from SecurityList(y).
 
         Raises:
             Refused, NoAnswer, and what `receive` raises.
@@ -124,7 +124,7 @@ class Client(Initiator):
     def subscribe(
         self, symbols: Sequence[str], *, depth: int = 0, trades: bool = False
     ) -> str:
-        """Ask for books, snapshot and updates; the MDReqID(262). Waits for nothing."""
+        """Request books (snapshot and updates); returns the MDReqID(262) at once."""
         request = f"BOOK{next(self.numbers)}"
         self.requests[request] = Subscription(tuple(symbols), depth, trades)
         self.request_books(request, 1)
@@ -156,11 +156,11 @@ class Client(Initiator):
     def snapshots(
         self, symbols: Sequence[str], *, depth: int = 0, trades: bool = False
     ) -> list[Replica]:
-        """Subscribe, and wait until each book has come.
+        """Subscribe, and wait until each book has arrived.
 
         Raises:
-            Refused: a symbol is unknown or not to be seen, or a limit is met.
-            NoAnswer, and what `receive` raises.
+            Refused: a symbol is unknown or hidden, or a limit is reached. NoAnswer, and
+            what `receive` raises.
         """
         request = self.subscribe(symbols, depth=depth, trades=trades)
         missing = set(symbols)
@@ -170,7 +170,7 @@ class Client(Initiator):
         return [self.books[symbol] for symbol in symbols]
 
     def answer(self, wanted: Callable[[Message], bool]) -> Message:
-        """The next message that is wanted; Refused when a reject comes before it."""
+        """The next wanted message; raises Refused if a reject comes first."""
         deadline = time.monotonic() + ANSWER_SECONDS
         while (message := self.receive(deadline - time.monotonic())) is not None:
             if message.type in ("3", "j", "Y"):

@@ -1,4 +1,4 @@
-"""Tries the acceptor of this machine by a Logon, as partners log on."""
+"""Tests this machine's acceptor by a Logon like a partner's."""
 
 import ssl
 
@@ -10,7 +10,7 @@ ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 
 
 def prober(port: int, comp_id: str, key: str) -> Initiator:
-    """A client for the acceptor on this port; the test is to enter it and leave it.
+    """A client for the acceptor on this port; entering and leaving it is the test.
 
     Raises:
         OSError: FIX_TLS_CERTIFICATE cannot be read, or holds no certificate.
@@ -27,7 +27,7 @@ def prober(port: int, comp_id: str, key: str) -> Initiator:
 
 
 def own_certificate(certificate: str) -> ssl.SSLContext:
-    """TLS that trusts this file's certificate only, whatever name it is for."""
+    """TLS that trusts only this file's certificate, for any name."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN

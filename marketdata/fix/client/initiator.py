@@ -31,15 +31,15 @@ SILENCE, DEATH = 1.2, 2.4
 
 
 class FixFailure(Exception):
-    """There is no session, or no longer one; the message says why."""
+    """There is no session, or it has ended. The message says why."""
 
 
 class NoConnection(FixFailure):
-    """TCP or TLS did not come about."""
+    """TCP or TLS could not be established."""
 
 
 class Disconnected(FixFailure):
-    """The other side closed the connection, without a word."""
+    """The other side closed the connection without a message."""
 
 
 class NotFix(FixFailure):
@@ -59,11 +59,11 @@ class LogonRefused(LoggedOut):
 
 
 class NoAnswer(FixFailure):
-    """Nothing came in time."""
+    """No message came in time."""
 
 
 def tls_context(authorities: str | None = None) -> ssl.SSLContext:
-    """TLS that verifies the acceptor, by the system's authorities and those in a file.
+    """TLS that verifies the acceptor by the system's authorities and a file's.
 
     A self-signed certificate is its own authority.
 
@@ -115,7 +115,7 @@ class Initiator:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        # The caller has ended the session: what fails now does not matter to it.
+        # The caller has ended the session. Failures no longer matter to it.
         with contextlib.suppress(FixFailure, GarbledMessage):
             self.logout()
         self.close()
@@ -183,7 +183,7 @@ class Initiator:
         return message
 
     def speaks_http(self) -> bool:
-        """Whether the other side waited for the end of a line, which FIX has not."""
+        """Whether the other side waits for the end of a line, unlike FIX."""
         assert self.socket is not None
         with contextlib.suppress(OSError):
             self.socket.settimeout(HTTP_SECONDS)
@@ -198,7 +198,7 @@ class Initiator:
             self.clock_difference = (datetime.now(UTC) - theirs).total_seconds()
 
     def logout(self, text: str = "") -> None:
-        """End the session in good order: Logout, and wait for the one that answers."""
+        """End the session in order: send a Logout, and wait for its answer."""
         if self.socket is None:
             return
         self.leaving = True
@@ -287,7 +287,7 @@ class Initiator:
             self.send("0")
 
     def handle(self, message: Message) -> bool:
-        """Do what the session demands; whether the message is for the application."""
+        """Handle session messages; returns whether the message is the application's."""
         if message.type == "4":
             self.reset_sequence(message)
             return False
@@ -313,7 +313,7 @@ class Initiator:
                 self.send("0", (112, message.get(112)))
                 return False
             case "2":
-                # None of our messages needs to be sent twice.
+                # None of our messages needs to be sent again.
                 begin = message.number(7)
                 gap_fill = [(43, "Y"), (123, "Y"), (36, self.sent + 1)]
                 self.transmit("4", begin, gap_fill)

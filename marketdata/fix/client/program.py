@@ -45,7 +45,7 @@ def main() -> None:
             say(f"{host}:{port}: {failure}")
             if not options.symbols:
                 sys.exit(1)
-        # The other address next, after a pause that grows.
+        # Try the other address next, after a growing pause.
         time.sleep(PAUSES_SECONDS[min(failures, len(PAUSES_SECONDS) - 1)])
         failures += 1
 

@@ -20,7 +20,7 @@ TRADES_KEPT = 2_000
 
 
 class Inconsistent(ValueError):
-    """A message does not fit the book that the messages before it made."""
+    """A message does not fit the book made by the earlier messages."""
 
 
 class TradeSeen(NamedTuple):
@@ -36,7 +36,7 @@ def cents(text: str) -> int:
     """Price(270) in cents, exactly.
 
     Raises:
-        Inconsistent: it is no amount of whole cents.
+        Inconsistent: it is not an amount in whole cents.
     """
     whole, _, fraction = text.partition(".")
     if not (whole + fraction).isdecimal() or fraction[2:].strip("0"):
@@ -53,7 +53,7 @@ def units(text: str) -> int:
 class Replica:
     """One instrument's book; `updates` counts the messages that made it.
 
-    `figures` are those of the trading day by MDEntryType(269), in cents or units.
+    `figures` are those of the trading day, by MDEntryType(269), in cents or units.
     `sent_at` is SendingTime(52) of the last of them, as it stood there.
     """
 
@@ -69,7 +69,7 @@ class Replica:
         """Apply a W, or the entries of an X that are of this instrument.
 
         Raises:
-            Inconsistent: a new level that is there, a change or delete of one that is
+            Inconsistent: a new level that exists, a change or deletion of one that does
                 not, a book that is crossed after the message, a field that is missing.
         """
         if message.type == "W":

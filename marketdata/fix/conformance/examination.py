@@ -1,4 +1,4 @@
-"""Goes through the rules with a partner's program, and notes how each fares.
+"""Tests a partner's program rule by rule, and notes each result.
 
 The acceptor says what it can: the sandbox refuses a Logon or a request as the market
 would, in its own words. The examination adds only what no acceptor provokes by itself.
@@ -53,7 +53,7 @@ class Gone(Exception):
 
 
 class Examination:
-    """Of one program; `say` tells its user how it goes on.
+    """Examines one program; `say` reports progress to its user.
 
     `patience`: seconds within which an answer is in time.
     """
@@ -72,7 +72,7 @@ class Examination:
         self.begin()
 
     def begin(self) -> None:
-        """Forget the session that was."""
+        """Forget the last session."""
         self.expected, self.lost = 1, 0
         self.logon: Message | None = None
         self.is_logged_on = self.is_leaving = self.is_over = False
@@ -86,7 +86,7 @@ class Examination:
         # By MDReqID(262) and symbol.
         self.books: dict[tuple[str, str], Replica] = {}
 
-    # What the relay sees.
+    # The relay calls the following methods.
 
     def may_connect(self, place: int) -> bool:
         if self.place in (None, place):
@@ -102,7 +102,7 @@ class Examination:
 
     def heard(self, message: Message) -> bool:
         if message.get(43) == "Y":
-            # It repeats what we have asked for again.
+            # It repeats messages that we have requested again.
             self.is_resent = True
             return False
         # Some engines name a TestRequest in each Heartbeat.
@@ -143,7 +143,7 @@ class Examination:
 
     def check_numbers(self, message: Message) -> None:
         self.verdicts.hold("NUMBERS")
-        # One that was not understood had a number, too.
+        # A garbled message also had a number.
         if not self.expected <= message.sequence <= self.expected + self.lost:
             self.verdicts.breach(
                 "NUMBERS",
@@ -188,7 +188,7 @@ class Examination:
         return not self.is_leaving
 
     def follow(self, message: Message) -> None:
-        """Keep the books, which the program's may be compared with."""
+        """Keep the books, to compare them with the program's."""
         entries = message.group(268)
         names = {message.get(55)} if message.type == "W" else {e[55] for e in entries}
         for name in names:
@@ -204,10 +204,10 @@ class Examination:
         following = self.relay.program.sent + 1
         self.relay.say("4", (43, "Y"), (123, "Y"), (36, following), number=begin)
 
-    # The course of it.
+    # The course of the examination.
 
     def run(self) -> None:
-        """One session with all that is provoked, and one at the other address."""
+        """Run one session with all provocations, and one at the other address."""
         try:
             self.first_session()
             self.second_session()
@@ -247,7 +247,7 @@ class Examination:
         raise Gone
 
     def demand(self, rule: str, reached: Callable[[], object], otherwise: str) -> bool:
-        """Whether it is reached in time; else the rule is broken.
+        """Whether the state is reached in time; otherwise the rule is broken.
 
         Raises:
             Gone
@@ -281,7 +281,7 @@ class Examination:
         return name
 
     def tell_what_is_new(self) -> None:
-        """A Heartbeat that answers what follows shows that all has been read."""
+        """A Heartbeat in answer to the following shows that all was read."""
         symbol = next((name for _, name in self.books), "TEST")
         at = "20260302-09:00:00.000"
         self.relay.say("B", (148, "A notice"), (33, 1), (58, "Pass over it."))
@@ -357,7 +357,7 @@ class Examination:
         self.relay.wait(lambda: self.is_gone or self.is_over, self.patience)
         if not self.is_over:
             self.verdicts.breach("LOGOUT", "It did not answer ours.")
-        # What follows its Logout would come at once.
+        # A message after its Logout would arrive at once.
         self.relay.wait(lambda: self.is_gone, AFTER_SECONDS)
         self.relay.hang_up()
         self.tries = 0

@@ -1,7 +1,7 @@
 """Stands between a partner's program and the acceptor, and numbers both anew.
 
-So messages can be put in, and left out, without either side being out of step.
-Standard library only.
+So messages can be inserted and omitted, and both sides stay in sequence. Standard
+library only.
 """
 
 import selectors
@@ -46,7 +46,7 @@ class Line:
         self.sent = 0
 
     def read(self) -> bool:
-        """Take what has come; False: it has ended."""
+        """Read the arrived bytes; False: the connection has ended."""
         try:
             data = self.connection.recv(65536)
             while isinstance(self.connection, ssl.SSLSocket) and (
@@ -68,7 +68,7 @@ class Line:
         try:
             self.connection.sendall(message)
         except OSError:
-            # The next read finds out that it has ended.
+            # The next read detects the end.
             return
 
 
@@ -103,7 +103,7 @@ class Relay:
             place.close()
 
     def wait(self, reached: Callable[[], object], seconds: float) -> bool:
-        """Pass messages on until it is reached; False: the time is over before."""
+        """Pass messages on until the state is reached; False: the time ended first."""
         deadline = time.monotonic() + seconds
         while not reached():
             left = deadline - time.monotonic()
@@ -169,7 +169,7 @@ class Relay:
             self.program.send(fields)
 
     def say(self, type_: str, *body: tuple[int, object], number: int = 0) -> None:
-        """Send the program a message of our own; with a number, one that is not new."""
+        """Send the program our own message; with a number, one that is not new."""
         if self.program is None:
             return
         us, them = self.comp_ids

@@ -1,4 +1,4 @@
-"""The conformance list: what a partner's program is sent, and what it must do then.
+"""The conformance list: what a program is sent, and its required behaviour.
 
 /docs/fix shows it, and the examination goes through it. Standard library only.
 """
@@ -126,14 +126,14 @@ RULES = {rule.name: rule for rule in rulebook()}
 
 
 class Verdicts:
-    """What was seen of each rule."""
+    """The results for each rule."""
 
     def __init__(self) -> None:
         self.tried: set[str] = set()
         self.breaches: dict[str, list[str]] = {}
 
     def hold(self, name: str) -> None:
-        """There was an occasion to break this rule."""
+        """Note an occasion to break this rule."""
         self.tried.add(RULES[name].name)
 
     def breach(self, name: str, what: str) -> None:
@@ -146,7 +146,7 @@ class Verdicts:
         return not self.breaches and self.tried == RULES.keys()
 
     def lines(self) -> list[str]:
-        """One for each rule; below a broken one what it must do, and what it did."""
+        """A line for each rule; below a broken one, required and seen behaviour."""
         said = []
         for rule in RULES.values():
             breaches = self.breaches.get(rule.name, [])

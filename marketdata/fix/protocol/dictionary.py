@@ -1,4 +1,4 @@
-"""Where the stock dictionary of FIX 4.4 lies. Standard library only."""
+"""The path of the stock dictionary of FIX 4.4. Standard library only."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Messages about instruments and the state of the market, as `layouts` has the others.
+"""Layouts of the messages about instruments and the state of the market.
 
 Standard library only.
 """

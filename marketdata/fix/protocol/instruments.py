@@ -18,10 +18,10 @@ ACCEPTED, REJECTED, NO_MATCH = "1", "5", "6"
 
 
 class Instrument(Protocol):
-    """`authorized_units` and `votes_per_share` are None where nothing says so.
+    """`authorized_units` and `votes_per_share` are None if unknown.
 
-    `phase` is None where another venue feeds the book. `limits` are the lowest and the
-    highest price of an order, cents, where there are limits.
+    `phase` is None if another venue feeds the book. `limits` are the lowest and the
+    highest price of an order, cents, if there are limits.
     """
 
     symbol: str
@@ -54,7 +54,7 @@ def identity(instrument: Instrument) -> str:
 
 
 def cfi(instrument: Instrument) -> str:
-    """CFICode(461), ISO 10962: X where an attribute is not known.
+    """CFICode(461), ISO 10962; X for an unknown attribute.
 
     Equity; voting unless its shares have no vote; for ordinary shares free and fully
     paid; registered.
@@ -67,7 +67,7 @@ def cfi(instrument: Instrument) -> str:
 
 
 def attributes(instrument: Instrument) -> list[tuple[str, str]]:
-    """What FIX 4.4 has no tag for."""
+    """Facts without a tag in FIX 4.4."""
     found = [("TICK", price(instrument.tick_cents))]
     if instrument.limits:
         floor, cap = instrument.limits
@@ -104,7 +104,7 @@ def security_list(
     instruments: Iterable[Instrument],
     mic: str,
 ) -> list[str]:
-    """y, in as many parts as its instruments need; without any, their number is 0."""
+    """y, in as many parts as needed; without instruments, their number is 0."""
     head = f"320={request_id}\x01322={response_id}\x01560={result}\x01"
     entries = [entry(one, mic) for one in instruments]
     if not entries:
@@ -128,9 +128,9 @@ def security_definition(
     mic: str,
     text: str = "",
 ) -> str:
-    """d: SecurityResponseType(323), and the instrument where it was found."""
+    """d: SecurityResponseType(323), and the instrument if it was found."""
     said = entry(instrument, mic) if instrument else ""
     reason = f"58={plain(text)}\x01" if text else ""
-    # Text(58) stands before RoundLot(561) in no dictionary that minds the order.
+    # No dictionary that checks the order has Text(58) before RoundLot(561).
     head = f"320={request_id}\x01322={response_id}\x01323={response}\x01"
     return f"{head}{said}{reason}"

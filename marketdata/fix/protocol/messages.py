@@ -65,7 +65,7 @@ def snapshot(
 def level_entries(
     symbol: str, updates: Iterable[Update], at: datetime | None
 ) -> list[str]:
-    """Of X, what became of levels; `at` is the time of the book's state then."""
+    """Entries of an X: level updates; `at` is the time of the book's new state."""
     time = stamp(at)
     return [
         f"279={action}\x01269={side}\x0155={symbol}\x01"
@@ -78,7 +78,7 @@ def level_entries(
 
 
 def last_trade_entry(trade: Trade) -> str:
-    """Of W, the last trade."""
+    """Entry of a W: the last trade."""
     _, cents, quantity, at = trade
     return f"269=2\x01270={price(cents)}\x01{CURRENCY}271={quantity}\x01{stamp(at)}"
 
@@ -97,13 +97,13 @@ def figure_entry(entry_type: str, figure: int, at: datetime, of_x: str = "") -> 
 def figure_update(
     symbol: str, action: int, entry_type: str, figure: int, at: datetime
 ) -> str:
-    """Of X, a figure of a trading day."""
+    """Entry of an X: a figure of a trading day."""
     entry = figure_entry(entry_type, figure, at, f"55={symbol}\x01")
     return f"279={action}\x01{entry}"
 
 
 def trade_entries(symbol: str, trades: Iterable[Trade]) -> list[str]:
-    """Of X, trades; their instants in UTC."""
+    """Entries of an X: trades, with instants in UTC."""
     return [
         f"279=0\x01269=2\x01278={number}\x0155={symbol}\x01"
         f"270={price(cents)}\x01{CURRENCY}271={quantity}\x01{stamp(at)}"
@@ -112,7 +112,7 @@ def trade_entries(symbol: str, trades: Iterable[Trade]) -> list[str]:
 
 
 def bust_entries(symbol: str, busts: Iterable[Sequence[int]]) -> list[str]:
-    """Of X, trades that were undone: their numbers and prices."""
+    """Entries of an X: busted trades, with their numbers and prices."""
     return [
         f"279=2\x01269=2\x01278={number}\x0155={symbol}\x01270={price(cents)}\x01"
         for number, cents in busts
@@ -120,12 +120,12 @@ def bust_entries(symbol: str, busts: Iterable[Sequence[int]]) -> list[str]:
 
 
 def increment(entries: Sequence[str]) -> str:
-    """Of X, what follows MDReqID(262)."""
+    """The part of an X after MDReqID(262)."""
     return f"268={len(entries)}\x01{''.join(entries)}"
 
 
 def market_data(request_id: str, rest: str, sequence: int | None = None) -> str:
-    """W or X, whole; with BookSequence(5083) behind the last entry where it is given.
+    """A whole W or X; if given, BookSequence(5083) follows the last entry.
 
     No dictionary knows our tag inside a group.
     """
@@ -134,7 +134,7 @@ def market_data(request_id: str, rest: str, sequence: int | None = None) -> str:
 
 
 def request_reject(request_id: str, reason: str, text: str) -> str:
-    """Y: MDReqRejReason(281) and why."""
+    """Y: MDReqRejReason(281) and the reason."""
     return f"262={request_id}\x01281={reason}\x0158={plain(text)}\x01"
 
 
@@ -145,6 +145,6 @@ def business_reject(
     reason: str = UNSUPPORTED_TYPE,
     text: str = READ_ONLY,
 ) -> str:
-    """j: BusinessRejectReason(380) and why; `reference` may be ""."""
+    """j: BusinessRejectReason(380) and the reason; `reference` may be ""."""
     named = f"379={plain(reference)}\x01" if reference else ""
     return f"45={number}\x01372={message_type}\x01{named}380={reason}\x0158={text}\x01"

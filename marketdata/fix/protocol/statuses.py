@@ -18,7 +18,7 @@ DAY_SESSION = "DAY"
 
 
 class TradingStatus(NamedTuple):
-    """SecurityTradingStatus(326), and why; "" where it speaks for itself."""
+    """SecurityTradingStatus(326), and the reason; "": none is needed."""
 
     code: str
     text: str = ""

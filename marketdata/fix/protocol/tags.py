@@ -1,4 +1,4 @@
-"""What a layout is made of, and the tags that name an instrument.
+"""The parts of a layout, and the tags that name an instrument.
 
 Standard library only.
 """
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 
 class Tag(NamedTuple):
-    """A field of a message; `group` is the tag that counts the entries it stands in.
+    """A field of a message; `group` is the tag that counts its entries.
 
-    `when` says when a field that is not always there is.
+    `when` states the condition for an optional field.
     """
 
     number: int

@@ -1,8 +1,8 @@
-"""FIX 4.4 as it stands on the wire: fields to bytes, and a byte stream to messages.
+"""FIX 4.4 on the wire: fields to bytes, and a byte stream to messages.
 
-Knows neither sockets nor sessions, and the standard library only. Fields of type
-data (RawData(96) and its like), which may hold SOH, are not understood: what follows
-one is read as far as it is tag=value.
+Independent of sockets and sessions. Standard library only. Fields of type data, such as
+RawData(96), may hold SOH, and are not supported: the bytes after one are read as far as
+they are tag=value.
 """
 
 import re
@@ -38,7 +38,7 @@ GROUPS: dict[tuple[str, int], frozenset[int]] = {
 
 
 class GarbledMessage(ValueError):
-    """Bytes that are no FIX 4.4 message; they are skipped when this is raised."""
+    """The bytes are not a FIX 4.4 message; they are skipped when this is raised."""
 
 
 class Message:
@@ -47,7 +47,7 @@ class Message:
     __slots__ = ("fields", "raw")
 
     def __init__(self, raw: bytes) -> None:
-        """Part a message, BodyLength(9) and CheckSum(10) included.
+        """Split a message, including BodyLength(9) and CheckSum(10).
 
         Raises:
             GarbledMessage: a field is not tag=value.
@@ -76,7 +76,7 @@ class Message:
 
     @property
     def sequence(self) -> int:
-        """MsgSeqNum(34); 0 where there is none."""
+        """MsgSeqNum(34); 0: none."""
         text = self.get(34)
         return int(text) if NUMBER.fullmatch(text) else 0
 
@@ -84,7 +84,7 @@ class Message:
         """A tag's value as a whole number.
 
         Raises:
-            GarbledMessage: it is none.
+            GarbledMessage: it is not a whole number.
         """
         text = self.get(tag)
         if not NUMBER.fullmatch(text):
@@ -95,7 +95,7 @@ class Message:
         """The entries of the repeating group that the tag `count` counts.
 
         Raises:
-            GarbledMessage: there are more or fewer entries than it says.
+            GarbledMessage: there are more or fewer entries than stated.
         """
         members = GROUPS[self.type, count]
         fields = iter(self.fields)
@@ -125,13 +125,13 @@ def encode(fields: Iterable[tuple[int | str, object]]) -> bytes:
 
 
 def readable(raw: bytes) -> str:
-    """For people and logs: | for SOH, and nothing of what is secret."""
+    """For people and logs: | for SOH, without secrets."""
     text = raw.decode(errors="replace")
     return SECRETS.sub(r"\1=***", text).replace(SOH, "|")
 
 
 def masked(text: str) -> str:
-    """A message up to the first field that is a secret, in one line, | for SOH.
+    """A message up to its first secret field, in one line, | for SOH.
 
     The rest is dropped: in a garbled message no one knows where a field ends.
     """
@@ -155,17 +155,17 @@ def utc_timestamp(at: datetime) -> str:
 
 
 def read_timestamp(text: str) -> datetime:
-    """The instant of a UTCTimestamp, with or without a fraction of a second.
+    """The instant of a UTCTimestamp, with or without fractional seconds.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a UTCTimestamp.
     """
     form = "%Y%m%d-%H:%M:%S.%f" if "." in text else "%Y%m%d-%H:%M:%S"
     return datetime.strptime(text, form).replace(tzinfo=UTC)
 
 
 class Decoder:
-    """Finds messages in a byte stream, however it is cut."""
+    """Finds messages in a byte stream, at any split."""
 
     def __init__(self) -> None:
         self.buffer = bytearray()
@@ -214,7 +214,7 @@ class Decoder:
         return Message(raw)
 
     def may_begin(self) -> bool:
-        """Whether the bytes so far may become the head of a message."""
+        """Whether the bytes so far can become the head of a message."""
         if len(self.buffer) < len(BEGIN):
             return BEGIN.startswith(self.buffer)
         rest = bytes(self.buffer[len(BEGIN) : len(BEGIN) + 10])
@@ -223,10 +223,10 @@ class Decoder:
         )
 
     def skip(self) -> None:
-        """Go on to where a message may begin; at the least, one byte is dropped."""
+        """Skip to the possible beginning of a message; drops at least one byte."""
         begin = self.buffer.find(BEGIN, 1)
         if begin < 0:
-            # The first bytes of a head may be the last that have come.
+            # The last bytes so far may be the first bytes of a head.
             begin = next(
                 n
                 for n in range(
