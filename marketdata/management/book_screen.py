@@ -1,4 +1,4 @@
-"""One order book over the whole terminal: asks above, bids below, trades beside."""
+"""One order book on the whole terminal: asks above, bids below, trades at the side."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ FRAME_LINES = 5
 
 @dataclass(frozen=True)
 class BookScreen:
-    """A book to be drawn at the width that there is, `depth` rows on each side.
+    """A book drawn at the available width, with `depth` rows on each side.
 
     `at` is None for a book that never changed; `trades` are the newest last.
     """
@@ -115,5 +115,5 @@ class BookScreen:
 
 
 def depth_that_fits(lines: int) -> int:
-    """Levels of each side that a terminal of so many lines has room for."""
+    """The number of levels per side that fit into this many lines."""
     return max(1, (lines - FRAME_LINES) // 2)

@@ -1,4 +1,4 @@
-"""Order books as they stand in a terminal: one table a book, best prices on top."""
+"""Order books for a terminal: one table per book, best prices on top."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ class TradeShown(NamedTuple):
 
 
 class BookShown(NamedTuple):
-    """A book to show; `state` tells where it stands, `trades` are the newest last."""
+    """A book to show; `state` names its position, `trades` end with the newest."""
 
     symbol: str
     ladder: Ladder
@@ -39,7 +39,7 @@ def euros(cents: int) -> str:
 
 
 def bar(quantity: int, largest: int, cells: int = BAR_CELLS) -> str:
-    """A bar of so many cells at the most, as long as the quantity is large."""
+    """A bar of at most this many cells, proportional to the quantity."""
     eighths = max(1, round(quantity * cells * 8 / largest))
     return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
 
@@ -96,9 +96,9 @@ def trades_table(trades: Sequence[TradeShown], most: int) -> Table:
 
 
 def screen(books: Iterable[BookShown], depth: int, *, trades: bool = False) -> Columns:
-    """Every book with `depth` levels, side by side where the terminal is wide enough.
+    """Every book with `depth` levels, side by side if the terminal is wide enough.
 
-    The heights do not change from one screen to the next, so that nothing jumps.
+    Heights stay the same from screen to screen, so that tables do not jump.
     """
     return Columns(
         [

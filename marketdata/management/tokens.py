@@ -1,4 +1,4 @@
-"""The token that an operator names to a command about order books."""
+"""The token that an operator names in a command about order books."""
 
 from django.core.management.base import CommandError
 

@@ -59,7 +59,7 @@ examples:
         return f"All {len(rules)} rules hold."
 
     def tokens(self, symbols):
-        """The tokens of these symbols; without symbols, all that could have a log."""
+        """The tokens of these symbols; without symbols, all that can have a log."""
         tokens = Token.objects.order_by("symbol")
         if not symbols:
             return list(tokens)
@@ -83,9 +83,9 @@ examples:
         return found
 
     def feed_books(self, tokens):
-        """The books of a feed that starts now, each with the change it stands at.
+        """The books of a feed that starts now, each with its last change.
 
-        None where there is a log and the feed has no book of it.
+        None: there is a log, but the feed has no book of it.
         """
         heads = OrderBookHead.objects.filter(token__in=tokens)
         had = dict.fromkeys(heads.values_list("token_id", flat=True))

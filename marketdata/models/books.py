@@ -1,8 +1,7 @@
-"""Order books of tokens on the secondary market: their log, and what follows from it.
+"""Order books of tokens on the secondary market: their logs and derived tables.
 
-All of it is written by `marketdata.books.log`. Changes and trades are numbered from 1,
-each without gaps per token, in the writer's transaction. Levels and snapshots are
-derived.
+`marketdata.books.log` writes all of it. Changes and trades are numbered from 1, each
+without gaps per token, in the writer's transaction. Levels and snapshots are derived.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -20,7 +19,7 @@ class Side(models.IntegerChoices):
 
 
 class OrderBookHead(models.Model):
-    """The last numbers of a token's log; a writer locks them while it appends.
+    """The last numbers of a token's log; a writer locks them while appending.
 
     A token has one from the moment it comes to the secondary market. Its book is fed
     from outside until an internal market opens permanently.
@@ -60,7 +59,7 @@ class OrderBookHead(models.Model):
 
 
 class BookChange(models.Model):
-    """The quantity that a price level has from now on; 0 takes the level away."""
+    """The new quantity of a price level; 0 removes the level."""
 
     pk = models.CompositePrimaryKey("token_id", "sequence")
     token = models.ForeignKey(
@@ -94,7 +93,7 @@ class BookChange(models.Model):
 
 
 class Trade(models.Model):
-    """Units that changed hands; numbered for themselves."""
+    """A trade of units; trades have their own numbers."""
 
     pk = models.CompositePrimaryKey("token_id", "sequence")
     token = models.ForeignKey(
@@ -120,7 +119,7 @@ class Trade(models.Model):
 
 
 class BookLevel(models.Model):
-    """A level of a token's book as the log's last change left it; derived."""
+    """A level of a token's book after the log's last change; derived."""
 
     pk = models.CompositePrimaryKey("token_id", "side", "price_cents")
     token = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""The figures of each token's trading days, which follow from its trades."""
+"""The figures of each token's trading days, derived from its trades."""
 
 from django.db import models
 
@@ -8,8 +8,8 @@ from issuers.models import Token
 class TradingDay(models.Model):
     """A day on which a token was traded; derived, by triggers on trades and on busts.
 
-    The day is the calendar day in MARKET_TIME_ZONE, which the first migration has made
-    the function market_time_zone().
+    The day is the calendar day in MARKET_TIME_ZONE. The first migration made this
+    setting the function market_time_zone().
     """
 
     pk = models.CompositePrimaryKey("token_id", "first_trade")

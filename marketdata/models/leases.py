@@ -6,10 +6,11 @@ from marketdata.models.sessions import FixSession
 
 
 class FixLease(models.Model):
-    """Until when, by the database's clock, an acceptor has a CompID.
+    """An acceptor's hold on a CompID, and its end by the database's clock.
 
-    Each Logon that was proven raises the `generation`. The acceptor that has the CompID
-    then asks its session whether it lives: it refuses the newer one, or gives way.
+    Each verified Logon raises the `generation`. The acceptor that has the CompID then
+    tests its session. It refuses the newer Logon if the session lives; otherwise it
+    gives way.
     """
 
     session = models.OneToOneField(FixSession, models.CASCADE, primary_key=True)

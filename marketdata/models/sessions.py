@@ -24,7 +24,7 @@ def pool() -> list[str]:
 
 
 class NotBound(Exception):
-    """No further CompID for this partner; the message says why and what to do."""
+    """No more CompIDs for this partner. The message has the reason and the remedy."""
 
 
 class FixSessionQuerySet(models.QuerySet["FixSession"]):
@@ -35,7 +35,7 @@ class FixSessionQuerySet(models.QuerySet["FixSession"]):
             NotBound
         """
         with transaction.atomic():
-            # One at a time for a partner, so that it never has more than it may.
+            # One transaction at a time per partner, so that it never exceeds its limit.
             Partner.objects.select_for_update().get(pk=partner.pk)
             has = self.filter(partner=partner).count()
             if has + count > MOST_SESSIONS:
@@ -50,7 +50,7 @@ class FixSessionQuerySet(models.QuerySet["FixSession"]):
                     break
                 if comp_id in taken:
                     continue
-                # Another transaction may be binding it: then the next one.
+                # If another transaction is binding it, take the next one.
                 session, created = self.get_or_create(
                     comp_id=comp_id, defaults={"partner": partner}
                 )
@@ -80,7 +80,7 @@ class NetworkField(models.Field):
         return "cidr"
 
     def formfield(self, **options: Any) -> Any:
-        # A form would say that an item is wrong, and not why.
+        # A form would say that an item is wrong, but not why.
         return super().formfield(**options | {"validators": [validate_network]})
 
 
@@ -88,7 +88,7 @@ class FixSession(models.Model):
     """A CompID of the acceptor's pool, bound to an integration account.
 
     The acceptor knows every CompID of its pool from its start; binding one needs no
-    restart. The columns about the connection are for people to look at.
+    restart. The columns about the connection are only for display.
     """
 
     comp_id = models.CharField(
@@ -137,12 +137,12 @@ class FixSession(models.Model):
         return self.comp_id
 
     def may_come_from(self, address: IPv4Address | IPv6Address) -> bool:
-        """Whether its Logon is taken from this address."""
+        """Whether its Logon is accepted from this address."""
         networks = [ip_network(source) for source in self.sources]
         return not networks or any(address in network for network in networks)
 
     def health(self, at: datetime) -> str:
-        """How the session stands, in words for people."""
+        """The state of the session, in words for people."""
         if not self.enabled:
             return "switched off"
         if self.connected_since is None:
@@ -153,7 +153,7 @@ class FixSession(models.Model):
         return "silent" if heard < at - SILENT else "connected"
 
     def switch(self, enabled: bool) -> bool:
-        """Allow or refuse its Logons; False if that was so before.
+        """Allow or refuse its Logons; False if nothing changed.
 
         A live session is ended by the acceptor within seconds.
         """

@@ -9,13 +9,13 @@ GZIP = b"\x1f\x8b"
 
 
 class BrokenFile(Exception):
-    """Compressed data that end early or are damaged; what was before is good."""
+    """Compressed data ends early or is damaged. The lines before are good."""
 
 
 def lines(file: BinaryIO) -> Iterator[str]:
     """The lines of a plain or gzip file from its beginning, each with its ending.
 
-    What is not UTF-8 becomes U+FFFD; a byte order mark is left out.
+    Bytes that are not UTF-8 become U+FFFD. A byte order mark is omitted.
 
     Raises:
         BrokenFile

@@ -37,14 +37,14 @@ UNPRICED_HOME = 1_000
 
 
 class Happened(NamedTuple):
-    """How many orders were placed or cancelled, and how many trades there were."""
+    """The numbers of orders placed or cancelled, and of trades."""
 
     orders: int = 0
     trades: int = 0
 
 
 class Client(NamedTuple):
-    """An account with what it may spend, euro cents, and sell, units."""
+    """An account with the cents that it may spend, and the units that it may sell."""
 
     account_id: UUID
     cash: int
@@ -143,7 +143,7 @@ class OwnBook:
 
 
 def as_orders(book: OrderBook, message: Message) -> tuple[list[Any], dict[Any, int]]:
-    """What is placed, and the units that leave each side and price, by a message."""
+    """The orders to place, and the units that a message removes by side and price."""
     if message.deals:
         side = message.changes[0].side
         units = sum(deal.quantity for deal in message.deals)

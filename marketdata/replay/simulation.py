@@ -1,8 +1,8 @@
-"""Invents events of an order book, so that it moves as a real one does.
+"""Invents events of an order book, so that it moves like a real one.
 
 Pure: an event depends on the book, a home price and random numbers. Prices are euro
 cents, quantities units. The fair price wanders and returns towards the home price;
-orders come where few rest, leave where many do, and now and then one trades.
+orders arrive where few rest, leave where many rest, and sometimes one trades.
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ class Simulation:
             self.fair = float(min(self.home, ask.price) if ask else self.home)
 
     def messages(self) -> Iterator[Message]:
-        """Messages without end; the book is as each leaves it.
+        """Endless messages, each already applied to the book.
 
         The first one fills a side that is empty.
         """
@@ -89,8 +89,8 @@ class Simulation:
         return self.placement()
 
     def opening(self) -> Message:
-        """Orders over the whole depth of each side that has none."""
-        # Below the lowest price there is no other.
+        """Orders over the whole depth of each empty side."""
+        # There is no price below the lowest one.
         if self.book.quantity(ASK, 1):
             return Message([Change(ASK, 1, 0)])
         changes = []
@@ -106,7 +106,7 @@ class Simulation:
         return Message(changes)
 
     def expiry(self) -> Message:
-        """The end of orders that lie far away, where there are too many levels."""
+        """The end of distant orders, if there are too many levels."""
         bids, asks = self.book.ladder()
         return Message(
             [Change(BID, level.price, 0) for level in bids[MOST_LEVELS:]]
@@ -188,7 +188,7 @@ class Simulation:
         return self.added(side, price, usual / 4)
 
     def added_inside(self, side: int, price: int) -> Message:
-        """An order at a price that is better than the best, if fair allows it."""
+        """An order at a price better than the best, if the fair price allows it."""
         other = self.best(1 - side).price
         beyond_fair = (price - self.fair) * self.outward(side) < 0
         if price <= 0 or beyond_fair or (price - other) * self.outward(side) <= 0:
@@ -200,7 +200,7 @@ class Simulation:
         return Message([Change(side, price, resting + self.some(size))])
 
     def usual(self, distance: int) -> float:
-        """Units that rest so many ticks from the best: more at first, then fewer."""
+        """Usual units this many ticks from the best: more at first, then fewer."""
         growing = 2 + 6 * min(distance, 8) / 8
         return self.order * growing * exp(-max(0, distance - 8) / 14)
 
@@ -232,7 +232,7 @@ class Simulation:
         return self.book.ladder()[side]
 
     def outward(self, side: int) -> int:
-        """The direction in which prices of a side become worse."""
+        """The direction in which a side's prices become worse."""
         return -1 if side == BID else 1
 
 
@@ -244,7 +244,7 @@ def business(moment: datetime) -> float:
 
 
 def pauses(rate: float, chance: Random) -> Iterator[float]:
-    """Seconds between events, without end: bursts and quiet times, `rate` on average.
+    """Endless pauses in seconds: bursts and quiet times, `rate` on average.
 
     Half of the events fall into bursts, which take a tenth of the time.
     """

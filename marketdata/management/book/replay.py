@@ -175,7 +175,7 @@ examples:
 
 
 class TokenLog:
-    """A token's log, which no other writer may write meanwhile.
+    """A token's log; no other writer may write to it meanwhile.
 
     `levels` are (side, price in cents, quantity) after change `sequence`.
     """
@@ -194,7 +194,7 @@ class TokenLog:
         """Record messages, and count them.
 
         Raises:
-            CommandError: someone else has written.
+            CommandError: another writer has written.
         """
         try:
             recorded = record(self.token.pk, messages, ACTOR)
@@ -234,7 +234,7 @@ def check(file: Path, book: OrderBook, progress: Progress) -> tuple[Count, Order
 def paced(
     events: Iterable[files.Event], speed: float | None
 ) -> Iterator[list[files.Event]]:
-    """Batches of events, each when it is due; without a speed all are due at once."""
+    """Batches of events, each when due; without a speed all are due at once."""
     batch: list[files.Event] = []
     began, first = time.monotonic(), None
     for event in events:

@@ -75,7 +75,7 @@ examples:
         return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
     def follow(self, token, depth, console):
-        """Draw the book whenever it has changed; at the end, sum up what changed."""
+        """Draw the book after each change; at the end, summarize the changes."""
         changed = Event()
         feed = Feed([token.pk])
         feed.subscribe(lambda books: changed.set())
@@ -121,7 +121,7 @@ def live_screen(book, depth, console):
 
 
 def present(token, depth):
-    """The book as it stands now, with its last trades."""
+    """The present book, with its last trades."""
     book = read_books([str(token.pk)], depth)[str(token.pk)]
     newest = Trade.objects.filter(token=token).order_by("-sequence")[: 2 * depth]
     rows = newest.values_list("sequence", "price_cents", "quantity", "at")

@@ -56,7 +56,7 @@ examples:
   FIX_KEY=service-apikey_… manage.py fix_client --host fix.example.com --port 9878 \\
       --comp-id PARTNER001
 """
-    # Neither they nor anything below touches the database, which may be absent.
+    # Neither they nor the code below use the database, which may be absent.
     requires_system_checks = []
 
     def add_arguments(self, parser):
@@ -191,7 +191,7 @@ examples:
         table = Table("symbol", "ISIN or id", "name", "currency", box=SIMPLE_HEAD)
         for each in instruments:
             table.add_row(each.symbol, each.isin or each.id, each.name, each.currency)
-        # An id that a narrow terminal had cut could not be used.
+        # An id cut by a narrow terminal would be useless.
         self.print_once(table, Console(width=LONGEST_LINE))
         count = len(instruments)
         self.stdout.write(
@@ -254,7 +254,7 @@ examples:
 
 
 def receive_for(client, seconds):
-    """Take whatever comes in this time."""
+    """Receive all messages within this time."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         client.receive(left)

@@ -86,7 +86,7 @@ examples:
             ) from None
 
     def serve(self, context):
-        # Here, not above: --help and --check need no quickfix.
+        # Imported here, because --help and --check need no quickfix.
         from marketdata.fix.acceptor.acceptor import Acceptor
 
         try:
@@ -98,7 +98,7 @@ examples:
         events = {signal.SIGINT: stopping, signal.SIGTERM: stopping}
         if context:
             events[signal.SIGHUP] = renewed
-        # After that import, which sets a handler of its own for SIGINT.
+        # After that import, which sets its own handler for SIGINT.
         with told_by_signals(events):
             self.check_pool()
             acceptor = Acceptor(context)
@@ -123,7 +123,7 @@ examples:
                 if renewed.is_set():
                     renewed.clear()
                     renew(acceptor)
-            # QuickFIX has been seen to hang at its end, when no session is left.
+            # QuickFIX sometimes hangs at its end, when no session is left.
             guard = threading.Timer(STOP_SECONDS, self.give_up)
             guard.daemon = True
             guard.start()
@@ -176,10 +176,10 @@ examples:
 
 
 def renew(acceptor):
-    """Use the certificate that the files hold now, for connections from now on."""
+    """Use the files' present certificate for new connections."""
     certificate, key = settings.FIX_TLS_CERTIFICATE, settings.FIX_TLS_KEY
     try:
-        # A new one: a context keeps a certificate for each kind of key.
+        # A new context: a context keeps a certificate for each kind of key.
         acceptor.renew(tls_context(certificate, key))
     except OSError as error:
         logger.error("%s, %s: %s; the old one stays in use", certificate, key, error)

@@ -121,7 +121,7 @@ examples:
             now = time.monotonic()
             if seconds is not None and now - began >= seconds:
                 return
-            # After the machine slept, missed events are not made up for.
+            # Events missed while the machine slept are skipped.
             due = max(due, now - BEHIND_SECONDS)
             most = BATCH if events is None else min(BATCH, events - market.events)
             happening = 0
@@ -158,14 +158,14 @@ examples:
 
 
 class Market:
-    """Tokens, their books as their logs have them, and counts of events."""
+    """Tokens, their books according to their logs, and counts of events."""
 
     def __init__(self, tokens, seed):
         self.tokens = tokens
         self.seed = seed
         self.chance = Random(f"{seed}/tokens")
         self.dice = {token: Random(f"{seed}/{token.symbol}") for token in tokens}
-        # In every market a few tokens are traded much, and most of them little.
+        # In every market, a few tokens are traded much, and most tokens little.
         self.weights = [1 / rank**0.7 for rank in range(1, len(tokens) + 1)]
         self.running = {}
         self.own = {}
@@ -173,7 +173,7 @@ class Market:
         self.events = self.changes = self.trades = 0
 
     def messages(self, token):
-        """The next events of a token, from its book and price as they are."""
+        """The next events of a token, from its present book and price."""
         if token not in self.running:
             current = read_books([str(token.pk)])[str(token.pk)]
             book = OrderBook(
@@ -235,7 +235,7 @@ class Market:
         try:
             recorded = record(token.pk, messages, ACTOR)
         except (ImpossibleChange, CrossedBook):
-            # Another writer has changed this book: it is read again.
+            # Another writer has changed this book, so read it again.
             del self.running[token]
             return
         self.events += len(messages)
@@ -261,7 +261,7 @@ def tokens_counted(tokens):
 
 
 def tokens_named(symbols):
-    """Tokens on the secondary market by their age; all of them where none is named."""
+    """Tokens on the secondary market by age; without names, all of them."""
     if symbols:
         return [traded_token(symbol) for symbol in dict.fromkeys(symbols)]
     tokens = Token.objects.filter(market_type=Token.MarketType.SECONDARY_MARKET)
