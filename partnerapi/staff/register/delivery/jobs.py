@@ -129,7 +129,7 @@ def rows_of(job: DeliveryJob, step: DeliveryStep) -> list[LineRow]:
 
 
 def show_jobs(request: HttpRequest) -> HttpResponse:
-    """All deliveries, newest first, from pages and commands; two statements."""
+    """Deliveries, newest first, of every author and kind; two statements."""
     check_view(request)
     jobs = DeliveryJob.objects.order_by("-pk")
     if before := as_uuid(request.GET.get("before", "")):
