@@ -101,7 +101,7 @@ def read_last_days(
 
 
 def compare_days(token_id: UUID) -> list[tuple[date, bool]]:
-    """Compare each stored or traded day with its trades.
+    """Whether each day's stored figures equal those of its trades.
 
     Reads all trades of the token.
     """
