@@ -24,7 +24,7 @@ BEGIN
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'Of a log only the beginning goes, as far as every snapshot '
-            'covers it (prune_book_log); DELETE on % is refused: %.', TG_TABLE_NAME,
+            'covers it (prune book-log); DELETE on % is refused: %.', TG_TABLE_NAME,
             wrong USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NULL;

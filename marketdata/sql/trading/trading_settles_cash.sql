@@ -23,7 +23,7 @@ BEGIN
             WHERE t.id = NEW.reverses_id AND t.kind = 'TRADE')
         AND NOT EXISTS (SELECT FROM trading_bust b
             WHERE b.cash_transaction = NEW.id) THEN
-        RAISE EXCEPTION 'Payment % is a trade''s: only bust_trade undoes it, with its '
+        RAISE EXCEPTION 'Payment % is a trade''s: only market bust undoes it, with its '
             'units.', NEW.reverses_id USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NULL;

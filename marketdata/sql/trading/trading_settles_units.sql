@@ -23,7 +23,7 @@ BEGIN
             AND t.seq = NEW.reverses AND t.kind = 'TRADE')
         AND NOT EXISTS (SELECT FROM trading_bust b
             WHERE b.token_id = NEW.token_id AND b.ledger_seq = NEW.seq) THEN
-        RAISE EXCEPTION 'Entry % of token % is a trade''s: only bust_trade undoes it, '
+        RAISE EXCEPTION 'Entry % of token % is a trade''s: only market bust undoes it, '
             'with its payment.', NEW.reverses, NEW.token_id USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NULL;

@@ -345,13 +345,13 @@ def test_a_trade_is_undone_by_its_bust_alone(traded: Traded, one_person: None):
         traded.token.pk, Kind.REVERSAL, 5, traded.bid.ledger_account_id,
         traded.ask.ledger_account_id, reverses=executed.ledger_seq,
     )  # fmt: skip
-    with refused("bust_trade"):
+    with refused("only market bust"):
         ledger.record([entry], "me")
     payment = Payment(
         "REVERSAL", cash_of(traded.seller), cash_of(traded.buyer), 500, "me",
         reverses=executed.cash_transaction,
     )  # fmt: skip
-    with refused("bust_trade"):
+    with refused("only market bust"):
         write_each([payment])
 
 
