@@ -15,6 +15,7 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import Model
 
 from partnerapi.core.database import unshadowed
 from partnerapi.core.roles import APPLICATION, CALLED_BY_APPLICATION
@@ -117,7 +118,8 @@ def wanted_parts() -> dict[str, str]:
 
 def made_by_models(session: BaseDatabaseWrapper) -> Iterator[str]:
     with session.schema_editor(collect_sql=True, atomic=False) as editor:
-        for model in [*apps.get_models(), MigrationRecorder.Migration]:
+        models: list[type[Model]] = [*apps.get_models(), MigrationRecorder.Migration]
+        for model in models:
             if model._meta.managed and not model._meta.proxy:
                 editor.create_model(model)
     for statement in editor.collected_sql:

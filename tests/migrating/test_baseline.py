@@ -2,7 +2,8 @@
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,6 +16,8 @@ from partnerapi.management.commands.migrate import BASELINE, keeping_garbage
 from tests.migrating.empty import empty_database
 from tests.tables import postgres_of
 
+Schema = tuple[str, list[tuple[str, str]]]
+"""A dump, and the migrations recorded as applied: app and name."""
 RECORDED = re.compile(r"^    \('(\w+)', '(\w+)'\)", re.MULTILINE)
 
 
@@ -30,12 +33,16 @@ def by_migrate() -> None:
 
 
 @pytest.fixture
-def made(django_db_setup: None, django_db_blocker, environment_of_owner) -> Iterator:
+def made(
+    django_db_setup: None,
+    django_db_blocker: Any,
+    environment_of_owner: dict[str, str],
+) -> Callable[[Callable[[], None]], Schema]:
     owner_url = environment_of_owner.get("DATABASE_OWNER_URL")
     if owner_url is None:
         pytest.skip("DATABASE_URL names the server: its programs are not known")
 
-    def schema(make: Callable[[], None]) -> tuple[str, list[tuple[str, str]]]:
+    def schema(make: Callable[[], None]) -> Schema:
         with empty_database(django_db_blocker) as name:
             make()
             recorded = [*MigrationRecorder(connection).applied_migrations()]
