@@ -29,7 +29,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / (
 )
 ROOMS = ("accounts", "issuers", "marketdata", "partnerapi")
 MAKES_TABLES = (
-    "migrations/*.py", "migrations/*.sql", "sql/*.sql", "models.py", "models/*.py",
+    "migrations/*.py", "migrations/*.sql", "sql/*/*.sql", "models.py", "models/*.py",
     "apps.py", "roles.py", "core/*.py", "commands/migrate.py",
 )  # fmt: skip
 """Files of the rooms; the databases of tests have also what `tests/owner.py` adds."""
@@ -42,14 +42,19 @@ def digest(postgres: Postgres) -> str:
         subprocess.check_output([postgres.programs / "postgres", "-V"])
     )
     said.update(os.environ.get("MARKET_TIME_ZONE", "").encode())
-    makers = [ROOT / "pyproject.toml", ROOT / "tests" / "owner.py"]
+    for path in makers():
+        said.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return said.hexdigest()[:16]
+
+
+def makers() -> list[Path]:
+    """The files that make the tables, and what the application may do with them."""
+    found = [ROOT / "pyproject.toml", ROOT / "tests" / "owner.py"]
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*")):
             if any(path.match(pattern) for pattern in MAKES_TABLES):
-                makers.append(path)
-    for path in makers:
-        said.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
-    return said.hexdigest()[:16]
+                found.append(path)
+    return found
 
 
 def make_tables(owner_url: str) -> None:

@@ -12,9 +12,11 @@ from shutil import rmtree
 import psycopg
 import pytest
 
+from partnerapi.core.sql_files import every_file
 from partnerapi.sandbox.run.processes import RunError, started_at, take_lock
 from tests.administration import administrator_of
 from tests.kept_server import TEMPLATE, kept_by, kept_servers
+from tests.tables import makers
 from tests.waiting import until
 
 STARTED = "SELECT pg_postmaster_start_time()"
@@ -114,3 +116,8 @@ def test_a_server_that_no_run_takes_ends(cache: Path):
         assert is_running(postgres)
     until(lambda: not has_keeper(directory))
     assert not is_running(postgres)
+
+
+def test_what_a_file_of_sql_says_names_the_tables():
+    """A role's rights follow `called by`, and a kept template has them."""
+    assert {file.path for file in every_file()} <= {*makers()}
