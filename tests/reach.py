@@ -91,6 +91,9 @@ def graph(known: dict[str, Path]) -> dict[str, set[str]]:
                 if NAME.fullmatch(text):
                     # Such as `run("storm")` in tests/chaos, `call_command("mint")`.
                     names |= {text, f"{room}.{text}", commands.get(text)} & {*known}
+        elif ".management.commands." in module:
+            # The verbs of a command, which are loaded by their names.
+            names |= {innermost(text, known) for text in texts(tree) if "." in text}
         found[module] = {name for name in names if name} - {module}
     found[OF_STAFF] |= {
         name for name in known if name.endswith((".admin", ".staff.site"))

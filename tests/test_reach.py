@@ -37,6 +37,7 @@ def test_what_every_test_needs_reaches_all(changed: str):
         ("accounts/migrations/0002_new.py", "tests/migrating/test_there_and_back.py"),
         ("issuers/sql/functions/new.sql", "tests/chaos/test_deliveries.py"),
         ("partnerapi/management/commands/up.py", "tests/commands/test_up.py"),
+        ("partnerapi/management/sandbox/seed.py", "test_seed_sandbox.py"),
     ],
 )
 def test_a_change_reaches_what_imports_shows_or_starts_it(changed: str, file: str):
