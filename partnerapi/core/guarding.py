@@ -55,7 +55,14 @@ def compared() -> tuple[int, list[str]]:
             for one in installed(cursor)
             if one.key in said or isinstance(one, SqlTrigger) and one.table in tables
         }
-        named = {"tables": [*tables], "functions": [*functions]}
+        signatures = [
+            one.signature for file in every_file() for one in file.functions()
+        ]
+        named = {
+            "tables": [*tables],
+            "functions": [*functions],
+            "signatures": signatures,
+        }
         cursor.execute(OTHERS, named)
         others = {name for (name,) in cursor.fetchall()} - allowed()
     wrong = [
@@ -139,7 +146,8 @@ def parts(cursor: CursorWrapper, schema: str) -> dict[str, str]:
 
 
 LOGGED = "f r p f t"
-"""No policies, an ordinary table, kept after a crash, without heirs, the owner's."""
+"""No policies, an ordinary table, kept after a crash, neither heir nor parent, the
+owner's."""
 
 # Casts to lists of texts stand elsewhere once a table was restored from a dump.
 PARTS = r"""
@@ -149,7 +157,9 @@ PARTS = r"""
     ), parts (name, said) AS (
         SELECT format('table %s', relname), CASE relpersistence
             WHEN 't' THEN '{logged}' ELSE concat_ws(' ', relrowsecurity, relkind,
-                relpersistence, relhassubclass, relowner = (SELECT relowner
+                relpersistence, relhassubclass OR EXISTS (
+                    SELECT FROM pg_inherits i WHERE i.inhrelid = kept.oid),
+                relowner = (SELECT relowner
                     FROM pg_class WHERE oid = 'public.issuers_token'::regclass)) END
         FROM kept WHERE relkind <> 'v'
         UNION ALL
@@ -210,10 +220,10 @@ OTHERS = """
     WHERE relkind = 'v' AND reloptions IS NOT NULL
     UNION ALL
     SELECT format('function %%s', signature) FROM functions
-    WHERE (prosecdef OR EXISTS (
+    WHERE (prosecdef OR proname = ANY (%(functions)s) OR EXISTS (
             SELECT FROM pg_proc s WHERE s.proname = functions.proname
                 AND s.pronamespace = 'pg_catalog'::regnamespace))
-        AND NOT proname = ANY (%(functions)s)
+        AND NOT (prokind = 'f' AND signature = ANY (%(signatures)s))
     UNION ALL
     SELECT format('owner of %%s', signature) FROM functions, owner
     WHERE proname = ANY (%(functions)s) AND proowner <> owner.id

@@ -339,6 +339,12 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
             for statement in (
                 "ALTER TABLE issuers_ledgerposting SET UNLOGGED",
                 "CREATE TABLE more () INHERITS (issuers_ledgertransaction)",
+                "CREATE TABLE above (token_id uuid NOT NULL);"
+                "ALTER TABLE issuers_ledgertransaction INHERIT above",
+                "CREATE FUNCTION accounts_lock(integer) RETURNS void LANGUAGE sql"
+                " SECURITY DEFINER AS ''",
+                "CREATE FUNCTION lei_is_valid(varchar) RETURNS boolean LANGUAGE sql"
+                " IMMUTABLE AS 'SELECT TRUE'",
                 "ALTER TABLE issuers_issuer ALTER tag_line TYPE varchar(200)"
                 ' COLLATE "C"',
                 "ALTER FUNCTION register_hold(uuid[]) STRICT",
