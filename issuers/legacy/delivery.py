@@ -275,7 +275,7 @@ def unpriced(ids: Sequence[UUID]) -> list[str]:
     return [
         f"{row['token__symbol']} has no price, and its lines have one, "
         f"{row['least']:,} to {row['most']:,} cents: capitalization tables count it 0 "
-        "until set_price records one."
+        "until ledger set-price records one."
         for row in rows
     ]
 

@@ -9,7 +9,7 @@ from issuers.ocf.writing import NEVER_HELD, ImportedPackage
 WHY = {
     NEVER_HELD: "holders are those who ever held a share",
     "share prices not of an issue": "what a security becomes sets no new price",
-    "issue prices in ": "a price is whole euro cents; set_price records one",
+    "issue prices in ": "a price is whole euro cents; ledger set-price records one",
     "TX_STOCK_PLAN": "a pool of options is no shares",
     "TX_STOCK_CLASS_CONVERSION": "rights to convert are not kept, conversions are",
     "TX_STOCK_": "unknown to this import: compare the numbers of shares",

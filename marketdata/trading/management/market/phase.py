@@ -47,7 +47,7 @@ examples:
         market = Market.objects.filter(token=token).first()
         if market is None:
             raise CommandError(
-                f"{symbol} has no market of ours; open_market opens one."
+                f"{symbol} has no market of ours; market open {symbol} opens one."
             )
         if request and not dry_run:
             if market.phase != Phase.HALTED:
