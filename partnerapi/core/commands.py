@@ -2,7 +2,7 @@
 
 import getpass
 import re
-from argparse import RawDescriptionHelpFormatter
+from argparse import SUPPRESS, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,6 +100,7 @@ class CommandGroup(CommandWithExamples):
 
     def create_parser(self, prog_name, subcommand, **kwargs):
         parser = super().create_parser(prog_name, subcommand, **kwargs)
+        shared = {action.dest for action in parser._actions}
         verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
         lines = [self.help, "", "verbs:"]
         self.commands = {}
@@ -108,6 +109,10 @@ class CommandGroup(CommandWithExamples):
             command.name = f"{subcommand} {verb}"
             self.commands[verb] = command
             own = command.create_parser(prog_name, command.name, add_help=False)
+            for action in own._actions:
+                if action.dest in shared:
+                    # Not said behind the verb, it stays as it was said before it.
+                    action.default = SUPPRESS
             verbs.add_parser(
                 verb,
                 parents=[own],

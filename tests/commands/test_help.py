@@ -115,3 +115,10 @@ def test_an_unknown_verb_names_those_there_are():
     assert refused.returncode == 2
     for verb in ("issue", "list", "revoke", "peppers"):
         assert verb in refused.stderr
+
+
+def test_what_is_said_before_a_verb_holds_as_behind_it():
+    parser = load_command_class("issuers", "ledger").create_parser("", "ledger")
+    before = parser.parse_args(["--traceback", "-v", "3", "show", "ACME"])
+    assert before == parser.parse_args(["show", "ACME", "--traceback", "-v", "3"])
+    assert before.traceback is True
