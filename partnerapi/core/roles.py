@@ -193,7 +193,9 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
         )
     to = quoted(name)
     yield f"REVOKE CREATE ON SCHEMA public FROM PUBLIC, {to}"
-    yield f"GRANT CONNECT ON DATABASE {quoted(database)} TO {to}"
+    # `verify` and imports make temporary tables.
+    rights = "CONNECT, TEMPORARY" if role is Role.APPLICATION else "CONNECT"
+    yield f"GRANT {rights} ON DATABASE {quoted(database)} TO {to}"
     yield f"GRANT USAGE ON SCHEMA public TO {to}"
     for kind, names in owned.items():
         yield f"REVOKE ALL ON {kind} {names} FROM {to}"

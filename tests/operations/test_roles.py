@@ -167,12 +167,15 @@ def test_roles_that_no_right_can_bind_are_refused(settings):
 
 @pytest.mark.django_db(transaction=True)
 def test_it_prints_what_it_would_run(application: dict[str, str]):
-    printed = grant(application["USER"], "application")
+    role = application["USER"]
+    printed = grant(role, "application")
     assert printed.startswith("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
     assert (
-        f'GRANT SELECT, INSERT ON "issuers_ledgertransaction" TO '
-        f'"{application["USER"]}";\n' in printed
+        f'GRANT SELECT, INSERT ON "issuers_ledgertransaction" TO "{role}";\n' in printed
     )
+    # `verify` makes temporary tables, also where not everyone may.
+    database = connection.settings_dict["NAME"]
+    assert f'GRANT CONNECT, TEMPORARY ON DATABASE "{database}" TO "{role}";' in printed
 
 
 @pytest.mark.django_db

@@ -75,6 +75,12 @@ def test_a_name_is_needed():
         call_command("write", "sql")
 
 
+@pytest.mark.parametrize("name", ["bad name!", "../there", "Name", ""])
+def test_a_name_is_that_of_a_module(name: str):
+    with pytest.raises(CommandError, match="--name"):
+        call_command("write", "sql", "--name", name)
+
+
 def test_what_changed_is_named(edited: dict, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(CommandError, match="run manage.py write sql"):
         call_command("write", "sql", "--check")

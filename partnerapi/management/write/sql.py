@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 from django.apps import apps
@@ -11,6 +12,8 @@ from partnerapi.core.sql_files import sql_files
 from partnerapi.core.sql_objects import SqlObject, installed
 from partnerapi.operations.release import unapplied_migrations
 from partnerapi.operations.sql_migrations import Change, NotByFile, changes, migration
+
+NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Command(CommandWithExamples):
@@ -38,6 +41,11 @@ examples:
     def handle(self, *, name, check, **options):
         if not (check or name):
             raise CommandError("Name what the migrations do: --name NAME.")
+        if name and not NAME.fullmatch(name):
+            raise CommandError(
+                f"--name {name}: use lower-case letters, digits and underscores, such "
+                "as keep_orders."
+            )
         if missing := unapplied_migrations():
             raise CommandError(
                 f"The database lacks {', '.join(missing)}; run manage.py migrate."
