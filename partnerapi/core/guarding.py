@@ -34,7 +34,7 @@ UNLOGGED = {"accounts_totalchange", "issuers_unnumberedevent"}
 
 def compared() -> tuple[int, list[str]]:
     """How many guards there must be, and a sentence for each difference, sorted."""
-    functions = {one.name for file in every_file() for one in file.functions()}
+    functions = [one for file in every_file() for one in file.functions()]
     said: dict[str, SqlObject] = {
         one.key: one
         for file in every_file()
@@ -55,13 +55,10 @@ def compared() -> tuple[int, list[str]]:
             for one in installed(cursor)
             if one.key in said or isinstance(one, SqlTrigger) and one.table in tables
         }
-        signatures = [
-            one.signature for file in every_file() for one in file.functions()
-        ]
         named = {
             "tables": [*tables],
-            "functions": [*functions],
-            "signatures": signatures,
+            "functions": [one.name for one in functions],
+            "signatures": [one.signature for one in functions],
         }
         cursor.execute(OTHERS, named)
         others = {name for (name,) in cursor.fetchall()} - allowed()

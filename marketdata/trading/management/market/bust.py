@@ -16,7 +16,7 @@ from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
-    help = """Undo a trade of a market of ours: its units and its cash go back together.
+    help = """Undo a trade of an internal market: its units and cash go back together.
 
 It is asked for by one and approved by another. The seller must still have the cash and
 the buyer the units, and no order of theirs may hold them. If the trade's price is still
@@ -38,7 +38,7 @@ examples:
         who, token = actor(staff), token_named(symbol)
         execution = Execution.objects.filter(token=token, sequence=trade).first()
         if execution is None:
-            raise CommandError(f"{symbol} has no trade {trade} of ours.")
+            raise CommandError(f"{symbol} has no internal market, or no trade {trade}.")
         if request and not dry_run:
             return filed(
                 ApprovalKind.BUST,

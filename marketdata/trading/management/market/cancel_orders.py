@@ -14,7 +14,7 @@ from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
-    help = """Cancel open orders of a market of ours: all of them, or a user's.
+    help = """Cancel open orders of an internal market: all of them, or a user's.
 
 examples:
   manage.py market cancel-orders ACME --user ana@example.com --staff ops@example.com

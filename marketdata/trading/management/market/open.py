@@ -20,7 +20,7 @@ from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
-    help = """Turn a token's order book into a market of ours, for good.
+    help = """Turn an order book into an internal market, permanently.
 
 What was fed into the book is taken out, in one message, and nothing can be fed again:
 from then on the book is its open orders. The market is CLOSED until its session opens;
@@ -81,4 +81,4 @@ examples:
         begins = f"{market.next_phase_at:%Y-%m-%d %H:%M} UTC"
         if dry_run:
             return f"{symbol} would open its market, from {begins} on{DRY_RUN}"
-        return f"{symbol} has a market of ours; it takes orders from {begins} on."
+        return f"{symbol} has an internal market; it takes orders from {begins} on."

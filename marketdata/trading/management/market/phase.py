@@ -22,7 +22,7 @@ PHASES = [Phase.HALTED.value, Phase.CONTINUOUS.value, Phase.CLOSED.value]
 
 
 class Command(RegisterCommand):
-    help = """Halt a market of ours, or move it to another phase.
+    help = """Halt an internal market, or move it to another phase.
 
 One person halts a market, with a reason: orders stay, can be cancelled, and do not
 trade. To reopen it, as CONTINUOUS or CLOSED, is asked for by one and approved by
@@ -47,7 +47,7 @@ examples:
         market = Market.objects.filter(token=token).first()
         if market is None:
             raise CommandError(
-                f"{symbol} has no market of ours; market open {symbol} opens one."
+                f"{symbol} has no internal market; market open {symbol} opens one."
             )
         if request and not dry_run:
             if market.phase != Phase.HALTED:
