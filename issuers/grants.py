@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Model
 from django.utils import timezone
 
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.keys.models import ApiKey, Partner
 from issuers.models import Issuer, IssuerGrant
@@ -65,11 +65,11 @@ class GiveGrant:
         partner = Partner.objects.get(pk=content["partner"])
         granted = partner.grants.live()
         if granted.filter(issuer=None).exists():
-            raise Overtaken(f"{partner} has a grant of every issuer.")
+            raise Superseded(f"{partner} has a grant of every issuer.")
         key = content.get("issuer")
         issuer = Issuer.objects.get(pk=key) if key else None
         if issuer and granted.filter(issuer=issuer).exists():
-            raise Overtaken(f"{partner} has a grant of {issuer}.")
+            raise Superseded(f"{partner} has a grant of {issuer}.")
         if not partner.is_active:
-            raise Overtaken(f"{partner} is switched off.")
+            raise Superseded(f"{partner} is switched off.")
         return partner, issuer

@@ -13,7 +13,7 @@ from accounts.accounts.models import (
     Right,
     allowed_statuses,
 )
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from partnerapi.core.money import euros
 
@@ -61,9 +61,9 @@ class CloseAccount:
                     request.content["reason"],
                 )
         except (InvalidStatusTransition, AccountNotEmpty) as error:
-            raise Overtaken(str(error)) from None
+            raise Superseded(str(error)) from None
         if account.changes != request.content["number"]:
-            raise Overtaken(CHANGED)
+            raise Superseded(CHANGED)
         return account
 
     def account(self, content: dict[str, Any]) -> Account:
@@ -71,12 +71,12 @@ class CloseAccount:
             "partner", "user", "cash_account__head"
         ).get(pk=UUID(content["account"]))
         if account.changes + 1 != content["number"]:
-            raise Overtaken(CHANGED)
+            raise Superseded(CHANGED)
         allowed = allowed_statuses(account.status, {Right.STAFF_APPROVED})
         if Account.Status.CLOSED not in allowed:
-            raise Overtaken(f"An account that is {account.status} is not closed.")
+            raise Superseded(f"An account that is {account.status} is not closed.")
         if account.cash_account.head.balance:
-            raise Overtaken("An account that has cash is not closed.")
+            raise Superseded("An account that has cash is not closed.")
         return account
 
 

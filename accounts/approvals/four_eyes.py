@@ -22,7 +22,7 @@ from partnerapi.core.database import fetch
 LIFETIME = timedelta(days=7)
 
 
-class Overtaken(Exception):
+class Superseded(Exception):
     """The request cannot be executed any more; the message says why."""
 
 
@@ -69,14 +69,14 @@ class Kind(Protocol):
         """What would change; nothing is written.
 
         Raises:
-            Overtaken
+            Superseded
         """
 
     def execute(self, request: ApprovalRequest) -> Any:
         """Execute the request in the transaction that carries it; return its outcome.
 
         Raises:
-            Overtaken
+            Superseded
         """
 
 
@@ -201,13 +201,13 @@ def carry_out(request: ApprovalRequest, kind: Kind) -> Any:
     """Execute an approved request; mark it superseded if it has become impossible.
 
     Raises:
-        Overtaken: it never executes.
+        Superseded: it never executes.
         NotApproved: the database refuses it.
     """
     try:
         with carrying([request.pk]):
             return kind.execute(request)
-    except Overtaken as error:
+    except Superseded as error:
         overtake(request, str(error))
         raise
 

@@ -20,7 +20,7 @@ from django.db.models import Model
 from stdnum import iso11649
 
 from accounts.accounts.models import Account
-from accounts.approvals.four_eyes import Listing, Overtaken, Preview
+from accounts.approvals.four_eyes import Listing, Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import (
     REFERENCE_LENGTH,
@@ -303,11 +303,11 @@ class BookStatement:
         try:
             booked = book_lines(lines, statement, {line.reference: 0 for line in lines})
         except WrongFileError as error:
-            raise Overtaken(str(error.problems[0])) from None
+            raise Superseded(str(error.problems[0])) from None
         except OtherBalance as error:
-            raise Overtaken(str(error)) from None
+            raise Superseded(str(error)) from None
         if booked.content != content:
-            raise Overtaken(
+            raise Superseded(
                 "Lines of it were booked meanwhile, or an account that they name has "
                 "changed."
             )

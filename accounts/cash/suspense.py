@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Exists, Model, OuterRef, QuerySet
 
 from accounts.accounts.models import Account
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import CashAccount, CashTransaction
 from accounts.cash.writer import Kind, Payment, lock_heads, write_each
@@ -101,18 +101,18 @@ class AssignMoney:
         """The payment, checked against the present balances.
 
         Raises:
-            Overtaken
+            Superseded
         """
         content, actor = request.content, request.filed_by.email or ""
         if content["assigns"]:
             deposit = unassigned().filter(pk=content["assigns"]).first()
             if deposit is None:
-                raise Overtaken("This money was assigned meanwhile.")
+                raise Superseded("This money was assigned meanwhile.")
             client = CashAccount.objects.select_related("account").get(pk=content["to"])
             account = client.account
             assert account is not None
             if account.status not in (Account.Status.ACTIVE, Account.Status.SUSPENDED):
-                raise Overtaken(f"The account is {account.status}.")
+                raise Superseded(f"The account is {account.status}.")
             return Payment(
                 Kind.DEPOSIT, deposit.target_id, client.pk, deposit.amount, actor,
                 content["reason"], assigns=deposit.pk,
@@ -121,10 +121,10 @@ class AssignMoney:
             pk=content["reverses"]
         )
         if hasattr(assignment, "reversed_by"):
-            raise Overtaken("This was reversed meanwhile.")
+            raise Superseded("This was reversed meanwhile.")
         head = assignment.target.head
         if (available := head.balance - head.reserved) < assignment.amount:
-            raise Overtaken(
+            raise Superseded(
                 f"The account has {euros(available)} that is not reserved; "
                 f"{euros(assignment.amount)} would go back."
             )

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from accounts.accounts.models import Account, AccountNotActive
 from accounts.applicants.models import DuplicateReference
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import Withdrawal
 from accounts.cash.writer import InsufficientFunds, account_of, lock_heads
@@ -159,7 +159,7 @@ class MoveWithdrawal:
         lock_heads([withdrawal.cash_account_id])
         moved = Withdrawal.objects.filter(pk=withdrawal.pk, status=BEFORE[status])
         if not moved.update(status=status, status_reason=request.content["reason"]):
-            raise Overtaken(CHANGED)
+            raise Superseded(CHANGED)
         withdrawal.refresh_from_db()
         return withdrawal
 
@@ -173,9 +173,9 @@ class MoveWithdrawal:
         account = withdrawal.cash_account.account
         assert account is not None
         if withdrawal.status != BEFORE[status]:
-            raise Overtaken(CHANGED)
+            raise Superseded(CHANGED)
         if status == Status.APPROVED and account.status != Account.Status.ACTIVE:
-            raise Overtaken(f"The account is {account.status}.")
+            raise Superseded(f"The account is {account.status}.")
         return withdrawal, status
 
 

@@ -8,7 +8,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.keys.models import ApiKey, Partner
 
@@ -77,13 +77,15 @@ class IssueKey:
     def partner(self, content: dict[str, Any]) -> Partner:
         partner = Partner.objects.get(pk=content["partner"])
         if not partner.is_active:
-            raise Overtaken(f"{partner} is switched off, so its keys are refused.")
+            raise Superseded(f"{partner} is switched off, so its keys are refused.")
         unknown = set(content["scopes"]) - set(Scope.values)
         if unknown:
-            raise Overtaken(f"There is no scope {', '.join(sorted(unknown))} any more.")
+            raise Superseded(
+                f"There is no scope {', '.join(sorted(unknown))} any more."
+            )
         at = expiry(content)
         if at and at <= timezone.now():
-            raise Overtaken("The key would have expired by now.")
+            raise Superseded("The key would have expired by now.")
         return partner
 
     def rotated(self, content: dict[str, Any]) -> ApiKey | None:
@@ -91,7 +93,7 @@ class IssueKey:
             return None
         old = ApiKey.objects.get(pk=content["with"]["rotates"])
         if old.revoked_at:
-            raise Overtaken(f"Key …{old.last_four} was revoked meanwhile.")
+            raise Superseded(f"Key …{old.last_four} was revoked meanwhile.")
         return old
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Count, Model, Sum
 
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.people.followers import followed
 from accounts.people.models import User
@@ -132,5 +132,5 @@ class LiftRestriction:
             "ledger_account__holder", "ledger_account__user", "token__issuer"
         ).get(pk=UUID(request.content["restriction"]))
         if restriction.ended_at:
-            raise Overtaken("It has been lifted meanwhile.")
+            raise Superseded("It has been lifted meanwhile.")
         return restriction

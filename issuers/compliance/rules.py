@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.people.followers import followed
 from accounts.people.models import Country, User
@@ -235,7 +235,7 @@ class SetRule:
             check_countries(parameters)
             refused = refused_by(token, kind, parameters)
         except RuleRefused as error:
-            raise Overtaken(str(error)) from None
+            raise Superseded(str(error)) from None
         rows.append(("Holders who would not comply", "", str(refused)))
         return Preview(
             rows,
@@ -260,7 +260,7 @@ class SetRule:
                 request.decision.decided_by.email or "",
             )
         except RuleRefused as error:
-            raise Overtaken(str(error)) from None
+            raise Superseded(str(error)) from None
 
     def read(self, content: Parameters) -> tuple[Token, TokenRule | None]:
         token = Token.objects.select_related("issuer", "ledger_head").get(
@@ -268,5 +268,5 @@ class SetRule:
         )
         present = rule_in_force(token, content["kind"])
         if (present and str(present.pk)) != content["replaces"]:
-            raise Overtaken("The rule has changed since this was requested.")
+            raise Superseded("The rule has changed since this was requested.")
         return token, present

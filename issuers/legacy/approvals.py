@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db.models import Model
 
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from issuers.legacy import delivery
 from issuers.legacy.background import hand_over
@@ -159,5 +159,5 @@ class ReleaseDelivery:
     def job(self, request: ApprovalRequest) -> DeliveryJob:
         job = DeliveryJob.objects.get(pk=request.content["job"])
         if job.finished_at or job.released_at:
-            raise Overtaken("The delivery was released or closed meanwhile.")
+            raise Superseded("The delivery was released or closed meanwhile.")
         return job

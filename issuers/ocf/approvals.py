@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from issuers.models import Issuer
 from issuers.ocf.writing import ImportedPackage
@@ -35,7 +35,7 @@ class ImportRegister:
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content
         if issuer := Issuer.objects.filter(pk=content["issuer"]).first():
-            raise Overtaken(f"The register was imported, as {issuer.slug}.")
+            raise Superseded(f"The register was imported, as {issuer.slug}.")
         rows = [("Company", "", content["name"])]
         rows += [
             (f"Units of {symbol}", "0", f"{int(supply):,}")
@@ -47,7 +47,7 @@ class ImportRegister:
     def execute(self, request: ApprovalRequest) -> None:
         """
         Raises:
-            Overtaken: always, since the command alone has the package.
+            Superseded: always, since the command alone has the package.
         """
         self.preview(request)
-        raise Overtaken("`import ocf` carries it out, with --approval.")
+        raise Superseded("`import ocf` carries it out, with --approval.")

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Model
 
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from issuers.models import Token
 from issuers.register import ledger
@@ -79,9 +79,9 @@ class EnterUnits:
                 ledger.check_reversals(dry_run.writer, [entry])
                 transaction.set_rollback(True)
         except LedgerError as error:
-            raise Overtaken(str(error)) from None
+            raise Superseded(str(error)) from None
         if isinstance(result, LedgerError):
-            raise Overtaken(str(result))
+            raise Superseded(str(result))
         check_supply(request, after.supply)
         supply, now = int(head.supply), int(after.supply)
         rows = [
@@ -126,7 +126,7 @@ class EnterUnits:
         try:
             [recorded] = ledger.record([entry], request.filed_by.email or "")
         except LedgerError as error:
-            raise Overtaken(str(error)) from None
+            raise Superseded(str(error)) from None
         written = LedgerTransaction.objects.get(
             token=entry.token_id, seq=recorded.number
         )
@@ -174,7 +174,7 @@ def entry_of(request: ApprovalRequest) -> Entry:
 def check_supply(request: ApprovalRequest, supply: int) -> None:
     wanted = request.content["supply"]
     if wanted is not None and int(wanted) != supply:
-        raise Overtaken(
+        raise Superseded(
             f"It was to lead to a supply of {int(wanted):,}, and would lead to "
             f"{supply:,}: the supply has changed since."
         )
@@ -247,19 +247,19 @@ class SetPrice:
                 request.filed_by.email or "",
             )
         except LedgerError as error:
-            raise Overtaken(str(error)) from None
+            raise Superseded(str(error)) from None
         others = TokenPrice.objects.filter(
             token=content["token"],
             number__gt=content["after"],
             number__lt=recorded.number,
         )
         if others.exclude(source=TokenPrice.Source.TRADE).exists():
-            raise Overtaken(PRICED)
+            raise Superseded(PRICED)
         return recorded
 
     def check(self, content: dict[str, Any]) -> None:
         if last_price(UUID(content["token"])) != content["after"]:
-            raise Overtaken(PRICED)
+            raise Superseded(PRICED)
 
 
 PRICED = "Staff have recorded another price since this was asked for."

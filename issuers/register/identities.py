@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from issuers.models import Token
 from issuers.register.approvals import token_links
@@ -58,18 +58,18 @@ class ChangeIdentity:
         tokens = Token.objects.select_related("issuer", "ledger_head")
         token = tokens.get(pk=UUID(content["token"]))
         if {"symbol": token.symbol, "isin": token.isin} != content["from"]:
-            raise Overtaken("The symbol or the ISIN has changed since this was asked.")
+            raise Superseded("The symbol or the ISIN has changed since this was asked.")
         return token
 
     def changed(self, token: Token, content: dict[str, Any]) -> Token:
         """The token with its new symbol and ISIN, which are valid and free.
 
         Raises:
-            Overtaken
+            Superseded
         """
         token.symbol, token.isin = content["symbol"], content["isin"]
         try:
             token.full_clean()
         except ValidationError as error:
-            raise Overtaken(" ".join(error.messages)) from None
+            raise Superseded(" ".join(error.messages)) from None
         return token

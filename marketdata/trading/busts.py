@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Model
 
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import CashHead
 from accounts.cash.writer import Payment, lock_heads, write_each
@@ -164,7 +164,7 @@ class BustTrade:
                 self.bust(request)
                 transaction.set_rollback(True)
         except (NotBusted, PartnerAPIError) as error:
-            raise Overtaken(str(error)) from None
+            raise Superseded(str(error)) from None
         token, units = execution.token, execution.quantity
         value, price = execution.price * units, euros(execution.price)
         at = f"{execution.at:%Y-%m-%d %H:%M:%S} UTC"
@@ -208,7 +208,7 @@ class BustTrade:
         try:
             return self.bust(request)
         except NotBusted as error:
-            raise Overtaken(str(error)) from None
+            raise Superseded(str(error)) from None
 
     def bust(self, request: ApprovalRequest) -> Bust:
         content = request.content

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 
-from accounts.approvals.four_eyes import Overtaken, Preview
+from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from issuers.register.approvals import token_facts, token_links
 from issuers.register.models import TokenLedgerHead
@@ -203,7 +203,7 @@ class ReopenMarket:
                 request.reason,
             )
         except PhaseRefused as error:
-            raise Overtaken(str(error)) from None
+            raise Superseded(str(error)) from None
 
     def market(self, request: ApprovalRequest) -> Market:
         content = request.content
@@ -211,5 +211,5 @@ class ReopenMarket:
             token=content["token"]
         )
         if (market.phase, market.last_phase_event) != ("HALTED", content["halted"]):
-            raise Overtaken("The market is not halted any more, or was halted again.")
+            raise Superseded("The market is not halted any more, or was halted again.")
         return market

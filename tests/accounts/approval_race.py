@@ -129,7 +129,7 @@ class Race:
         from django.core.management import CommandError
         from django.db import DatabaseError
 
-        from accounts.approvals.four_eyes import NotApproved, Overtaken
+        from accounts.approvals.four_eyes import NotApproved, Superseded
         from partnerapi.core.lock_waits import LockTimeout
 
         ways = self.ways()
@@ -139,7 +139,7 @@ class Race:
         try:
             way(person, request.pk)
         except (
-            NotApproved, Overtaken, CommandError, LockTimeout, DatabaseError,
+            NotApproved, Superseded, CommandError, LockTimeout, DatabaseError,
         ) as error:  # fmt: skip
             self.told.append(f"{way.__name__}: {type(error).__name__}")
         else:

@@ -11,7 +11,7 @@ from stdnum import iso11649
 
 from accounts.accounts.models import Account, AccountNotActive, AccountNotEmpty, Actor
 from accounts.applicants.models import DuplicateReference
-from accounts.approvals.four_eyes import NotApproved, Overtaken, carry_out, decide
+from accounts.approvals.four_eyes import NotApproved, Superseded, carry_out, decide
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.cash.bank_statements import book_statement
 from accounts.cash.models import BankLine, BankStatement, CashPosting, Withdrawal
@@ -116,7 +116,7 @@ def test_unknown_money_waits_with_suspense_until_two_people_assign_it(
     assignment = assign(first, other)
     as_committed()
     assert head_of(other) == (3, 0)
-    with pytest.raises(Overtaken, match="assigned meanwhile"):
+    with pytest.raises(Superseded, match="assigned meanwhile"):
         assign(first, account)
     # It was wrong, goes back, and is assigned again.
     carry(ApprovalKind.ASSIGNMENT, return_content(assignment, "The other one"))
@@ -191,7 +191,7 @@ def test_a_withdrawal_is_refused_with_what_is_there(account: Account):
     with pytest.raises(AccountNotActive) as suspended:
         request_withdrawal(account, 1, "c", "partner")
     assert suspended.value.details == {"status": "SUSPENDED"}
-    with pytest.raises(Overtaken, match="SUSPENDED"):
+    with pytest.raises(Superseded, match="SUSPENDED"):
         approve(first)
 
 

@@ -82,7 +82,7 @@ class Machine:
 
     def outcome(self, call: Callable[[], Any]) -> bool:
         """Whether what was called was done, and not refused."""
-        from accounts.approvals.four_eyes import NotApproved, Overtaken
+        from accounts.approvals.four_eyes import NotApproved, Superseded
         from accounts.cash.withdrawals import NotRefused
         from partnerapi.core.errors import PartnerAPIError
 
@@ -90,7 +90,7 @@ class Machine:
             with transaction.atomic():
                 call()
         except (
-            IntegrityError, NotApproved, NotRefused, Overtaken, PartnerAPIError,
+            IntegrityError, NotApproved, NotRefused, Superseded, PartnerAPIError,
         ):  # fmt: skip
             return False
         return True

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.approvals.four_eyes import (
     NotApproved,
-    Overtaken,
+    Superseded,
     carry_out,
     carrying,
     decide,
@@ -283,7 +283,7 @@ def test_what_was_overtaken_never_executes(mint, ana, ben, token):
     for request in (first, second):
         decide(request, ben, is_approved=True)
     carry_out(first, EnterUnits())
-    with pytest.raises(Overtaken, match="the supply has changed since"):
+    with pytest.raises(Superseded, match="the supply has changed since"):
         carry_out(second, EnterUnits())
     assert status_of(second) == "OVERTAKEN"
     burn = Entry(token.pk, Kind.BURN, 100, mint.target, None, "Back")
@@ -306,7 +306,7 @@ def test_a_price_follows_the_one_that_was_seen(token, ana, ben):
     for request in requests:
         decide(request, ben, is_approved=True)
     carry_out(requests[0], SetPrice())
-    with pytest.raises(Overtaken, match="another price"):
+    with pytest.raises(Superseded, match="another price"):
         carry_out(requests[1], SetPrice())
     with pytest.raises(DatabaseError, match="needs an approval"):
         ledger.set_price(token.pk, 700, "MANUAL", "ana")

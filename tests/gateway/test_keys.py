@@ -251,7 +251,7 @@ def live_key(web_server: WebServer, django_db_blocker: DjangoDbBlocker) -> Any:
                 remove_approvals()
 
 
-class Overtaken(KeyUses):
+class Superseded(KeyUses):
     """Another writer writes all between this one's statement and its end."""
 
     is_overtaken = False
@@ -265,7 +265,7 @@ class Overtaken(KeyUses):
 
 @pytest.mark.django_db
 def test_two_writers_of_uses_do_not_disturb_each_other():
-    overtaken = Overtaken()
+    overtaken = Superseded()
     overtaken.noted[uuid4()] = NOW
     overtaken.write()
     assert overtaken.noted == {}

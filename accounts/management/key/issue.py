@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.approvals.four_eyes import NotApproved, Overtaken, carry_out, carrying
+from accounts.approvals.four_eyes import NotApproved, Superseded, carry_out, carrying
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.keys.approvals import IssueKey, key_content, key_title
 from accounts.keys.models import ApiKey, Partner
@@ -129,7 +129,7 @@ def approved_key(login, approval):
         raise CommandError(f"--approval {approval}: no one asked for a key of {login}.")
     try:
         return carry_out(asked, IssueKey())
-    except (NotApproved, Overtaken) as error:
+    except (NotApproved, Superseded) as error:
         raise CommandError(f"{error} No key was issued.") from None
 
 

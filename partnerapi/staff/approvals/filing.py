@@ -18,7 +18,7 @@ from django.utils import timezone
 from accounts.access import Scope
 from accounts.accounts.approvals import closing_content, closing_title
 from accounts.accounts.models import Account
-from accounts.approvals.four_eyes import NotApproved, Overtaken, file_request
+from accounts.approvals.four_eyes import NotApproved, Superseded, file_request
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.cash.models import CashAccount, CashTransaction, Withdrawal, squeezed
 from accounts.cash.suspense import (
@@ -394,7 +394,7 @@ def filed(kind: str, form: AskForm, user: User) -> ApprovalRequest | None:
     except (
         LedgerError,
         RuleRefused,
-        Overtaken,
+        Superseded,
         NotApproved,
         lock_waits.LockTimeout,
     ) as error:

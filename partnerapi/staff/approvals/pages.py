@@ -16,8 +16,8 @@ from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import (
     Listing,
     NotApproved,
-    Overtaken,
     Preview,
+    Superseded,
     carry_out,
     decide,
     overtake,
@@ -139,7 +139,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             try:
                 with lock_waits.named():
                     preview = KINDS[asked.kind].preview(asked)
-            except Overtaken as error:
+            except Superseded as error:
                 context["overtaken"] = str(error)
             except lock_waits.LockTimeout as error:
                 context["held"] = str(error)
@@ -153,7 +153,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         try:
             with lock_waits.named():
                 done = self.do(request, asked)
-        except Overtaken as error:
+        except Superseded as error:
             overtake(asked, str(error))
             self.message_user(request, f"Superseded: {error}", messages.ERROR)
         except NoReason as error:

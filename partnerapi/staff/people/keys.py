@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.approvals.four_eyes import Overtaken, is_needed
+from accounts.approvals.four_eyes import Superseded, is_needed
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.keys.approvals import IssueKey
 from accounts.keys.models import ApiKey, Partner
@@ -94,7 +94,7 @@ def issued_at_once(form: PartnerKeyForm, user: User) -> tuple[ApiKey, str] | Non
             LogEntry.objects.log_actions(user.pk, [key], ADDITION, said)
     except forms.ValidationError as error:
         form.add_error(None, error)
-    except Overtaken as error:
+    except Superseded as error:
         form.add_error(None, str(error))
     else:
         return key, token

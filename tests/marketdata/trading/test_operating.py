@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from accounts.approvals.four_eyes import Overtaken, carry_out, decide
+from accounts.approvals.four_eyes import Superseded, carry_out, decide
 from accounts.approvals.models import ApprovalRequest
 from issuers.models import Token
 from issuers.register.models import TokenLedgerHead, TokenPrice
@@ -105,7 +105,7 @@ def test_a_market_is_halted_by_one_and_reopened_by_two(staff: None):
     assert token.market.phase == "CONTINUOUS"
     # Another halt needs another request.
     told(*halt)
-    with pytest.raises(Overtaken):
+    with pytest.raises(Superseded):
         KINDS["REOPEN"].preview(request)
 
 
@@ -184,7 +184,7 @@ def test_a_bust_needs_a_second_person_and_units_and_cash_that_are_still_there(
     other = new_market()
     placed(other, buy(traded.seller, 10, 100))
     request = approved(traded.bust("1", "--request"))
-    with pytest.raises(Overtaken):
+    with pytest.raises(Superseded):
         carried(request)
     assert Execution.objects.filter(token=traded.token).count() == 2
 
