@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from django.db import models
 from django.db.models import Q
 
+from partnerapi.core.constraints import check
 from partnerapi.core.database import array_text, fetch
 from partnerapi.core.invariants import Invariant
 
@@ -36,9 +37,7 @@ class Total(models.Model):
             models.UniqueConstraint(
                 fields=["list", "key"], name="total_of_a_list_is_one"
             ),
-            models.CheckConstraint(
-                condition=Q(number__gte=0), name="total_is_not_negative"
-            ),
+            check("total_is_not_negative", Q(number__gte=0)),
         ]
 
     def __str__(self):

@@ -12,6 +12,7 @@ from accounts.access import OF_ACCOUNTS, Caller
 from accounts.keys.models import Partner
 from accounts.people.followers import followed
 from accounts.people.models import User
+from partnerapi.core.constraints import check
 from partnerapi.core.database import ClockTimestamp, constraint_of
 from partnerapi.core.errors import PartnerAPIError
 
@@ -160,10 +161,7 @@ class Account(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(status__in=AccountStatus.values),
-                name="account_status_is_known",
-            ),
+            check("account_status_is_known", Q(status__in=AccountStatus.values)),
             models.UniqueConstraint(
                 fields=["partner", "user"],
                 condition=~Q(status__in=["CLOSED", "REJECTED"]),
@@ -321,8 +319,9 @@ class AccountStatusChange(models.Model):
             models.UniqueConstraint(
                 fields=["account", "number"], name="status_changes_are_numbered"
             ),
-            models.CheckConstraint(
-                condition=Q(previous_status__isnull=True, status="PENDING", number=1)
+            check(
+                "status_change_is_a_known_move",
+                Q(previous_status__isnull=True, status="PENDING", number=1)
                 | Q(
                     *(
                         Q(previous_status=source, status=target, number__gt=1)
@@ -330,7 +329,6 @@ class AccountStatusChange(models.Model):
                     ),
                     _connector=Q.OR,
                 ),
-                name="status_change_is_a_known_move",
             ),
         ]
 

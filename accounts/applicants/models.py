@@ -11,6 +11,7 @@ from accounts.access import Caller
 from accounts.accounts.models import Account, Actor
 from accounts.keys.models import Partner
 from accounts.people.models import Country, LEIIsValid, User
+from partnerapi.core.constraints import check
 from partnerapi.core.database import constraint_of
 from partnerapi.core.errors import PartnerAPIError
 
@@ -141,15 +142,11 @@ class Applicant(models.Model):
             models.UniqueConstraint(
                 fields=["partner", "reference"], name="reference_is_unique_per_partner"
             ),
-            models.CheckConstraint(
-                condition=Q(reference__regex=REFERENCE), name="reference_is_short"
-            ),
-            models.CheckConstraint(
-                condition=Q(email=Lower("email")), name="applicant_email_is_lower_case"
-            ),
-            models.CheckConstraint(
-                condition=Q(lei__isnull=True) | Q(LEIIsValid("lei")),
-                name="applicant_lei_follows_iso_17442",
+            check("reference_is_short", Q(reference__regex=REFERENCE)),
+            check("applicant_email_is_lower_case", Q(email=Lower("email"))),
+            check(
+                "applicant_lei_follows_iso_17442",
+                Q(lei__isnull=True) | Q(LEIIsValid("lei")),
             ),
         ]
 

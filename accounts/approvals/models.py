@@ -12,6 +12,7 @@ from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Now
 
 from accounts.people.models import User
+from partnerapi.core.constraints import check
 
 REASON_LENGTH = 500
 
@@ -153,9 +154,7 @@ class ApprovalRequest(models.Model):
     objects = ApprovalRequestQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(condition=~Q(reason=""), name="request_has_a_reason")
-        ]
+        constraints = [check("request_has_a_reason", ~Q(reason=""))]
         indexes = [models.Index(fields=["expires_at"], name="request_expires")]
         permissions = [
             *(

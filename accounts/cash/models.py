@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from accounts.accounts.models import Account
 from accounts.approvals.models import REASON_LENGTH, ApprovalRequest
+from partnerapi.core.constraints import check
 
 ACTOR_LENGTH = 254
 REFERENCE_LENGTH = 64
@@ -52,8 +53,9 @@ class CashAccount(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(
+            check(
+                "cash_account_is_a_clients_or_the_platforms",
+                Q(
                     kind="CLIENT",
                     account__isnull=False,
                     deposit_reference__isnull=False,
@@ -63,7 +65,6 @@ class CashAccount(models.Model):
                     account__isnull=True,
                     deposit_reference__isnull=True,
                 ),
-                name="cash_account_is_a_clients_or_the_platforms",
             ),
             models.UniqueConstraint(
                 fields=["kind"],
@@ -99,16 +100,13 @@ class CashHead(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(reserved__gte=0)
+            check(
+                "cash_reserved_within_balance",
+                Q(reserved__gte=0)
                 & (Q(reserved=0) | Q(kind="CLIENT"))
                 & (~Q(kind="CLIENT") | Q(reserved__lte=F("balance"))),
-                name="cash_reserved_within_balance",
             ),
-            models.CheckConstraint(
-                condition=~Q(kind="BANK") | Q(balance__lte=0),
-                name="cash_bank_is_not_positive",
-            ),
+            check("cash_bank_is_not_positive", ~Q(kind="BANK") | Q(balance__lte=0)),
         ]
 
     def __str__(self):
@@ -172,12 +170,8 @@ class BankLine(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=~Q(amount=0), name="bank_line_moves_money"
-            ),
-            models.CheckConstraint(
-                condition=~Q(reference=""), name="bank_line_has_a_reference"
-            ),
+            check("bank_line_moves_money", ~Q(amount=0)),
+            check("bank_line_has_a_reference", ~Q(reference="")),
         ]
 
     def __str__(self):
@@ -242,14 +236,11 @@ class CashTransaction(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(amount__gt=0), name="cash_amount_is_positive"
-            ),
-            models.CheckConstraint(
-                condition=~Q(source=F("target")), name="cash_moves_between_two"
-            ),
-            models.CheckConstraint(
-                condition=Q(
+            check("cash_amount_is_positive", Q(amount__gt=0)),
+            check("cash_moves_between_two", ~Q(source=F("target"))),
+            check(
+                "cash_transaction_names_what_its_kind_needs",
+                Q(
                     kind="DEPOSIT",
                     reference__isnull=False,
                     reverses__isnull=True,
@@ -283,7 +274,6 @@ class CashTransaction(models.Model):
                     assigns__isnull=True,
                     withdrawal__isnull=True,
                 ),
-                name="cash_transaction_names_what_its_kind_needs",
             ),
         ]
         indexes = [
@@ -328,11 +318,7 @@ class CashPosting(models.Model):
     balance_after = models.BigIntegerField(help_text="Euro cents.")
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=~Q(delta=0), name="cash_posting_moves_money"
-            )
-        ]
+        constraints = [check("cash_posting_moves_money", ~Q(delta=0))]
 
     def __str__(self):
         return f"{self.number}: {self.delta}"
@@ -405,13 +391,8 @@ class Withdrawal(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(amount__gt=0), name="withdrawal_amount_is_positive"
-            ),
-            models.CheckConstraint(
-                condition=Q(status__in=WithdrawalStatus.values),
-                name="withdrawal_status_is_known",
-            ),
+            check("withdrawal_amount_is_positive", Q(amount__gt=0)),
+            check("withdrawal_status_is_known", Q(status__in=WithdrawalStatus.values)),
             models.UniqueConstraint(
                 fields=["cash_account", "reference"],
                 name="withdrawal_reference_is_used_once",

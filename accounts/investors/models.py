@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from accounts.people.models import Country, User
+from partnerapi.core.constraints import check
 
 EVIDENCE_LENGTH = 200
 
@@ -54,10 +55,10 @@ class InvestorFacts(models.Model):
     class Meta:
         abstract = True
         constraints = [
-            models.CheckConstraint(
-                condition=Q(verification__in=Verification.values)
+            check(
+                "%(class)s_facts_are_known",
+                Q(verification__in=Verification.values)
                 & Q(investor_class__in=InvestorClass.values),
-                name="%(class)s_facts_are_known",
             )
         ]
 
@@ -147,9 +148,9 @@ class InvestorChange(InvestorFacts):
             models.UniqueConstraint(
                 fields=["user", "number"], name="investor_changes_are_numbered"
             ),
-            models.CheckConstraint(
-                condition=Q(partner__isnull=True) | Q(attestation__isnull=False),
-                name="partner_changes_by_attestation",
+            check(
+                "partner_changes_by_attestation",
+                Q(partner__isnull=True) | Q(attestation__isnull=False),
             ),
         ]
 

@@ -16,6 +16,7 @@ from django.db.models import F, Q
 from accounts.access import Scope, Unauthenticated
 from accounts.keys import peppers
 from accounts.keys.uses import uses
+from partnerapi.core.constraints import check
 
 
 class Partner(models.Model):
@@ -52,18 +53,18 @@ class Partner(models.Model):
     class Meta:
         ordering = ["login"]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(login__regex=r"^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?$"),
-                name="partner_login_fits_in_a_key",
+            check(
+                "partner_login_fits_in_a_key",
+                Q(login__regex=r"^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?$"),
             ),
-            models.CheckConstraint(condition=~Q(name=""), name="partner_has_a_name"),
-            models.CheckConstraint(
-                condition=Q(budget_points__isnull=True) | Q(budget_points__gt=0),
-                name="partner_budget_points_positive",
+            check("partner_has_a_name", ~Q(name="")),
+            check(
+                "partner_budget_points_positive",
+                Q(budget_points__isnull=True) | Q(budget_points__gt=0),
             ),
-            models.CheckConstraint(
-                condition=Q(budget_refill__isnull=True) | Q(budget_refill__gt=0),
-                name="partner_budget_refill_positive",
+            check(
+                "partner_budget_refill_positive",
+                Q(budget_refill__isnull=True) | Q(budget_refill__gt=0),
             ),
         ]
 
@@ -208,14 +209,10 @@ class ApiKey(models.Model):
         ordering = ["-created_at"]
         verbose_name = "API key"
         constraints = [
-            models.CheckConstraint(
-                condition=Q(scopes__contained_by=Scope.values),
-                name="api_key_scopes_are_known",
-            ),
-            models.CheckConstraint(
-                condition=Q(expires_at__isnull=True)
-                | Q(expires_at__gt=F("created_at")),
-                name="api_key_expires_after_creation",
+            check("api_key_scopes_are_known", Q(scopes__contained_by=Scope.values)),
+            check(
+                "api_key_expires_after_creation",
+                Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")),
             ),
         ]
 

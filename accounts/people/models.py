@@ -17,6 +17,7 @@ from django.db.models.functions import Lower, Upper
 from stdnum import lei as stdnum_lei
 
 from partnerapi.core.authors import written_by
+from partnerapi.core.constraints import check
 
 
 class CountryQuerySet(models.QuerySet):
@@ -56,14 +57,8 @@ class Country(models.Model):
         ordering = ["name"]
         verbose_name_plural = "countries"
         constraints = [
-            models.CheckConstraint(
-                condition=Q(code__regex=r"^[A-Z]{2}$"),
-                name="country_code_is_two_capitals",
-            ),
-            models.CheckConstraint(
-                condition=Q(alpha3__regex=r"^[A-Z]{3}$"),
-                name="country_alpha3_is_three_capitals",
-            ),
+            check("country_code_is_two_capitals", Q(code__regex=r"^[A-Z]{2}$")),
+            check("country_alpha3_is_three_capitals", Q(alpha3__regex=r"^[A-Z]{3}$")),
         ]
 
     def __str__(self):
@@ -215,32 +210,28 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(email__isnull=True) | Q(email=Lower("email")),
-                name="user_email_is_lower_case",
+            check(
+                "user_email_is_lower_case",
+                Q(email__isnull=True) | Q(email=Lower("email")),
             ),
-            models.CheckConstraint(
-                condition=Q(type__in=["INDIVIDUAL", "COMPANY"]),
-                name="user_type_is_known",
-            ),
-            models.CheckConstraint(
-                condition=~Q(type="COMPANY")
+            check("user_type_is_known", Q(type__in=["INDIVIDUAL", "COMPANY"])),
+            check(
+                "user_company_has_a_company_name_only",
+                ~Q(type="COMPANY")
                 | Q(company_name__isnull=False)
                 & ~Q(company_name="")
                 & Q(first_name="", last_name=""),
-                name="user_company_has_a_company_name_only",
             ),
-            models.CheckConstraint(
-                condition=~Q(type="INDIVIDUAL")
+            check(
+                "user_individual_has_a_personal_name_only",
+                ~Q(type="INDIVIDUAL")
                 | Q(
                     company_name__isnull=True, legal_form__isnull=True, lei__isnull=True
                 )
                 & ~Q(first_name="", last_name=""),
-                name="user_individual_has_a_personal_name_only",
             ),
-            models.CheckConstraint(
-                condition=Q(lei__isnull=True) | Q(LEIIsValid("lei")),
-                name="user_lei_follows_iso_17442",
+            check(
+                "user_lei_follows_iso_17442", Q(lei__isnull=True) | Q(LEIIsValid("lei"))
             ),
         ]
         # Staff search these from the beginning, ignoring case and accents. The
@@ -286,13 +277,11 @@ class UserHolder(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=~Q(name=""), name="user_holder_has_a_name"
-            ),
-            models.CheckConstraint(
-                condition=Q(wallet_address__isnull=True)
+            check("user_holder_has_a_name", ~Q(name="")),
+            check(
+                "user_holder_wallet_is_an_evm_address",
+                Q(wallet_address__isnull=True)
                 | Q(wallet_address__regex=r"^0x[0-9a-fA-F]{40}$"),
-                name="user_holder_wallet_is_an_evm_address",
             ),
         ]
 

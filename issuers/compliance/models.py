@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 
 from issuers.models.tokens import Token, Units
 from issuers.register.models import ACTOR_LENGTH, REASON_LENGTH, LedgerAccount
+from partnerapi.core.constraints import check
 
 
 class RuleIsValid(Func):
@@ -59,10 +60,7 @@ class TokenRule(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(RuleIsValid("kind", "parameters")),
-                name="token_rule_is_valid",
-            ),
+            check("token_rule_is_valid", Q(RuleIsValid("kind", "parameters"))),
             models.UniqueConstraint(
                 fields=["token", "kind"],
                 condition=Q(ended_at__isnull=True),
@@ -161,14 +159,14 @@ class Restriction(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(units__isnull=True) | Q(units__gt=0, token__isnull=False),
-                name="restricted_units_are_of_a_token",
+            check(
+                "restricted_units_are_of_a_token",
+                Q(units__isnull=True) | Q(units__gt=0, token__isnull=False),
             ),
-            models.CheckConstraint(
-                condition=Q(("kind", "PLEDGE"), ~Q(beneficiary=""))
+            check(
+                "pledge_has_a_beneficiary",
+                Q(("kind", "PLEDGE"), ~Q(beneficiary=""))
                 | Q(kind__in=["FREEZE", "LOCK_UP"], beneficiary=""),
-                name="pledge_has_a_beneficiary",
             ),
         ]
         indexes = [

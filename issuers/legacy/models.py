@@ -13,6 +13,7 @@ from accounts.access import Caller, Scope
 from accounts.people.models import User
 from issuers.models.issuers import Issuer
 from issuers.models.tokens import Token
+from partnerapi.core.constraints import check
 
 MAX_INT = 2**31 - 1
 
@@ -114,20 +115,21 @@ class LegacyShareholder(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(status__in=["PENDING", "DELIVERED"]),
-                name="legacy_shareholder_status_is_known",
+            check(
+                "legacy_shareholder_status_is_known",
+                Q(status__in=["PENDING", "DELIVERED"]),
             ),
-            models.CheckConstraint(
-                condition=Q(number_of_shares__gte=1, number_of_shares__lte=MAX_INT),
-                name="legacy_shares_positive_and_int",
+            check(
+                "legacy_shares_positive_and_int",
+                Q(number_of_shares__gte=1, number_of_shares__lte=MAX_INT),
             ),
-            models.CheckConstraint(
-                condition=Q(price_cents__gte=0, price_cents__lte=MAX_INT),
-                name="legacy_price_not_negative_and_int",
+            check(
+                "legacy_price_not_negative_and_int",
+                Q(price_cents__gte=0, price_cents__lte=MAX_INT),
             ),
-            models.CheckConstraint(
-                condition=Q(
+            check(
+                "legacy_shares_delivered_with_when_who_and_entry",
+                Q(
                     status="DELIVERED",
                     token__isnull=False,
                     delivered_at__isnull=False,
@@ -140,7 +142,6 @@ class LegacyShareholder(models.Model):
                     delivered_by__isnull=True,
                     ledger_seq__isnull=True,
                 ),
-                name="legacy_shares_delivered_with_when_who_and_entry",
             ),
             models.UniqueConstraint(
                 fields=["issuer", "reference"],
@@ -232,17 +233,14 @@ class DeliveryJob(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(source__in=["TREASURY", "MINT"]),
-                name="delivery_source_is_known",
-            ),
-            models.CheckConstraint(
-                condition=Q(
+            check("delivery_source_is_known", Q(source__in=["TREASURY", "MINT"])),
+            check(
+                "delivery_counts_every_line_once",
+                Q(
                     position=models.F("delivered")
                     + models.F("skipped")
                     + models.F("refused")
                 ),
-                name="delivery_counts_every_line_once",
             ),
         ]
 

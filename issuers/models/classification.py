@@ -2,6 +2,8 @@ import uuid_utils.compat as uuid
 from django.db import models
 from django.db.models import Q
 
+from partnerapi.core.constraints import check
+
 
 class IndustryClassificationBenchmark(models.Model):
     """A subsector of the four-level taxonomy, with the levels above it."""
@@ -26,15 +28,15 @@ class IndustryClassificationBenchmark(models.Model):
         verbose_name = "industry classification (ICB)"
         verbose_name_plural = "industry classification (ICB)"
         constraints = [
-            models.CheckConstraint(
-                condition=Q(subsector_code__regex=r"^[0-9]{8}$"),
-                name="icb_subsector_code_has_eight_digits",
+            check(
+                "icb_subsector_code_has_eight_digits",
+                Q(subsector_code__regex=r"^[0-9]{8}$"),
             ),
-            models.CheckConstraint(
-                condition=Q(sector_code=models.functions.Left("subsector_code", 6))
+            check(
+                "icb_codes_are_prefixes_of_the_subsector",
+                Q(sector_code=models.functions.Left("subsector_code", 6))
                 & Q(supersector_code=models.functions.Left("subsector_code", 4))
                 & Q(industry_code=models.functions.Left("subsector_code", 2)),
-                name="icb_codes_are_prefixes_of_the_subsector",
             ),
         ]
 

@@ -10,6 +10,7 @@ from django.db.models import F, Func, Q, Value
 from django.db.models.functions import Length, Now
 
 from issuers.models.files import kept_bytes, sniff_content_type
+from partnerapi.core.constraints import check
 
 
 class DocumentQuerySet(models.QuerySet):
@@ -74,12 +75,13 @@ class Document(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(name__regex=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"),
-                name="document_name_is_safe_in_an_address",
+            check(
+                "document_name_is_safe_in_an_address",
+                Q(name__regex=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"),
             ),
-            models.CheckConstraint(
-                condition=Q(
+            check(
+                "document_type_is_served",
+                Q(
                     content_type__in=[
                         "image/png",
                         "image/jpeg",
@@ -87,16 +89,14 @@ class Document(models.Model):
                         "application/pdf",
                     ]
                 ),
-                name="document_type_is_served",
             ),
-            models.CheckConstraint(
-                condition=Q(
-                    size_bytes=Length("content"), size_bytes__lte=5 * 1024 * 1024
-                ),
-                name="document_size_is_its_bytes",
+            check(
+                "document_size_is_its_bytes",
+                Q(size_bytes=Length("content"), size_bytes__lte=5 * 1024 * 1024),
             ),
-            models.CheckConstraint(
-                condition=Q(
+            check(
+                "document_checksum_is_its_bytes",
+                Q(
                     checksum_sha256=Func(
                         Func(
                             F("content"),
@@ -108,7 +108,6 @@ class Document(models.Model):
                         output_field=models.CharField(),
                     )
                 ),
-                name="document_checksum_is_its_bytes",
             ),
         ]
 

@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce
 from accounts.access import Caller, Scope
 from accounts.keys.models import Partner
 from issuers.models.tokens import Token
+from partnerapi.core.constraints import check
 
 PRUNED_AT_ONCE = 1000
 
@@ -212,9 +213,7 @@ class EventCount(models.Model):
                 name="events_are_counted_once",
                 nulls_distinct=False,
             ),
-            models.CheckConstraint(
-                condition=Q(number__gte=0), name="event_count_is_not_negative"
-            ),
+            check("event_count_is_not_negative", Q(number__gte=0)),
         ]
 
     def __str__(self):

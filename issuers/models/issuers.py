@@ -12,6 +12,7 @@ from accounts.keys.models import Partner
 from accounts.people.models import Country, User
 from issuers.models.classification import IndustryClassificationBenchmark
 from issuers.models.documents import Document
+from partnerapi.core.constraints import check
 from partnerapi.core.numbers import MAX_EXACT_INTEGER
 
 SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
@@ -103,28 +104,22 @@ class Issuer(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=~Q(trading_name=""), name="issuer_has_a_trading_name"
-            ),
-            models.CheckConstraint(
-                condition=Q(slug__regex=SLUG), name="issuer_slug_is_url_friendly"
-            ),
-            models.CheckConstraint(
-                condition=~Q(trading_location=""), name="issuer_has_a_trading_location"
-            ),
+            check("issuer_has_a_trading_name", ~Q(trading_name="")),
+            check("issuer_slug_is_url_friendly", Q(slug__regex=SLUG)),
+            check("issuer_has_a_trading_location", ~Q(trading_location="")),
             # The past stays past: a row that satisfies the rule always will.
             models.CheckConstraint(
                 condition=Q(formation_date__isnull=True) | Q(formation_date__lte=Now()),
                 name="issuer_was_formed_before_now",
                 violation_error_message="The formation date is in the future.",
             ),
-            models.CheckConstraint(
-                condition=Q(initial_number_of_shares__isnull=True)
+            check(
+                "issuer_initial_shares_positive_and_exact",
+                Q(initial_number_of_shares__isnull=True)
                 | Q(
                     initial_number_of_shares__gt=0,
                     initial_number_of_shares__lte=MAX_EXACT_INTEGER,
                 ),
-                name="issuer_initial_shares_positive_and_exact",
             ),
         ]
         indexes = [

@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from accounts.access import Caller, Scope
 from issuers.models.documents import Document
 from issuers.models.issuers import SLUG, Issuer
+from partnerapi.core.constraints import check
 from partnerapi.core.numbers import MAX_EXACT_INTEGER
 
 
@@ -46,24 +47,21 @@ class IssuerFinancialData(models.Model):
                 fields=["issuer", "year", "period_type"],
                 name="one_figure_set_per_issuer_and_period",
             ),
-            models.CheckConstraint(
-                condition=Q(period_type__in=["FIRST_SEMESTER", "YEAR"]),
-                name="financial_data_period_type_is_known",
+            check(
+                "financial_data_period_type_is_known",
+                Q(period_type__in=["FIRST_SEMESTER", "YEAR"]),
             ),
-            models.CheckConstraint(
-                condition=Q(year__gte=1900, year__lte=2200),
-                name="financial_data_year_is_a_year",
-            ),
+            check("financial_data_year_is_a_year", Q(year__gte=1900, year__lte=2200)),
             *(
-                models.CheckConstraint(
-                    condition=Q(**{f"{field}__isnull": True})
+                check(
+                    f"financial_data_{field}_is_exact_in_json",
+                    Q(**{f"{field}__isnull": True})
                     | Q(
                         **{
                             f"{field}__gte": -MAX_EXACT_INTEGER,
                             f"{field}__lte": MAX_EXACT_INTEGER,
                         }
                     ),
-                    name=f"financial_data_{field}_is_exact_in_json",
                 )
                 for field in (
                     "revenue_cents",
@@ -122,10 +120,8 @@ class Article(models.Model):
                 fields=["issuer", "slug"],
                 name="article_slug_is_unique_within_the_issuer",
             ),
-            models.CheckConstraint(condition=~Q(title=""), name="article_has_a_title"),
-            models.CheckConstraint(
-                condition=Q(slug__regex=SLUG), name="article_slug_is_url_friendly"
-            ),
+            check("article_has_a_title", ~Q(title="")),
+            check("article_slug_is_url_friendly", Q(slug__regex=SLUG)),
         ]
         indexes = [
             models.Index(

@@ -11,6 +11,7 @@ from stdnum import isin as stdnum_isin
 
 from accounts.access import Caller
 from issuers.models.issuers import Issuer
+from partnerapi.core.constraints import check
 
 MAX_UNITS = 2**64 - 1
 MAX_VALUE = 2**63 - 1
@@ -150,35 +151,31 @@ class Token(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=~Q(name=""), name="token_has_a_name"),
-            models.CheckConstraint(
-                condition=Q(symbol__regex=r"^[A-Z0-9][A-Z0-9.-]*$"),
-                name="token_symbol_is_upper_case",
+            check("token_has_a_name", ~Q(name="")),
+            check(
+                "token_symbol_is_upper_case", Q(symbol__regex=r"^[A-Z0-9][A-Z0-9.-]*$")
             ),
-            models.CheckConstraint(
-                condition=Q(isin__isnull=True) | Q(ISINIsValid("isin")),
-                name="token_isin_follows_iso_6166",
+            check(
+                "token_isin_follows_iso_6166",
+                Q(isin__isnull=True) | Q(ISINIsValid("isin")),
             ),
-            models.CheckConstraint(
-                condition=Q(market_type__in=["PRIMARY_MARKET", "SECONDARY_MARKET"]),
-                name="token_market_type_is_known",
+            check(
+                "token_market_type_is_known",
+                Q(market_type__in=["PRIMARY_MARKET", "SECONDARY_MARKET"]),
             ),
-            models.CheckConstraint(
-                condition=Q(visibility__in=["PUBLIC", "PRIVATE"]),
-                name="token_visibility_is_known",
-            ),
-            models.CheckConstraint(
-                condition=Q(contract_address__isnull=True, network__isnull=True)
+            check("token_visibility_is_known", Q(visibility__in=["PUBLIC", "PRIVATE"])),
+            check(
+                "token_contract_address_has_a_network",
+                Q(contract_address__isnull=True, network__isnull=True)
                 | Q(
                     contract_address__regex=r"^0x[0-9a-fA-F]{40}$",
                     network__isnull=False,
                 ),
-                name="token_contract_address_has_a_network",
             ),
-            models.CheckConstraint(
-                condition=Q(authorized_units__isnull=True)
+            check(
+                "token_authorized_units_are_uint64",
+                Q(authorized_units__isnull=True)
                 | Q(authorized_units__gte=0, authorized_units__lte=MAX_UNITS),
-                name="token_authorized_units_are_uint64",
             ),
         ]
         indexes = [

@@ -17,6 +17,7 @@ from accounts.people.models import User, UserHolder
 from issuers.models.issuers import Issuer
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
 from issuers.register.kinds import EntryKind
+from partnerapi.core.constraints import check
 
 ACTOR_LENGTH = 254
 REASON_LENGTH = 500
@@ -48,12 +49,10 @@ class TokenPrice(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(price_cents__gte=0), name="token_price_is_not_negative"
-            ),
-            models.CheckConstraint(
-                condition=Q(source__in=["ISSUE", "TRADE", "NAV", "MANUAL"]),
-                name="token_price_source_is_known",
+            check("token_price_is_not_negative", Q(price_cents__gte=0)),
+            check(
+                "token_price_source_is_known",
+                Q(source__in=["ISSUE", "TRADE", "NAV", "MANUAL"]),
             ),
         ]
         indexes = [
@@ -97,8 +96,9 @@ class LedgerAccount(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(
+            check(
+                "ledger_account_is_a_holder_or_a_treasury",
+                Q(
                     kind="HOLDER",
                     holder__isnull=False,
                     user__isnull=False,
@@ -110,7 +110,6 @@ class LedgerAccount(models.Model):
                     user__isnull=True,
                     issuer__isnull=False,
                 ),
-                name="ledger_account_is_a_holder_or_a_treasury",
             )
         ]
 
@@ -159,14 +158,15 @@ class TokenLedgerHead(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(held__gte=0)
+            check(
+                "ledger_held_within_supply_within_uint64",
+                Q(held__gte=0)
                 & Q(held__lte=models.F("supply"))
                 & Q(supply__lte=MAX_UNITS),
-                name="ledger_held_within_supply_within_uint64",
             ),
-            models.CheckConstraint(
-                condition=Q(is_open=False)
+            check(
+                "ledger_value_of_supply_within_bounds",
+                Q(is_open=False)
                 | Q(price_cents__isnull=True)
                 | Q(
                     LessThanOrEqual(
@@ -177,7 +177,6 @@ class TokenLedgerHead(models.Model):
                         MAX_VALUE,
                     )
                 ),
-                name="ledger_value_of_supply_within_bounds",
             ),
         ]
 
@@ -222,23 +221,21 @@ class LedgerTransaction(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(amount__gt=0), name="ledger_amount_is_positive"
-            ),
-            models.CheckConstraint(
-                condition=~Q(source__isnull=True, target__isnull=True)
+            check("ledger_amount_is_positive", Q(amount__gt=0)),
+            check(
+                "ledger_units_come_or_go",
+                ~Q(source__isnull=True, target__isnull=True)
                 & ~Q(source=models.F("target")),
-                name="ledger_units_come_or_go",
             ),
-            models.CheckConstraint(
-                condition=Q(("kind", "REVERSAL"), ("reverses__isnull", False))
+            check(
+                "ledger_reversal_names_what_it_reverses",
+                Q(("kind", "REVERSAL"), ("reverses__isnull", False))
                 | ~Q(kind="REVERSAL") & Q(reverses__isnull=True),
-                name="ledger_reversal_names_what_it_reverses",
             ),
-            models.CheckConstraint(
-                condition=Q(kind="LEGACY_DELIVERY", legacy_shareholder__isnull=False)
+            check(
+                "ledger_delivery_names_its_legacy_shareholder",
+                Q(kind="LEGACY_DELIVERY", legacy_shareholder__isnull=False)
                 | ~Q(kind="LEGACY_DELIVERY") & Q(legacy_shareholder__isnull=True),
-                name="ledger_delivery_names_its_legacy_shareholder",
             ),
             models.UniqueConstraint(
                 fields=["legacy_shareholder"],
@@ -291,14 +288,11 @@ class LedgerPosting(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(leg=1, delta__lt=0) | Q(leg=2, delta__gt=0),
-                name="ledger_first_leg_takes_second_gives",
+            check(
+                "ledger_first_leg_takes_second_gives",
+                Q(leg=1, delta__lt=0) | Q(leg=2, delta__gt=0),
             ),
-            models.CheckConstraint(
-                condition=Q(balance_after__gte=0),
-                name="ledger_balance_after_is_not_negative",
-            ),
+            check("ledger_balance_after_is_not_negative", Q(balance_after__gte=0)),
         ]
         indexes = [
             models.Index(
@@ -353,12 +347,10 @@ class HolderBalance(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(balance__gte=0), name="holder_balance_is_not_negative"
-            ),
-            models.CheckConstraint(
-                condition=Q(reserved__gte=0) & Q(reserved__lte=models.F("balance")),
-                name="holder_balance_reserved_within_balance",
+            check("holder_balance_is_not_negative", Q(balance__gte=0)),
+            check(
+                "holder_balance_reserved_within_balance",
+                Q(reserved__gte=0) & Q(reserved__lte=models.F("balance")),
             ),
         ]
 
@@ -401,9 +393,9 @@ class HoldingPeriod(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(until__isnull=True) | Q(until__gt=F("since")),
-                name="holding_ends_after_it_begins",
+            check(
+                "holding_ends_after_it_begins",
+                Q(until__isnull=True) | Q(until__gt=F("since")),
             ),
             models.UniqueConstraint(
                 fields=["token", "user"],

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from issuers.models import Token
+from partnerapi.core.constraints import check
 
 
 class Side(models.IntegerChoices):
@@ -76,16 +77,9 @@ class BookChange(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(side__in=[0, 1]), name="book_change_side_is_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(price_cents__gt=0), name="book_change_price_is_positive"
-            ),
-            models.CheckConstraint(
-                condition=Q(quantity__gte=0),
-                name="book_change_quantity_is_not_negative",
-            ),
+            check("book_change_side_is_known", Q(side__in=[0, 1])),
+            check("book_change_price_is_positive", Q(price_cents__gt=0)),
+            check("book_change_quantity_is_not_negative", Q(quantity__gte=0)),
         ]
 
     def __str__(self):
@@ -106,12 +100,8 @@ class Trade(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(price_cents__gt=0), name="trade_price_is_positive"
-            ),
-            models.CheckConstraint(
-                condition=Q(quantity__gt=0), name="trade_quantity_is_positive"
-            ),
+            check("trade_price_is_positive", Q(price_cents__gt=0)),
+            check("trade_quantity_is_positive", Q(quantity__gt=0)),
         ]
 
     def __str__(self):
@@ -131,9 +121,7 @@ class BookLevel(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(quantity__gt=0), name="book_level_is_not_empty"
-            ),
+            check("book_level_is_not_empty", Q(quantity__gt=0)),
         ]
 
     def __str__(self):

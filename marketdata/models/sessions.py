@@ -11,6 +11,7 @@ from django.db import models, transaction
 from django.db.models import Q
 
 from accounts.keys.models import Partner
+from partnerapi.core.constraints import check
 
 USUAL_SESSIONS, MOST_SESSIONS = 2, 5
 """CompIDs that a partner is given unless asked otherwise, and at most."""
@@ -127,9 +128,8 @@ class FixSession(models.Model):
         ordering = ["comp_id"]
         verbose_name = "FIX session"
         constraints = [
-            models.CheckConstraint(
-                condition=Q(comp_id__regex=r"^[A-Z0-9]+$"),
-                name="fix_session_comp_id_is_upper_case",
+            check(
+                "fix_session_comp_id_is_upper_case", Q(comp_id__regex=r"^[A-Z0-9]+$")
             ),
         ]
 

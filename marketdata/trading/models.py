@@ -17,6 +17,7 @@ from accounts.people.models import User
 from issuers.models import Token
 from issuers.register.models import LedgerAccount
 from marketdata.trading.in_force import TimeInForce
+from partnerapi.core.constraints import check
 
 REASON_LENGTH = 500
 ACTOR_LENGTH = 254
@@ -92,21 +93,19 @@ class Market(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(phase__in=["CLOSED", "CONTINUOUS", "HALTED"]),
-                name="market_phase_is_known",
+            check(
+                "market_phase_is_known", Q(phase__in=["CLOSED", "CONTINUOUS", "HALTED"])
             ),
-            models.CheckConstraint(
-                condition=Q(tick_cents__gt=0, lot_units__gt=0),
-                name="market_tick_and_lot_are_positive",
+            check(
+                "market_tick_and_lot_are_positive", Q(tick_cents__gt=0, lot_units__gt=0)
             ),
-            models.CheckConstraint(
-                condition=Q(collar_bps__gt=0, collar_bps__lt=10_000),
-                name="market_collar_is_below_the_price",
+            check(
+                "market_collar_is_below_the_price",
+                Q(collar_bps__gt=0, collar_bps__lt=10_000),
             ),
-            models.CheckConstraint(
-                condition=~Q(phase="CONTINUOUS") | Q(reference_price__gt=0),
-                name="market_trades_around_a_reference_price",
+            check(
+                "market_trades_around_a_reference_price",
+                ~Q(phase="CONTINUOUS") | Q(reference_price__gt=0),
             ),
         ]
         indexes = [
@@ -178,30 +177,29 @@ class Order(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(side__in=[0, 1]), name="order_side_is_known"
+            check("order_side_is_known", Q(side__in=[0, 1])),
+            check(
+                "order_price_and_quantity_are_positive",
+                Q(limit_price__gt=0, quantity__gt=0),
             ),
-            models.CheckConstraint(
-                condition=Q(limit_price__gt=0, quantity__gt=0),
-                name="order_price_and_quantity_are_positive",
+            check(
+                "order_is_filled_within_its_quantity",
+                Q(filled__gte=0, filled__lte=F("quantity")),
             ),
-            models.CheckConstraint(
-                condition=Q(filled__gte=0, filled__lte=F("quantity")),
-                name="order_is_filled_within_its_quantity",
-            ),
-            models.CheckConstraint(
-                condition=Q(status="FILLED", filled=F("quantity"))
+            check(
+                "order_is_filled_when_all_of_it_is",
+                Q(status="FILLED", filled=F("quantity"))
                 | Q(status__in=["OPEN", "CANCELLED", "EXPIRED"])
                 & Q(filled__lt=F("quantity")),
-                name="order_is_filled_when_all_of_it_is",
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=["OPEN", "FILLED"], status_reason__isnull=True)
+            check(
+                "order_that_ended_early_says_why",
+                Q(status__in=["OPEN", "FILLED"], status_reason__isnull=True)
                 | Q(status__in=["CANCELLED", "EXPIRED"], status_reason__isnull=False),
-                name="order_that_ended_early_says_why",
             ),
-            models.CheckConstraint(
-                condition=Q(
+            check(
+                "order_rests_until_it_expires",
+                Q(
                     time_in_force__in=[t.value for t in TimeInForce if not t.rests],
                     expires_at__isnull=True,
                 )
@@ -210,7 +208,6 @@ class Order(models.Model):
                     time_in_force__in=[t.value for t in TimeInForce if t.rests],
                     expires_at__isnull=False,
                 ),
-                name="order_rests_until_it_expires",
             ),
             models.UniqueConstraint(
                 fields=["account", "client_order_id"],
@@ -308,13 +305,10 @@ class Execution(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(price__gt=0, quantity__gt=0),
-                name="execution_is_of_units_at_a_price",
-            ),
-            models.CheckConstraint(
-                condition=Q(aggressor__isnull=True) | Q(aggressor__in=[0, 1]),
-                name="execution_aggressor_is_known",
+            check("execution_is_of_units_at_a_price", Q(price__gt=0, quantity__gt=0)),
+            check(
+                "execution_aggressor_is_known",
+                Q(aggressor__isnull=True) | Q(aggressor__in=[0, 1]),
             ),
             models.UniqueConstraint(
                 fields=["token", "ledger_seq"], name="execution_has_its_own_entry"
@@ -417,10 +411,9 @@ class OrderEvent(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(
-                    kind="PHASE_CHANGED", order__isnull=True, phase__isnull=False
-                )
+            check(
+                "order_event_is_of_an_order_or_a_phase",
+                Q(kind="PHASE_CHANGED", order__isnull=True, phase__isnull=False)
                 | Q(
                     kind__in=[
                         "ORDER_ACCEPTED",
@@ -432,8 +425,7 @@ class OrderEvent(models.Model):
                     ],
                     order__isnull=False,
                     phase__isnull=True,
-                ),  # fmt: skip
-                name="order_event_is_of_an_order_or_a_phase",
+                ),
             ),
         ]
         indexes = [

@@ -10,6 +10,7 @@ from django.db.models.lookups import LessThanOrEqual
 
 from accounts.access import Caller, Scope
 from accounts.keys.models import Partner
+from partnerapi.core.constraints import check
 
 MOST_AT_WORK = 2
 """Exports of one partner that are written at the same time."""
@@ -129,8 +130,9 @@ class Export(models.Model):
             models.UniqueConstraint(
                 fields=["partner", "place"], name="exports_at_work_have_their_places"
             ),
-            models.CheckConstraint(
-                condition=Q(
+            check(
+                "export_has_a_place_while_it_runs",
+                Q(
                     status="RUNNING",
                     place__isnull=False,
                     place__gte=1,
@@ -140,10 +142,10 @@ class Export(models.Model):
                     status__in=["WAITING", "READY", "FAILED", "EXPIRED"],
                     place__isnull=True,
                 ),
-                name="export_has_a_place_while_it_runs",
             ),
-            models.CheckConstraint(
-                condition=Q(connection="HOLDERS", issuer_id__isnull=False)
+            check(
+                "export_names_what_it_is_of",
+                Q(connection="HOLDERS", issuer_id__isnull=False)
                 | Q(
                     connection="TRANSACTIONS",
                     issuer_id__isnull=False,
@@ -152,16 +154,15 @@ class Export(models.Model):
                 )
                 | Q(connection="LEGACY_SHAREHOLDERS", issuer_id__isnull=False)
                 | Q(connection="ACCOUNTS", issuer_id__isnull=True),
-                name="export_names_what_it_is_of",
             ),
-            models.CheckConstraint(
-                condition=~Q(status="READY")
+            check(
+                "export_is_ready_when_it_is_written",
+                ~Q(status="READY")
                 | Q(is_written=True, expires_at__isnull=False, date__isnull=False),
-                name="export_is_ready_when_it_is_written",
             ),
-            models.CheckConstraint(
-                condition=~Q(status="FAILED") | Q(reason__isnull=False),
-                name="export_failed_for_a_reason",
+            check(
+                "export_failed_for_a_reason",
+                ~Q(status="FAILED") | Q(reason__isnull=False),
             ),
         ]
         indexes = [
@@ -195,8 +196,9 @@ class ExportMember(models.Model):
             models.UniqueConstraint(
                 fields=["export", "number"], name="export_members_are_numbered"
             ),
-            models.CheckConstraint(
-                condition=LessThanOrEqual(
+            check(
+                "export_member_is_small",
+                LessThanOrEqual(
                     models.Func(
                         models.F("data"),
                         function="octet_length",
@@ -204,7 +206,6 @@ class ExportMember(models.Model):
                     ),
                     MEMBER_BYTES,
                 ),
-                name="export_member_is_small",
             ),
         ]
 

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts.keys.models import Partner
+from partnerapi.core.constraints import check
 
 RETENTION = timedelta(hours=24)
 PRUNED_AT_ONCE = 1000
@@ -65,16 +66,16 @@ class IdempotencyRecord(models.Model):
             models.UniqueConstraint(
                 fields=["partner", "key"], name="one_answer_per_partner_and_key"
             ),
-            models.CheckConstraint(
-                condition=Q(body__isnull=True, expires_at__isnull=True)
+            check(
+                "idempotency_record_expires_when_it_is_answered",
+                Q(body__isnull=True, expires_at__isnull=True)
                 | Q(body__isnull=False, expires_at__isnull=False),
-                name="idempotency_record_expires_when_it_is_answered",
             ),
             # An hour more, for the clocks of the processes that write it.
-            models.CheckConstraint(
-                condition=Q(expires_at__isnull=True)
+            check(
+                "idempotency_record_expires_in_a_day",
+                Q(expires_at__isnull=True)
                 | Q(expires_at__lte=Now() + timedelta(hours=25)),
-                name="idempotency_record_expires_in_a_day",
             ),
         ]
 

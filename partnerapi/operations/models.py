@@ -6,6 +6,8 @@ from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from partnerapi.core.constraints import check
+
 PRUNED_AT_ONCE = 1000
 
 
@@ -47,17 +49,9 @@ class JobRun(models.Model):
     class Meta:
         indexes = [models.Index(fields=["job", "-started_at"], name="job_run_latest")]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(result__in=["BEGUN", "DONE", "FAILED"]),
-                name="job_run_result_is_known",
-            ),
-            models.CheckConstraint(
-                condition=Q(seconds__gte=0), name="job_run_took_time"
-            ),
-            models.CheckConstraint(
-                condition=Q(started_at__lte=Now() + timedelta(hours=1)),
-                name="job_run_has_begun",
-            ),
+            check("job_run_result_is_known", Q(result__in=["BEGUN", "DONE", "FAILED"])),
+            check("job_run_took_time", Q(seconds__gte=0)),
+            check("job_run_has_begun", Q(started_at__lte=Now() + timedelta(hours=1))),
         ]
 
     def __str__(self):
