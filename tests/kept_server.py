@@ -1,9 +1,10 @@
 """A PostgreSQL that outlives a test run, for the next one.
 
 There are as many as run side by side: a run takes one for itself. A keeper, a process
-of its own, starts the server, and ends it and itself when no run has taken it for a
-while. The directories lie in the user's cache. After a crash of the machine the data
-are thrown away, for they are not written durably.
+of its own, starts the server. It ends the server, removes the data and ends itself when
+no run has taken them for a while, or on SIGTERM. The directories lie in the user's
+cache. The next run removes the data of a keeper that was killed, for they are not
+written durably.
 """
 
 import contextlib
@@ -11,25 +12,30 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import psycopg
 
 from partnerapi.sandbox.run.places import START_SECONDS
 from partnerapi.sandbox.run.postgres import APPLICATION, DATABASE, OWNER
-from partnerapi.sandbox.run.processes import Processes, RunError, take_lock
+from partnerapi.sandbox.run.processes import (
+    Interrupted,
+    Processes,
+    RunError,
+    take_lock,
+)
 from partnerapi.sandbox.run.servers import supply
 from tests.administration import (
     administrator_of,
     let_owner_test,
     switch_autovacuum_off,
 )
-from tests.tables import CACHE, best_postgres
+from tests.tables import CACHE, best_postgres, remove_unfinished
 
 IDLE_SECONDS = 900.0
 POLL_SECONDS = 0.5
@@ -51,6 +57,7 @@ def kept_servers(
     Raises:
         RunError: no programs, or a server that does not start.
     """
+    remove_abandoned(cache)
     for number in itertools.count():
         directory = cache / f"server-{major()}-{number}"
         directory.mkdir(parents=True, exist_ok=True)
@@ -129,31 +136,59 @@ def start_keeper(directory: Path, idle_seconds: float) -> None:
 
 
 def keep(directory: Path, idle_seconds: float) -> None:
-    """Run the server until no run has held the directory for so long."""
+    """Run the server until no run has held the directory for so long, or SIGTERM."""
     keeper = kept_by(directory)
+    processes = Processes(keeper / "processes", lambda name, line: None)
+
+    def end(number: int, frame: object) -> None:
+        processes.interrupted = True
+
+    signal.signal(signal.SIGTERM, end)
     with contextlib.ExitStack() as held:
         held.enter_context(take_lock(keeper))
         (keeper / "pid").write_text(str(os.getpid()))
-        processes = Processes(keeper / "processes", lambda name, line: None)
-        processes.end_leftovers()
-        remove_after_a_crash(directory)
+        remove_data(directory)
         elsewhere = {"REDIS_URL": "each run has its own"}
         try:
             urls = supply(directory, processes, elsewhere, durable=False)
+            servers = directory.joinpath("servers").resolve()
             del urls["REDIS_URL"]
             (directory / "addresses").write_text(json.dumps(urls))
             print(flush=True)  # noqa: T201
-            servers = directory.joinpath("servers").resolve()
             while all(p.popen.poll() is None for p in processes.running):
-                if is_unwanted(directory, idle_seconds, held):
+                if processes.interrupted or is_unwanted(directory, idle_seconds, held):
                     break
                 time.sleep(POLL_SECONDS)
+            processes.stop()
+            # Where the directory is gone, so is the link to them.
+            shutil.rmtree(servers, ignore_errors=True)
+        except Interrupted:
+            pass
         finally:
             processes.stop()
-        if directory.exists():
-            Processes(directory / "processes", lambda name, line: None).end_leftovers()
-        else:
-            shutil.rmtree(servers, ignore_errors=True)
+            remove_data(directory)
+
+
+def remove_data(directory: Path) -> None:
+    """Remove what a keeper has left, and end what runs on it."""
+    for place in (directory, directory / "keeper"):
+        Processes(place / "processes", lambda name, line: None).end_leftovers()
+    servers = directory / "servers"
+    shutil.rmtree(servers.resolve(), ignore_errors=True)
+    if servers.is_symlink():
+        servers.unlink()
+
+
+def remove_abandoned(cache: Path) -> None:
+    """Remove what killed keepers and killed runs have left in the cache."""
+    remove_unfinished(cache)
+    for directory in cache.glob("server-*"):
+        with (
+            contextlib.suppress(RunError),
+            take_lock(directory),
+            take_lock(kept_by(directory)),
+        ):
+            remove_data(directory)
 
 
 def is_unwanted(directory: Path, seconds: float, held: contextlib.ExitStack) -> bool:
@@ -168,15 +203,6 @@ def is_unwanted(directory: Path, seconds: float, held: contextlib.ExitStack) -> 
     except RunError:
         pass
     return False
-
-
-def remove_after_a_crash(directory: Path) -> None:
-    """Remove data that were last written before the machine started."""
-    boot, started = directory / "boot", psutil.boot_time()
-    # A clock that is set moves the start of the machine by seconds.
-    if not boot.exists() or abs(float(boot.read_text()) - started) > 60:
-        shutil.rmtree(directory.joinpath("servers").resolve(), ignore_errors=True)
-        boot.write_text(str(started))
 
 
 def clear(owner_url: str) -> None:

@@ -103,6 +103,17 @@ def remove_old() -> None:
             path.with_suffix(".lock").unlink(missing_ok=True)
 
 
+def remove_unfinished(cache: Path) -> None:
+    """Delete what is left of dumps that no run writes any more."""
+    for path in cache.glob("tables-*.unfinished"):
+        with (
+            path.with_suffix(".lock").open("a") as lock,
+            contextlib.suppress(BlockingIOError),
+        ):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+
+
 def postgres_of(url: str) -> Postgres:
     """The PostgreSQL whose server, which runs on this machine, an address names."""
     return best_postgres(Path(conninfo_to_dict(url)["host"]))

@@ -16,7 +16,7 @@ from partnerapi.core.sql_files import every_file
 from partnerapi.sandbox.run.processes import RunError, started_at, take_lock
 from tests.administration import administrator_of
 from tests.kept_server import TEMPLATE, kept_by, kept_servers
-from tests.tables import makers
+from tests.tables import alone, makers
 from tests.waiting import until
 
 STARTED = "SELECT pg_postmaster_start_time()"
@@ -109,13 +109,60 @@ def test_a_server_whose_keeper_was_killed_is_replaced(cache: Path):
         assert asked(urls, STARTED) != started
 
 
-def test_a_server_that_no_run_takes_ends(cache: Path):
+def test_a_server_that_no_run_takes_ends_and_leaves_no_data(cache: Path):
     with kept_servers(cache, 0):
         [directory] = cache.glob("server-*")
         [postgres] = processes(directory)
+        servers = directory.joinpath("servers").resolve()
         assert is_running(postgres)
     until(lambda: not has_keeper(directory))
     assert not is_running(postgres)
+    assert left_of(servers) == left_of(directory)
+
+
+def test_a_keeper_that_is_told_to_end_ends_its_server(cache: Path):
+    with kept_servers(cache, LONG_SECONDS):
+        [directory] = cache.glob("server-*")
+        [postgres] = processes(directory)
+        servers = directory.joinpath("servers").resolve()
+    os.kill(int((kept_by(directory) / "pid").read_text()), signal.SIGTERM)
+    until(lambda: not has_keeper(directory))
+    assert not is_running(postgres)
+    assert left_of(servers) == left_of(directory)
+
+
+def left_of(directory: Path) -> list[Path]:
+    """The files of more than a kilobyte, and sockets."""
+    return [
+        path
+        for path in directory.rglob("*")
+        if not path.is_dir() and (path.stat().st_size > 1024 or path.is_socket())
+    ]
+
+
+def test_a_run_removes_what_killed_ones_have_left(cache: Path):
+    with ExitStack() as runs:
+        for _ in range(2):
+            runs.enter_context(kept_servers(cache, LONG_SECONDS))
+        first, second = sorted(cache.glob("server-*"))
+        [postgres] = processes(second)
+        servers = second.joinpath("servers").resolve()
+    os.kill(int((kept_by(second) / "pid").read_text()), signal.SIGKILL)
+    until(lambda: not has_keeper(second))
+    unfinished = [cache / f"tables-{name}.unfinished" for name in ("killed", "written")]
+    for path in unfinished:
+        path.touch()
+    with alone(unfinished[1]), kept_servers(cache, LONG_SECONDS):
+        assert has_keeper(first)
+        assert not is_running(postgres)
+        assert not servers.exists()
+        assert [path.exists() for path in unfinished] == [False, True]
+
+
+def test_the_log_of_a_kept_server_stays_small(cache: Path):
+    with kept_servers(cache, LONG_SECONDS) as urls:
+        [(size,)] = asked(urls, "SELECT pg_size_bytes(current_setting('max_wal_size'))")
+        assert size <= 128 * 1024**2
 
 
 def test_what_a_file_of_sql_says_names_the_tables():

@@ -156,6 +156,7 @@ def start_postgres(
         settings |= dict.fromkeys(
             ("fsync", "synchronous_commit", "full_page_writes"), "off"
         )
+        settings |= {"max_wal_size": "128MB", "min_wal_size": "32MB"}
     server = processes.start(
         "postgres",
         [
