@@ -12,6 +12,7 @@ class AccountsConfig(AppConfig):
     def ready(self):
         post_migrate.connect(load_countries, sender=self)
         post_migrate.connect(write_policies, sender=self)
+        post_migrate.connect(write_scopes, sender=self)
         post_migrate.connect(open_cash_accounts, sender=self)
         lock_waits.NAMES |= {
             "accounts_cashhead": "an account's cash",
@@ -45,6 +46,18 @@ def write_policies(*, using, apps=installed, **kwargs):
         ],
         ignore_conflicts=True,
     )
+
+
+def write_scopes(*, using, apps=installed, **kwargs):
+    from accounts.access import Scope
+
+    # A migration back before the first one leaves no table.
+    if "keyscope" not in apps.all_models["accounts"]:
+        return
+    model = apps.get_model("accounts", "KeyScope")
+    rows = model.objects.using(using)
+    rows.bulk_create([model(name=scope) for scope in Scope], ignore_conflicts=True)
+    rows.exclude(name__in=Scope.values).delete()
 
 
 def open_cash_accounts(*, using, apps=installed, **kwargs):

@@ -30,7 +30,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / (
 ROOMS = ("accounts", "issuers", "marketdata", "partnerapi")
 MAKES_TABLES = (
     "migrations/*.py", "migrations/*.sql", "sql/*/*.sql", "models.py", "models/*.py",
-    "apps.py", "roles.py", "core/*.py", "commands/migrate.py",
+    "apps.py", "access.py", "roles.py", "core/*.py", "commands/migrate.py",
 )  # fmt: skip
 """Files of the rooms; the databases of tests have also what `tests/owner.py` adds."""
 KEPT_SECONDS = 14 * 24 * 3600

@@ -51,6 +51,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_investorattestation": APPEND,
     "accounts_investorchange": APPEND,
     "accounts_investorprofile": READ,
+    "accounts_keyscope": READ,
     "accounts_partner": ALL,
     "accounts_pepper": APPEND,
     "accounts_rowchange": READ,

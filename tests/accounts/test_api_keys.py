@@ -5,13 +5,16 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import IntegrityError, ProgrammingError, connection, transaction
 from django.utils import timezone
 
 from accounts.access import Scope, Unauthenticated
 from accounts.approvals.four_eyes import decide
 from accounts.approvals.models import ApprovalRequest
-from accounts.keys.models import ApiKey, Partner
+from accounts.apps import write_scopes
+from accounts.keys.models import ApiKey, KeyScope, Partner
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved_key, colleague
+from tests.owner import as_owner
 from tests.typing_in import give_password, typing
 
 pytestmark = pytest.mark.django_db
@@ -183,3 +186,42 @@ def test_lists_nothing_helpfully(acme):
     assert json.loads(run("key", "list", "--json")) == []
     with pytest.raises(CommandError, match="no integration account nobody"):
         run("key", "list", partner="nobody")
+
+
+def known_scopes() -> set[str]:
+    return {row.name for row in KeyScope.objects.all()}
+
+
+def test_the_rows_of_the_database_are_the_scopes_of_the_code():
+    assert known_scopes() == set(Scope.values), "see write_scopes in accounts/apps.py"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_migrate_adds_the_scopes_of_the_code_and_removes_others():
+    with as_owner(), transaction.atomic():
+        rows = KeyScope.objects.all()
+        rows.filter(name=Scope.CASH_READ).update(name="gone:read")
+        write_scopes(using=connection.alias)
+        assert known_scopes() == set(Scope.values)
+
+
+@pytest.mark.parametrize("scopes", [["gone:read"], [Scope.CASH_READ, "gone:read"]])
+def test_the_database_refuses_a_key_with_an_unknown_scope(acme, scopes: list[str]):
+    with pytest.raises(IntegrityError, match="one of them is unknown"):
+        ApiKey.objects.issue(acme, scopes)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO accounts_keyscope VALUES ('gone:read')",
+        "UPDATE accounts_keyscope SET name = 'gone:read'",
+        "DELETE FROM accounts_keyscope",
+    ],
+)
+def test_the_application_changes_no_scope(change: str):
+    with (
+        connection.cursor() as cursor,
+        pytest.raises(ProgrammingError, match="permission denied"),
+    ):
+        cursor.execute(change)
