@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import uuid_utils.compat as uuid
-from django.db import IntegrityError, connection, models, transaction
+from django.db import IntegrityError, models, transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Greatest, Now
 
@@ -13,7 +13,7 @@ from accounts.keys.models import Partner
 from accounts.people.followers import followed
 from accounts.people.models import User
 from partnerapi.core.constraints import check
-from partnerapi.core.database import ClockTimestamp, constraint_of
+from partnerapi.core.database import ClockTimestamp, constraint_of, value_of
 from partnerapi.core.errors import PartnerAPIError
 
 
@@ -235,9 +235,7 @@ class Account(models.Model):
         return previous
 
     def check_empty(self) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(HELD_CASH, [self.pk])
-            [(cents,)] = cursor.fetchall()
+        cents = value_of(HELD_CASH, [self.pk])
         if cents:
             raise AccountNotEmpty(
                 "The account has cash and cannot be CLOSED. Withdraw the cash first."

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.utils import timezone
 
 from accounts.approvals.models import ApprovalDecision, ApprovalRequest
 from accounts.people.models import User
-from partnerapi.core.database import fetch
+from partnerapi.core.database import execute, fetch
 
 LIFETIME = timedelta(days=7)
 
@@ -182,8 +182,7 @@ def carrying(requests: Iterable[UUID]) -> Iterator[None]:
     ids = ",".join(map(str, requests))
     try:
         with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute(CARRY, [ids])
+            execute(CARRY, [ids])
             yield
     except IntegrityError as error:
         if "approval" not in str(error):
@@ -214,8 +213,7 @@ def carry_out(request: ApprovalRequest, kind: Kind) -> Any:
 
 def overtake(request: ApprovalRequest, why: str) -> None:
     """Mark a request superseded, because the data on which it depends has changed."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT approvals_overtake(%s, %s)", [request.pk, why])
+    execute("SELECT approvals_overtake(%s, %s)", [request.pk, why])
 
 
 def sentence(error: IntegrityError) -> str:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import connection
 
+from partnerapi.core.database import execute
 from partnerapi.core.starting import StartRefused
 
 SPREAD = timedelta(minutes=10)
@@ -141,8 +142,7 @@ def check_peppers() -> None:
         logger.warning("PARTNER_API_KEY_PEPPER is new here: older API keys are refused")
     missing = [digest for digest in ours[::2] if digest not in others]
     if missing:
-        with connection.cursor() as cursor:
-            cursor.execute(LEARN, [missing])
+        execute(LEARN, [missing])
 
 
 # The first peppers that key logins, too, after one of the previous release.

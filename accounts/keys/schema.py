@@ -1,8 +1,8 @@
 """The caller, and the caller's budget."""
 
 import graphene
-from django.db import connection
 
+from partnerapi.core.database import value_of
 from partnerapi.core.standby import SETTLED_AT, settled_arguments
 from partnerapi.graphql.cost import FIGURE, OBJECT, Field
 from partnerapi.graphql.scalars import Time
@@ -47,9 +47,7 @@ class Viewer(graphene.ObjectType):
         return [sorted(caller.scopes) for caller in callers]
 
     def resolve_settled_at(callers, info):
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT {SETTLED_AT}", settled_arguments())
-            [(settled_at,)] = cursor.fetchall()
+        settled_at = value_of(f"SELECT {SETTLED_AT}", settled_arguments())
         return [settled_at for _ in callers]
 
     def resolve_rate_limit(callers, info):

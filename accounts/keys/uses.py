@@ -14,6 +14,7 @@ from django.db import Error, connection
 from accounts.keys import peppers
 from accounts.keys.asides import Aside
 from accounts.keys.peppers import Digest
+from partnerapi.core.database import execute
 
 WRITE_SECONDS = 10.0
 WRITE = """
@@ -59,8 +60,7 @@ class KeyUses:
             noted = dict(self.noted)
         if not noted:
             return
-        with connection.cursor() as cursor:
-            cursor.execute(WRITE, [list(noted), list(noted.values())])
+        execute(WRITE, [list(noted), list(noted.values())])
         self.write_digests()
         with self.lock:
             for key_id, at in noted.items():
@@ -78,8 +78,7 @@ class KeyUses:
             return
         openings = [opening for opening, _ in noted.values()]
         moved = [digests[position].digest for _, digests in noted.values()]
-        with connection.cursor() as cursor:
-            cursor.execute(MOVE, [pepper, list(noted), openings, moved])
+        execute(MOVE, [pepper, list(noted), openings, moved])
 
     def write_or_wait(self) -> None:
         # Callers that need the database report what is wrong with it.

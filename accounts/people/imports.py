@@ -16,7 +16,7 @@ from django.db import connection, transaction
 
 from accounts.people.models import WALLET, Country, HolderImport, User, validate_lei
 from partnerapi.core.csv_tables import CsvStream, stream_table
-from partnerapi.core.database import broken_rules, copy, make_temporary
+from partnerapi.core.database import broken_rules, copy, execute, make_temporary
 from partnerapi.core.problems import Problem, Problems, WrongFileError
 from partnerapi.core.progress import Advance, Begin
 
@@ -230,8 +230,7 @@ def judged_holders(columns: dict[str, str]) -> Problems:
     `columns` are the file's names for the columns of `incoming_holder`.
     """
     find_holders("incoming_holder")
-    with connection.cursor() as cursor:
-        cursor.execute(KNOW)
+    execute(KNOW)
     problems = Problems()
     for name in ("email", "wallet", "lei"):
         problems += broken_rules(TWICE.format(field=name), columns)

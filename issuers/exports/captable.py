@@ -24,6 +24,7 @@ from issuers.register.captable_reading import (
     cheapest_way,
 )
 from issuers.register.names import name_at
+from partnerapi.core.database import execute
 
 FETCHED = 2_000
 
@@ -123,8 +124,7 @@ def holdings(table: DatedTable) -> Iterator[Iterator[Holding]]:
         table.date,
     ]
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(IN_MEMORY)
+        execute(IN_MEMORY)
         with connection.chunked_cursor() as cursor:
             cursor.execute(statement, arguments)
             yield read(cursor)

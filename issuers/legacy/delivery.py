@@ -24,7 +24,7 @@ from issuers.register.errors import (
 )
 from issuers.register.ledger import Entry, Kind, Recorded
 from partnerapi.core import lock_waits
-from partnerapi.core.database import fetch
+from partnerapi.core.database import execute, fetch
 
 LINES_OF_A_STEP = 200
 HELD_LENGTH = 500
@@ -57,8 +57,7 @@ def deliver(step: DeliveryStep, source: str, actor: str) -> list[Outcome]:
     with transaction.atomic():
         rows = {row.pk: row for row in locked(step.shareholder_ids)}
         due = unchanged(pending(rows.values()), step)
-        with connection.cursor() as cursor:
-            cursor.execute(NAME_STEP, [str(step.pk)])
+        execute(NAME_STEP, [str(step.pk)])
         results = ledger.record_each(entries(due, source), actor)
     return outcomes_of(step.shareholder_ids, rows, due, results)
 

@@ -27,7 +27,7 @@ from accounts.people.imports import (
 from issuers.legacy.models import MAX_INT, LegacyImport
 from issuers.models import Issuer, Token
 from partnerapi.core.csv_tables import CsvStream, stream_table
-from partnerapi.core.database import broken_rules, copy, make_temporary
+from partnerapi.core.database import broken_rules, copy, execute, make_temporary
 from partnerapi.core.problems import Problem, Problems, WrongFileError
 from partnerapi.core.progress import Advance, Begin
 from partnerapi.core.times import from_rfc3339
@@ -129,11 +129,10 @@ MISSING = f"""
 def await_other_imports(issuer: Issuer) -> None:
     """Wait for an earlier import of the issuer, so that this one sees its result."""
     # Not by a lock of the issuer's row: no one could change it during an import.
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
-            [f"import of legacy shareholders of {issuer.pk}"],
-        )
+    execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
+        [f"import of legacy shareholders of {issuer.pk}"],
+    )
 
 
 class Lines:
@@ -218,8 +217,7 @@ def made_holders(problems: Problems) -> HolderChanges | None:
     any, no holder is created.
     """
     make_incoming()
-    with connection.cursor() as cursor:
-        cursor.execute(HOLDERS_OF_LINES)
+    execute(HOLDERS_OF_LINES)
     problems += broken_rules(OTHER_WORDS, HOLDER)
     problems += judged_holders(HOLDER)
     return None if problems else write_holders()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import uuid_utils.compat as uuid
 from django.conf import settings
-from django.db import connection, models
+from django.db import models
 from django.db.models import Q, Sum
 from django.db.models.functions import Coalesce
 
@@ -16,6 +16,7 @@ from accounts.access import Caller, Scope
 from accounts.keys.models import Partner
 from issuers.models.tokens import Token
 from partnerapi.core.constraints import check
+from partnerapi.core.database import delete_in_batches, value_of
 
 PRUNED_AT_ONCE = 1000
 
@@ -90,15 +91,9 @@ class EventQuerySet(models.QuerySet["Event"]):
         `advance` gets the size of each batch. A partner whose events are being numbered
         is skipped: no transaction waits.
         """
-        deleted = 0
-        while True:
-            with connection.cursor() as cursor:
-                cursor.execute(PRUNE, [settings.PARTNER_API_EVENT_DAYS, PRUNED_AT_ONCE])
-                [(batch,)] = cursor.fetchall()
-            if not batch:
-                return deleted
-            deleted += batch
-            advance(batch)
+        return delete_in_batches(
+            PRUNE, [settings.PARTNER_API_EVENT_DAYS, PRUNED_AT_ONCE], advance
+        )
 
 
 PRUNE = "SELECT events_prune(%s, %s)"
@@ -279,7 +274,4 @@ class ArticleToCome(models.Model):
 
 def announce_articles() -> int:
     """Write events for the articles that are now published; return their number."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT events_announce_articles()")
-        [(announced,)] = cursor.fetchall()
-    return announced
+    return value_of("SELECT events_announce_articles()")

@@ -38,6 +38,7 @@ from issuers.register.writer import (
     Recorded,
     Writer,
 )
+from partnerapi.core.database import execute
 from partnerapi.core.progress import Advance
 
 logger = logging.getLogger(__name__)
@@ -191,8 +192,7 @@ def write_history(
             if locked.is_open or locked.seq or locked.last_price:
                 raise TokenNotEmpty(locked.symbol)
             locked.last_at = locked.created_at
-        with connection.cursor() as cursor:
-            cursor.execute(OPENED_AT_THE_END)
+        execute(OPENED_AT_THE_END)
         remaining = iter(events)
         while batch := list(islice(remaining, HISTORY_BATCH)):
             check_known(writer, batch)

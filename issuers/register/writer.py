@@ -11,8 +11,6 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
-
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE
 from issuers.register.errors import (
     AccountNotAllowed,
@@ -37,7 +35,7 @@ from issuers.register.standing import (
     refusals,
     standing_of,
 )
-from partnerapi.core.database import copy, fetch
+from partnerapi.core.database import copy, execute, fetch
 
 HOLDER = LedgerAccount.Kind.HOLDER
 TREASURY = LedgerAccount.Kind.TREASURY
@@ -300,8 +298,7 @@ class Writer:
             if not ledger.is_open and (ledger.seq or ledger.last_price)
         ]
         if closed:
-            with connection.cursor() as cursor:
-                cursor.execute(OPEN, [closed])
+            execute(OPEN, [closed])
 
 
 def lock_ledgers(token_ids: Iterable[UUID]) -> list[LockedLedger]:

@@ -12,6 +12,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from partnerapi.core.database import value_of
+
 KEEP = timedelta(hours=24)
 ROWS_AT_ONCE = 10_000
 
@@ -71,10 +73,7 @@ def prune(
 
 def delete(token_id: UUID, snapshots_before: int, first: int, last: int) -> int:
     """Delete snapshots before a change, and the changes `first` to `last`."""
-    with connection.cursor() as cursor:
-        cursor.execute(PRUNE, [token_id, snapshots_before, first, last])
-        [(deleted,)] = cursor.fetchall()
-    return deleted
+    return value_of(PRUNE, [token_id, snapshots_before, first, last])
 
 
 PRUNE = "SELECT marketdata_prune(%s, %s, %s, %s)"

@@ -10,12 +10,12 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from marketdata.books.days import read_last_days
 from marketdata.books.livebook import EPOCH, BrokenLog, Facts, LiveBook, TradeRow
 from marketdata.books.orderbook import ASK, BID, Change, CrossedBook, ImpossibleChange
-from partnerapi.core.database import fetch
+from partnerapi.core.database import execute, fetch
 
 PAGE_ROWS = 5_000
 """Of one token, read at once."""
@@ -45,8 +45,7 @@ def make_books(token_ids: list[UUID]) -> tuple[dict[UUID, LiveBook], Broken]:
     ends: dict[LiveBook, int] = {}
     # All statements see one state, so no pruning comes between them.
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         for row in fetch(NEWEST, [token_ids], tuple):
             token_id, *facts, is_silent, last_sequence, last_trade, sequence, at = row[
                 :-4

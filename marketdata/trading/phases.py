@@ -23,6 +23,7 @@ from marketdata.trading import locked
 from marketdata.trading.market import expire
 from marketdata.trading.models import Execution, Market, Phase
 from marketdata.trading.sessions import Session
+from partnerapi.core.database import execute, value_of
 from partnerapi.core.lock_waits import LockTimeout, named
 from partnerapi.core.money import euros
 
@@ -93,9 +94,7 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
             raise PhaseRefused(f"A market that is {book.phase} cannot become {phase}.")
         if phase == Phase.HALTED and not reason:
             raise PhaseRefused("Say why the market is halted.")
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT clock_timestamp()")
-            [(at,)] = cursor.fetchall()
+        at = value_of("SELECT clock_timestamp()")
         follows, follows_at = None, None
         if phase == Phase.CONTINUOUS:
             if not book.session.is_open(at):
@@ -109,10 +108,7 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
                 raise PhaseRefused("There is no price that limits could refer to.")
         elif phase == Phase.CLOSED:
             follows, follows_at = Phase.CONTINUOUS, book.session.begins(at)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                CHANGE, [token_id, phase, follows, follows_at, reason, actor]
-            )
+        execute(CHANGE, [token_id, phase, follows, follows_at, reason, actor])
         if phase == Phase.CLOSED:
             expire(token_id)
     transaction.on_commit(partial(notify, token_id))

@@ -1,10 +1,11 @@
 """What partners read about trading outside the market's own tables."""
 
-from django.db import connection, models
+from django.db import models
 
 from accounts.accounts.models import Account
 from issuers.models import Token
 from marketdata.trading.models import Order, OrderSide
+from partnerapi.core.database import value_of
 
 
 class Fill(models.Model):
@@ -57,7 +58,4 @@ class RegisterTold(models.Model):
 
 def tell_registers() -> int:
     """Report registers changed by trades to partners; return their number."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT trading_tell_registers()")
-        [(told,)] = cursor.fetchall()
-    return told
+    return value_of("SELECT trading_tell_registers()")

@@ -30,6 +30,35 @@ class PlannedAnew(psycopg.Cursor[Any]):
         return super().execute(*arguments, **options, prepare=False)
 
 
+def execute(statement: str, arguments: Sequence[Any] | None = None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, arguments)
+
+
+def value_of(statement: str, arguments: Sequence[Any] | None = None) -> Any:
+    """The one value of the one row that a statement answers."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, arguments)
+        [(value,)] = cursor.fetchall()
+    return value
+
+
+def delete_in_batches(
+    statement: str,
+    arguments: Sequence[Any],
+    advance: Callable[[int], object] = lambda done: None,
+) -> int:
+    """Repeat a statement that deletes a batch and answers its size, until that is 0.
+
+    Returns the number of rows. Each batch is committed; `advance` gets its size.
+    """
+    deleted = 0
+    while batch := value_of(statement, arguments):
+        deleted += batch
+        advance(batch)
+    return deleted
+
+
 def fetch(
     statement: str,
     arguments: list[Any] | dict[str, Any],

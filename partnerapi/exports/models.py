@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import uuid_utils.compat as uuid
-from django.db import connection, models
+from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.db.models.lookups import LessThanOrEqual
@@ -11,6 +11,7 @@ from django.db.models.lookups import LessThanOrEqual
 from accounts.access import Caller, Scope
 from accounts.keys.models import Partner
 from partnerapi.core.constraints import check
+from partnerapi.core.database import delete_in_batches
 
 MOST_AT_WORK = 2
 """Exports of one partner that are written at the same time."""
@@ -54,15 +55,7 @@ class ExportQuerySet(models.QuerySet["Export"]):
         Files go when their export has expired or failed, and what is known of an
         export goes after 30 days. `advance` gets the size of each batch.
         """
-        deleted = 0
-        while True:
-            with connection.cursor() as cursor:
-                cursor.execute(PRUNE_EXPORTS, [MEMBERS_PRUNED_AT_ONCE])
-                [(batch,)] = cursor.fetchall()
-            if not batch:
-                return deleted
-            deleted += batch
-            advance(batch)
+        return delete_in_batches(PRUNE_EXPORTS, [MEMBERS_PRUNED_AT_ONCE], advance)
 
 
 PRUNE_EXPORTS = "SELECT partnerapi_prune_exports(%s)"

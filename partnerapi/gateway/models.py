@@ -4,12 +4,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from django.contrib.postgres.fields import ArrayField
-from django.db import connection, models
+from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts.keys.models import Partner
 from partnerapi.core.constraints import check
+from partnerapi.core.database import delete_in_batches
 
 RETENTION = timedelta(hours=24)
 PRUNED_AT_ONCE = 1000
@@ -27,15 +28,7 @@ class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
         A record that another transaction holds, because a request claims its key
         again, stays: no transaction waits. `advance` gets the size of each batch.
         """
-        deleted = 0
-        while True:
-            with connection.cursor() as cursor:
-                cursor.execute(PRUNE, [PRUNED_AT_ONCE])
-                [(batch,)] = cursor.fetchall()
-            if not batch:
-                return deleted
-            deleted += batch
-            advance(batch)
+        return delete_in_batches(PRUNE, [PRUNED_AT_ONCE], advance)
 
 
 PRUNE = "SELECT partnerapi_prune_idempotency_records(%s)"

@@ -2,11 +2,12 @@
 
 from datetime import timedelta
 
-from django.db import connection, models
+from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from partnerapi.core.constraints import check
+from partnerapi.core.database import delete_in_batches
 
 PRUNED_AT_ONCE = 1000
 
@@ -14,14 +15,7 @@ PRUNED_AT_ONCE = 1000
 class JobRunQuerySet(models.QuerySet["JobRun"]):
     def prune(self) -> int:
         """Delete what ran more than 90 days ago, in batches; return how many rows."""
-        deleted = 0
-        while True:
-            with connection.cursor() as cursor:
-                cursor.execute(PRUNE_JOB_RUNS, [PRUNED_AT_ONCE])
-                [(batch,)] = cursor.fetchall()
-            if not batch:
-                return deleted
-            deleted += batch
+        return delete_in_batches(PRUNE_JOB_RUNS, [PRUNED_AT_ONCE])
 
 
 PRUNE_JOB_RUNS = "SELECT partnerapi_prune_job_runs(%s)"

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import connection
 
+from partnerapi.core.database import value_of
 from partnerapi.core.postgresql import lending
 from partnerapi.core.starting import StartRefused
 from partnerapi.operations.release import (
@@ -48,9 +49,7 @@ def check_prepared() -> None:
         StartRefused: a transaction may be prepared: until it commits,
             its writes are invisible, and settled data would be reported wrongly.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('max_prepared_transactions')")
-        [(most,)] = cursor.fetchall()
+    most = value_of("SELECT current_setting('max_prepared_transactions')")
     if most != "0":
         raise StartRefused(
             f"max_prepared_transactions is {most}, and a prepared transaction would "

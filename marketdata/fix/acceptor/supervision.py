@@ -27,6 +27,7 @@ from marketdata.fix.acceptor.sessions import Sessions, Status
 from marketdata.fix.acceptor.signs import leave_sign, take_sign_away
 from marketdata.models import FixSession
 from partnerapi.core import metrics
+from partnerapi.core.database import execute
 from partnerapi.core.outages import Outage
 
 logger = logging.getLogger(__name__)
@@ -145,8 +146,7 @@ class Supervisor:
             )
             for comp_id, status in changed.items()
         ]
-        with connection.cursor() as cursor:
-            cursor.execute(WRITE, [list(column) for column in zip(*rows, strict=True)])
+        execute(WRITE, [list(column) for column in zip(*rows, strict=True)])
         self.written = states
 
     def sent(self, comp_id: str) -> int:

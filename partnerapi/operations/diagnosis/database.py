@@ -7,6 +7,7 @@ from time import time
 from django.conf import settings
 from django.db import Error, connection, connections
 
+from partnerapi.core.database import value_of
 from partnerapi.core.postgresql import lending
 from partnerapi.core.version import build as build_of_code
 from partnerapi.operations.diagnosis.findings import Finding, State
@@ -52,9 +53,7 @@ def database() -> Iterator[Finding]:
 
 def replica() -> Iterator[Finding]:
     """Whether REPLICA_URL names a standby that follows the primary."""
-    with connection.cursor() as cursor:
-        cursor.execute(WRITTEN)
-        [(written,)] = cursor.fetchall()
+    written = value_of(WRITTEN)
     try:
         with connections[lending.REPLICA].cursor() as cursor:
             cursor.execute(FOLLOWS, [written])
@@ -193,9 +192,7 @@ def grants() -> Iterator[Finding]:
 def clock() -> Iterator[Finding]:
     """Compares the database's clock with this machine's."""
     before = time()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
-        [(theirs,)] = cursor.fetchall()
+    theirs = value_of("SELECT extract(epoch FROM clock_timestamp())")
     after = time()
     # It was read somewhere between.
     apart = max(float(theirs) - after, before - float(theirs), 0.0)

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
-from django.db import connection
-
 from accounts.access import Scope
 from accounts.accounts.models import Account, AccountStatusChange
 from accounts.keys.models import Partner
@@ -31,7 +29,7 @@ from issuers.register.models import (
     TokenPrice,
 )
 from marketdata.models.sessions import NotBound
-from partnerapi.core.database import planned_by_index
+from partnerapi.core.database import execute, planned_by_index
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from partnerapi.sandbox.data.chance import (
@@ -363,8 +361,7 @@ def analyze() -> None:
         HoldingPeriod,
     )  # fmt: skip
     tables = {model._meta.db_table for model in (*COUNTED.values(), *derived)}
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT partnerapi_analyze(%s)", [sorted(tables)])
+    execute("SELECT partnerapi_analyze(%s)", [sorted(tables)])
 
 
 def counts() -> dict[str, int]:

@@ -1,15 +1,14 @@
 """Failures to sign in to the back office."""
 
-from django.db import connection, models
+from django.db import models
+
+from partnerapi.core.database import value_of
 
 
 class FailedSignInQuerySet(models.QuerySet["FailedSignIn"]):
     def prune(self) -> int:
         """Delete those that are older than 90 days, and all but the last million."""
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT partnerapi_prune_failed_sign_ins()")
-            [(deleted,)] = cursor.fetchall()
-        return int(deleted)
+        return int(value_of("SELECT partnerapi_prune_failed_sign_ins()"))
 
 
 class FailedSignIn(models.Model):
