@@ -1,26 +1,13 @@
 """Keeps who became staff, with which rights and devices, and who was signed in."""
 
-from importlib import import_module
-
 from django.db import migrations
 
-from partnerapi.core.guards import again, history_of
-
-before = import_module("accounts.migrations.0015_history")
-RECORD = again(before.RECORD.partition("\nCREATE TRIGGER")[0])
-
-
-def replaced(statements: str, *changes: tuple[str, str]) -> str:
-    for old, new in changes:
-        assert statements.count(old) == 1, old
-        statements = statements.replace(old, new)
-    return statements
-
+from partnerapi.core.guards import history_of, rewritten
 
 # A row is found by the column that the third argument names, under its value of before
 # and of after; by the digest of a column that is secret.
-BY_COLUMN = replaced(
-    RECORD,
+BY_COLUMN = rewritten(
+    "history_record()",
     (
         "    row_key text := coalesce(became, was) ->> 'id';\n",
         "    key_column text := coalesce(TG_ARGV[2], 'id');\n",
@@ -53,14 +40,14 @@ CREATE TRIGGER history_record_staff AFTER INSERT ON accounts_user FOR EACH ROW
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0025_approvals_of_markets"),
+        ("accounts", "0025_baseline"),
         ("auth", "0012_alter_user_first_name_max_length"),
         ("otp_totp", "0003_add_timestamps"),
         ("sessions", "0001_initial"),
     ]
 
     operations = [
-        migrations.RunSQL(BY_COLUMN, RECORD),
+        BY_COLUMN,
         migrations.RunSQL(
             MADE_STAFF, "DROP TRIGGER history_record_staff ON accounts_user"
         ),

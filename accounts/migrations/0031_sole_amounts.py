@@ -4,15 +4,11 @@ The closing balance that a bank says is what lies at the bank by the books, or n
 booked. A release from before, which gives none, books no statement from now on.
 """
 
-from importlib import import_module
-
 from django.db import migrations
 
 from partnerapi.core.guards import drop, function, trigger_function
 
-before = import_module("accounts.migrations.0013_approval_guards")
-
-RESTRICTED = before.RESTRICTED
+RESTRICTED = "USING ERRCODE = 'restrict_violation'"
 NO_ISSUER = "'00000000-0000-0000-0000-000000000000'::uuid"
 
 # Who acts, as the sums count it: the member of staff who is signed in. A command names
@@ -83,7 +79,40 @@ ALONE = function(
 )
 
 # An approval that the transaction carries is used; without one, the sums decide.
-USE_EACH = before.USE
+USE_BEFORE = function(
+    "approvals_use(wanted text, said jsonb, amount numeric, entry_token uuid,"
+    " entry_number bigint)",
+    "uuid",
+    f"""
+    PERFORM FROM accounts_approvalpolicy p WHERE p.kind = wanted
+        AND (NOT p.is_required OR amount < p.from_amount);
+    IF FOUND THEN
+        RETURN NULL;
+    END IF;
+    SELECT r.id INTO used
+    FROM accounts_approvalrequest r
+    JOIN accounts_approvaldecision d ON d.request_id = r.id AND d.is_approved
+    WHERE r.id = ANY (string_to_array(
+            nullif(current_setting('partnerapi.approvals', TRUE), ''), ',')::uuid[])
+        AND r.kind = wanted AND r.content - 'with' = said
+        AND r.expires_at > clock_timestamp()
+        AND NOT EXISTS (
+            SELECT FROM accounts_approvaloutcome o WHERE o.request_id = r.id)
+        AND d.decided_by_id <> r.filed_by_id
+        AND approvals_may(d.decided_by_id, 'decide_' || r.kind)
+    ORDER BY r.id LIMIT 1;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'This needs an approval by a second person that has not '
+            'expired, was not used and says the same: % %.', wanted, said {RESTRICTED};
+    END IF;
+    INSERT INTO accounts_approvaloutcome
+        (request_id, is_executed, detail, token_id, number)
+    VALUES (used, TRUE, '', entry_token, entry_number);
+    RETURN used;
+    """,
+    declare="used uuid;",
+)
+USE_EACH = USE_BEFORE
 for part, becomes in (
     (
         "approvals_use(wanted text, said jsonb, amount numeric, entry_token uuid,"
@@ -235,7 +264,7 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(
             PERSON + OVER + ALONE + USE_EACH + USE,
-            before.USE
+            USE_BEFORE
             + drop(
                 "approvals_use_each(text, jsonb, uuid[], numeric[], uuid, bigint)",
                 "approvals_alone(text, uuid[], numeric[])",

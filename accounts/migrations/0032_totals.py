@@ -5,68 +5,38 @@ from django.db import migrations, models
 from partnerapi.core.guards import drop, trigger_function
 
 THIS = "pg_current_xact_id()::text::bigint"
-
-
-def counts(name: str, table: str, lists: dict[str, str], moved: str = "") -> str:
-    """Triggers that write down how many rows of a table lists gain and lose.
-
-    `lists` names, for each list, the column that holds its key; `moved` is one that
-    changes: the row then leaves one list for another. They count what is written past
-    other triggers, too (`session_replication_role`).
-    """
-
-    def changes(rows: str, sign: str) -> str:
-        return " UNION ALL ".join(
-            f"SELECT '{listed}', {column}, {sign}count(*) FROM {rows} GROUP BY {column}"
-            for listed, column in lists.items()
-        )
-
-    def noted(changes: str) -> str:
-        return f"""
+COUNT_ACCOUNTS = """
+CREATE OR REPLACE FUNCTION accounts_count_accounts() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp  AS $$
+BEGIN
+    IF TG_RELID <> 'accounts_account'::regclass THEN
+        RAISE EXCEPTION 'accounts_count_accounts guards accounts_account, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF TG_OP = 'INSERT' THEN
     INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
-    SELECT {THIS}, x.list, x.key, x.change
-    FROM ({changes}) AS x (list, key, change) ORDER BY 2, 3
+    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
+    FROM (SELECT 'accounts', partner_id, count(*) FROM changed GROUP BY partner_id) AS x (list, key, change) ORDER BY 2, 3
     ON CONFLICT (transaction, list, key) DO UPDATE
-        SET change = c.change + excluded.change;"""
-
-    each = [
-        f"SELECT '{listed}', {row}.{moved}, {sign}"
-        for listed, column in lists.items()
-        if column == moved
-        for row, sign in (("OLD", "-1"), ("NEW", "1"))
-    ]
-    of_row = f"IF TG_OP = 'UPDATE' THEN{noted(' UNION ALL '.join(each))}\n    ELS"
-    return trigger_function(
-        name,
-        table,
-        f"""
-    {of_row if moved else ""}IF TG_OP = 'INSERT' THEN{noted(changes("changed", ""))}
-    ELSE{noted(changes("changed", "-"))}
+        SET change = c.change + excluded.change;
+    ELSE
+    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
+    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
+    FROM (SELECT 'accounts', partner_id, -count(*) FROM changed GROUP BY partner_id) AS x (list, key, change) ORDER BY 2, 3
+    ON CONFLICT (transaction, list, key) DO UPDATE
+        SET change = c.change + excluded.change;
     END IF;
     RETURN NULL;
-        """,
-    ) + "".join(
-        f"""
-CREATE TRIGGER {name}{suffix} AFTER {event} ON {table} {scope}
-    EXECUTE FUNCTION {name}();
-ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}{suffix};"""
-        for suffix, event, scope in (
-            ("", "INSERT", "REFERENCING NEW TABLE AS changed FOR EACH STATEMENT"),
-            ("_less", "DELETE", "REFERENCING OLD TABLE AS changed FOR EACH STATEMENT"),
-            *(
-                [("_moved", f"UPDATE OF {moved}",
-                  f"FOR EACH ROW WHEN (OLD.{moved} <> NEW.{moved})")]
-                if moved
-                else []
-            ),
-        )
-    )  # fmt: skip
+END $$;
+REVOKE ALL ON FUNCTION accounts_count_accounts() FROM PUBLIC;
 
-
-def uncounted(name: str, table: str, moved: bool = False) -> str:
-    suffixes = ["", "_less", *(["_moved"] if moved else [])]
-    return drop(f"{name}()", triggers={name + suffix: table for suffix in suffixes})
-
+CREATE TRIGGER accounts_count_accounts AFTER INSERT ON accounts_account REFERENCING NEW TABLE AS changed FOR EACH STATEMENT
+    EXECUTE FUNCTION accounts_count_accounts();
+ALTER TABLE accounts_account ENABLE ALWAYS TRIGGER accounts_count_accounts;
+CREATE TRIGGER accounts_count_accounts_less AFTER DELETE ON accounts_account REFERENCING OLD TABLE AS changed FOR EACH STATEMENT
+    EXECUTE FUNCTION accounts_count_accounts();
+ALTER TABLE accounts_account ENABLE ALWAYS TRIGGER accounts_count_accounts_less;
+"""
 
 # The first one called adds up all that the transaction did, in the order of the keys;
 # the others find their row gone. Numbering events comes behind it, and locks the heads
@@ -110,7 +80,6 @@ LISTS = [
     ("accountOrders", "Orders of an account"),
     ("legacyShareholders", "Legacy lines of an issuer"),
 ]
-ACCOUNTS = ("accounts_count_accounts", "accounts_account")
 
 
 class Migration(migrations.Migration):
@@ -172,6 +141,13 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(FOLD, UNFOLD),
         migrations.RunSQL(
-            counts(*ACCOUNTS, {"accounts": "partner_id"}), uncounted(*ACCOUNTS)
+            COUNT_ACCOUNTS,
+            drop(
+                "accounts_count_accounts()",
+                triggers={
+                    "accounts_count_accounts": "accounts_account",
+                    "accounts_count_accounts_less": "accounts_account",
+                },
+            ),
         ),
     ]

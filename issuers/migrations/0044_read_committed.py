@@ -7,7 +7,7 @@ from partnerapi.core.guards import call_without_snapshot, refuse_snapshots
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0043_periods_end_where_they_are"),
+        ("issuers", "0043_baseline"),
         ("accounts", "0027_read_committed"),
     ]
 

@@ -1,14 +1,13 @@
 """Judges each entry by the rules of its time, and keeps how far, and what was wrong."""
 
-from importlib import import_module
-
 import django.contrib.postgres.fields
 import django.db.models.deletion
 from django.db import migrations, models
 
 from partnerapi.core.guards import IN_A_SNAPSHOT, REFUSE_SNAPSHOT, drop, function
 
-BY_INDEX = import_module("issuers.migrations.0036_compliance_judge").BY_INDEX
+BY_INDEX = """SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan"""
 
 BROKEN = function(
     "register_broken_entries(of_token uuid, since bigint, until bigint)",

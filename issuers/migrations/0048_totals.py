@@ -1,16 +1,10 @@
 """Keeps how many legacy lines issuers have, and how many events partners."""
 
-from importlib import import_module
-
 import django.db.models.deletion
 from django.db import migrations, models
 
 from partnerapi.core.guards import drop, trigger_function
 
-totals = import_module("accounts.migrations.0032_totals")
-guards = import_module("issuers.migrations.0003_register_guards")
-
-LEGACY = ("issuers_count_legacy", "issuers_legacyshareholder")
 # By what a key without all scopes, or without a grant for every issuer, is not shown.
 GROUPS = """partner_id, type,
         CASE WHEN type IN ('LEGACY_SHARES_DELIVERED', 'REGISTER_CHANGED')
@@ -36,7 +30,7 @@ EVENTS = trigger_function(
     END IF;
     RETURN NULL;
     """,
-    settings=guards.BY_INDEX,
+    settings="SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off",
 ) + """
 CREATE TRIGGER events_count AFTER INSERT ON issuers_event
     REFERENCING NEW TABLE AS changed
@@ -47,7 +41,65 @@ CREATE TRIGGER events_count_less AFTER DELETE ON issuers_event
 ALTER TABLE issuers_event ENABLE ALWAYS TRIGGER events_count;
 ALTER TABLE issuers_event ENABLE ALWAYS TRIGGER events_count_less;
 """
-TYPES = import_module("issuers.migrations.0038_events_of_orders").TYPES
+LEGACY = """
+CREATE OR REPLACE FUNCTION issuers_count_legacy() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp  AS $$
+BEGIN
+    IF TG_RELID <> 'issuers_legacyshareholder'::regclass THEN
+        RAISE EXCEPTION 'issuers_count_legacy guards issuers_legacyshareholder, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF TG_OP = 'UPDATE' THEN
+    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
+    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
+    FROM (SELECT 'legacyShareholders', OLD.issuer_id, -1 UNION ALL SELECT 'legacyShareholders', NEW.issuer_id, 1) AS x (list, key, change) ORDER BY 2, 3
+    ON CONFLICT (transaction, list, key) DO UPDATE
+        SET change = c.change + excluded.change;
+    ELSIF TG_OP = 'INSERT' THEN
+    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
+    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
+    FROM (SELECT 'legacyShareholders', issuer_id, count(*) FROM changed GROUP BY issuer_id) AS x (list, key, change) ORDER BY 2, 3
+    ON CONFLICT (transaction, list, key) DO UPDATE
+        SET change = c.change + excluded.change;
+    ELSE
+    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
+    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
+    FROM (SELECT 'legacyShareholders', issuer_id, -count(*) FROM changed GROUP BY issuer_id) AS x (list, key, change) ORDER BY 2, 3
+    ON CONFLICT (transaction, list, key) DO UPDATE
+        SET change = c.change + excluded.change;
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION issuers_count_legacy() FROM PUBLIC;
+
+CREATE TRIGGER issuers_count_legacy AFTER INSERT ON issuers_legacyshareholder REFERENCING NEW TABLE AS changed FOR EACH STATEMENT
+    EXECUTE FUNCTION issuers_count_legacy();
+ALTER TABLE issuers_legacyshareholder ENABLE ALWAYS TRIGGER issuers_count_legacy;
+CREATE TRIGGER issuers_count_legacy_less AFTER DELETE ON issuers_legacyshareholder REFERENCING OLD TABLE AS changed FOR EACH STATEMENT
+    EXECUTE FUNCTION issuers_count_legacy();
+ALTER TABLE issuers_legacyshareholder ENABLE ALWAYS TRIGGER issuers_count_legacy_less;
+CREATE TRIGGER issuers_count_legacy_moved AFTER UPDATE OF issuer_id ON issuers_legacyshareholder FOR EACH ROW WHEN (OLD.issuer_id <> NEW.issuer_id)
+    EXECUTE FUNCTION issuers_count_legacy();
+ALTER TABLE issuers_legacyshareholder ENABLE ALWAYS TRIGGER issuers_count_legacy_moved;
+"""
+TYPES = [
+    ('ACCOUNT_STATUS_CHANGED', 'Account status changed'),
+    ('LEGACY_SHARES_DELIVERED', 'Legacy shares delivered'),
+    ('REGISTER_CHANGED', 'Register changed'),
+    ('TOKEN_PRICE_CHANGED', 'Token price changed'),
+    ('FINANCIAL_DATA_PUBLISHED', 'Financial data published'),
+    ('ARTICLE_PUBLISHED', 'Article published'),
+    ('GRANT_CHANGED', 'Grant changed'),
+    ('KEY_CHANGED', 'Key changed'),
+    ('ORDER_ACCEPTED', 'Order accepted'),
+    ('ORDER_AMENDED', 'Order amended'),
+    ('ORDER_TRADED', 'Order traded'),
+    ('ORDER_CANCELLED', 'Order cancelled'),
+    ('ORDER_EXPIRED', 'Order expired'),
+    ('TRADE_BUSTED', 'Trade busted'),
+    ('CASH_CHANGED', 'Cash changed'),
+    ('INVESTOR_CHANGED', 'Investor changed'),
+]
 
 
 class Migration(migrations.Migration):
@@ -109,9 +161,14 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunSQL(
-            totals.counts(
-                *LEGACY, {"legacyShareholders": "issuer_id"}, moved="issuer_id"
+            LEGACY,
+            drop(
+                "issuers_count_legacy()",
+                triggers={
+                    "issuers_count_legacy": "issuers_legacyshareholder",
+                    "issuers_count_legacy_less": "issuers_legacyshareholder",
+                    "issuers_count_legacy_moved": "issuers_legacyshareholder",
+                },
             ),
-            totals.uncounted(*LEGACY, moved=True),
         ),
     ]

@@ -1,14 +1,18 @@
 """Counts the legacy lines and the events from before triggers kept their numbers."""
 
-from importlib import import_module
-
 from django.db import migrations, transaction
 
-from partnerapi.core.migrating import LOCK_SECONDS, again_while_locked, waiting
+from partnerapi.core.migrating import (
+    LOCK_SECONDS,
+    again_while_locked,
+    fill_totals,
+    waiting,
+)
 
-GROUPS = import_module("issuers.migrations.0048_totals").GROUPS
-fill = import_module("accounts.migrations.0033_counted_accounts").fill
-
+GROUPS = """partner_id, type,
+        CASE WHEN type IN ('LEGACY_SHARES_DELIVERED', 'REGISTER_CHANGED')
+            THEN issuer_id END AS issuer_id,
+        CASE WHEN type = 'TOKEN_PRICE_CHANGED' THEN token_id END AS token_id"""
 EVENTS = 100_000
 """In a batch, which holds nothing up: what has a number stays until it is pruned."""
 HEAD = """
@@ -81,7 +85,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunPython(count_events, migrations.RunPython.noop),
-        fill(
+        fill_totals(
             "legacyShareholders",
             "issuers_legacyshareholder",
             "issuer_id",

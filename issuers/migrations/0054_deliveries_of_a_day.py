@@ -1,12 +1,8 @@
 """Deliveries count by person, issuer and day; who made a line has a second person."""
 
-from importlib import import_module
-
 from django.db import migrations
 
-from partnerapi.core.guards import drop, function, trigger_function
-
-before = import_module("issuers.migrations.0025_approvals")
+from partnerapi.core.guards import drop, function, rewritten, trigger_function
 
 # Who delivers may be who made a line where both are one person, or one of them is a
 # command. SQL that names no author is neither.
@@ -62,12 +58,10 @@ USED_EACH = """
         'source', NEW.source, 'lines', lines, 'shares', shares::text),
         issuers, amounts, NULL, NULL);
 """
-DECLARED = "shares numeric;"
-if USED not in before.RELEASE or before.RELEASE.count(DECLARED) != 1:
-    raise ValueError("approvals_of_delivery has another text")
-RELEASE_BEFORE = before.RELEASE.partition("CREATE TRIGGER")[0]
-RELEASE = RELEASE_BEFORE.replace(USED, USED_EACH).replace(
-    DECLARED, f"{DECLARED}\n    issuers uuid[];\n    amounts numeric[];"
+RELEASE = rewritten(
+    "approvals_of_delivery()",
+    (USED.rstrip(), USED_EACH.rstrip()),
+    ("shares numeric;", "shares numeric;\n    issuers uuid[];\n    amounts numeric[];"),
 )
 
 
@@ -79,12 +73,12 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL(
-            OWN + NOTE + RELEASE,
-            RELEASE_BEFORE
-            + drop(
+            OWN + NOTE,
+            drop(
                 "delivery_note_makers()",
                 "delivery_is_own(text[], text)",
                 triggers={"delivery_note_makers": "issuers_legacyshareholder"},
             ),
         ),
+        RELEASE,
     ]

@@ -3,13 +3,9 @@
 Trades need none, nor does SQL that names no author.
 """
 
-from importlib import import_module
-
 from django.db import migrations
 
 from partnerapi.core.guards import drop, trigger_function
-
-before = import_module("issuers.migrations.0025_approvals")
 
 TRANSFERS = trigger_function(
     "approvals_of_transfer",
@@ -19,18 +15,23 @@ TRANSFERS = trigger_function(
         RETURN NULL;
     END IF;
     """
-    + before.OF_ANOTHER_TRANSACTION
     + """
+    IF EXISTS (SELECT FROM issuers_token t JOIN issuers_issuer i ON i.id = t.issuer_id
+        WHERE t.id = NEW.token_id
+            AND i.recorded_in = (SELECT register_transaction(0))) THEN
+        RETURN NULL;
+    END IF;
+
     PERFORM approvals_use('TRANSFER', jsonb_build_object(
         'token', NEW.token_id, 'from', NEW.source_id, 'to', NEW.target_id,
         'units', NEW.amount::text, 'reverses', NEW.reverses, 'reason', NEW.reason,
         'supply', NULL), NEW.amount, NEW.token_id, NEW.seq);
     RETURN NULL;
     """,
-) + f"""
+) + """
 CREATE CONSTRAINT TRIGGER approvals_of_transfer
     AFTER INSERT ON issuers_ledgertransaction DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.kind IN ('TRANSFER', 'ALLOCATE', 'RETURN') AND {before.NOT_HISTORY})
+    WHEN (NEW.kind IN ('TRANSFER', 'ALLOCATE', 'RETURN') AND NEW.effective_at > transaction_timestamp() - interval '1 day')
     EXECUTE FUNCTION approvals_of_transfer();
 """
 

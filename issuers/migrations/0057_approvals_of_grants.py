@@ -3,14 +3,28 @@
 One person who gives a partner one issuer after the other has opened every register.
 """
 
-from importlib import import_module
-
 from django.db import migrations
 
 from partnerapi.core.guards import drop, trigger_function
 
-before = import_module("issuers.migrations.0052_approvals_of_identities_and_grants")
-
+GRANT_BEFORE = trigger_function(
+    "approvals_of_grant",
+    "issuers_issuergrant",
+    """
+    IF TG_OP = 'UPDATE' AND OLD.issuer_id IS NULL AND OLD.ended_at IS NULL
+        AND OLD.partner_id = NEW.partner_id THEN
+        RETURN NULL;
+    END IF;
+    PERFORM approvals_use('GRANT', jsonb_build_object('partner', NEW.partner_id),
+        NULL, NULL, NULL);
+    RETURN NULL;
+    """,
+) + """
+CREATE CONSTRAINT TRIGGER approvals_of_grant
+    AFTER INSERT OR UPDATE ON issuers_issuergrant DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.issuer_id IS NULL AND NEW.ended_at IS NULL)
+    EXECUTE FUNCTION approvals_of_grant();
+"""
 GRANT = trigger_function(
     "approvals_of_grant",
     "issuers_issuergrant",
@@ -40,6 +54,6 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             GRANT + TRIGGER,
             drop(triggers={"approvals_of_grant": "issuers_issuergrant"})
-            + before.GRANT,
+            + GRANT_BEFORE,
         )
     ]

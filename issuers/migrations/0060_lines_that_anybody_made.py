@@ -4,14 +4,27 @@ Lines from before have no makers. Nor is a person who rests a second one: the co
 changed their access may have made the line.
 """
 
-from importlib import import_module
-
 from django.db import migrations
 
 from partnerapi.core.guards import rewritten, trigger_function
 
-before = import_module("issuers.migrations.0054_deliveries_of_a_day")
-
+NOTE_BEFORE = trigger_function(
+    "delivery_note_makers",
+    "issuers_legacyshareholder",
+    """
+    IF TG_OP = 'INSERT' THEN
+        NEW.makers := ARRAY[approvals_person()];
+    ELSIF ROW (NEW.issuer_id, NEW.user_id, NEW.token_id, NEW.number_of_shares)
+        IS NOT DISTINCT FROM
+        ROW (OLD.issuer_id, OLD.user_id, OLD.token_id, OLD.number_of_shares)
+        OR approvals_person() = ANY (OLD.makers) THEN
+        NEW.makers := OLD.makers;
+    ELSE
+        NEW.makers := OLD.makers || approvals_person();
+    END IF;
+    RETURN NEW;
+    """,
+)
 NOTE = trigger_function(
     "delivery_note_makers",
     "issuers_legacyshareholder",
@@ -47,5 +60,5 @@ class Migration(migrations.Migration):
             "delivery_is_own(text[], text)",
             ("who <> 'SQL' AND (who", "who <> 'SQL' AND (makers = '{}' OR who"),
         ),
-        migrations.RunSQL(NOTE, before.NOTE.partition("CREATE TRIGGER")[0]),
+        migrations.RunSQL(NOTE, NOTE_BEFORE),
     ]

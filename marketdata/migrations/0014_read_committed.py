@@ -7,7 +7,7 @@ from partnerapi.core.guards import call_without_snapshot, refuse_snapshots
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("marketdata", "0013_own_books"),
+        ("marketdata", "0013_baseline"),
         ("accounts", "0027_read_committed"),
     ]
 

@@ -61,21 +61,6 @@ END $$;
 {closed_to_public(f"{name}({types})")}"""
 
 
-def harden(*signatures: str) -> RunSQL:
-    """Close functions that were made without it: to the public, and to shadows."""
-    return RunSQL(
-        "".join(
-            f"ALTER FUNCTION {s} {SEARCH_PATH}; {closed_to_public(s)}"
-            for s in signatures
-        ),
-        "".join(
-            f"ALTER FUNCTION {s} RESET search_path;"
-            f"GRANT EXECUTE ON FUNCTION {s} TO PUBLIC;"
-            for s in signatures
-        ),
-    )
-
-
 def without_shadows(*signatures: str) -> RunSQL:
     """Search `pg_temp` for types last, in functions that every role may call.
 
@@ -204,11 +189,3 @@ END $change$;
 
     back = [(new, old) for old, new in reversed(changes)]
     return RunSQL(statement(changes), statement(back))
-
-
-def drop_if_there(*functions: str, triggers: dict[str, str] | None = None) -> str:
-    """As `drop`, for a migration that may have been ended on its way back."""
-    dropped = drop(*functions, triggers=triggers)
-    return dropped.replace("TRIGGER ", "TRIGGER IF EXISTS ").replace(
-        "FUNCTION ", "FUNCTION IF EXISTS "
-    )

@@ -6,13 +6,14 @@ it waits for LOCK_SECONDS at most, and tries again later.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from time import sleep
 from typing import Any, TypeVar
 
 from django.contrib.postgres.operations import AddIndexConcurrently
-from django.db import OperationalError, connections
+from django.db import OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.migrations.operations import AddField
+from django.db.migrations.operations import RunPython
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 LOCK_SECONDS = 0.5
@@ -69,39 +70,6 @@ def waiting(connection: BaseDatabaseWrapper, seconds: float) -> Iterator[None]:
                 cursor.execute("SELECT set_config('lock_timeout', %s, FALSE)", [usual])
 
 
-class AddFieldBeside(AddField):
-    """Adds a field that may be there already: of an attempt that was ended.
-
-    For migrations with `atomic = False`, which lock one table at a time.
-    """
-
-    def database_forwards(
-        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
-    ) -> None:
-        if not self.is_there(to_state.apps, app_label, schema_editor):
-            super().database_forwards(app_label, schema_editor, from_state, to_state)
-
-    def database_backwards(
-        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
-    ) -> None:
-        if self.is_there(from_state.apps, app_label, schema_editor):
-            super().database_backwards(app_label, schema_editor, from_state, to_state)
-
-    def is_there(self, apps: Any, app_label: str, schema_editor: Any) -> bool:
-        meta = apps.get_model(app_label, self.model_name)._meta
-        column = meta.get_field(self.name).column
-        with schema_editor.connection.cursor() as cursor:
-            cursor.execute(HAS_COLUMN, [meta.db_table, column])
-            [(found,)] = cursor.fetchall()
-        return bool(found)
-
-
-HAS_COLUMN = """
-    SELECT EXISTS (SELECT FROM pg_attribute
-        WHERE attrelid = to_regclass('public.' || %s) AND attname = %s)
-"""
-
-
 class AddIndexBeside(AddIndexConcurrently):  # type: ignore[misc]
     """Builds an index while others write; one that is there already stays.
 
@@ -137,3 +105,61 @@ class AddIndexBeside(AddIndexConcurrently):  # type: ignore[misc]
 IS_VALID = """
     SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('public.' || %s)
 """
+
+
+KEYS = 20
+"""In a batch: a transaction that adds a row to one of these lists waits for it."""
+OPEN = """
+    INSERT INTO accounts_total (list, key, number)
+    SELECT %(list)s, key, 0 FROM unnest(%(keys)s::uuid[]) AS key ORDER BY key
+    ON CONFLICT DO NOTHING
+"""
+HOLD = """
+    SELECT FROM accounts_total WHERE list = %(list)s AND key = ANY(%(keys)s::uuid[])
+    ORDER BY key FOR UPDATE
+"""
+
+
+def fill_totals(list_: str, table: str, column: str, keys: str) -> RunPython:
+    """Set the totals of a list, of all keys of a query.
+
+    A transaction that has changed a list has added that up when its total is held, and
+    the statement that counts then sees it; all others add theirs to it.
+    """
+    count = f"""
+        UPDATE accounts_total t SET number = (
+            SELECT count(*) FROM {table} x WHERE x.{column} = t.key)
+        WHERE t.list = %(list)s AND t.key = ANY(%(keys)s::uuid[])
+    """
+
+    def fill_all(apps: Any, schema_editor: Any) -> None:
+        connection = schema_editor.connection
+        with connection.cursor() as cursor:
+            cursor.execute(keys)
+            found = [str(key) for (key,) in cursor.fetchall()]
+        for first in range(0, len(found), KEYS):
+            batch = {"list": list_, "keys": found[first : first + KEYS]}
+            again_while_locked(partial(fill_batch, connection, batch, count))
+
+    return RunPython(fill_all, RunPython.noop)
+
+
+def fill_batch(
+    connection: BaseDatabaseWrapper, batch: dict[str, Any], count: str
+) -> None:
+    with (
+        waiting(connection, LOCK_SECONDS),
+        transaction.atomic(connection.alias),
+        connection.cursor() as cursor,
+    ):
+        for statement in (OPEN, HOLD, count):
+            cursor.execute(statement, batch)
+
+
+def refuse_without_baseline(apps: Any, schema_editor: Any) -> None:
+    """The code of baselines, which `migrate` marks as applied when it loads the text.
+
+    Raises:
+        RuntimeError: always; another command has begun with an empty database
+    """
+    raise RuntimeError("An empty database is installed by `manage.py migrate`.")

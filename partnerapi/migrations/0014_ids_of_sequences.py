@@ -24,12 +24,12 @@ END $$;
 class Migration(migrations.Migration):
     dependencies = [
         ("partnerapi", "0013_answers_expire_is_validated"),
-        ("accounts", "0017_cash"),
+        ("accounts", "0025_baseline"),
         ("admin", "0001_initial"),
         ("auth", "0012_alter_user_first_name_max_length"),
         ("axes", "0001_initial"),
-        ("issuers", "0008_delivery_steps"),
-        ("marketdata", "0008_leases"),
+        ("issuers", "0043_baseline"),
+        ("marketdata", "0013_baseline"),
         ("otp_totp", "0001_initial"),
     ]
 

@@ -23,7 +23,7 @@ def known_migrations() -> frozenset[tuple[str, str]]:
 
 
 def unapplied_migrations() -> list[str]:
-    """The migrations that the database lacks, such as `issuers.0001_initial`, sorted;
+    """The migrations that the database lacks, such as `issuers.0043_baseline`, sorted;
     all of them where it has no tables yet."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('public.django_migrations') IS NOT NULL")

@@ -69,6 +69,7 @@ RUNGS = (
     ),
 )
 ALONE = {
+    "accounts_total": "by a migration that fills it, keys in order, and nothing else",
     "accounts_staffnotice": "one e-mail, in a transaction of its own",
     "issuers_articletocome": "passes over what others hold",
     "issuers_industryclassificationbenchmark": "before the issuers that name it",

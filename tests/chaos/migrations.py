@@ -1,12 +1,12 @@
-"""What clients are answered while the migrations of the last releases are applied.
+"""What clients are answered while the migrations of a release are applied.
 
 Run it with `python -m tests.chaos.migrations --rows 2000000`. The tables that grow get
 so many rows each. The release before serves eighty requests a second, reading and
 changing, and one of its processes writes entries of a ledger, while the migrations of
 the next release are applied, one after the other; then the new release serves, too;
 then the migrations are taken back. It ends with exit code 1 where a request failed or
-took more than two seconds as on idle cores, or where the holding periods and the
-figures of trading days are then others than those of the entries and the trades.
+took more than two seconds as on idle cores, or where a total of a list is then not the
+number of its rows.
 """
 
 import argparse
@@ -37,32 +37,14 @@ from tests.chaos.releases import Writer, code_before, grant, populate, serving
 CLIENTS = 20
 LOOK_SECONDS = 0.1
 MOST_SECONDS = 2.0
-NONE = "0000"
-"""Of an app that a release does not have."""
-RELEASES = (
-    {
-        "accounts": "0008",
-        "issuers": "0015",
-        "marketdata": "0005",
-        "partnerapi": "0004",
-        "trading": NONE,
-    },
-    {
-        "accounts": "0010",
-        "issuers": "0020",
-        "marketdata": "0005",
-        "partnerapi": "0007",
-        "trading": NONE,
-    },
-    {
-        "accounts": "0025",
-        "issuers": "0040",
-        "marketdata": "0013",
-        "partnerapi": "0009",
-        "trading": "0005",
-    },
-)
-"""The last migrations of the releases before the last three; all others follow."""
+BEFORE = {
+    "accounts": "0025",
+    "issuers": "0043",
+    "marketdata": "0013",
+    "partnerapi": "0010",
+    "trading": "0006",
+}
+"""The last migrations of the release before; all others follow."""
 ISSUERS = "{ issuers(first: 10) { nodes { tradingName tokens { nodes { symbol } } } } }"
 SHAREHOLDERS = """query ($id: ID!) { issuer(id: $id) {
     legacyShareholders(first: 10) { nodes { id numberOfShares } } } }"""
@@ -165,8 +147,8 @@ class Clients(Asking):
             time.sleep(0.05)
 
 
-def migrations_after(before: dict[str, str], until: dict[str, str]) -> list[Name]:
-    """Those of our apps after some, and up to others or to the last, in their order."""
+def new_migrations() -> list[Name]:
+    """Those of our apps that the release before does not have, in their order."""
     from django.db import connections
     from django.db.migrations.loader import MigrationLoader
 
@@ -175,17 +157,14 @@ def migrations_after(before: dict[str, str], until: dict[str, str]) -> list[Name
     for leaf in sorted(graph.leaf_nodes()):
         plan |= dict.fromkeys(graph.forwards_plan(leaf))
     return [
-        (app, name)
-        for app, name in plan
-        if app in before and before[app] < name[:4] <= until.get(app, "9999")
+        (app, name) for app, name in plan if app in BEFORE and BEFORE[app] < name[:4]
     ]
 
 
 def migrate(app: str, name: str) -> None:
     from django.core.management import call_command
 
-    target = "zero" if name == NONE else name
-    call_command("migrate", app, target, skip_checks=True, verbosity=0)
+    call_command("migrate", app, name, skip_checks=True, verbosity=0)
     close_connection()
 
 
@@ -194,8 +173,7 @@ def before(migration: Name) -> str:
     from partnerapi.operations.release import known_migrations
 
     app, name = migration
-    earlier = (one for its, one in known_migrations() if its == app and one < name)
-    return max(earlier, default=NONE)
+    return max(one for its, one in known_migrations() if its == app and one < name)
 
 
 def outcome(
@@ -228,22 +206,19 @@ def outcome(
     )
 
 
-def release(
-    number: int,
+def upgrade(
     old: Path,
-    new: Path,
     world: dict[str, Any],
     per_second: float,
     seconds: float,
     logs: Path,
 ) -> Iterator[Outcome]:
-    """Go to a release and back, and see what its predecessor's clients are answered."""
-    until = RELEASES[number + 1] if number + 1 < len(RELEASES) else {}
-    names = migrations_after(RELEASES[number], until)
+    """Upgrade and go back, and see what clients of the release before are answered."""
+    names = new_migrations()
     with (
-        serving(old, logs / f"old-{number}.log") as port,
+        serving(old, logs / "old.log") as port,
         Clients(port, world, per_second) as clients,
-        Writer(old, world["ledger"], logs / f"writer-{number}.log") as writer,
+        Writer(old, world["ledger"], logs / "writer.log") as writer,
         LockWatch() as locks,
     ):
         clients.wait()
@@ -252,9 +227,9 @@ def release(
         yield say("nothing happens", partial(time.sleep, seconds))
         for app, name in names:
             yield say(f"{app}.{name}", partial(migrate, app, name))
-        yield say("rights are granted", partial(grant, new))
+        yield say("rights are granted", partial(grant, ROOT))
         with (
-            serving(new, logs / f"new-{number}.log") as port,
+            serving(ROOT, logs / "new.log") as port,
             Clients(port, world, per_second) as news,
         ):
             news.wait()
@@ -267,38 +242,32 @@ def release(
     # Again, and no one looks: the last of each app brings those before it.
     for app, name in dict(names).items():
         migrate(app, name)
-    grant(new)
+    grant(ROOT)
 
 
-WRONG = {
-    "holding periods": """
-        SELECT count(*) FROM issuers_holdingperiod h FULL JOIN ({periods}) AS x
-            ON x.token_id = h.token_id AND x.user_id = h.user_id AND x.since = h.since
-        WHERE x.token_id IS NULL OR h.token_id IS NULL
-            OR x.until IS DISTINCT FROM h.until
-    """,
-    "trading days": """
-        SELECT count(*) FROM marketdata_tradingday d FULL JOIN (
-            SELECT token_id, (at AT TIME ZONE market_time_zone())::date AS day,
-                count(*) AS trades, min(sequence) AS first_trade,
-                max(sequence) AS last_trade, sum(quantity) AS volume
-            FROM marketdata_trade GROUP BY 1, 2
-        ) t USING (token_id, day)
-        WHERE (d.trades, d.first_trade, d.last_trade, d.volume)
-            IS DISTINCT FROM (t.trades, t.first_trade, t.last_trade, t.volume)
-    """,
+LISTS = {
+    "accounts": ("accounts_account", "partner_id"),
+    "orders": ("trading_order", "partner_id"),
+    "accountOrders": ("trading_order", "account_id"),
+    "legacyShareholders": ("issuers_legacyshareholder", "issuer_id"),
 }
+"""The lists whose rows a migration counts: their tables, and the columns of keys."""
+COUNTED = """
+    SELECT count(*) FROM (
+        SELECT {column} AS key, count(*) AS number FROM {table} GROUP BY 1) r
+    FULL JOIN (SELECT key, number FROM accounts_total
+        WHERE list = %s AND number > 0) t USING (key)
+    WHERE r.number IS DISTINCT FROM t.number
+"""
 
 
-def wrong_rows() -> dict[str, int]:
-    """How many rows that migrations wrote are not what they are made from."""
-    from issuers.register.verification import HOLDING_PERIODS
-
+def wrong_totals() -> dict[str, int]:
+    """How many totals that migrations wrote are not those of the rows, by list."""
     found = {}
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as session:
-        for name, statement in WRONG.items():
-            asked = statement.format(periods=HOLDING_PERIODS)
-            row = session.execute(asked).fetchone()
+        for name, (table, column) in LISTS.items():
+            asked = COUNTED.format(table=table, column=column)
+            row = session.execute(asked, [name]).fetchone()
             assert row is not None
             found[name] = row[0]
     return found
@@ -308,34 +277,24 @@ def measure(
     rows: int,
     per_second: float,
     seconds: float,
-    releases: int,
     directory: Path,
     note: Console,
 ) -> tuple[list[Outcome], dict[str, int]]:
-    first = len(RELEASES) - releases
-    codes = [
-        code_before(
-            migrations_after(RELEASES[number], {}), directory / f"release-{number}"
-        )
-        for number in range(first, len(RELEASES))
-    ]
-    for app, name in RELEASES[first].items():
+    old = code_before(new_migrations(), directory / "release-before")
+    for app, name in BEFORE.items():
         migrate(app, name)
-    grant(codes[0])
+    grant(old)
     began = time.monotonic()
-    world = populate(codes[0], CLIENTS, rows)
+    world = populate(old, CLIENTS, rows)
     note.print(f"{rows} rows a table, written in {time.monotonic() - began:.0f} s")
     outcomes = []
-    for number, (old, new) in enumerate(
-        zip(codes, [*codes[1:], ROOT], strict=True), first
-    ):
-        for found in release(number, old, new, world, per_second, seconds, directory):
-            note.print(
-                f"{found.what}: {found.seconds:.1f} s, slowest {found.slowest:.2f} s, "
-                f"held up {found.held:.2f} s, {found.codes}, {found.entries}"
-            )
-            outcomes.append(found)
-    return outcomes, wrong_rows()
+    for found in upgrade(old, world, per_second, seconds, directory):
+        note.print(
+            f"{found.what}: {found.seconds:.1f} s, slowest {found.slowest:.2f} s, "
+            f"held up {found.held:.2f} s, {found.codes}, {found.entries}"
+        )
+        outcomes.append(found)
+    return outcomes, wrong_totals()
 
 
 def failures(
@@ -350,7 +309,7 @@ def failures(
             yield f"{one.what}: a request took {slowest:.1f} s as on idle cores"
     for name, number in wrong.items():
         if number:
-            yield f"{number} rows of {name} are wrong"
+            yield f"{number} totals of {name} are wrong"
 
 
 def show(outcomes: list[Outcome]) -> None:
@@ -388,7 +347,6 @@ def main(pace: Pace) -> None:
         default=10,
         help="without a migration; a tenth of it after each",
     )
-    parser.add_argument("--releases", type=int, default=3, choices=(1, 2, 3))
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--busy", action="store_true", help="do not judge by time")
     options = parser.parse_args()
@@ -399,7 +357,6 @@ def main(pace: Pace) -> None:
                 options.rows,
                 options.per_second,
                 options.seconds,
-                options.releases,
                 database.directory,
                 note,
             )

@@ -1,63 +1,67 @@
-"""What an empty database is given at once is what the migrations make, one by one."""
+"""An empty database begins with the baseline; an older one must reach it first."""
 
+import hashlib
 import re
-import subprocess
-from collections.abc import Callable
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from partnerapi.management.commands.migrate import BASELINE, keeping_garbage
+from partnerapi.management.commands.migrate import BASELINE
 from tests.migrating.empty import empty_database
-from tests.tables import postgres_of
 
-Schema = tuple[str, list[tuple[str, str]]]
-"""A dump, and the migrations recorded as applied: app and name."""
 RECORDED = re.compile(r"^    \('(\w+)', '(\w+)'\)", re.MULTILINE)
-
-
-def all_by_migrations() -> None:
-    """As `migrate` does, which would take the baseline."""
-    executor = MigrationExecutor(connection)
-    with keeping_garbage():
-        executor.migrate(executor.loader.graph.leaf_nodes())
-
-
-def by_migrate() -> None:
-    call_command("migrate", skip_checks=True, verbosity=0)
+DIGEST = "7655a7924712e1ba876649b7312cdefe06a03956a4e10e9b7d7437cd47e70b83"
+"""SHA-256 of the text. Installations of b5e26fa have exactly these tables."""
 
 
 @pytest.fixture
-def made(
-    django_db_setup: None,
-    django_db_blocker: Any,
-    environment_of_owner: dict[str, str],
-) -> Callable[[Callable[[], None]], Schema]:
-    owner_url = environment_of_owner.get("DATABASE_OWNER_URL")
-    if owner_url is None:
-        pytest.skip("DATABASE_URL names the server: its programs are not known")
-
-    def schema(make: Callable[[], None]) -> Schema:
-        with empty_database(django_db_blocker) as name:
-            make()
-            recorded = [*MigrationRecorder(connection).applied_migrations()]
-            url = urlsplit(owner_url)._replace(path=f"/{name}").geturl()
-            program = postgres_of(owner_url).programs / "pg_dump"
-            dump = subprocess.check_output([program, "--schema-only", url], text=True)
-        # A password of the dump's own, each time another one.
-        return re.sub(r"(?m)^\\(un)?restrict .*\n", "", dump), recorded
-
-    return schema
+def empty(django_db_setup: None, django_db_blocker):
+    with empty_database(django_db_blocker):
+        yield
 
 
-def test_an_empty_database_is_as_the_migrations_make_it(made):
-    by_one, recorded = made(all_by_migrations)
-    at_once, also_recorded = made(by_migrate)
-    assert at_once == by_one
-    assert sorted(also_recorded) == sorted(recorded)
-    assert len(RECORDED.findall(BASELINE.read_text())) == 127
+def migrate(*target: str) -> None:
+    call_command("migrate", *target, skip_checks=True, verbosity=0)
+
+
+def test_the_text_is_frozen():
+    assert hashlib.sha256(BASELINE.read_bytes()).hexdigest() == DIGEST
+
+
+def test_baselines_replace_the_migrations_that_the_text_records():
+    loader = MigrationLoader(None)
+    replaced = [
+        name
+        for migration in loader.disk_migrations.values()
+        for name in migration.replaces
+    ]
+    ours = {app for app, _ in replaced}
+    recorded = RECORDED.findall(BASELINE.read_text())
+    assert sorted(replaced) == sorted(name for name in recorded if name[0] in ours)
+    assert len(replaced) == len({*replaced}) == 96
+
+
+def test_an_app_is_migrated_on_top_of_the_baseline(empty: None):
+    migrate("accounts", "0026")
+    applied = MigrationRecorder(connection).applied_migrations()
+    assert ("accounts", "0025_baseline") in applied
+    assert ("accounts", "0026_history_of_staff") in applied
+    assert ("issuers", "0044_read_committed") not in applied
+
+
+def test_an_older_installation_must_reach_the_baseline_first(empty: None):
+    migrate("accounts", "0025")
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE name ~ '^0025'")
+    with pytest.raises(CommandError, match="Run `migrate` of b5e26fa first"):
+        migrate()
+
+
+def test_only_migrate_installs_an_empty_database(empty: None):
+    executor = MigrationExecutor(connection)
+    with pytest.raises(RuntimeError, match="installed by `manage.py migrate`"):
+        executor.migrate(executor.loader.graph.leaf_nodes())

@@ -4,28 +4,23 @@ import io
 from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.core.management import call_command
 
+from partnerapi.core.sql_files import ROOMS
 from partnerapi.operations.release import known_migrations
 from tests.migrating.rules import CONTRACT, RULES, broken
-
-BEFORE = {
-    "accounts": "0011",
-    "issuers": "0021",
-    "marketdata": "0008",
-    "partnerapi": "0008",
-}
-"""The last migrations that were made before the rules."""
 
 
 # Not in a transaction: there, no index can be built CONCURRENTLY, not even on paper.
 def test_a_new_migration_disturbs_nobody(keeps_rows: None, transactional_db: None):
     for app, name in sorted(known_migrations()):
-        if app in BEFORE and name[:4] > BEFORE[app]:
+        package = apps.get_app_config(app).name
+        if app in ROOMS and not name.endswith("_baseline"):
             sql = io.StringIO()
             call_command("sqlmigrate", app, name, stdout=sql)
-            told = import_module(f"{app}.migrations.{name}").__doc__ or ""
-            found = [*broken(sql.getvalue(), told.startswith(CONTRACT))]
+            text = import_module(f"{package}.migrations.{name}").__doc__ or ""
+            found = [*broken(sql.getvalue(), text.startswith(CONTRACT))]
             assert found == [], f"{app}.{name}"
 
 

@@ -7,7 +7,7 @@ from partnerapi.core.guards import call_without_snapshot, refuse_snapshots
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0006_what_came_last"),
+        ("trading", "0006_baseline"),
         ("accounts", "0027_read_committed"),
     ]
 

@@ -1,10 +1,8 @@
 """Counts the orders from before a trigger kept their number."""
 
-from importlib import import_module
-
 from django.db import migrations
 
-fill = import_module("accounts.migrations.0033_counted_accounts").fill
+from partnerapi.core.migrating import fill_totals
 
 
 class Migration(migrations.Migration):
@@ -13,13 +11,13 @@ class Migration(migrations.Migration):
     dependencies = [("trading", "0009_totals")]
 
     operations = [
-        fill(
+        fill_totals(
             "orders",
             "trading_order",
             "partner_id",
             "SELECT id FROM accounts_partner ORDER BY id",
         ),
-        fill(
+        fill_totals(
             "accountOrders",
             "trading_order",
             "account_id",

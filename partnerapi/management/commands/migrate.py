@@ -8,6 +8,8 @@ from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as MigrateCommand
 from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from partnerapi import migrations
@@ -21,15 +23,33 @@ from partnerapi.core.migrating import (
 from partnerapi.core.owner import NO_OWNER, as_owner
 
 BASELINE = Path(migrations.__file__).with_name("baseline.sql")
-NOT_ALL_NOW = (
-    "app_label",
-    "fake",
-    "fake_initial",
-    "plan",
-    "check_unapplied",
-    "prune",
-)
-"""Options with which the tables are not all to be made now."""
+NO_TABLES = ("fake", "plan", "check_unapplied", "prune")
+"""Options with which `migrate` makes no tables."""
+OLDEST_RELEASE = "b5e26fa"
+"""The commit whose migrations the baselines replace: the oldest to upgrade from."""
+
+
+def refuse_older_release(connection: BaseDatabaseWrapper) -> None:
+    """Refuse an installation whose migrations end before the baselines do.
+
+    Raises:
+        CommandError
+    """
+    applied = {*MigrationRecorder(connection).applied_migrations()}
+    migrations = MigrationLoader(connection, load=False)
+    migrations.load_disk()
+    lacking = {
+        replaced
+        for migration in migrations.disk_migrations.values()
+        for replaced in migration.replaces
+    } - applied
+    ours = {app for app, _ in lacking}
+    if lacking and any(app in ours for app, _ in applied):
+        raise CommandError(
+            f"This database is older than release {OLDEST_RELEASE}, the oldest to "
+            f"upgrade from. Run `migrate` of {OLDEST_RELEASE} first, then of this "
+            "release."
+        )
 
 
 @contextmanager
@@ -65,8 +85,9 @@ class Command(MigrateCommand):
                 keeping_garbage(),
                 waiting(connections[options["database"]], LOCK_SECONDS),
             ):
-                if not any(options[name] for name in NOT_ALL_NOW):
+                if not any(options[name] for name in NO_TABLES):
                     self.install_baseline(options)
+                refuse_older_release(connections[options["database"]])
                 return MigrateCommand.handle(self, *arguments, **options)
 
         def told(text):
@@ -86,7 +107,7 @@ class Command(MigrateCommand):
         if MigrationRecorder(connection).has_table():
             return
         if options["verbosity"]:
-            self.stdout.write("Tables of the first 127 migrations", ending="")
+            self.stdout.write("Tables of the baseline", ending="")
             self.stdout.flush()
         # The zone of an installation stays when the setting changes, as its days do.
         statements = BASELINE.read_text().replace(
