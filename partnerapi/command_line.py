@@ -106,6 +106,7 @@ RENAMED = {
     "verify_register": "verify register",
     "write_docs": "write docs",
     "write_exports": "run exports",
+    "write_guards": "write sql",
     "write_sql": "write sql",
 }
 """Names of the last release, which answer for one more."""
@@ -116,7 +117,9 @@ LEDGER_VERBS = ("show", "mint", "burn", "transfer", "reverse", "set-price")
 def renamed(argv: list[str]) -> list[str]:
     """The arguments with the command's present name; says so where it was renamed."""
     old, rest = "".join(argv[1:2]), argv[2:]
-    if old == "ledger" and rest and rest[0] not in (*LEDGER_VERBS, "-h", "--help"):
+    if rest and (verb := respelled(old, rest[0])):
+        old, new, rest = f"{old} {rest[0]}", verb, rest[1:]
+    elif old == "ledger" and rest and rest[0] not in (*LEDGER_VERBS, "-h", "--help"):
         new = "ledger show"
     elif old in RENAMED:
         new = RENAMED[old]
@@ -124,6 +127,15 @@ def renamed(argv: list[str]) -> list[str]:
         return argv
     sys.stderr.write(f"manage.py {old} is now manage.py {new}.\n")
     return [argv[0], *new.split(), *rest]
+
+
+def respelled(group: str, verb: str) -> str | None:
+    """The present subcommand that was written with an underscore, if there is one."""
+    if "_" not in verb:
+        return None
+    spelled = (RENAMED.get(verb), f"{group} {verb.replace('_', '-')}")
+    verbs = [new for new in RENAMED.values() if new.startswith(f"{group} ")]
+    return next((new for new in spelled if new in verbs), None)
 
 
 class CommandLine(ManagementUtility):

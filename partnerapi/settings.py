@@ -116,9 +116,19 @@ def read_variables() -> tuple[dict[str, Any], list[str]]:
     env = Environment()
     values = {}
     for name, variable in VARIABLES.items():
-        text = env.str(name, default="").strip()
+        try:
+            text = env.str(name, default="").strip()
+        except OSError as error:
+            raise ImproperlyConfigured(
+                f"{name}_FILE names {error.filename}, which cannot be read: "
+                f"{error.strerror}."
+            ) from None
         values[name] = variable.default if not text else parse(name, variable, text)
-    return values, [name for name in REMOVED if env.str(name, default="").strip()]
+    return values, [
+        name
+        for name in REMOVED
+        if any(env.ENVIRON.env.get(key, "").strip() for key in (name, f"{name}_FILE"))
+    ]
 
 
 values, REMOVED_BUT_SET = read_variables()

@@ -92,6 +92,15 @@ def test_reads_secrets_from_files(tmp_path: Path):
     assert done.stdout == "y" * 50 + "\n"
 
 
+def test_names_a_file_that_cannot_be_read(tmp_path: Path):
+    refused = check(tmp_path, **COMPLETE | {"SECRET_KEY_FILE": str(tmp_path / "key")})
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"SECRET_KEY_FILE names {tmp_path / 'key'}, which cannot be read: No such file "
+        "or directory.\n"
+    )
+
+
 def database_options(tmp_path: Path, **variables: str) -> list[Any]:
     """How a command connects, and how a web process does."""
     code = (
@@ -154,11 +163,14 @@ def test_a_variable_of_an_earlier_release_is_told(tmp_path: Path):
         tmp_path,
         **COMPLETE | {"PARTNER_API_POOLER": "transaction", "FIX_CONFLATION_MS": ""},
         PARTNER_API_MAX_DEPTH_FILE=str(file),
+        PARTNER_API_MAX_TOKENS_FILE=str(tmp_path / "absent"),
     )
     assert said.returncode == 0
     assert [line for line in said.stderr.splitlines() if "W001" in line] == [
         "?: (partnerapi.W001) PARTNER_API_MAX_DEPTH is set and no longer read: it is "
         "12.",
+        "?: (partnerapi.W001) PARTNER_API_MAX_TOKENS is set and no longer read: it is "
+        "2,000.",
         "?: (partnerapi.W001) PARTNER_API_POOLER is set and no longer read: "
         "DATABASE_DIRECT_URL alone says that there is a pooler.",
     ]

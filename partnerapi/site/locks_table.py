@@ -42,7 +42,7 @@ RUNGS = (
     Rung("holder profiles, by user", ("accounts_userholder",)),
     Rung(
         "a token",
-        written="`open_secondary_market`, the admin, `import_issuers`",
+        written="`market open-secondary`, the admin, `import issuers`",
     ),
     Rung("heads of order books, by token", ("marketdata_orderbookhead",)),
     Rung("heads of ledgers, by token", ("issuers_tokenledgerhead",)),

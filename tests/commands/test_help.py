@@ -9,7 +9,14 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command, get_commands, load_command_class
 
-from partnerapi.command_line import DUTIES, LEDGER_VERBS, RENAMED, CommandLine, renamed
+from partnerapi.command_line import (
+    DUTIES,
+    LEDGER_VERBS,
+    RENAMED,
+    CommandLine,
+    renamed,
+    respelled,
+)
 from partnerapi.core.commands import CommandGroup
 from tests.system import bare_environment
 
@@ -89,6 +96,30 @@ def test_an_old_name_does_the_same_and_says_the_new_one(
     assert old.returncode == 0
     assert old.stdout == manage("write", "schema", "--check").stdout
     assert old.stderr == "manage.py print_schema is now manage.py write schema.\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "new"),
+    [
+        ("ledger reverse_entry 7", "ledger reverse 7"),
+        ("ledger set_price ACME", "ledger set-price ACME"),
+        ("import legacy_shareholders ACME", "import legacy-shareholders ACME"),
+        ("export register_extract ACME", "export register-extract ACME"),
+        ("restrict freeze_holder ACME", "restrict freeze ACME"),
+    ],
+)
+def test_a_verb_with_an_underscore_does_the_same_and_says_its_name(
+    written: str, new: str, capsys: pytest.CaptureFixture[str]
+):
+    assert renamed(["manage.py", *written.split()]) == ["manage.py", *new.split()]
+    names = [" ".join(line.split()[:2]) for line in (written, new)]
+    said = f"manage.py {names[0]} is now manage.py {names[1]}.\n"
+    assert capsys.readouterr().err == said
+
+
+def test_another_verb_with_an_underscore_stays_as_it_is():
+    for line in ("ledger book_log", "key make_one", "write sql_files"):
+        assert respelled(*line.split()) is None
 
 
 @pytest.mark.parametrize(
