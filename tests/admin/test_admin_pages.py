@@ -29,8 +29,9 @@ from marketdata.trading.queues import BUY
 from partnerapi.exports.models import Export
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.operations.jobs import run_job
-from partnerapi.sandbox.data.approvals import ASKER, approved_rule, colleague
+from partnerapi.sandbox.data.approvals import ASKER, colleague
 from partnerapi.staff.authentication.models import FailedSignIn
+from tests.approved import approved_rule
 from tests.owner import superuser
 from tests.pictures import picture_bytes
 

@@ -16,7 +16,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.authors import written_by
-from partnerapi.sandbox.data.approvals import approved_record
+from tests.approved import approved_record
 from tests.characters import World
 from tests.issuers.register import people
 from tests.owner import as_committed, superuser, tamper

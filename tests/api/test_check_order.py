@@ -14,8 +14,8 @@ from marketdata.trading.errors import MarketClosed
 from marketdata.trading.models import Order, Phase
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.round import Request
-from partnerapi.sandbox.data.approvals import approved_rule
 from tests.api.test_orders import CHECK, PLACE, once
+from tests.approved import approved_rule
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import deposit, give, new_clients, new_market
 

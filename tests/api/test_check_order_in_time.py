@@ -16,13 +16,9 @@ from issuers.compliance.models import ApprovedHolder, Restriction
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
-from partnerapi.sandbox.data.approvals import (
-    ASKER,
-    approved_lifting,
-    approved_rule,
-    colleague,
-)
+from partnerapi.sandbox.data.approvals import ASKER, colleague
 from tests.api.test_orders import CHECK, PLACE, once
+from tests.approved import approved_lifting, approved_rule
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import (
     as_committed,

@@ -24,13 +24,8 @@ from issuers.compliance.restrictions import Terms
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
-from partnerapi.sandbox.data.approvals import (
-    ASKER,
-    approved_key,
-    approved_record,
-    approved_rule,
-    colleague,
-)
+from partnerapi.sandbox.data.approvals import ASKER, approved_key, colleague
+from tests.approved import approved_record, approved_rule
 from tests.characters import Ask, World
 from tests.owner import as_committed
 

@@ -13,12 +13,8 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.times import to_rfc3339
-from partnerapi.sandbox.data.approvals import (
-    approved_grant,
-    approved_key,
-    approved_price,
-    approved_record,
-)
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
+from tests.approved import approved_price, approved_record
 from tests.characters import START, Ask, World, on
 from tests.issuers.register import empty_token, people
 from tests.threads import in_threads

@@ -77,7 +77,7 @@ def register(symbol: str) -> tuple[UUID, list[int]]:
     """A token, and two ledger accounts with units."""
     from issuers.models import Token
     from issuers.register import ledger
-    from partnerapi.sandbox.data.approvals import approved_record
+    from tests.approved import approved_record
     from tests.issuers.register import new_issuer, people
 
     token = Token.objects.create(issuer=new_issuer(), name="Bench", symbol=symbol)

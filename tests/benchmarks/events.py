@@ -120,7 +120,8 @@ def main() -> int:
         from accounts.keys.models import Partner
         from issuers.models import Token
         from issuers.register import ledger
-        from partnerapi.sandbox.data.approvals import approved_grant, approved_record
+        from partnerapi.sandbox.data.approvals import approved_grant
+        from tests.approved import approved_record
         from tests.issuers.register import new_issuer, people
 
         tokens = []

@@ -209,7 +209,7 @@ def changes(partner: Any) -> list[Any]:
     from issuers.models import Article, Issuer, IssuerFinancialData, Token
     from issuers.register import ledger
     from issuers.register.ledger import Entry
-    from partnerapi.sandbox.data.approvals import approved_record
+    from tests.approved import approved_record
 
     keys = {
         model: list(model.objects.values_list("pk", flat=True))

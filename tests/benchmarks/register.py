@@ -227,7 +227,7 @@ def writing(seconds: float, show: Callable[..., None]) -> None:
 
     from issuers.register import ledger
     from issuers.register.models import LedgerAccount
-    from partnerapi.sandbox.data.approvals import approved_record
+    from tests.approved import approved_record
 
     accounts = list(
         LedgerAccount.objects.filter(kind="HOLDER").values_list("id", flat=True)[:200]

@@ -139,7 +139,7 @@ class Register:
     def mint(self, units: int) -> datetime:
         """When they were added, by the database's clock."""
         from issuers.register.ledger import Entry
-        from partnerapi.sandbox.data.approvals import approved_record
+        from tests.approved import approved_record
 
         entry = Entry(self.token.pk, "MINT", units, None, self.account)
         [made] = approved_record([entry], "me")

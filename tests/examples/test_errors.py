@@ -23,10 +23,10 @@ from marketdata.trading.queues import BUY
 from marketdata.trading.round import Request
 from partnerapi.exports import creation
 from partnerapi.gateway.bills import Bill
-from partnerapi.sandbox.data.approvals import approved_rule
 from partnerapi.site import reference
 from partnerapi.site.exchanges import of_errors
 from tests.accounts.money import STAFF, deposit
+from tests.approved import approved_rule
 from tests.characters import START, Ask, World
 from tests.examples.shapes import differences
 from tests.issuers.register import people

@@ -16,7 +16,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerAccount, LedgerTransaction
 from issuers.register.verification import verify
-from partnerapi.sandbox.data.approvals import released_job
+from tests.approved import released_job
 from tests.issuers.register import empty_token, new_issuer
 from tests.owner import superuser, tamper
 

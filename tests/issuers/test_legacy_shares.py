@@ -19,13 +19,8 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction
 from issuers.register.verification import verify
-from partnerapi.sandbox.data.approvals import (
-    ASKER,
-    DECIDER,
-    approved_record,
-    colleague,
-    released_job,
-)
+from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
+from tests.approved import approved_record, released_job
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import as_committed, superuser

@@ -102,7 +102,7 @@ class Register(RuleBasedStateMachine):
         """The ledger does what the model does, or refuses what it refuses."""
         from issuers.register import ledger
         from issuers.register.errors import InsufficientBalance
-        from partnerapi.sandbox.data.approvals import approved_record
+        from tests.approved import approved_record
 
         entry = ledger.Entry(
             self.tokens[token].pk,
@@ -148,7 +148,7 @@ class Register(RuleBasedStateMachine):
     def deliver(self, token: int, to: int, amount: int, mints: bool) -> None:
         from issuers.legacy import delivery
         from issuers.legacy.models import DeliveryJob, LegacyShareholder
-        from partnerapi.sandbox.data.approvals import released_job
+        from tests.approved import released_job
 
         row = LegacyShareholder.objects.create(
             issuer=self.issuer,
@@ -182,7 +182,7 @@ class Register(RuleBasedStateMachine):
 
     @rule(token=tokens, cents=st.integers(min_value=0, max_value=1000))
     def price(self, token: int, cents: int) -> None:
-        from partnerapi.sandbox.data.approvals import approved_price
+        from tests.approved import approved_price
 
         recorded = approved_price(self.tokens[token].pk, cents, "MANUAL", "machine")
         self.model.price[token] = cents
@@ -196,7 +196,7 @@ class Register(RuleBasedStateMachine):
         from django.db import connection, transaction
 
         from issuers.register import ledger
-        from partnerapi.sandbox.data.approvals import approved_record
+        from tests.approved import approved_record
 
         answers: list[Any] = []
 

@@ -19,7 +19,7 @@ from issuers.register.ledger import Entry
 from issuers.register.models import HolderBalance, LedgerAccount, TokenLedgerHead
 from issuers.register.verification import verify
 from partnerapi.core.errors import RequestTimeout
-from partnerapi.sandbox.data.approvals import approved_record
+from tests.approved import approved_record
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.threads import in_threads
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock

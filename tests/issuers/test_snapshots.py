@@ -19,11 +19,8 @@ from issuers.register.ledger import Entry, Kind
 from issuers.register.models import LedgerTransaction
 from marketdata.trading.models import Order
 from partnerapi.core.roles import APPLICATION, CALLED_BY_APPLICATION
-from partnerapi.sandbox.data.approvals import (
-    ASKER,
-    approved_rule,
-    colleague,
-)
+from partnerapi.sandbox.data.approvals import ASKER, colleague
+from tests.approved import approved_rule
 from tests.marketdata.trading.trading import (
     buy,
     cash_of,

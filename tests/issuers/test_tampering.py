@@ -26,7 +26,7 @@ from issuers.register.models import (
     TokenPrice,
 )
 from issuers.register.verification import verify
-from partnerapi.sandbox.data.approvals import approved_price, approved_record
+from tests.approved import approved_price, approved_record
 from tests.characters import START, Ask, World
 from tests.issuers.register import new_issuer, people
 from tests.owner import tamper

@@ -15,7 +15,7 @@ from issuers.register.ledger import Entry
 from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify
 from partnerapi.operations.release import known_migrations
-from partnerapi.sandbox.data.approvals import approved_record
+from tests.approved import approved_record
 from tests.characters import new_world
 from tests.issuers.register import people
 from tests.migrating.empty import empty_database

@@ -16,9 +16,9 @@ from issuers.compliance.models import ApprovedHolder, Restriction, TokenRule
 from issuers.compliance.rules import RuleRefused, rule_content
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
-from partnerapi.sandbox.data.approvals import approved_record
 from partnerapi.staff.approvals.rule_forms import parameters_from
 from partnerapi.staff.lookup import link
+from tests.approved import approved_record
 from tests.characters import START, World
 from tests.owner import appoint, as_committed
 

@@ -22,8 +22,8 @@ from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction
-from partnerapi.sandbox.data.approvals import approved_record, released_job
 from partnerapi.staff.register.delivery import choosing
+from tests.approved import approved_record, released_job
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import as_committed

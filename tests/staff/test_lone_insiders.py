@@ -20,10 +20,10 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.register import ledger
 from issuers.register.models import HolderBalance, LedgerTransaction
 from partnerapi.core.authors import written_by
-from partnerapi.sandbox.data.approvals import approved_record
 from partnerapi.staff.lookup import link
 from partnerapi.staff.roles import ROLES
 from tests.accounts.money import deposit, new_account, new_partner, reference_of
+from tests.approved import approved_record
 from tests.issuers.ocf import packages as ocf
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import appoint, superuser, tamper

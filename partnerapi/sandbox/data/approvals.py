@@ -1,33 +1,20 @@
-"""Files and approves what needs a second person, for the sandbox and for tests."""
+"""Files and approves what needs a second person, for the sandbox and tests."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.contrib.auth.models import Permission
 from django.db import transaction
 
-from accounts.accounts.approvals import closing_content
-from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import carrying, decide, file_request
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.keys.approvals import key_content
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
-from issuers.compliance import restrictions, rules
-from issuers.compliance.models import Restriction, TokenRule
 from issuers.grants import grant_content
-from issuers.legacy import delivery
-from issuers.legacy.approvals import delivery_content
-from issuers.legacy.models import DeliveryJob
-from issuers.models import Issuer, IssuerGrant, Token
-from issuers.register import ledger
-from issuers.register.approvals import entry_content, price_content
-from issuers.register.kinds import EntryKind
-from issuers.register.ledger import Entry, Recorded
-from partnerapi.core.database import fetch
+from issuers.models import Issuer, IssuerGrant
 from partnerapi.core.owner import owner_alias
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.chance import OPENING
@@ -101,64 +88,3 @@ def approved_grant(
     """A grant that two people give; without an issuer, of every issuer."""
     with carried(approved(ApprovalKind.GRANT, grant_content(partner, issuer))):
         return IssuerGrant.objects.create(partner=partner, issuer=issuer, **given)
-
-
-def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:
-    """`ledger.record`, with an approval for each entry that needs one."""
-    with transaction.atomic():
-        supplies = held(entry.token_id for entry in entries)
-        requests = []
-        for entry in entries:
-            supply = supplies[entry.token_id]
-            if approval := EntryKind(entry.kind).approval:
-                requests += approved(approval, entry_content(entry, supply))
-            made, destroyed = entry.source is None, entry.target is None
-            supplies[entry.token_id] += (made - destroyed) * entry.amount
-        with carried(requests):
-            return ledger.record(entries, actor)
-
-
-def held(token_ids: Iterable[UUID]) -> dict[UUID, int]:
-    """The tokens' supplies; no one else writes their ledgers meanwhile."""
-    rows = fetch(HOLD, [[*set(token_ids)]], tuple)
-    return {token: int(supply) for token, supply in rows}
-
-
-HOLD = "SELECT token_id, supply FROM register_hold(%s)"
-
-
-def approved_price(token_id: UUID, cents: int, source: str, actor: str) -> Recorded:
-    """`ledger.set_price`, with the approval that it needs."""
-    with transaction.atomic():
-        held([token_id])
-        content = price_content(token_id, cents, source)
-        with carried(approved(ApprovalKind.PRICE, content)):
-            return ledger.set_price(token_id, cents, source, actor)
-
-
-def released_job(source: str, ids: Sequence[UUID], created_by: str) -> DeliveryJob:
-    """A delivery that may begin."""
-    job = delivery.begin_job(source, ids, created_by)
-    with carried(approved(ApprovalKind.DELIVERY, delivery_content(job))):
-        delivery.release(job)
-    return job
-
-
-def approved_closing(account: Account, reason: str) -> AbstractContextManager[None]:
-    """A transaction in which staff may close an account; `DECIDER` approves it."""
-    return carried(approved(ApprovalKind.CLOSING, closing_content(account, reason)))
-
-
-def approved_rule(
-    token: Token, kind: str, parameters: Mapping[str, Any] | None
-) -> TokenRule | None:
-    """Make, change or, without parameters, end a rule of a token."""
-    content = rules.rule_content(token, kind, parameters, WHY)
-    with carried(approved(ApprovalKind.RULE, content)):
-        return rules.set_rule(token, kind, parameters, WHY, ASKER, DECIDER)
-
-
-def approved_lifting(restriction: Restriction) -> None:
-    content = restrictions.lifting_content(restriction)
-    with carried(approved(ApprovalKind.LIFTING, content)):
-        restrictions.end(restriction, ASKER)

@@ -14,7 +14,8 @@ from issuers.compliance.models import ApprovedHolder, Restriction
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
-from partnerapi.sandbox.data.approvals import ASKER, approved_record, colleague
+from partnerapi.sandbox.data.approvals import ASKER, colleague
+from tests.approved import approved_record
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import tamper
 

@@ -13,12 +13,8 @@ from accounts.people.models import User
 from issuers.compliance.models import Restriction, TokenRule
 from issuers.register import ledger
 from issuers.register.ledger import Entry
-from partnerapi.sandbox.data.approvals import (
-    ASKER,
-    DECIDER,
-    approved_record,
-    colleague,
-)
+from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
+from tests.approved import approved_record
 from tests.characters import World
 from tests.typing_in import give_password, typing
 

@@ -18,14 +18,8 @@ from issuers.register.ledger import Entry, Kind
 from issuers.register.models import LedgerTransaction
 from issuers.register.verification import verify
 from partnerapi.core.database import fetch
-from partnerapi.sandbox.data.approvals import (
-    ASKER,
-    DECIDER,
-    approved_lifting,
-    approved_record,
-    approved_rule,
-    colleague,
-)
+from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
+from tests.approved import approved_lifting, approved_record, approved_rule
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import as_committed, tamper

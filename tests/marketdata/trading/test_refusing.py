@@ -9,7 +9,7 @@ from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.models import Token
 from marketdata.trading.models import Order
-from partnerapi.sandbox.data.approvals import approved_rule
+from tests.approved import approved_rule
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,

@@ -22,8 +22,8 @@ from marketdata.trading.models import Order, Phase
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.sessions import Session
 from partnerapi.core.errors import PartnerAPIError
-from partnerapi.sandbox.data.approvals import approved_record
 from tests.accounts.money import deposit as deposit
+from tests.approved import approved_record
 from tests.issuers.register import new_issuer, people
 
 ALL_DAY = Session(time(22), time(22), weekdays_only=False)
