@@ -3,9 +3,10 @@ from django.db.models import F, OuterRef, Subquery, Sum
 
 from issuers.models import Token
 from marketdata.books.feed import Feed
-from marketdata.books.verification import verify
+from marketdata.books.verification import Rule, verify
 from marketdata.models import BookChange, OrderBookHead
 from partnerapi.core.commands import CommandWithExamples, counting
+from partnerapi.core.invariants import Finding, tell
 
 SHOWN = 5
 
@@ -38,25 +39,7 @@ examples:
         with counting() as begin:
             advance = begin("Changes", self.changes(tokens))
             rules = verify(tokens, self.feed_books(tokens), advance)
-        broken = 0
-        for rule in rules:
-            broken += bool(rule.breaches)
-            said = (
-                self.style.ERROR(f"BROKEN {len(rule.breaches):,} times")
-                if rule.breaches
-                else self.style.SUCCESS("ok")
-            )
-            self.stdout.write(f"{rule.says}: {rule.figure:,}, {said}")
-            for breach in rule.breaches[:SHOWN]:
-                self.stdout.write(f"  {breach}")
-            if len(rule.breaches) > SHOWN:
-                self.stdout.write(f"  and {len(rule.breaches) - SHOWN:,} more")
-        if broken:
-            raise CommandError(
-                f"{broken} of {len(rules)} rules are broken, marked above. Compare "
-                "with a backup, and ask who can write to the database directly."
-            )
-        return f"All {len(rules)} rules hold."
+        return tell(self, map(shortened, rules))
 
     def tokens(self, symbols):
         """The tokens of these symbols; without symbols, all that can have a log."""
@@ -105,3 +88,11 @@ examples:
             total=Sum(F("last_sequence") + 1 - F("first"))
         )
         return rows["total"] or 0
+
+
+def shortened(rule: Rule) -> Finding:
+    """What `tell` writes of a rule: its first breaches, and how many more there are."""
+    details = rule.breaches[:SHOWN]
+    if left := len(rule.breaches) - len(details):
+        details.append(f"and {left:,} more")
+    return Finding(rule.says, rule.figure, len(rule.breaches), details)
