@@ -21,6 +21,7 @@ from accounts.people.admin import user_columns
 from partnerapi.core.backoffice import (
     MOST_PEOPLE,
     IsOneOf,
+    ListWithActions,
     PrefixSearchAdmin,
     ReadOnly,
 )
@@ -65,7 +66,7 @@ class ActionWithReasonForm(ActionForm):
 
 
 @admin.register(Account)
-class AccountAdmin(ReadOnly, AccountSearchAdmin):
+class AccountAdmin(ListWithActions, AccountSearchAdmin):
     """The command account open opens accounts; actions here change their status.
 
     No action closes an account: a second member of staff approves that.
@@ -114,12 +115,6 @@ class AccountAdmin(ReadOnly, AccountSearchAdmin):
             if keys := [applicant.pk for applicant in applicants]:
                 found |= queryset.filter(IsOneOf(F("pk"), Value(keys)))
         return found, has_duplicates
-
-    def has_change_permission(self, request, obj=None):
-        # The list has actions; the page of one account is for reading.
-        if obj is not None:
-            return False
-        return admin.ModelAdmin.has_change_permission(self, request)
 
     @admin.display(description="ask for")
     def closing(self, account):

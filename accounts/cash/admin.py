@@ -17,7 +17,7 @@ from accounts.cash.models import (
 )
 from accounts.cash.suspense import unassigned
 from accounts.cash.withdrawals import NotRefused, refuse
-from partnerapi.core.backoffice import ReadOnlyAdmin, money
+from partnerapi.core.backoffice import ListWithActions, ReadOnlyAdmin, money
 from partnerapi.core.money import euros
 
 LAST_ENTRIES = 50
@@ -210,7 +210,7 @@ class BankLineAdmin(ByIdentifierAdmin):
 
 
 @admin.register(Withdrawal)
-class WithdrawalAdmin(ByIdentifierAdmin):
+class WithdrawalAdmin(ListWithActions, ByIdentifierAdmin):
     """An approval needs a second member of staff; a refusal needs only one."""
 
     list_display = [
@@ -234,12 +234,6 @@ class WithdrawalAdmin(ByIdentifierAdmin):
     cents = money("amount", "amount")
     action_form = ActionWithReasonForm
     actions = ["refuse"]
-
-    def has_change_permission(self, request, obj=None):
-        # The list has an action; the page of one withdrawal is for reading.
-        if obj is not None:
-            return False
-        return admin.ModelAdmin.has_change_permission(self, request)
 
     @admin.display(description="account")
     def of(self, withdrawal):

@@ -9,11 +9,11 @@ from django.contrib import admin
 
 from accounts.accounts.models import Account
 from marketdata.trading.models import Market, Order
-from partnerapi.core.backoffice import ReadOnlyAdmin, money
+from partnerapi.core.backoffice import ListWithActions, ReadOnlyAdmin, money
 
 
 @admin.register(Market)
-class MarketAdmin(ReadOnlyAdmin):
+class MarketAdmin(ListWithActions, ReadOnlyAdmin):
     """open_market opens markets. Staff who may change a market halt it on its page."""
 
     list_display = [
@@ -33,12 +33,6 @@ class MarketAdmin(ReadOnlyAdmin):
     )  # fmt: skip
     fields = readonly_fields
     reference = money("reference_price", "reference price")
-
-    def has_change_permission(self, request, obj=None):
-        # The page of one market as it lies in its table is for reading.
-        if obj is not None:
-            return False
-        return admin.ModelAdmin.has_change_permission(self, request)
 
 
 @admin.register(Order)

@@ -72,6 +72,15 @@ class ReadOnly:
         return False
 
 
+class ListWithActions(ReadOnly):
+    """Staff change rows by the list's actions; the page of one is for reading."""
+
+    def has_change_permission(self, request, obj=None):
+        if obj is not None:
+            return False
+        return admin.ModelAdmin.has_change_permission(self, request)
+
+
 class OneOrder(ChangeList):
     """A list whose address cannot ask for another order than the list's own."""
 
