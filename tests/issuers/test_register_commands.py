@@ -188,7 +188,7 @@ def test_the_secondary_market_opens_once_and_for_good(world: World, staff):
     assert entry.get_change_message() == "Opened the secondary market: Offering closed"
     with pytest.raises(CommandError, match="already; nothing was written"):
         run("market", "open-secondary", "LUM", "--reason", "x")
-    with pytest.raises(IntegrityError, match="can not go back"), transaction.atomic():
+    with pytest.raises(IntegrityError, match="cannot go back"), transaction.atomic():
         Token.objects.filter(symbol="LUM").update(market_type="PRIMARY_MARKET")
 
 

@@ -1,4 +1,4 @@
--- Refuses an approval while the person who files or decides has access that somebody
+-- Refuses an approval while the person who files or decides has access that someone
 -- else changed less than 24 hours earlier.
 -- called by: approvals_rested, approvals_used_rested
 -- raises: restrict_violation
@@ -22,12 +22,12 @@ BEGIN
         WHERE r.id = request
     LOOP
         IF until IS NOT NULL AND what_for = 'decides' THEN
-            RAISE EXCEPTION '% cannot decide a request before % UTC: somebody else '
+            RAISE EXCEPTION '% cannot decide a request before % UTC: someone else '
                 'changed their access less than 24 hours earlier. See Changes of staff.',
                 person, to_char(until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')
                 USING ERRCODE = 'restrict_violation';
         ELSIF until IS NOT NULL THEN
-            RAISE EXCEPTION 'This request cannot be approved before % UTC: somebody else '
+            RAISE EXCEPTION 'This request cannot be approved before % UTC: someone else '
                 'changed the access of %, who filed it, less than 24 hours earlier. '
                 'See Changes of staff.',
                 to_char(until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'), person

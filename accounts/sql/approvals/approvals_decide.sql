@@ -26,13 +26,13 @@ BEGIN
         END IF;
     ELSIF NEW.decided_by_id = r.filed_by_id
         OR NOT approvals_may(NEW.decided_by_id, 'decide_' || r.kind) THEN
-        RAISE EXCEPTION 'Who decides a request is an active member of staff, has the '
-            'right to decide its kind, and is not who filed it.' USING ERRCODE = 'restrict_violation';
+        RAISE EXCEPTION 'A request is decided by an active member of staff with the '
+            'right to decide its kind, other than the one that filed it.' USING ERRCODE = 'restrict_violation';
     END IF;
     NEW.decided_at := clock_timestamp();
     IF r.expires_at <= NEW.decided_at OR EXISTS (
         SELECT FROM accounts_approvaloutcome WHERE request_id = r.id) THEN
-        RAISE EXCEPTION 'Request % has expired, or was overtaken.', r.id USING ERRCODE = 'restrict_violation';
+        RAISE EXCEPTION 'Request % has expired or was superseded.', r.id USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NEW;
 END $$;

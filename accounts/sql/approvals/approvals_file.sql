@@ -18,8 +18,8 @@ BEGIN
             USING ERRCODE = 'restrict_violation';
     END IF;
     IF NOT approvals_may(NEW.filed_by_id, 'file_' || NEW.kind) THEN
-        RAISE EXCEPTION 'Who files a request is an active member of staff, and has the '
-            'right to ask for its kind: %.', lower(NEW.kind) USING ERRCODE = 'restrict_violation';
+        RAISE EXCEPTION 'A request is filed by an active member of staff with the right '
+            'to file its kind: %.', lower(NEW.kind) USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NEW;
 END $$;

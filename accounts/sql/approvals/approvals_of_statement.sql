@@ -55,8 +55,8 @@ BEGIN
         asker := nullif(current_setting('partnerapi.author', TRUE), '')::jsonb ->> 'who';
     END IF;
     IF NEW.booked_by <> asker THEN
-        RAISE EXCEPTION 'A bank statement is booked by who asked for its approval, or is '
-            'signed in: %, not %.', asker, NEW.booked_by USING ERRCODE = 'restrict_violation';
+        RAISE EXCEPTION 'A bank statement is booked by the user that filed its request, or '
+            'is signed in: %, not %.', asker, NEW.booked_by USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NULL;
 END $$;

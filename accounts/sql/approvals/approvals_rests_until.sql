@@ -1,4 +1,4 @@
--- Until when a person's access rests after somebody else changed it; NULL where it does
+-- Until when a person's access rests after someone else changed it; NULL where it does
 -- not.
 -- called by: application, approvals_check_rest, approvals_over, delivery_note_makers
 CREATE OR REPLACE FUNCTION public.approvals_rests_until(

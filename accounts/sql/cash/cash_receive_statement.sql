@@ -16,8 +16,8 @@ BEGIN
     NEW.booked_at := clock_timestamp();
     NEW.made_in := register_transaction(2);
     IF NEW.closing_balance IS DISTINCT FROM NEW.booked_balance THEN
-        RAISE EXCEPTION 'A bank statement has a closing balance, % cents, which is what '
-            'lies at the bank by the books, % cents.', NEW.closing_balance,
+        RAISE EXCEPTION 'The closing balance of a bank statement, % cents, must equal '
+            'the balance of the bank in the books, % cents.', NEW.closing_balance,
             NEW.booked_balance USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NEW;

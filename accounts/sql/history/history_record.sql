@@ -1,4 +1,4 @@
--- Records each change of a row: what it was and became, by whom, whence. Arguments:
+-- Records each change of a row: what it was and became, by whom, from where. Arguments:
 -- columns left out, columns whose values are secret, the key column.
 -- called by: triggers
 -- raises: insufficient_privilege

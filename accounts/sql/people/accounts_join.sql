@@ -27,8 +27,8 @@ BEGIN
             SELECT type FROM accounts_user WHERE id = p.user_id)
         WHERE p.account_id = account AND u.id = known AND u.id <> p.user_id;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'An account is joined to a user of the same type who has the '
-            'email or the LEI that the partner told.'
+        RAISE EXCEPTION 'An account is joined to a user of the same type that has the '
+            'email or the LEI that the partner gave.'
             USING ERRCODE = 'restrict_violation';
     END IF;
     UPDATE accounts_account SET user_id = known WHERE id = account;

@@ -27,14 +27,14 @@ BEGIN
     IF TG_OP = 'INSERT' THEN
         NEW.created_at := clock_timestamp();
         IF NEW.ended_at IS NOT NULL OR NEW.created_by = '' THEN
-            RAISE EXCEPTION 'It begins now, and somebody is who began it.' USING ERRCODE = 'restrict_violation';
+            RAISE EXCEPTION 'A rule begins now, and names who began it.' USING ERRCODE = 'restrict_violation';
         END IF;
         RETURN NEW;
     END IF;
     IF OLD.ended_at IS NOT NULL OR NEW.ended_by = ''
         OR to_jsonb(NEW) - ARRAY['ended_at', 'ended_by']
             <> to_jsonb(OLD) - ARRAY['ended_at', 'ended_by'] THEN
-        RAISE EXCEPTION 'It is ended, once, by somebody, and stays otherwise: %.', OLD.id
+        RAISE EXCEPTION 'A rule is ended once, by a named person, and does not change: %.', OLD.id
             USING ERRCODE = 'restrict_violation';
     END IF;
     NEW.ended_at := clock_timestamp();

@@ -16,7 +16,7 @@ DECLARE
     writers text[];
     limited interval := nullif(current_setting('lock_timeout'), '0')::interval;
 BEGIN
-    -- A session that only reads can wait for nobody, and answers for what is settled.
+    -- A session that only reads cannot wait for writers, and answers for what is settled.
     IF current_setting('transaction_read_only')::boolean THEN
         RETURN least(asked, settled);
     END IF;

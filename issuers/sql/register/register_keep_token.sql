@@ -23,7 +23,7 @@ BEGIN
             'past list it.', OLD.symbol USING ERRCODE = 'restrict_violation';
     END IF;
     IF OLD.market_type = 'SECONDARY_MARKET' AND NEW.market_type <> OLD.market_type THEN
-        RAISE EXCEPTION 'Token % is on the secondary market and can not go back.',
+        RAISE EXCEPTION 'Token % is on the secondary market and cannot go back.',
             OLD.symbol USING ERRCODE = 'restrict_violation';
     END IF;
     IF NEW.authorized_units IS DISTINCT FROM OLD.authorized_units THEN

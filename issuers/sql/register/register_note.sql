@@ -16,11 +16,11 @@ SET enable_seqscan = off
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    -- A session that only reads can wait for nobody, and answers for what is settled.
+    -- A session that only reads cannot wait for writers, and answers for what is settled.
     IF current_setting('transaction_read_only')::boolean THEN
         asked := least(asked, settled);
     END IF;
-    -- Up to then whoever wrote has committed.
+    -- Every writer up to then has committed.
     IF (asked <= settled) IS NOT TRUE THEN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'This is done in a transaction that is READ '

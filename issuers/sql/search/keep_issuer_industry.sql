@@ -11,7 +11,7 @@ BEGIN
         RAISE EXCEPTION 'keep_issuer_industry guards issuers_issuer, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    -- Who changes the code meanwhile is waited for, or waits.
+    -- This waits for a writer of the code, or that writer waits.
     SELECT subsector_code INTO NEW.industry_code
     FROM issuers_industryclassificationbenchmark
     WHERE id = NEW.industry_classification_benchmark_id FOR KEY SHARE;

@@ -11,7 +11,7 @@ BEGIN
         RAISE EXCEPTION 'search_issuer_changed guards issuers_issuer, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    -- Who changes the owner can not see yet that it is the owner.
+    -- A writer of the new owner cannot see yet that it is the owner.
     IF TG_OP = 'INSERT' OR NEW.owner_id <> OLD.owner_id THEN
         PERFORM FROM accounts_user WHERE id = NEW.owner_id FOR SHARE;
     END IF;

@@ -32,8 +32,8 @@ BEGIN
     WHERE c.quantity <> s.units
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'The book is its open orders; a market of ours is fed by '
-            'nothing else: %.', wrong USING ERRCODE = 'restrict_violation';
+        RAISE EXCEPTION 'The book is its open orders; nothing else feeds an internal '
+            'market: %.', wrong USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NULL;
 END $$;

@@ -29,8 +29,8 @@ BEGIN
         IS NOT TRUE
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'An order is of an account that is ACTIVE, of its user, partner '
-            'and accounts, on a market of ours: %.', wrong USING ERRCODE = 'restrict_violation';
+        RAISE EXCEPTION 'An order belongs to an ACTIVE account, to its user, partner and '
+            'accounts, on an internal market: %.', wrong USING ERRCODE = 'restrict_violation';
     END IF;
     
     WITH held AS (SELECT token_id, side, ledger_account_id, cash_account_id,

@@ -23,7 +23,7 @@ BEGIN
     WHERE (x.price = e.price_cents AND x.quantity = e.quantity) IS NOT TRUE
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'The tape of a market of ours has its executions, and nothing '
+        RAISE EXCEPTION 'The tape of an internal market holds its executions and nothing '
             'else: %.', wrong USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NULL;

@@ -10,7 +10,7 @@ AS $$
 DECLARE
     deleted bigint;
 BEGIN
-    -- A key that is being claimed anew stays, and nobody waits for anybody.
+    -- A key that is being claimed anew stays, and neither side waits.
     DELETE FROM partnerapi_idempotencyrecord WHERE id IN (
         SELECT id FROM partnerapi_idempotencyrecord
         WHERE expires_at <= clock_timestamp()

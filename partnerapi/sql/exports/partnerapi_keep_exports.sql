@@ -23,7 +23,7 @@ BEGIN
         ('RUNNING', 'RUNNING'), ('RUNNING', 'READY'), ('RUNNING', 'FAILED'),
         ('READY', 'EXPIRED'))
     THEN
-        RAISE EXCEPTION 'Export % is % and can not become %.', OLD.id, OLD.status,
+        RAISE EXCEPTION 'Export % is % and cannot become %.', OLD.id, OLD.status,
             NEW.status USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NEW;

@@ -57,7 +57,7 @@ def test_who_is_suspended_places_nothing(
 ):
     traded.buyer.change_status("SUSPENDED", Actor("staff", is_staff=True), None)
     forgotten(monkeypatch, placing, "check_active")
-    with refused("An order is of an account that is ACTIVE"):
+    with refused("An order belongs to an ACTIVE account"):
         place(traded.token, buy(traded.buyer, 1, 90))
 
 
@@ -155,5 +155,5 @@ def test_the_tape_has_no_trade_that_no_orders_make(traded: Traded):
     deal = """SELECT marketdata_record(token_id, last_sequence, '{1}', '{105}', '{10}',
         '{t}', '{104}', '{1}', FALSE) FROM marketdata_orderbookhead
         WHERE token_id = %s"""
-    with refused("The tape of a market of ours has its executions"):
+    with refused("The tape of an internal market holds its executions"):
         execute(deal, [traded.token.pk])
