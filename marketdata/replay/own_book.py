@@ -17,12 +17,11 @@ from marketdata.books.orderbook import ASK, BID, Change, OrderBook
 from marketdata.replay.simulation import Simulation
 from marketdata.trading import market
 from marketdata.trading.errors import MarketClosed
-from marketdata.trading.in_force import TimeInForce
+from marketdata.trading.in_force import OrderStatusReason, TimeInForce
 from marketdata.trading.models import (
     Market,
     Order,
     OrderStatus,
-    OrderStatusReason,
     Phase,
 )
 from marketdata.trading.placing import Placed

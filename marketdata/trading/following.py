@@ -7,7 +7,8 @@ from django.db.models import QuerySet
 
 from accounts.people.followers import Ids
 from marketdata.trading import market
-from marketdata.trading.models import Order, OrderStatus, OrderStatusReason
+from marketdata.trading.in_force import OrderStatusReason
+from marketdata.trading.models import Order, OrderStatus
 from marketdata.trading.refusing import end_refused
 
 STAFF = "staff"

@@ -19,14 +19,13 @@ from issuers.register import ledger
 from issuers.register.writer import Writer
 from marketdata.trading import locked, placing
 from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
-from marketdata.trading.in_force import Ending, TimeInForce
+from marketdata.trading.in_force import Ending, OrderStatusReason, TimeInForce
 from marketdata.trading.judging import MOST_OPEN, check_active
 from marketdata.trading.locked import Book, Cash, MissingHolders
 from marketdata.trading.models import (
     Execution,
     Order,
     OrderStatus,
-    OrderStatusReason,
     Phase,
 )
 from marketdata.trading.placing import Placed

@@ -16,7 +16,7 @@ from accounts.keys.models import Partner
 from accounts.people.models import User
 from issuers.models import Token
 from issuers.register.models import LedgerAccount
-from marketdata.trading.in_force import TimeInForce
+from marketdata.trading.in_force import OrderStatusReason, TimeInForce
 from partnerapi.core.constraints import check
 
 REASON_LENGTH = 500
@@ -44,23 +44,6 @@ class OrderStatus(models.TextChoices):
     FILLED = "FILLED", "Filled"
     CANCELLED = "CANCELLED", "Cancelled"
     EXPIRED = "EXPIRED", "Expired"
-
-
-class OrderStatusReason(models.TextChoices):
-    """Why an order ended before it was filled."""
-
-    BY_PARTNER = "BY_PARTNER", "Cancelled by the partner"
-    BY_STAFF = "BY_STAFF", "Cancelled by staff"
-    IMMEDIATE_OR_CANCEL = "IMMEDIATE_OR_CANCEL", "What did not trade at once"
-    FILL_OR_KILL = "FILL_OR_KILL", "It could not trade whole"
-    SELF_TRADE = "SELF_TRADE", "It met an order of its own user"
-    ACCOUNT_NOT_ACTIVE = "ACCOUNT_NOT_ACTIVE", "The account left ACTIVE"
-    HOLDER_FROZEN = "HOLDER_FROZEN", "The holder was frozen"
-    UNITS_LOCKED = "UNITS_LOCKED", "The holder's units were locked"
-    NOT_ELIGIBLE = "NOT_ELIGIBLE", "A rule refused the fill that it was due"
-    RULE_CHANGED = "RULE_CHANGED", "A new rule refuses it"
-    END_OF_SESSION = "END_OF_SESSION", "The session ended"
-    TIME_IN_FORCE = "TIME_IN_FORCE", "Its time was over"
 
 
 class Market(models.Model):
@@ -166,7 +149,9 @@ class Order(models.Model):
     expires_at = models.DateTimeField(null=True)
     status = models.CharField(max_length=9, choices=OrderStatus)
     status_reason = models.CharField(
-        max_length=20, choices=OrderStatusReason, null=True
+        max_length=20,
+        choices=[(each.value, each.label) for each in OrderStatusReason],
+        null=True,
     )
     priority = models.BigIntegerField()
     version = models.IntegerField(default=1)

@@ -11,8 +11,9 @@ from issuers.compliance.judge import Side, refusals
 from issuers.register.ledger import Kind
 from issuers.register.writer import LockedLedger
 from marketdata.trading import locked
+from marketdata.trading.in_force import OrderStatusReason
 from marketdata.trading.market import end_each, hold
-from marketdata.trading.models import Order, OrderStatus, OrderStatusReason
+from marketdata.trading.models import Order, OrderStatus
 from marketdata.trading.queues import BUY, SELL
 
 

@@ -5,7 +5,6 @@ from partnerapi.graphql.relay import enumeration
 
 Side = models.OrderSide
 Status = models.OrderStatus
-Reason = models.OrderStatusReason
 Phase = models.Phase
 
 
@@ -53,25 +52,10 @@ OrderStatus = enumeration(
     },
 )
 OrderStatusReason = enumeration(
-    Reason,
+    in_force.OrderStatusReason,
     "OrderStatusReason",
     "Why an order ended before it was filled. More may be added.",
-    {
-        Reason.BY_PARTNER: "You cancelled it.",
-        Reason.BY_STAFF: "Staff cancelled it.",
-        Reason.IMMEDIATE_OR_CANCEL: "It was IOC, and these units did not trade "
-        "immediately.",
-        Reason.FILL_OR_KILL: "It was FOK, and could not trade in full.",
-        Reason.SELF_TRADE: "It would have traded with an order of the same user.",
-        Reason.ACCOUNT_NOT_ACTIVE: "Its account is no longer ACTIVE.",
-        Reason.HOLDER_FROZEN: "Its holder was frozen.",
-        Reason.UNITS_LOCKED: "Its holder's units were locked.",
-        Reason.NOT_ELIGIBLE: "A rule of the token refused the trade, or refuses the "
-        "holder since the investor profile changed.",
-        Reason.RULE_CHANGED: "The token's rules changed and now refuse it.",
-        Reason.END_OF_SESSION: "The session ended.",
-        Reason.TIME_IN_FORCE: "It reached its expiry.",
-    },
+    {each: each.meaning for each in in_force.OrderStatusReason},
 )
 MarketPhase = enumeration(
     Phase,

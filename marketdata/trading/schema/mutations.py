@@ -7,8 +7,9 @@ import graphene
 from accounts.access import Scope, check_scope
 from issuers.schema.compliance import TransferRefusal
 from marketdata.trading import market
+from marketdata.trading.in_force import OrderStatusReason
 from marketdata.trading.models import Order as OrderModel
-from marketdata.trading.models import OrderStatus, OrderStatusReason
+from marketdata.trading.models import OrderStatus
 from marketdata.trading.schema import inputs
 from marketdata.trading.schema.answers import OrderRow, execution_rows, refusals_of
 from marketdata.trading.schema.orders import Execution, Order

@@ -8,8 +8,9 @@ from issuers.management.register_command import (
     writing,
 )
 from marketdata.trading.errors import NotTradable
+from marketdata.trading.in_force import OrderStatusReason
 from marketdata.trading.market import cancel_each
-from marketdata.trading.models import Order, OrderStatus, OrderStatusReason
+from marketdata.trading.models import Order, OrderStatus
 from partnerapi.core.commands import DRY_RUN
 
 
