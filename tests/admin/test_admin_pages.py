@@ -32,7 +32,7 @@ from partnerapi.operations.jobs import run_job
 from partnerapi.sandbox.data.approvals import ASKER, colleague
 from partnerapi.staff.authentication.models import FailedSignIn
 from tests.approved import approved_rule
-from tests.owner import superuser
+from tests.owner import as_committed, superuser
 from tests.pictures import picture_bytes
 
 PASSWORD = "correct horse battery"
@@ -105,6 +105,8 @@ def sandbox(django_db_setup, django_db_blocker):
             FailedSignIn.objects.create(login=login, is_locked=False)
         with_rules()
         with_orders()
+        # Else each test would run the triggers of all these rows.
+        as_committed()
         yield
         transaction.set_rollback(True)
 

@@ -20,6 +20,7 @@ from issuers.models import (
 )
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask
+from tests.owner import as_committed
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")
 MOST = 50
@@ -54,7 +55,10 @@ FULL_STATEMENTS = 12
 def key(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
     """A key for everything, among issuers that each have everything."""
     with django_db_blocker.unblock(), transaction.atomic():
-        yield made_key()
+        made = made_key()
+        # Else each test would run the triggers of all these rows.
+        as_committed()
+        yield made
         transaction.set_rollback(True)
 
 
