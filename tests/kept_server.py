@@ -42,6 +42,7 @@ POLL_SECONDS = 0.5
 TEMPLATE = "tables_"
 """The names of databases begin so that others are copied from."""
 TEMPLATES_KEPT = 4
+BYTECODE = CACHE / "bytecode"
 IS_KEPT = "PARTNERAPI_TESTS_ON_A_KEPT_SERVER"
 """An environment variable, by which xdist's workers know it, too."""
 
@@ -167,6 +168,8 @@ def keep(directory: Path, idle_seconds: float) -> None:
         finally:
             processes.stop()
             remove_data(directory)
+            # A run beside this one makes again what it still needs.
+            shutil.rmtree(directory.parent / BYTECODE.name, ignore_errors=True)
 
 
 def remove_data(directory: Path) -> None:

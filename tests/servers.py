@@ -12,6 +12,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ import pytest
 from partnerapi.sandbox.run.processes import Processes, RunError, take_lock
 from partnerapi.sandbox.run.servers import supply
 from tests.administration import let_owner_test, switch_autovacuum_off
-from tests.kept_server import IS_KEPT, kept_servers
+from tests.kept_server import BYTECODE, IS_KEPT, kept_servers
 
 PREFIX = "partnerapi-tests-"
 SETTINGS = {
@@ -135,9 +136,9 @@ def pytest_load_initial_conftests(
         except RunError as error:
             raise pytest.UsageError(str(error)) from None
         # Hundreds of programs are started. Where none may write bytecode into the
-        # project, the first one that needs a module keeps it for the others of a run.
+        # project, the first one that needs a module keeps it for the others.
         if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
-            made = servers.enter_context(tempfile.TemporaryDirectory())
-            os.environ["PYTHONPYCACHEPREFIX"] = f"{made}/bytecode"
+            os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(BYTECODE)
+            sys.dont_write_bytecode = False
     os.environ["REDIS_URL"] = redis_database(os.environ["REDIS_URL"], number)
     return (yield)

@@ -15,7 +15,7 @@ import pytest
 from partnerapi.core.sql_files import every_file
 from partnerapi.sandbox.run.processes import RunError, started_at, take_lock
 from tests.administration import administrator_of
-from tests.kept_server import TEMPLATE, kept_by, kept_servers
+from tests.kept_server import BYTECODE, TEMPLATE, kept_by, kept_servers
 from tests.tables import alone, makers
 from tests.waiting import until
 
@@ -110,6 +110,8 @@ def test_a_server_whose_keeper_was_killed_is_replaced(cache: Path):
 
 
 def test_a_server_that_no_run_takes_ends_and_leaves_no_data(cache: Path):
+    bytecode = cache / BYTECODE.name
+    bytecode.mkdir()
     with kept_servers(cache, 0):
         [directory] = cache.glob("server-*")
         [postgres] = processes(directory)
@@ -117,7 +119,8 @@ def test_a_server_that_no_run_takes_ends_and_leaves_no_data(cache: Path):
         assert is_running(postgres)
     until(lambda: not has_keeper(directory))
     assert not is_running(postgres)
-    assert left_of(servers) == left_of(directory)
+    assert left_of(servers) == left_of(directory) == []
+    assert not bytecode.exists()
 
 
 def test_a_keeper_that_is_told_to_end_ends_its_server(cache: Path):
@@ -128,7 +131,7 @@ def test_a_keeper_that_is_told_to_end_ends_its_server(cache: Path):
     os.kill(int((kept_by(directory) / "pid").read_text()), signal.SIGTERM)
     until(lambda: not has_keeper(directory))
     assert not is_running(postgres)
-    assert left_of(servers) == left_of(directory)
+    assert left_of(servers) == left_of(directory) == []
 
 
 def left_of(directory: Path) -> list[Path]:
