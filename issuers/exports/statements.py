@@ -15,6 +15,7 @@ from issuers.register.captable_columns import TokenSummary
 from issuers.register.chains import Chain, digest_after
 from issuers.register.models import TokenLedgerHead
 from issuers.register.names import names_of
+from partnerapi.core.database import rows_of
 from partnerapi.core.times import to_rfc3339
 
 MOST_LINES = 10_000
@@ -99,9 +100,7 @@ def holder_statement(user: User, at: datetime | None) -> bytes:
     Raises:
         TooManyLines
     """
-    with connection.cursor() as cursor:
-        cursor.execute(HELD, [user.pk])
-        issuers: list[UUID] = [pk for (pk,) in cursor.fetchall()]
+    issuers: list[UUID] = [pk for (pk,) in rows_of(HELD, [user.pk])]
     date, summaries = "", []
     if issuers:
         date, tables = tokens_as_of([str(pk) for pk in issuers], at)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max, Min, QuerySet
 from django.utils import timezone
 
@@ -24,7 +24,7 @@ from issuers.register.errors import (
 )
 from issuers.register.ledger import Entry, Kind, Recorded
 from partnerapi.core import lock_waits
-from partnerapi.core.database import execute, fetch
+from partnerapi.core.database import execute, fetch, rows_of
 
 LINES_OF_A_STEP = 200
 HELD_LENGTH = 500
@@ -150,9 +150,7 @@ def frozen_step(job: DeliveryJob, first: int, ids: Sequence[UUID]) -> DeliverySt
 
 def frozen_totals(job: DeliveryJob) -> tuple[int, int]:
     """The number of lines of a job, and the sum of their shares."""
-    with connection.cursor() as cursor:
-        cursor.execute(TOTALS, [job.pk])
-        [(lines, shares)] = cursor.fetchall()
+    [(lines, shares)] = rows_of(TOTALS, [job.pk])
     return int(lines), int(shares)
 
 

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import connection
-
-from partnerapi.core.database import value_of
+from partnerapi.core.database import rows_of, value_of
 
 KEEP = timedelta(hours=24)
 ROWS_AT_ONCE = 10_000
@@ -43,9 +41,7 @@ class PrunableLog:
 
 def prunable_logs(before: datetime) -> list[PrunableLog]:
     """The prunable parts older than `before`, by the tokens' symbols."""
-    with connection.cursor() as cursor:
-        cursor.execute(COVERED, [before])
-        found = [PrunableLog(*row) for row in cursor.fetchall()]
+    found = [PrunableLog(*row) for row in rows_of(COVERED, [before])]
     return [log for log in found if log.rows]
 
 

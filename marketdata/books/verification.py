@@ -30,7 +30,7 @@ from marketdata.models import (
     OrderBookHead,
     Side,
 )
-from partnerapi.core.database import SCHEMA_FIRST
+from partnerapi.core.database import SCHEMA_FIRST, rows_of
 from partnerapi.core.guarding import compared
 
 ROWS_AT_ONCE = 5_000
@@ -265,9 +265,7 @@ class Verification:
 
     def check_trades(self, head: OrderBookHead, covered: int) -> None:
         """`covered` is the last trade that pruning may have deleted."""
-        with connection.cursor() as cursor:
-            cursor.execute(TRADES, [self.token.pk])
-            [(count, first, last, astray, backwards, at)] = cursor.fetchall()
+        [(count, first, last, astray, backwards, at)] = rows_of(TRADES, [self.token.pk])
         self.rules.trades.figure += count
         self.rules.times.figure += count
         if first is not None and first > covered + 1:

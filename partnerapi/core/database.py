@@ -35,11 +35,17 @@ def execute(statement: str, arguments: Sequence[Any] | None = None) -> None:
         cursor.execute(statement, arguments)
 
 
-def value_of(statement: str, arguments: Sequence[Any] | None = None) -> Any:
-    """The one value of the one row that a statement answers."""
+def rows_of(
+    statement: str, arguments: Sequence[Any] | Mapping[str, Any] | None = None
+) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(statement, arguments)
-        [(value,)] = cursor.fetchall()
+        return cursor.fetchall()
+
+
+def value_of(statement: str, arguments: Sequence[Any] | None = None) -> Any:
+    """The one value of the one row that a statement answers."""
+    [(value,)] = rows_of(statement, arguments)
     return value
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from django.apps import apps
 from django.db import connection
 
+from partnerapi.core.database import rows_of
 from partnerapi.core.roles import APPLICATION, CALLED_BY_APPLICATION, RIGHTS
 
 
@@ -56,9 +57,7 @@ def compare_rights() -> Rights:
     ]
     functions = [(name, "EXECUTE") for name in CALLED_BY_APPLICATION]
     names, rights = zip(*asked, *columns, *functions, strict=True)
-    with connection.cursor() as cursor:
-        cursor.execute(HAS, [list(names), list(rights)])
-        rows = cursor.fetchall()
+    rows = rows_of(HAS, [list(names), list(rights)])
     lacking: list[tuple[str, str]] = []
     spare: list[tuple[str, str]] = []
     for _, name, right, has in rows:

@@ -1,9 +1,8 @@
 """Whether the database is the one that this code was written for."""
 
 from django.conf import settings
-from django.db import connection
 
-from partnerapi.core.database import value_of
+from partnerapi.core.database import rows_of, value_of
 from partnerapi.core.postgresql import lending
 from partnerapi.core.starting import StartRefused
 from partnerapi.operations.release import (
@@ -65,9 +64,7 @@ def check_session() -> None:
     """
     if not settings.IS_POOLED or lending.lender is None:
         return
-    with connection.cursor() as cursor:
-        cursor.execute(DIFFERS, [[*SESSION], [*SESSION.values()]])
-        differs = [name for (name,) in cursor.fetchall()]
+    differs = [name for (name,) in rows_of(DIFFERS, [[*SESSION], [*SESSION.values()]])]
     if differs:
         raise StartRefused(
             f"the sessions behind the pooler lack {some(differs, MOST_NAMED)}; run "

@@ -7,7 +7,7 @@ from time import time
 from django.conf import settings
 from django.db import Error, connection, connections
 
-from partnerapi.core.database import value_of
+from partnerapi.core.database import rows_of, value_of
 from partnerapi.core.postgresql import lending
 from partnerapi.core.version import build as build_of_code
 from partnerapi.operations.diagnosis.findings import Finding, State
@@ -25,9 +25,7 @@ ABOUT = """
 
 
 def database() -> Iterator[Finding]:
-    with connection.cursor() as cursor:
-        cursor.execute(ABOUT)
-        [(role, name, version, is_standby, only_reads)] = cursor.fetchall()
+    [(role, name, version, is_standby, only_reads)] = rows_of(ABOUT)
     says = f"{role} in {name}, PostgreSQL {version}"
     if lending.reads_replica():
         yield Finding(
@@ -112,9 +110,7 @@ FOLLOWS = """
 
 def versions() -> Iterator[Finding]:
     """Whether processes of different builds are at work, by their sessions' names."""
-    with connection.cursor() as cursor:
-        cursor.execute(BUILDS)
-        rows = cursor.fetchall()
+    rows = rows_of(BUILDS)
     named = {build or "an older one": parts for build, parts in rows}
     figures = {"builds": len({*named, build_of_code()})}
     if {*named} - {build_of_code()}:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import connection
 
 from accounts.history.models import MOST_TRIES
+from partnerapi.core.database import rows_of
 from partnerapi.core.schedule import PERIODS, TASK_SECONDS
 from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.models import JobRun
@@ -34,9 +34,7 @@ WRONG = "See Job runs in the back office; the command of this name says more."
 
 
 def jobs() -> Iterator[Finding]:
-    with connection.cursor() as cursor:
-        cursor.execute(LATEST, [list(PERIODS)])
-        rows = cursor.fetchall()
+    rows = rows_of(LATEST, [list(PERIODS)])
     for job, result, detail, age in rows:
         period = PERIODS[job]
         most = int((period + min(period, MOST_GRACE)).total_seconds())
@@ -75,9 +73,7 @@ UNSENT = """
 
 def mail() -> Iterator[Finding]:
     """Whether the e-mails that notify staff of changes of staff are sent."""
-    with connection.cursor() as cursor:
-        cursor.execute(UNSENT, {"most": MOST_TRIES})
-        [(waiting, given_up, error)] = cursor.fetchall()
+    [(waiting, given_up, error)] = rows_of(UNSENT, {"most": MOST_TRIES})
     figures = {"waiting": waiting, "givenUp": given_up}
     if settings.EMAIL_URL and not waiting and not given_up:
         yield Finding("mail", State.OK, "No e-mail to staff waits", "", figures)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
+from partnerapi.core.database import rows_of
 from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.release import some
 
@@ -43,9 +43,7 @@ def server() -> Iterator[Finding]:
 
 
 def asked(statement: str, *arguments: Any) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, arguments)
-        return cursor.fetchall()
+    return rows_of(statement, arguments)
 
 
 def durability() -> Iterator[Finding]:

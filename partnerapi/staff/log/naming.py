@@ -5,10 +5,10 @@ from typing import Any
 from uuid import UUID
 
 from django.apps import apps
-from django.db import connection
 from django.db.models import ForeignKey
 
 from accounts.people.models import TURNS_AROUND
+from partnerapi.core.database import rows_of
 
 Row = tuple[str, str]
 """A table, and a row's key as text."""
@@ -153,10 +153,8 @@ def names_of(rows: Iterable[Row]) -> dict[Row, str]:
     for table in keys:
         _, name, of = NAMES[table]
         statements.append(STATEMENT.format(table=table, name=name, rows=of))
-    with connection.cursor() as cursor:
-        cursor.execute(" UNION ALL ".join(statements), keys)
-        return {
-            (table, key): TURNS_AROUND.sub("", name)
-            for table, key, name in cursor.fetchall()
-            if name
-        }
+    return {
+        (table, key): TURNS_AROUND.sub("", name)
+        for table, key, name in rows_of(" UNION ALL ".join(statements), keys)
+        if name
+    }

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
 from django.http import HttpRequest
 from django.urls import reverse
 
 from accounts.people.models import User
 from issuers.register.kinds import EntryKind
+from partnerapi.core.database import rows_of
 from partnerapi.core.times import from_rfc3339, to_rfc3339
 from partnerapi.staff.lookup import typed
 
@@ -128,9 +128,7 @@ def read(request: HttpRequest, user: User, accounts: Collection[UUID]) -> Page:
         "key": before.key,
         "most": HAPPENINGS_OF_A_PAGE + 1,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(HAPPENINGS, asked)
-        found = [Happening(*row) for row in cursor.fetchall()]
+    found = [Happening(*row) for row in rows_of(HAPPENINGS, asked)]
     shown = found[:HAPPENINGS_OF_A_PAGE]
     return Page(
         [(row, row.link(user)) for row in shown],
