@@ -136,7 +136,7 @@ def test_does_not_close_without_one(account: Account, before: list[str]):
 def test_the_second_person_is_somebody_else_on_the_staff(account: Account, second: str):
     brought(account, "ACTIVE")
     request = asked(account)
-    with pytest.raises(NotApproved, match="is not who filed it"):
+    with pytest.raises(NotApproved, match="other than the one that filed it"):
         decide(request, User.objects.get(email=second), is_approved=True)
     with pytest.raises(CommandError, match="no one has approved such a request"):
         change(account.pk, "CLOSED", f"--approval={request.pk}")

@@ -184,8 +184,8 @@ def made(closing: int | None, booked: int, by: str = ANA) -> BankStatement:
 @pytest.mark.parametrize(
     ("closing", "booked", "why"),
     [
-        (None, 0, "has a closing balance"),
-        (100, 0, "has a closing balance"),
+        (None, 0, "must equal the balance of the bank"),
+        (100, 0, "must equal the balance of the bank"),
         (100, 100, "but by the books 0 cents lie there"),
     ],
 )
