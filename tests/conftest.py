@@ -190,6 +190,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long runs, too")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    tiers.with_long = config.option.long
+
+
 def pytest_report_header() -> str:
     return f"samples of {sampling.seed()}: repeat them with {sampling.VARIABLE}"
 
@@ -215,7 +219,7 @@ def leave_out_long_runs(config: pytest.Config, items: list[pytest.Item]) -> None
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        is_out = item.get_closest_marker("long") and item.path not in named
+        is_out = tiers.is_left_out(item.nodeid) and item.path not in named
         (left_out if is_out else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept

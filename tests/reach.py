@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.tiers import long_files
@@ -141,9 +142,16 @@ def closure(begin: str, imports: dict[str, set[str]]) -> set[str]:
     return found
 
 
+@cache
+def tree(root: Path) -> tuple[dict[str, Path], dict[str, set[str]]]:
+    """The modules, and what they import; files that change meanwhile are not seen."""
+    known = modules(root)
+    return known, graph(known)
+
+
 def reached(changed: Iterable[str], root: Path = ROOT) -> list[str]:
     """The files with long runs that a change of these files can reach."""
-    known = modules(root)
+    known, imports = tree(root)
     long = long_files(root)
     touched: set[str] = set()
     for file in changed:
@@ -151,7 +159,6 @@ def reached(changed: Iterable[str], root: Path = ROOT) -> list[str]:
         if meant is None:
             return long
         touched |= meant
-    imports = graph(known)
     return [
         file
         for file in long

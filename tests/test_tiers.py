@@ -6,12 +6,22 @@ import sys
 import pytest
 from django.conf import settings
 
-from tests import sampling
-from tests.tiers import FAST, LONG, STARTING_OR_SLOW, is_fast, is_long, long_files
+from tests import sampling, tiers
+from tests.tiers import (
+    FAST,
+    LONG,
+    MORE_WHEN_LONG,
+    STARTING_OR_SLOW,
+    is_fast,
+    is_left_out,
+    is_long,
+    long_files,
+)
 
 
 def test_every_place_is_there():
-    files = {place.partition("::")[0] for place in (*FAST, *STARTING_OR_SLOW, *LONG)}
+    places = (*FAST, *STARTING_OR_SLOW, *LONG, *MORE_WHEN_LONG)
+    files = {place.partition("::")[0] for place in places}
     assert [file for file in files if not (settings.BASE_DIR / file).exists()] == []
 
 
@@ -52,9 +62,21 @@ def test_long_runs_run_where_they_are_asked_for():
     every = collected("tests/migrating", "--long")
     assert {test for test in every if is_long(test.partition("@")[0])}
     usual = collected("tests/migrating")
-    assert usual == {test for test in every if not is_long(test.partition("@")[0])}
+    assert usual == {test for test in every if not is_left_out(test.partition("@")[0])}
     [named] = collected("tests/migrating/test_there_and_back.py")
     assert named in every
+
+
+def test_some_tests_try_more_with_long(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tiers, "with_long", False)
+    assert tiers.count(2, 20) == 2
+    monkeypatch.setattr(tiers, "with_long", True)
+    assert tiers.count(2, 20) == 20
+    for file in MORE_WHEN_LONG:
+        assert "count(" in (settings.BASE_DIR / file).read_text()
+        assert is_long(file)
+        assert not is_left_out(file)
+        assert file in long_files(settings.BASE_DIR)
 
 
 def test_a_sample_is_of_its_seed(monkeypatch: pytest.MonkeyPatch):

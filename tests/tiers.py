@@ -1,7 +1,8 @@
 """Which tests are fast, and which are long runs: chosen here, by where they stand.
 
 `pytest -m fast` starts no server but the one of its tables. Without `--long`, the long
-runs are left out, but for those whose file is named.
+runs are left out, but for those whose file is named; and of the random examples some
+are tried, which differ from commit to commit where a test draws them (`count`).
 """
 
 from pathlib import Path
@@ -57,6 +58,20 @@ LONG = (
     "tests/operations/test_readiness.py::test_a_locked_table_makes_no_process_unready",
 )
 
+MORE_WHEN_LONG = (
+    "tests/graphql/test_against_graphql_core.py",
+    "tests/issuers/test_register_machine.py",
+    "tests/marketdata/trading/test_model.py",
+)
+"""They try some examples without `--long`, and more with it."""
+with_long = False
+"""Whether this run has `--long`; conftest.py sets it."""
+
+
+def count(usual: int, long: int) -> int:
+    """How many examples a test of MORE_WHEN_LONG tries in this run."""
+    return long if with_long else usual
+
 
 def stands_in(where: str, places: tuple[str, ...]) -> bool:
     """Whether a test, or its file, is one of these, or in one of these rooms."""
@@ -72,12 +87,17 @@ def is_fast(test: str) -> bool:
 
 
 def is_long(test: str) -> bool:
+    return stands_in(test, LONG + MORE_WHEN_LONG)
+
+
+def is_left_out(test: str) -> bool:
+    """Whether it runs with `--long` only, or where its file is named."""
     return stands_in(test, LONG)
 
 
 def long_files(root: Path) -> list[str]:
     """The files with long runs, as seen from the root of the project."""
-    files = {place.partition("::")[0] for place in LONG}
+    files = {place.partition("::")[0] for place in LONG + MORE_WHEN_LONG}
     found = {
         path
         for file in files

@@ -22,6 +22,7 @@ from hypothesis.stateful import (
 )
 
 from tests.installation import throw_away_installation
+from tests.tiers import count
 from tests.waiting import until_waiting_for_a_lock
 
 TOKENS, PEOPLE = 2, 4
@@ -282,7 +283,7 @@ def run(runs: int, steps: int) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_the_register_is_the_dictionary():
-    run(20, 20)
+    run(count(5, 20), 20)
 
 
 def main() -> int:
