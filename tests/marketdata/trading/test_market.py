@@ -285,14 +285,14 @@ def test_the_dry_run_says_what_would_come_of_it(two: Two):
     assert not [q["sql"] for q in asked if any(lock in q["sql"] for lock in locks)]
 
 
-def test_a_book_of_ours_is_fed_by_nothing_else(two: Two):
+def test_the_book_of_an_internal_market_is_fed_by_nothing_else(two: Two):
     placed(two.token, sell(two.seller, 10, 100))
     for message in (
         log.Message([log.Change(1, 100, 9)]),
         log.Message([log.Change(0, 50, 1)]),
         log.Message([], [log.Deal(100, 1)]),
     ):
-        with pytest.raises(Exception, match="of ours"):
+        with pytest.raises(Exception, match="nothing else feeds an internal market"):
             log.record(two.token.pk, [message], "feed")
 
 
