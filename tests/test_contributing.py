@@ -40,10 +40,6 @@ if failed:
 """
 
 
-def section(heading: str) -> str:
-    return CONTRIBUTING.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
-
-
 def paths() -> list[str]:
     return sorted(set(PATH.findall(CONTRIBUTING)))
 
@@ -54,6 +50,10 @@ def commands() -> list[str]:
         for block in re.findall(r"```sh\n(.*?)```", CONTRIBUTING, re.DOTALL)
         for line in block.splitlines()
     ]
+
+
+def test_it_is_a_page():
+    assert len(CONTRIBUTING.splitlines()) <= 80
 
 
 def test_every_path_leads_somewhere():

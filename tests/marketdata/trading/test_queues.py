@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marketdata.trading.in_force import TimeInForce
 from marketdata.trading.queues import BUY, SELL, Queues, RanOut, Resting, Stop
 
 TIMES_IN_FORCE = ["GTC", "IOC", "FOK"]
+MATCHED_AS_GTC = {"DAY", "GTD"}
 
 
 @dataclass
@@ -86,6 +88,13 @@ cancels = st.tuples(st.just("cancel"), st.integers(0, 30))
 amendments = st.tuples(
     st.just("amend"), st.integers(0, 30), st.integers(1, 6), st.integers(1, 5)
 )
+
+
+def test_the_oracle_knows_each_time_in_force():
+    assert set(TimeInForce) == {*TIMES_IN_FORCE} | MATCHED_AS_GTC, (
+        "give Oracle.place the rule of a new one and TIMES_IN_FORCE its name, or name "
+        "it in MATCHED_AS_GTC"
+    )
 
 
 def standing(queues: Queues, side: int) -> list[tuple]:
