@@ -287,12 +287,14 @@ def test_the_dry_run_says_what_would_come_of_it(two: Two):
 
 def test_the_book_of_an_internal_market_is_fed_by_nothing_else(two: Two):
     placed(two.token, sell(two.seller, 10, 100))
-    for message in (
-        log.Message([log.Change(1, 100, 9)]),
-        log.Message([log.Change(0, 50, 1)]),
-        log.Message([], [log.Deal(100, 1)]),
+    orders = "nothing else feeds an internal market"
+    executions = "tape of an internal market holds its executions and nothing else"
+    for message, rule in (
+        (log.Message([log.Change(1, 100, 9)]), orders),
+        (log.Message([log.Change(0, 50, 1)]), orders),
+        (log.Message([], [log.Deal(100, 1)]), executions),
     ):
-        with pytest.raises(Exception, match="nothing else feeds an internal market"):
+        with pytest.raises(Exception, match=rule):
             log.record(two.token.pk, [message], "feed")
 
 
