@@ -39,12 +39,14 @@ LONG = (
     "tests/commands/test_seed_sandbox.py",
     "tests/commands/test_seed_sandbox_refusal.py",
     "tests/commands/test_up.py",
+    "tests/migrating/test_baseline.py",
     "tests/migrating/test_beside.py",
     "tests/migrating/test_there_and_back.py",
     # Other engines.
     "tests/benchmarks/test_graphql_benchmark.py",
     "tests/examples/test_clients.py",
     "tests/marketdata/fix/interop/",
+    "tests/marketdata/fix/test_replays.py",
     # Every page in every colour and width; the rest of the tests take a sample.
     "tests/pages/test_back_office_in_browser.py::test_everybody_can_read_it_on_every_window",
     "tests/pages/test_browser.py::test_everybody_can_read_it_on_every_window",
@@ -59,6 +61,10 @@ LONG = (
 )
 
 MORE_WHEN_LONG = (
+    "tests/api/test_account_states.py",
+    "tests/api/test_cursors.py",
+    "tests/api/test_pages.py",
+    "tests/api/test_walk_under_change.py",
     "tests/graphql/test_against_graphql_core.py",
     "tests/issuers/test_register_machine.py",
     "tests/marketdata/trading/test_model.py",

@@ -35,6 +35,7 @@ from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import START, Ask, World
 from tests.owner import as_owner, remove_approvals
+from tests.tiers import count
 from tests.waiting import until_waiting_for_a_lock
 
 STATUSES = ["PENDING", "ACTIVE", "SUSPENDED", "CLOSED", "REJECTED"]
@@ -225,7 +226,7 @@ def test_statuses_are_those_of_a_dictionary(
     run_state_machine_as_test(
         Accounts,
         settings=hypothesis_settings(
-            max_examples=10, stateful_step_count=30, deadline=None
+            max_examples=count(3, 10), stateful_step_count=30, deadline=None
         ),
     )
 

@@ -21,6 +21,7 @@ from tests.marketdata.trading.trading import (
     place,
     sell,
 )
+from tests.tiers import count
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")
 many_examples = partial(
@@ -250,7 +251,7 @@ def test_no_bytes_make_an_internal_error(world: World, partner: Ask):
             cursors[name] = page["pageInfo"]["endCursor"]
     keys = st.lists(st.text(max_size=12) | st.sampled_from([UUID, TIME, "2024"]))
 
-    @many_examples(max_examples=300)
+    @many_examples(max_examples=count(60, 300))
     @given(
         name=st.sampled_from(sorted(LISTS)),
         cursor=st.one_of(
@@ -272,7 +273,7 @@ def test_no_bytes_make_an_internal_error(world: World, partner: Ask):
 
     check()
 
-    @many_examples(max_examples=200)
+    @many_examples(max_examples=count(40, 200))
     @given(data=st.data())
     def check_damaged(data):
         name = data.draw(st.sampled_from(sorted(set(cursors) - {""})))

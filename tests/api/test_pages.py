@@ -28,6 +28,7 @@ from partnerapi.graphql.statements import OrderedList, OrderKey
 from partnerapi.schema import schema
 from tests.characters import Ask, World
 from tests.owner import as_committed
+from tests.tiers import count
 
 START = datetime(2024, 5, 1, tzinfo=UTC)
 PAGE = """
@@ -240,7 +241,7 @@ def test_every_combination_of_arguments_is_relays_page(
     size = st.none() | st.integers(0, len(rows.ids) + 1) | st.just(100)
     place = st.none() | st.integers(0, len(rows.ids) - 1)
 
-    @many_examples(max_examples=80)
+    @many_examples(max_examples=count(20, 80))
     @given(first=size, last=size, after=place, before=place)
     def check(first, last, after, before):
         asked = first if first is not None or last is not None else 100
@@ -384,7 +385,7 @@ def test_pages_of_several_parents_are_each_their_own(world: World, stranger: Ask
     size = st.none() | st.integers(0, 3)
     place = st.none() | st.integers(0, 4)
 
-    @many_examples(max_examples=60)
+    @many_examples(max_examples=count(15, 60))
     @given(first=size, last=size, after=place, before=place)
     def check(first, last, after, before):
         pages = read(

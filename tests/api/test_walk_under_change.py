@@ -20,6 +20,7 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Issuer, Token
 from tests.characters import Ask, World
 from tests.owner import tamper
+from tests.tiers import count
 
 pytestmark = pytest.mark.usefixtures("unlimited_budgets")
 START = datetime(2024, 5, 1, tzinfo=UTC)
@@ -198,7 +199,7 @@ def test_rows_that_stay_are_met_exactly_once(make, field, world: World, partner:
     run_state_machine_as_test(
         machine(make, field, world, partner),
         settings=settings(
-            max_examples=40,
+            max_examples=count(10, 40),
             stateful_step_count=20,
             deadline=None,
             database=None,
