@@ -31,6 +31,9 @@ NAMED = {
 DECORATED = re.compile(r"@admin\.action\(.*?\n    def (\w+)\(", re.DOTALL)
 
 
+DECORATION = ("allowed_permissions", "short_description")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: written(page).__name__)
 def test_every_action_that_is_written_is_offered(page):
     found = DECORATED.findall(inspect.getsource(written(page)))
@@ -40,10 +43,10 @@ def test_every_action_that_is_written_is_offered(page):
 @pytest.mark.parametrize(("page", "name"), ACTIONS)
 def test_an_action_says_who_may_do_it_and_what_it_does(page, name):
     action = getattr(type(page), name)
-    assert action.allowed_permissions
-    assert action.short_description
+    said = [getattr(action, fact, None) for fact in DECORATION]
+    assert all(said), f"{name}: @admin.action needs permissions and a description"
 
 
 @pytest.mark.parametrize(("page", "name"), ACTIONS)
 def test_an_action_is_tried(page, name):
-    assert name in NAMED
+    assert name in NAMED, f"test the action {name} in a file that names it"

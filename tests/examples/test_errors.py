@@ -177,7 +177,8 @@ def send(request: str, key: str, ids: dict[str, str]) -> tuple[int, Any, Any]:
 
 
 def test_every_code_has_a_request_and_its_answer():
-    assert set(of_errors()) == {error.code for error in reference.errors()}
+    codes = {error.code for error in reference.errors()}
+    assert set(of_errors()) == codes, "add CODE.http to templates/examples/errors"
 
 
 @pytest.mark.parametrize("code", sorted(of_errors()))

@@ -25,7 +25,10 @@ ORDER = "Order|0198b2c6-4c8e-7a19-b2d7-3f5e8c9a6b01"
 
 def test_every_operation_has_a_request_and_its_answer():
     roots = (schema.query_type, schema.mutation_type)
-    assert set(of_operations()) == {name for root in roots for name in root.fields}
+    fields = {name for root in roots for name in root.fields}
+    assert set(of_operations()) == fields, (
+        "add NAME.graphql and NAME.json to templates/examples/operations"
+    )
 
 
 @pytest.fixture(scope="module")
