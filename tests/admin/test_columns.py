@@ -93,7 +93,7 @@ def test_every_editable_column_stands_on_its_page(by_superuser, model):
     shown = flatten_fieldsets(page.get_fieldsets(by_superuser, model()))
     missing = {f"{model._meta.label}.{c}" for c in columns(model) - set(shown)}
     expected = {c for c in COLUMNS_LEFT_OUT if c.startswith(f"{model._meta.label}.")}
-    assert missing == expected
+    assert missing == expected, "show them in the page's fieldsets, or say why not"
 
 
 def test_every_model_has_a_page_or_a_reason():
