@@ -1,11 +1,13 @@
 """Attempts by someone who has only the application's role."""
 
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import Error, connection, transaction
 from django.utils import timezone
 
@@ -35,6 +37,7 @@ from tests.marketdata.trading.trading import (
     sell,
 )
 
+FOLLOW_CHANGED = "marketdata/sql/trading/trading_follow_changed.sql"
 REFUSALS = (
     "permission denied|must be owner|violates|An order|The market|A market|A trade is"
     "|What becomes of an order"
@@ -359,3 +362,11 @@ def test_every_rule_is_judged(traded: Traded):
     found = kept(INVARIANTS)
     assert [finding for finding in found if finding.breaches] == []
     assert all(finding.figure for finding in found if "reversals" not in finding.rule)
+
+
+def test_the_guard_of_changes_reads_each_column_of_an_order():
+    text = (settings.BASE_DIR / FOLLOW_CHANGED).read_text()
+    guarded = text.partition("FULL JOIN")[2].partition("LIMIT 1")[0]
+    compared = {*re.findall(r"\bn\.(\w+)", guarded), "status", "status_reason"}
+    missing = {field.column for field in Order._meta.concrete_fields} - compared
+    assert missing == set(), f"compare them in {FOLLOW_CHANGED}, by a migration"
