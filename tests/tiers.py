@@ -23,13 +23,22 @@ STARTING_OR_SLOW = (
     "tests/api/test_check_order_in_time.py",
     "tests/api/test_cursors.py",
     "tests/api/test_disclosure.py",
+    "tests/api/test_holders_connection.py",
+    "tests/api/test_ledger_history.py",
     "tests/api/test_mixed_callers.py",
+    "tests/api/test_orders.py",
+    "tests/api/test_pages.py",
     "tests/api/test_plans.py",
+    "tests/api/test_schema_contract.py",
+    "tests/api/test_scopes.py",
+    "tests/api/test_search.py",
+    "tests/api/test_totals.py",
     "tests/api/test_walk_under_change.py",
     "tests/core/test_sparing_log.py",
     "tests/core/test_unconfirmed_commits.py",
+    "tests/graphql/test_hostile_documents.py",
 )
-"""Of the rooms of FAST: they start servers, or make many rows."""
+"""Of the rooms of FAST: they start servers, make many rows or take many seconds."""
 LONG = (
     # Storms.
     "tests/chaos/",
