@@ -8,13 +8,21 @@ import re
 import pytest
 
 from partnerapi.site import docs
+from partnerapi.urls import FOR_PARTNERS
 
 DOCS = [f"/docs/{name}" for name in (*docs.FOR_PARTNERS, *docs.FOR_OPERATORS)]
 OTHERS = ["/", "/docs", "/docs/schema", "/docs/clients", "/docs/fix"]
 PAGES = [*OTHERS, *DOCS]
 DOCUMENTS = [*PAGES[1:], "/schema.graphql", "/docs/search.json"]
+NO_PAGES = {"/graphql", "/graphiql", *DOCUMENTS[-2:]}
 each_page = pytest.mark.parametrize("path", PAGES)
 each_document = pytest.mark.parametrize("path", DOCUMENTS)
+
+
+def test_every_address_is_a_page_or_none():
+    routes = [url.pattern for url in FOR_PARTNERS]
+    fixed = {f"/{route}" for route in routes if not route.converters}
+    assert fixed == {*OTHERS} | NO_PAGES, "name it in OTHERS, or in NO_PAGES"
 
 
 @each_page
